@@ -1,0 +1,34 @@
+#!/usr/bin/env node
+import { helpText } from "./help.ts";
+import { parseServeOptions, UsageError } from "./options.ts";
+import { packageVersion } from "./version.ts";
+
+/** Ends with one clear line: code 2 for wrong use, 1 for what failed at start. */
+function exitWith(code: 1 | 2, message: string): never {
+  process.stderr.write(`lance-gateway: ${message}\n`);
+  process.exit(code);
+}
+
+async function main(args: readonly string[]): Promise<void> {
+  const [command, ...rest] = args;
+  if (args.includes("--help") || args.includes("-h")) {
+    process.stdout.write(helpText());
+  } else if (command === "--version") {
+    process.stdout.write(`${packageVersion()}\n`);
+  } else if (command === "serve") {
+    const options = parseServeOptions(rest, process.env);
+    const { serve } = await import("./serve.ts");
+    await serve(options);
+  } else {
+    const what =
+      command === undefined ? "a command is missing" : `unknown command ${JSON.stringify(command)}`;
+    throw new UsageError(`${what}; see lance-gateway --help`);
+  }
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  if (error instanceof UsageError) exitWith(2, error.message);
+  exitWith(1, error instanceof Error ? error.message : String(error));
+}

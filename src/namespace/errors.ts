@@ -1,0 +1,140 @@
+/**
+ * The one error table: Lance error code, HTTP status, gRPC code, `type` and `title`.
+ *
+ * Rows 0 to 23 are the public API's codes. The rows after them are failures of the transport, which the
+ * public API has no codes for: they borrow the nearest code and keep their own HTTP status and gRPC code.
+ */
+
+/** A row of the error table. */
+export interface ErrorEntry {
+  /** The name in the public API, or the transport failure's own. */
+  readonly name: string;
+  /** The numeric Lance error code, which clients branch on. */
+  readonly code: number;
+  readonly httpStatus: number;
+  /** The numeric gRPC status code. */
+  readonly grpcCode: number;
+  /** A stable relative URI in the manner of RFC 9457, for example `/errors/table-not-found`. */
+  readonly type: string;
+  /** The name in words. */
+  readonly title: string;
+}
+
+const GRPC = {
+  cancelled: 1,
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  alreadyExists: 6,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  aborted: 10,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const;
+
+const rows = [
+  ["Unsupported", 0, 406, GRPC.unimplemented],
+  ["NamespaceNotFound", 1, 404, GRPC.notFound],
+  ["NamespaceAlreadyExists", 2, 409, GRPC.alreadyExists],
+  ["NamespaceNotEmpty", 3, 409, GRPC.failedPrecondition],
+  ["TableNotFound", 4, 404, GRPC.notFound],
+  ["TableAlreadyExists", 5, 409, GRPC.alreadyExists],
+  ["TableIndexNotFound", 6, 404, GRPC.notFound],
+  ["TableIndexAlreadyExists", 7, 409, GRPC.alreadyExists],
+  ["TableTagNotFound", 8, 404, GRPC.notFound],
+  ["TableTagAlreadyExists", 9, 409, GRPC.alreadyExists],
+  ["TransactionNotFound", 10, 404, GRPC.notFound],
+  ["TableVersionNotFound", 11, 404, GRPC.notFound],
+  ["TableColumnNotFound", 12, 404, GRPC.notFound],
+  ["InvalidInput", 13, 400, GRPC.invalidArgument],
+  ["ConcurrentModification", 14, 409, GRPC.aborted],
+  ["PermissionDenied", 15, 403, GRPC.permissionDenied],
+  ["Unauthenticated", 16, 401, GRPC.unauthenticated],
+  ["ServiceUnavailable", 17, 503, GRPC.unavailable],
+  ["Internal", 18, 500, GRPC.internal],
+  ["InvalidTableState", 19, 409, GRPC.failedPrecondition],
+  ["TableSchemaValidationError", 20, 400, GRPC.invalidArgument],
+  ["Throttling", 21, 429, GRPC.resourceExhausted],
+  ["TableBranchNotFound", 22, 404, GRPC.notFound],
+  ["TableBranchAlreadyExists", 23, 409, GRPC.alreadyExists],
+  ["RouteNotFound", 0, 404, GRPC.unimplemented],
+  ["MethodNotAllowed", 0, 405, GRPC.unimplemented],
+  ["UnsupportedMediaType", 13, 415, GRPC.invalidArgument],
+  ["PayloadTooLarge", 13, 413, GRPC.resourceExhausted],
+  ["DeadlineExceeded", 17, 504, GRPC.deadlineExceeded],
+  ["Cancelled", 17, 499, GRPC.cancelled],
+] as const;
+
+/** The name of a row of the error table. */
+export type ErrorName = (typeof rows)[number][0];
+
+/** How many rows carry a code of their own in the public API. */
+export const PUBLIC_ERROR_COUNT = 24;
+
+const entries = rows.map(([name, code, httpStatus, grpcCode]): ErrorEntry => {
+  const words = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ").toLowerCase();
+  const title = words.charAt(0).toUpperCase() + words.slice(1);
+  return { name, code, httpStatus, grpcCode, type: `/errors/${words.replaceAll(" ", "-")}`, title };
+});
+
+/** All rows, the public codes first and in their order. */
+export const ERROR_TABLE: readonly ErrorEntry[] = entries;
+
+const byName = new Map(entries.map((entry) => [entry.name, entry]));
+
+/** The row of a Lance error code; an unknown code is Internal, as in the public clients. */
+export function errorEntryOfCode(code: number): ErrorEntry {
+  return entries.slice(0, PUBLIC_ERROR_COUNT).find((entry) => entry.code === code) ?? errorEntry("Internal");
+}
+
+/** The row of a name. */
+export function errorEntry(name: ErrorName): ErrorEntry {
+  return byName.get(name) as ErrorEntry;
+}
+
+/** What an error may carry beside its row and its message. */
+export interface LanceErrorOptions {
+  /** A longer text for people. */
+  readonly detail?: string;
+  /** What failed below; logged, never shown to clients. */
+  readonly cause?: unknown;
+  /** Headers of the answer, for example `retry-after` or `allow`. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A failure that a client is told of: a row of the table and a message without the row's name in front. */
+export class LanceError extends Error {
+  readonly entry: ErrorEntry;
+  readonly detail: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(name: ErrorName, message: string, options: LanceErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.name = "LanceError";
+    this.entry = errorEntry(name);
+    this.detail = options.detail;
+    this.headers = options.headers ?? {};
+  }
+
+  /** Whether this is an error of the given row. */
+  is(name: ErrorName): boolean {
+    return this.entry.name === name;
+  }
+}
+
+/** Whether a thrown value is a {@link LanceError} of the given row. */
+export function isLanceError(error: unknown, name: ErrorName): error is LanceError {
+  return error instanceof LanceError && error.is(name);
+}
+
+/** The error that clients see for a thrown value: itself, or an opaque Internal for anything unknown. */
+export function toLanceError(thrown: unknown): LanceError {
+  if (thrown instanceof LanceError) return thrown;
+  return new LanceError("Internal", "internal error; the server's log has it under this request's id", {
+    cause: thrown,
+  });
+}

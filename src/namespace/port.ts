@@ -1,0 +1,42 @@
+import type {
+  DescMethodClientStreaming,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  MessageShape,
+} from "@bufbuild/protobuf";
+import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { Call } from "./call.ts";
+
+type Methods = typeof LanceNamespaceService.method;
+
+/** The name of an operation, for example `describeTable`. */
+export type Operation = keyof Methods;
+
+type Handler<M> =
+  M extends DescMethodUnary<infer I, infer O>
+    ? (request: MessageShape<I>, call: Call) => Promise<MessageShape<O>>
+    : M extends DescMethodClientStreaming<infer I, infer O>
+      ? (request: MessageShape<I>, data: AsyncIterable<Uint8Array>, call: Call) => Promise<MessageShape<O>>
+      : M extends DescMethodServerStreaming<infer I, infer O>
+        ? (request: MessageShape<I>, call: Call) => AsyncIterable<MessageShape<O>>
+        : never;
+
+/**
+ * The port between wires and backends: one function for each operation of the contract.
+ *
+ * The object that a call is about is `call.id`; the id fields of the request have been checked against it.
+ * An upload gets its parameters as the request and its Arrow IPC bytes as an iterable, split anywhere. A
+ * download yields messages with Arrow IPC bytes, split anywhere, and ends with an error if it cannot finish.
+ * Failures are thrown as LanceError.
+ */
+export type LanceNamespace = { readonly [K in Operation]: Handler<Methods[K]> };
+
+/** A backend: the operations that it has; a missing one answers Unsupported. */
+export interface Backend {
+  /** The name in logs and in the operations table, for example `dir`. */
+  readonly name: string;
+  readonly operations: Partial<LanceNamespace>;
+  /** Whether calls can be answered now, for readiness. */
+  ready(): Promise<boolean>;
+  close(): Promise<void>;
+}

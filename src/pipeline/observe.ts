@@ -1,0 +1,55 @@
+import type { Call } from "../namespace/call.ts";
+import { LanceError, toLanceError } from "../namespace/errors.ts";
+import { joinIdentifier } from "../namespace/identifier.ts";
+
+/** Runs one call and logs how it ended; whatever it throws comes out as a LanceError. */
+export async function observe<T>(call: Call, run: () => Promise<T>): Promise<T> {
+  const started = performance.now();
+  try {
+    const result = await run();
+    logEnd(call, started);
+    return result;
+  } catch (thrown) {
+    throw logFailure(call, started, thrown);
+  }
+}
+
+/** The same for a call that answers with a stream; it ends when the stream does. */
+export async function* observeStream<T>(call: Call, run: () => AsyncIterable<T>): AsyncIterable<T> {
+  const started = performance.now();
+  try {
+    yield* run();
+    logEnd(call, started);
+  } catch (thrown) {
+    throw logFailure(call, started, thrown);
+  }
+}
+
+function logEnd(call: Call, started: number): void {
+  if (call.log.isLevelEnabled("debug")) call.log.debug(fields(call, started), "call");
+}
+
+function logFailure(call: Call, started: number, thrown: unknown): LanceError {
+  const error = failureOf(call, thrown);
+  const entry = { ...fields(call, started), code: error.entry.name, error: error.message };
+  if (error.is("Internal")) call.log.error({ ...entry, err: error.cause ?? error }, "call failed");
+  else call.log.debug(entry, "call refused");
+  return error;
+}
+
+/** What an aborted call throws is only the echo of the abort, whose reason says more. */
+function failureOf(call: Call, thrown: unknown): LanceError {
+  if (thrown instanceof LanceError) return thrown;
+  const reason: unknown = call.signal.aborted ? call.signal.reason : undefined;
+  return reason instanceof LanceError ? reason : toLanceError(thrown);
+}
+
+function fields(call: Call, started: number): Record<string, unknown> {
+  return {
+    requestId: call.requestId,
+    operation: call.method.name,
+    protocol: call.protocol,
+    id: joinIdentifier(call.id),
+    ms: Math.round((performance.now() - started) * 1000) / 1000,
+  };
+}

@@ -1,0 +1,88 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { Call, Credentials } from "../namespace/call.ts";
+import { LanceError } from "../namespace/errors.ts";
+import {
+  checkIdentifier,
+  DEFAULT_DELIMITER,
+  type Identifier,
+  parseIdentifier,
+  sameIdentifier,
+} from "../namespace/identifier.ts";
+
+/** The fields that requests share, as far as a request has them. */
+interface Addressed extends Message {
+  id?: string[];
+  identifier?: string;
+  delimiter?: string;
+  identity?: { apiKey?: string; authToken?: string };
+  context?: Record<string, string>;
+}
+
+/**
+ * Settles what a call is about and who sent it, before anything is decided by it.
+ *
+ * Afterwards `call.id` and the request's `id` are the one parsed identifier, `call.headers` has the `header.*`
+ * entries of the request's context too, and `call.identity` the credentials. What the wire carried wins over
+ * the request's own fields, as the public specification says.
+ *
+ * @throws LanceError InvalidInput, when the route and the request name different objects.
+ */
+export function resolveRequest(request: Message, call: Call): void {
+  const addressed: Addressed = request;
+  if (addressed.identifier !== undefined) {
+    call.id = resolveIdentifier(addressed.identifier, addressed.id ?? [], addressed.delimiter);
+    addressed.id = [...call.id];
+  }
+  if (addressed.context !== undefined) addContextHeaders(addressed.context, call);
+  call.identity = credentials(call.headers, addressed.identity);
+}
+
+function resolveIdentifier(
+  text: string,
+  names: readonly string[],
+  delimiter = DEFAULT_DELIMITER,
+): Identifier {
+  if (text === "") {
+    checkIdentifier(names);
+    return names;
+  }
+  const parsed = parseIdentifier(text, delimiter);
+  if (names.length === 0 || sameIdentifier(parsed, names)) return parsed;
+  // Lance's Rust client writes a space in a path as "+"; the body's list then tells the name.
+  if (sameIdentifier(parseIdentifier(text.replaceAll("+", " "), delimiter), names)) return names;
+  throw new LanceError(
+    "InvalidInput",
+    `the request body names ${JSON.stringify(names)}, the route names ${JSON.stringify(parsed)}`,
+  );
+}
+
+const CONTEXT_HEADER = /^header\.([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/;
+
+function addContextHeaders(context: Record<string, string>, call: Call): void {
+  for (const [key, value] of Object.entries(context)) {
+    const name = CONTEXT_HEADER.exec(key)?.[1]?.toLowerCase();
+    if (name !== undefined) call.headers[name] ??= value;
+  }
+}
+
+function credentials(
+  headers: Readonly<Record<string, string>>,
+  identity: Addressed["identity"],
+): Credentials {
+  const bearer = /^bearer +(.+)$/i.exec(headers["authorization"] ?? "")?.[1];
+  return {
+    apiKey: headers["x-api-key"] ?? identity?.apiKey,
+    authToken: bearer ?? identity?.authToken,
+  };
+}
+
+/** Makes the context of a response and the headers of its answer say the same, both ways. */
+export function shareContext(response: Message, call: Call): void {
+  const { context } = response as Addressed;
+  if (context === undefined) return;
+  for (const [key, value] of Object.entries(context)) {
+    const name = CONTEXT_HEADER.exec(key)?.[1]?.toLowerCase();
+    if (name !== undefined) call.responseHeaders[name] ??= value;
+  }
+  for (const [name, value] of Object.entries(call.responseHeaders)) context[`header.${name}`] ??= value;
+}
