@@ -1,0 +1,12 @@
+// npm run bench -- NAME [options]: runs one comparison and prints its figures.
+const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[]): Promise<void> }>>> = {
+  wires: () => import("./wires.ts"),
+};
+
+const [name = "", ...args] = process.argv.slice(2);
+const suite = suites[name];
+if (suite === undefined) {
+  console.error(`bench: name one of ${Object.keys(suites).join(", ")}`);
+  process.exit(2);
+}
+await (await suite()).run(args);

@@ -1,0 +1,14 @@
+// Compiles src into dist, for the package.
+import { spawnSync } from "node:child_process";
+import { chmodSync, rmSync } from "node:fs";
+import { join } from "node:path";
+
+const root = join(import.meta.dirname, "..");
+rmSync(join(root, "dist"), { recursive: true, force: true });
+const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+const { status } = spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"], {
+  cwd: root,
+  stdio: "inherit",
+});
+if (status !== 0) process.exit(status ?? 1);
+chmodSync(join(root, "dist", "cli", "main.js"), 0o755);

@@ -1,0 +1,39 @@
+// Writes the tables that come from the source into README.md and docs/; with --check it only compares.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { configurationTable } from "./tables/configuration.ts";
+import { errorTable } from "./tables/errors.ts";
+import { operationTable } from "./tables/operations.ts";
+
+const root = join(import.meta.dirname, "..");
+const check = process.argv.includes("--check");
+
+/** Each page and the tables in it, by the name in its markers. */
+const pages: Readonly<Record<string, Readonly<Record<string, () => string | Promise<string>>>>> = {
+  "README.md": { operations: operationTable },
+  "docs/errors.md": { errors: errorTable },
+  "docs/configuration.md": { configuration: configurationTable },
+};
+
+function replaceBetweenMarkers(page: string, text: string, name: string, table: string): string {
+  const [begin, end] = [`<!-- begin:${name} -->`, `<!-- end:${name} -->`];
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+  if (from < 0 || to < from) throw new Error(`${page} has no markers for the table "${name}"`);
+  return `${text.slice(0, from + begin.length)}\n${table}\n${text.slice(to)}`;
+}
+
+const stale: string[] = [];
+for (const [page, tables] of Object.entries(pages)) {
+  const path = join(root, page);
+  const before = readFileSync(path, "utf8");
+  let after = before;
+  for (const [name, make] of Object.entries(tables))
+    after = replaceBetweenMarkers(page, after, name, await make());
+  if (after === before) continue;
+  stale.push(page);
+  if (!check) writeFileSync(path, after);
+}
+if (check && stale.length > 0) {
+  console.error(`Out of date: ${stale.join(", ")}. Run: npm run docs`);
+  process.exit(1);
+}

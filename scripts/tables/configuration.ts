@@ -1,0 +1,13 @@
+import { environmentName, type OptionSpec, SERVE_OPTIONS } from "../../src/cli/options.ts";
+import { markdownTable } from "./markdown.ts";
+
+/** The options of `lance-gateway serve`. */
+export function configurationTable(): string {
+  const rows = Object.values<OptionSpec>(SERVE_OPTIONS).map((spec) => [
+    `\`--${spec.flag} ${spec.value}\``,
+    `\`${environmentName(spec.flag)}\``,
+    spec.fallback === undefined ? "" : `\`${spec.fallback}\``,
+    spec.help,
+  ]);
+  return markdownTable(["Flag", "Environment", "Default", "Meaning"], rows);
+}

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Packs the project, installs the package into an empty folder, starts it there and asks it something.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export PATH="$PWD/node_modules/.bin:$PATH"
+
+folder=$(mktemp -d)
+trap 'kill "${server:-0}" 2>/dev/null || true; rm -rf "$folder"' EXIT
+
+npm pack --silent --pack-destination "$folder" >/dev/null
+cd "$folder"
+npm init --yes >/dev/null
+npm install --silent --no-audit --no-fund ./lance-gateway-*.tgz
+
+./node_modules/.bin/lance-gateway --version
+./node_modules/.bin/lance-gateway --help >/dev/null
+./node_modules/.bin/lance-gateway serve --port 0 >printed &
+server=$!
+for _ in $(seq 100); do
+  uri=$(sed -n 's|^ *REST *\(http://[^ ]*\)/v1$|\1|p' printed)
+  [ -n "$uri" ] && break
+  sleep 0.1
+done
+cat printed
+curl --fail --silent --show-error "$uri/v1/namespace/%24/list"
+echo
+kill -TERM "$server"
+wait "$server"
+echo "the packed package starts, answers and ends cleanly"

@@ -1,0 +1,57 @@
+import { LanceError } from "../namespace/errors.ts";
+import { readTable, rootTable } from "./flatbuffer.ts";
+import { checkLayout } from "./layout.ts";
+import { type MessageHead, malformed } from "./message.ts";
+import type { ArrowField, ArrowSchema } from "./schema.ts";
+
+/** Checks the messages of one upload, and counts what they hold. */
+export interface BodyCheck {
+  readonly schema: ArrowSchema;
+  /** The rows of the batches so far. */
+  readonly rows: number;
+  /**
+   * Checks a dictionary or a record batch.
+   *
+   * @param position where it begins, for the text of an error
+   * @throws LanceError InvalidInput; PayloadTooLarge when the buffers unpack to more than the limit.
+   */
+  add(head: MessageHead, metadata: Uint8Array, body: Uint8Array, position: number): void;
+}
+
+/** Begins the check of an upload whose buffers may unpack to `maxBytes` together. */
+export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyCheck {
+  const dictionaries = new Map<bigint, ArrowField>();
+  collectDictionaries(schema.fields, dictionaries);
+  let [rows, unpacked] = [0, 0];
+  return {
+    schema,
+    get rows() {
+      return rows;
+    },
+    add(head, metadata, body, position) {
+      const message = readTable(rootTable(metadata), 2);
+      const isDictionary = head.kind === "dictionary";
+      const values = dictionaries.get(head.dictionaryId ?? -1n);
+      const batch = isDictionary ? message && readTable(message, 1) : message;
+      const fields = isDictionary ? values && [values] : schema.fields;
+      if (batch === undefined || fields === undefined)
+        throw malformed(position, "no field has this dictionary");
+      try {
+        unpacked += checkLayout(fields, batch, body);
+      } catch (error) {
+        throw malformed(position, error instanceof RangeError ? error.message : String(error));
+      }
+      if (unpacked > maxBytes) {
+        throw new LanceError("PayloadTooLarge", `the body unpacks to more than ${maxBytes} bytes`);
+      }
+      rows += head.rows;
+    },
+  };
+}
+
+function collectDictionaries(fields: readonly ArrowField[], found: Map<bigint, ArrowField>): void {
+  for (const field of fields) {
+    if (field.dictionary !== undefined) found.set(field.dictionary.id, { ...field, dictionary: undefined });
+    collectDictionaries(field.children, found);
+  }
+}

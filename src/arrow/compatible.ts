@@ -1,0 +1,86 @@
+import { LanceError } from "../namespace/errors.ts";
+import type { ArrowField, ArrowSchema, ArrowType } from "./schema.ts";
+
+/**
+ * Checks that rows of one schema can be added to a table of another without a loss of meaning.
+ *
+ * The engine would cast what it can, and so cut 1.7 down to 1. Here a column has to be of the same kind;
+ * within a kind (integers, floats, texts, lists) the engine casts, and fails where a value does not fit.
+ * Columns may be in another order, and nullable ones may be missing.
+ *
+ * @throws LanceError TableSchemaValidationError
+ */
+export function checkCompatible(rows: ArrowSchema, table: ArrowSchema): void {
+  checkFields(rows.fields, table.fields, "");
+}
+
+function checkFields(from: readonly ArrowField[], to: readonly ArrowField[], path: string): void {
+  const known = new Map(to.map((field) => [field.name, field]));
+  for (const field of from) {
+    const target = known.get(field.name);
+    if (target === undefined) throw mismatch(`column ${quote(path + field.name)} is not in the table`);
+    known.delete(field.name);
+    checkField(field, target, path);
+  }
+  for (const missing of known.values()) {
+    if (!missing.nullable) throw mismatch(`column ${quote(path + missing.name)} is missing and not nullable`);
+  }
+}
+
+function checkField(from: ArrowField, to: ArrowField, path: string): void {
+  if (from.type.name === "null") return;
+  const [a, b] = [kindOf(from.type), kindOf(to.type)];
+  // A list of the right length may become a vector; the engine checks each length.
+  const widens = a === "list" && to.type.name === "fixed_size_list";
+  const raises = a === "int" && b === "float";
+  if (a !== b && !widens && !raises) {
+    throw mismatch(
+      `column ${quote(path + from.name)} is ${describe(from.type)}, in the table ${describe(to.type)}`,
+    );
+  }
+  if (from.type.name === "struct") {
+    checkFields(from.children, to.children, `${path}${from.name}.`);
+    return;
+  }
+  for (const [i, child] of from.children.entries()) {
+    const target = to.children[i];
+    if (target !== undefined) checkField(child, target, `${path}${from.name}.`);
+  }
+}
+
+/** Types of one kind are cast into each other; sizes that are part of the meaning are part of the kind. */
+function kindOf(type: ArrowType): string {
+  switch (type.name) {
+    case "utf8":
+    case "large_utf8":
+    case "utf8_view":
+      return "utf8";
+    case "binary":
+    case "large_binary":
+    case "binary_view":
+      return "binary";
+    case "large_list":
+      return "list";
+    case "fixed_size_binary":
+      return `fixed_size_binary(${type.width})`;
+    case "fixed_size_list":
+      return `fixed_size_list(${type.size})`;
+    case "decimal":
+      return `decimal(scale ${type.scale})`;
+    default:
+      return type.name;
+  }
+}
+
+function describe(type: ArrowType): string {
+  const kind = kindOf(type);
+  return "bits" in type ? `${kind} of ${type.bits} bits` : kind;
+}
+
+function mismatch(message: string): LanceError {
+  return new LanceError("TableSchemaValidationError", message);
+}
+
+function quote(name: string): string {
+  return JSON.stringify(name);
+}

@@ -1,0 +1,101 @@
+import { LanceError } from "../namespace/errors.ts";
+import { createByteReader } from "./byte-reader.ts";
+import { type Block, fileTail } from "./footer.ts";
+import { CONTINUATION, FILE_MAGIC, MAX_METADATA_BYTES, malformed, parseMessageHead } from "./message.ts";
+
+const FILE_HEAD = Buffer.concat([FILE_MAGIC, new Uint8Array(2)]);
+
+/**
+ * Turns an Arrow IPC stream, split anywhere, into an IPC file, while it goes by.
+ *
+ * The messages pass as they are, with backpressure; only dictionaries are held for a moment. A file may not
+ * replace a dictionary, so a repeated one is left out. An input that already is a file passes unchanged.
+ *
+ * @throws LanceError InvalidInput for a malformed stream, Unsupported when a dictionary changes on the way.
+ */
+export async function* toIpcFile(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const reader = createByteReader(chunks);
+  const start = await reader.peek(FILE_MAGIC.byteLength);
+  if (FILE_MAGIC.every((byte, i) => start[i] === byte)) {
+    yield* reader.rest();
+    return;
+  }
+  yield FILE_HEAD;
+  let position = FILE_HEAD.byteLength;
+  let schema: Uint8Array | undefined;
+  const blocks = { dictionary: [] as Block[], batch: [] as Block[] };
+  const dictionaries = new Map<bigint, Uint8Array>();
+
+  for (;;) {
+    const offset = position - FILE_HEAD.byteLength;
+    const message = await readMetadata(reader, offset);
+    if (message === undefined) break;
+    const head = parseMessageHead(message.metadata, offset);
+    const block = {
+      offset: position,
+      metadataLength: message.framed.byteLength,
+      bodyLength: head.bodyLength,
+    };
+    if (head.dictionaryId !== undefined && !head.isDelta) {
+      const body = await exactly(reader.take(head.bodyLength), head.bodyLength, offset);
+      const whole = Buffer.concat([message.framed, body]);
+      if (!isNew(dictionaries, head.dictionaryId, whole)) continue;
+      yield whole;
+    } else {
+      yield message.framed;
+      let left = head.bodyLength;
+      for await (const chunk of reader.pass(left)) {
+        left -= chunk.byteLength;
+        yield chunk;
+      }
+      if (left > 0) throw malformed(offset, "the stream ends in the middle of a message");
+    }
+    if (head.kind === "schema") schema = message.metadata;
+    else blocks[head.kind].push(block);
+    position += block.metadataLength + block.bodyLength;
+  }
+  if (schema === undefined) throw malformed(0, "the stream has no schema");
+  yield fileTail(schema, blocks.dictionary, blocks.batch);
+}
+
+function isNew(known: Map<bigint, Uint8Array>, id: bigint, message: Uint8Array): boolean {
+  const before = known.get(id);
+  if (before === undefined) {
+    known.set(id, message);
+    return true;
+  }
+  if (Buffer.compare(before, message) === 0) return false;
+  throw new LanceError(
+    "Unsupported",
+    "a dictionary of the result changes, which an Arrow IPC file cannot hold; ask for an Arrow IPC stream",
+  );
+}
+
+interface Reader {
+  take(length: number): Promise<Uint8Array>;
+}
+
+/** The next message's prefix and metadata; undefined at the end of the stream. */
+async function readMetadata(
+  reader: Reader,
+  offset: number,
+): Promise<{ framed: Uint8Array; metadata: Uint8Array } | undefined> {
+  let prefix = Buffer.from(await reader.take(4));
+  if (prefix.byteLength === 0) return undefined;
+  if (prefix.byteLength === 4 && prefix.readUInt32LE(0) === CONTINUATION) {
+    prefix = Buffer.concat([prefix, await reader.take(4)]);
+  }
+  if (prefix.byteLength % 4 !== 0) throw malformed(offset, "the stream ends in the middle of a message");
+  const length = prefix.readUInt32LE(prefix.byteLength - 4);
+  if (length === 0) return undefined;
+  if (length > MAX_METADATA_BYTES)
+    throw malformed(offset, `the metadata of a message would be ${length} bytes long`);
+  const metadata = await exactly(reader.take(length), length, offset);
+  return { framed: Buffer.concat([prefix, metadata]), metadata };
+}
+
+async function exactly(bytes: Promise<Uint8Array>, length: number, offset: number): Promise<Uint8Array> {
+  const taken = await bytes;
+  if (taken.byteLength < length) throw malformed(offset, "the stream ends in the middle of a message");
+  return taken;
+}

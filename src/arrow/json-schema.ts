@@ -1,0 +1,72 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type JsonArrowDataType,
+  JsonArrowDataTypeSchema,
+  type JsonArrowField,
+  JsonArrowFieldSchema,
+  type JsonArrowSchema,
+  JsonArrowSchemaSchema,
+} from "../gen/lance/namespace/v1/schema_pb.ts";
+import type { ArrowField, ArrowSchema, ArrowType } from "./schema.ts";
+
+/**
+ * An Arrow schema in the vocabulary of the Lance Namespace specification.
+ *
+ * That vocabulary has no units and no time zones, and describes a dictionary or a view by the type of its
+ * values.
+ */
+export function toJsonSchema(schema: ArrowSchema): JsonArrowSchema {
+  return create(JsonArrowSchemaSchema, {
+    fields: schema.fields.map(toJsonField),
+    metadata: { ...schema.metadata },
+  });
+}
+
+function toJsonField(field: ArrowField): JsonArrowField {
+  return create(JsonArrowFieldSchema, {
+    name: field.name,
+    nullable: field.nullable,
+    type: toJsonType(field),
+    metadata: { ...field.metadata },
+  });
+}
+
+function toJsonType(field: ArrowField): JsonArrowDataType {
+  const length = typeLength(field.type);
+  return create(JsonArrowDataTypeSchema, {
+    type: typeName(field.type),
+    fields: field.children.map(toJsonField),
+    ...(length !== undefined && { length: BigInt(length) }),
+  });
+}
+
+function typeName(type: ArrowType): string {
+  switch (type.name) {
+    case "int":
+      return `${type.signed ? "" : "u"}int${type.bits}`;
+    case "float":
+    case "decimal":
+    case "date":
+    case "time":
+      return `${type.name}${type.bits}`;
+    case "binary_view":
+      return "binary";
+    case "utf8_view":
+      return "utf8";
+    default:
+      return type.name;
+  }
+}
+
+function typeLength(type: ArrowType): number | undefined {
+  switch (type.name) {
+    case "fixed_size_binary":
+      return type.width;
+    case "fixed_size_list":
+      return type.size;
+    case "decimal":
+      return type.precision * 1000 + type.scale;
+    default:
+      return undefined;
+  }
+}

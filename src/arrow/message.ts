@@ -1,0 +1,127 @@
+import { LanceError } from "../namespace/errors.ts";
+import {
+  type FlatTable,
+  readInt16,
+  readInt64,
+  readTable,
+  readUint8,
+  readVector,
+  rootTable,
+} from "./flatbuffer.ts";
+
+/** What precedes the length of a message since Arrow 0.15. */
+export const CONTINUATION = 0xffffffff;
+
+/** The longest metadata of one message, in bytes; a schema of 100,000 columns is about 10 MB. */
+export const MAX_METADATA_BYTES = 64 * 1024 * 1024;
+
+/** The bytes that an IPC file begins and ends with. */
+export const FILE_MAGIC: Uint8Array = Buffer.from("ARROW1");
+
+/** The kinds of messages that a stream of record batches consists of. */
+export type MessageKind = "schema" | "dictionary" | "batch";
+
+/** What the metadata of a message says of it. */
+export interface MessageHead {
+  readonly kind: MessageKind;
+  /** The format version as the metadata has it; 4 is V5. */
+  readonly version: number;
+  /** The size of the body behind the metadata, in bytes. */
+  readonly bodyLength: number;
+  /** The rows of a batch; 0 for other kinds. */
+  readonly rows: number;
+  /** The id of a dictionary; undefined for other kinds. */
+  readonly dictionaryId: bigint | undefined;
+  /** Whether a dictionary adds to the one before rather than replacing it. */
+  readonly isDelta: boolean;
+}
+
+const KINDS: Readonly<Record<number, MessageKind>> = { 1: "schema", 2: "dictionary", 3: "batch" };
+
+/**
+ * Reads the metadata of a message, without its prefix.
+ *
+ * The places of the buffers are checked against the body, because the engine trusts them.
+ *
+ * @param offset where the message begins in its stream, for the text of an error
+ * @throws LanceError InvalidInput, for anything but a well-formed little-endian message.
+ */
+export function parseMessageHead(metadata: Uint8Array, offset: number): MessageHead {
+  try {
+    const message = rootTable(metadata);
+    const kind = KINDS[readUint8(message, 1)];
+    const header = readTable(message, 2);
+    if (kind === undefined || header === undefined) {
+      throw malformed(offset, "it is neither a schema nor a dictionary nor a record batch");
+    }
+    const bodyLength = toLength(readInt64(message, 3));
+    const data = kind === "dictionary" ? readTable(header, 1) : kind === "batch" ? header : undefined;
+    if (data !== undefined) checkBuffers(data, bodyLength);
+    return {
+      kind,
+      version: readInt16(message, 0),
+      bodyLength,
+      rows: kind === "batch" ? toLength(readInt64(header, 0)) : 0,
+      dictionaryId: kind === "dictionary" ? readInt64(header, 0) : undefined,
+      isDelta: kind === "dictionary" && readUint8(header, 2) !== 0,
+    };
+  } catch (error) {
+    if (error instanceof RangeError) throw malformed(offset, error.message);
+    throw error;
+  }
+}
+
+/** The table of the schema inside the metadata of a schema message. */
+export function schemaTable(metadata: Uint8Array): FlatTable {
+  const table = readTable(rootTable(metadata), 2);
+  if (table === undefined) throw malformed(0, "the schema is missing");
+  return table;
+}
+
+/** The error for bytes that are no Arrow IPC stream. */
+export function malformed(offset: number, reason: string): LanceError {
+  return new LanceError(
+    "InvalidInput",
+    `the body is not a valid Arrow IPC stream: at byte ${offset}, ${reason}`,
+  );
+}
+
+/** The lengths before a message; undefined while they have not arrived. Metadata of no length ends the stream. */
+export function readPrefix(
+  bytes: Buffer,
+  position: number,
+): { bytes: number; metadataLength: number } | undefined {
+  if (position + 4 > bytes.byteLength) return undefined;
+  const first = bytes.readUInt32LE(position);
+  if (first !== CONTINUATION) return checkPrefix(4, first, position);
+  if (position + 8 > bytes.byteLength) return undefined;
+  return checkPrefix(8, bytes.readUInt32LE(position + 4), position);
+}
+
+function checkPrefix(bytes: number, metadataLength: number, position: number) {
+  if (metadataLength > MAX_METADATA_BYTES) {
+    throw malformed(position, `the metadata of a message would be ${metadataLength} bytes long`);
+  }
+  return { bytes, metadataLength };
+}
+
+const BUFFER_BYTES = 16;
+const NODE_BYTES = 16;
+
+function checkBuffers(batch: FlatTable, bodyLength: number): void {
+  const nodes = readVector(batch, 1);
+  for (let i = 0; i < nodes.length; i++) toLength(batch.view.getBigInt64(nodes.at + i * NODE_BYTES, true));
+  const buffers = readVector(batch, 2);
+  for (let i = 0; i < buffers.length; i++) {
+    const at = buffers.at + i * BUFFER_BYTES;
+    const start = toLength(batch.view.getBigInt64(at, true));
+    const length = toLength(batch.view.getBigInt64(at + 8, true));
+    if (start % 8 !== 0) throw new RangeError("a buffer is not aligned to eight bytes");
+    if (start + length > bodyLength) throw new RangeError("a buffer ends outside of the message's body");
+  }
+}
+
+function toLength(value: bigint): number {
+  if (value < 0n || value > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError(`${value} is no length`);
+  return Number(value);
+}

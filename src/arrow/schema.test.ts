@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  type DataType,
+  DateDay,
+  Decimal,
+  Dictionary,
+  DurationMillisecond,
+  Field,
+  FixedSizeBinary,
+  FixedSizeList,
+  Float16,
+  Float32,
+  Float64,
+  Int32,
+  Int64,
+  LargeUtf8,
+  List,
+  Schema,
+  Struct,
+  Table,
+  TimestampMicrosecond,
+  tableToIPC,
+  Uint8,
+  Utf8,
+} from "apache-arrow";
+import { isLanceError } from "../namespace/errors.ts";
+import { checkCompatible } from "./compatible.ts";
+import { toJsonSchema } from "./json-schema.ts";
+import { type ArrowSchema, decodeSchema } from "./schema.ts";
+
+function schemaOf(fields: readonly Field[], metadata?: Map<string, string>): ArrowSchema {
+  const stream = tableToIPC(new Table(new Schema([...fields], metadata)), "stream");
+  return decodeSchema(stream.subarray(8, 8 + Buffer.from(stream).readUInt32LE(4)));
+}
+
+const one = (name: string, type: DataType, nullable = true) => new Field(name, type, nullable);
+
+test("a schema is told in the vocabulary of the specification", () => {
+  const schema = schemaOf(
+    [
+      new Field("id", new Int64(), false, new Map([["unit", "m"]])),
+      one("small", new Uint8()),
+      one("half", new Float16()),
+      one("text", new LargeUtf8()),
+      one("word", new FixedSizeBinary(4)),
+      one("price", new Decimal(2, 10, 128)),
+      one("day", new DateDay()),
+      one("at", new TimestampMicrosecond("UTC")),
+      one("took", new DurationMillisecond()),
+      one("kind", new Dictionary(new Utf8(), new Int32())),
+      one("vector", new FixedSizeList(3, one("item", new Float32()))),
+      one("nested", new Struct([one("list", new List(one("item", new Int32())))])),
+    ],
+    new Map([["owner", "me"]]),
+  );
+  const json = toJsonSchema(schema);
+  assert.deepEqual({ ...json.metadata }, { owner: "me" });
+  assert.deepEqual(
+    json.fields.map(({ name, type }) => [name, type?.type, type?.length]),
+    [
+      ["id", "int64", undefined],
+      ["small", "uint8", undefined],
+      ["half", "float16", undefined],
+      ["text", "large_utf8", undefined],
+      ["word", "fixed_size_binary", 4n],
+      ["price", "decimal128", 10_002n],
+      ["day", "date32", undefined],
+      ["at", "timestamp", undefined],
+      ["took", "duration", undefined],
+      ["kind", "utf8", undefined],
+      ["vector", "fixed_size_list", 3n],
+      ["nested", "struct", undefined],
+    ],
+  );
+  assert.deepEqual([json.fields[0]?.nullable, json.fields[1]?.nullable], [false, true]);
+  assert.deepEqual({ ...json.fields[0]?.metadata }, { unit: "m" });
+  const list = json.fields.at(-1)?.type?.fields[0];
+  assert.deepEqual(
+    [list?.name, list?.type?.type, list?.type?.fields[0]?.type?.type],
+    ["list", "list", "int32"],
+  );
+});
+
+test("rows fit a table when their columns are of the same kind", () => {
+  const vector = (size: number) => new FixedSizeList(size, one("item", new Float32()));
+  const table = schemaOf([one("id", new Int64(), false), one("text", new Utf8()), one("vector", vector(2))]);
+  const fits = (...fields: Field[]) => checkCompatible(schemaOf(fields), table);
+  const fails = (message: RegExp, ...fields: Field[]) =>
+    assert.throws(
+      () => fits(...fields),
+      (error) => isLanceError(error, "TableSchemaValidationError") && message.test(error.message),
+    );
+
+  fits(one("text", new LargeUtf8()), one("id", new Int32()));
+  fits(one("id", new Int64()), one("vector", new List(one("item", new Float64()))));
+  fits(one("id", new Int64()), one("text", new Dictionary(new Utf8(), new Int32())));
+  fails(/"id" is float/, one("id", new Float64()));
+  fails(/"id" is missing/, one("text", new Utf8()));
+  fails(/"more" is not in the table/, one("id", new Int64()), one("more", new Utf8()));
+  fails(/fixed_size_list\(3\)/, one("id", new Int64()), one("vector", vector(3)));
+});

@@ -1,0 +1,205 @@
+import {
+  type FlatTable,
+  readInt16,
+  readInt32,
+  readInt64,
+  readString,
+  readTable,
+  readTables,
+  readUint8,
+} from "./flatbuffer.ts";
+import { malformed, schemaTable } from "./message.ts";
+
+/** A unit of time, in Arrow's numbering: seconds, milliseconds, microseconds, nanoseconds. */
+export type TimeUnit = "s" | "ms" | "us" | "ns";
+
+/** An Arrow type: its name and the parameters that belong to that name. */
+export type ArrowType =
+  | { readonly name: "int"; readonly bits: 8 | 16 | 32 | 64; readonly signed: boolean }
+  | { readonly name: "float"; readonly bits: 16 | 32 | 64 }
+  | {
+      readonly name: "decimal";
+      readonly bits: 32 | 64 | 128 | 256;
+      readonly precision: number;
+      readonly scale: number;
+    }
+  | { readonly name: "date"; readonly bits: 32 | 64 }
+  | { readonly name: "time"; readonly bits: 32 | 64; readonly unit: TimeUnit }
+  | { readonly name: "timestamp"; readonly unit: TimeUnit; readonly timezone: string | undefined }
+  | { readonly name: "duration"; readonly unit: TimeUnit }
+  | { readonly name: "interval"; readonly bits: 32 | 64 | 128 }
+  | { readonly name: "fixed_size_binary"; readonly width: number }
+  | { readonly name: "fixed_size_list"; readonly size: number }
+  | { readonly name: "map"; readonly keysSorted: boolean }
+  | { readonly name: "union"; readonly dense: boolean }
+  | { readonly name: PlainTypeName };
+
+/** The types without parameters. */
+export type PlainTypeName =
+  | "null"
+  | "bool"
+  | "binary"
+  | "utf8"
+  | "large_binary"
+  | "large_utf8"
+  | "list"
+  | "large_list"
+  | "struct"
+  | "binary_view"
+  | "utf8_view";
+
+/** The index of a dictionary-encoded field; the field's type is that of the values. */
+export interface ArrowDictionary {
+  readonly id: bigint;
+  readonly index: Extract<ArrowType, { name: "int" }>;
+  readonly ordered: boolean;
+}
+
+/** A field of an Arrow schema. */
+export interface ArrowField {
+  readonly name: string;
+  readonly nullable: boolean;
+  readonly type: ArrowType;
+  readonly children: readonly ArrowField[];
+  readonly dictionary: ArrowDictionary | undefined;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** An Arrow schema. */
+export interface ArrowSchema {
+  readonly fields: readonly ArrowField[];
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** The deepest nesting of fields that is read. */
+const MAX_DEPTH = 64;
+
+/**
+ * Decodes the metadata of a schema message.
+ *
+ * @throws LanceError InvalidInput, when it is malformed or has a type that Lance cannot store.
+ */
+export function decodeSchema(metadata: Uint8Array): ArrowSchema {
+  return decodeSchemaTable(() => schemaTable(metadata));
+}
+
+/** Decodes the table of a schema, wherever it is. */
+export function decodeSchemaTable(find: () => FlatTable): ArrowSchema {
+  try {
+    const table = find();
+    if (readInt16(table, 0) !== 0) throw new RangeError("it is big-endian");
+    return {
+      fields: readTables(table, 1).map((field) => decodeField(field, 0)),
+      metadata: decodeMetadata(table, 2),
+    };
+  } catch (error) {
+    if (error instanceof RangeError) throw malformed(0, `the schema is broken: ${error.message}`);
+    throw error;
+  }
+}
+
+function decodeField(table: FlatTable, depth: number): ArrowField {
+  if (depth > MAX_DEPTH) throw new RangeError(`fields are nested deeper than ${MAX_DEPTH}`);
+  const dictionary = readTable(table, 4);
+  return {
+    name: readString(table, 0) ?? "",
+    nullable: readUint8(table, 1) !== 0,
+    type: decodeType(readUint8(table, 2), readTable(table, 3)),
+    children: readTables(table, 5).map((child) => decodeField(child, depth + 1)),
+    dictionary: dictionary && {
+      id: readInt64(dictionary, 0),
+      index: intType(readTable(dictionary, 1)),
+      ordered: readUint8(dictionary, 2) !== 0,
+    },
+    metadata: decodeMetadata(table, 6),
+  };
+}
+
+function decodeMetadata(table: FlatTable, index: number): Record<string, string> {
+  return Object.fromEntries(
+    readTables(table, index).map((entry) => [readString(entry, 0) ?? "", readString(entry, 1) ?? ""]),
+  );
+}
+
+const UNITS = ["s", "ms", "us", "ns"] as const;
+
+/** The types that have no parameters, by their number in the union of types. */
+const PLAIN: Readonly<Record<number, PlainTypeName>> = {
+  1: "null",
+  4: "binary",
+  5: "utf8",
+  6: "bool",
+  12: "list",
+  13: "struct",
+  19: "large_binary",
+  20: "large_utf8",
+  21: "large_list",
+  23: "binary_view",
+  24: "utf8_view",
+};
+
+function decodeType(code: number, table: FlatTable | undefined): ArrowType {
+  const plain = PLAIN[code];
+  if (plain !== undefined) return { name: plain };
+  if (table === undefined) throw new RangeError(`type ${code} lacks its parameters`);
+  const unit = (fallback: number): TimeUnit => oneOf(UNITS, readInt16(table, 0, fallback));
+  switch (code) {
+    case 2:
+      return intType(table);
+    case 3:
+      return { name: "float", bits: oneOf([16, 32, 64] as const, readInt16(table, 0)) };
+    case 7:
+      return decimalType(table);
+    case 8:
+      return { name: "date", bits: oneOf([32, 64] as const, readInt16(table, 0, 1)) };
+    case 9:
+      return { name: "time", bits: bits([32, 64] as const, readInt32(table, 1, 32)), unit: unit(1) };
+    case 10:
+      return { name: "timestamp", unit: unit(0), timezone: readString(table, 1) };
+    case 11:
+      return { name: "interval", bits: oneOf([32, 64, 128] as const, readInt16(table, 0)) };
+    case 14:
+      return { name: "union", dense: readInt16(table, 0) === 1 };
+    case 15:
+      return { name: "fixed_size_binary", width: positive(readInt32(table, 0)) };
+    case 16:
+      return { name: "fixed_size_list", size: positive(readInt32(table, 0)) };
+    case 17:
+      return { name: "map", keysSorted: readUint8(table, 0) !== 0 };
+    case 18:
+      return { name: "duration", unit: unit(1) };
+    default:
+      throw new RangeError(`type ${code} is not supported`);
+  }
+}
+
+function intType(table: FlatTable | undefined): Extract<ArrowType, { name: "int" }> {
+  if (table === undefined) return { name: "int", bits: 32, signed: true };
+  const width = bits([8, 16, 32, 64] as const, readInt32(table, 0));
+  return { name: "int", bits: width, signed: readUint8(table, 1) !== 0 };
+}
+
+function decimalType(table: FlatTable): ArrowType {
+  const width = bits([32, 64, 128, 256] as const, readInt32(table, 2, 128));
+  const precision = positive(readInt32(table, 0));
+  const scale = readInt32(table, 1);
+  if (precision > 76 || Math.abs(scale) > 76) throw new RangeError("a decimal is out of range");
+  return { name: "decimal", bits: width, precision, scale };
+}
+
+function oneOf<T>(values: readonly T[], index: number): T {
+  const value = values[index];
+  if (value === undefined) throw new RangeError(`unit ${index} is unknown`);
+  return value;
+}
+
+function bits<T extends number>(allowed: readonly T[], value: number): T {
+  const width = allowed.find((each) => each === value);
+  if (width === undefined) throw new RangeError(`a width of ${value} bits is not supported`);
+  return width;
+}
+
+function positive(value: number): number {
+  if (value < 0) throw new RangeError(`${value} is no size`);
+  return value;
+}

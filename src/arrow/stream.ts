@@ -1,0 +1,51 @@
+import { FILE_MAGIC, parseMessageHead, readPrefix } from "./message.ts";
+
+/** The mark that ends an IPC stream. */
+export const END_OF_STREAM: Uint8Array = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);
+
+/** The messages of an IPC file that this process made itself, each with its prefix and its body. */
+export interface FileMessages {
+  readonly schema: Uint8Array;
+  /** The metadata of the schema message, without its prefix. */
+  readonly schemaMetadata: Uint8Array;
+  /** Dictionaries and record batches in their order. */
+  readonly data: readonly Uint8Array[];
+}
+
+/**
+ * Takes an IPC file apart without copying: what lies between its magic and its footer is a stream.
+ *
+ * It is for files whose stream has its own schema, as those of the engine do; uploads go through
+ * `collectUpload`.
+ */
+export function splitIpcFile(file: Uint8Array): FileMessages {
+  const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
+  let position = FILE_MAGIC.byteLength + 2;
+  let schema: Uint8Array | undefined;
+  let schemaMetadata: Uint8Array | undefined;
+  const data: Uint8Array[] = [];
+  for (;;) {
+    const prefix = readPrefix(bytes, position);
+    if (prefix === undefined) break;
+    if (prefix.metadataLength === 0) {
+      if (prefix.bytes === 8) break;
+      // The engine pads the magic beyond eight bytes.
+      position += 8;
+      continue;
+    }
+    const metadataAt = position + prefix.bytes;
+    const metadata = bytes.subarray(metadataAt, metadataAt + prefix.metadataLength);
+    const head = parseMessageHead(metadata, position);
+    const end = metadataAt + prefix.metadataLength + head.bodyLength;
+    if (head.kind === "schema") {
+      schema = bytes.subarray(position, end);
+      schemaMetadata = metadata;
+    } else {
+      data.push(bytes.subarray(position, end));
+    }
+    position = end;
+  }
+  if (schema === undefined || schemaMetadata === undefined)
+    throw new Error("the engine's result has no schema");
+  return { schema, schemaMetadata, data };
+}

@@ -1,0 +1,98 @@
+import type { Logger } from "pino";
+import { engineCall } from "./errors.ts";
+import { createHandles, type Handles } from "./handles.ts";
+import { loadNative, type NativeTable } from "./native.ts";
+import { createResolver, tableName } from "./resolver.ts";
+
+/** Options of {@link createEngine}. */
+export interface EngineOptions {
+  readonly log: Logger;
+  /** The most tables that stay open while nobody uses them. Default: 256. */
+  readonly maxHandles?: number;
+  /** The engine's cache of index data, in bytes. Default: 256 MiB. */
+  readonly indexCacheBytes?: number;
+  /** The engine's cache of file metadata, in bytes. Default: 128 MiB. */
+  readonly metadataCacheBytes?: number;
+}
+
+/** The Lance engine: datasets by their location. */
+export interface Engine extends Pick<Handles, "acquire" | "forget"> {
+  /**
+   * Writes a new dataset, or with `overwrite` a new version that replaces everything.
+   *
+   * @param file an Arrow IPC file
+   * @returns the version that was written
+   * @throws LanceError TableAlreadyExists, in mode `create` when the location has a dataset.
+   */
+  create(location: string, file: Buffer, mode: "create" | "overwrite"): Promise<number>;
+  /** Another handle of a table, at a version; the caller closes it. */
+  atVersion(table: NativeTable, version: number): Promise<NativeTable>;
+  /** Loads the engine now rather than with the first call that needs it. */
+  warmUp(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const MIB = 1024 * 1024;
+
+/** Creates the engine; its native part is loaded on first use, so that the process starts quickly. */
+export function createEngine(options: EngineOptions): Engine {
+  const { log, maxHandles = 256, indexCacheBytes = 256 * MIB, metadataCacheBytes = 128 * MIB } = options;
+  let connecting: ReturnType<typeof connect> | undefined;
+
+  async function connect() {
+    const started = performance.now();
+    const native = loadNative();
+    const resolver = await createResolver();
+    const session = new native.Session(BigInt(indexCacheBytes), BigInt(metadataCacheBytes));
+    const connection = await native.Connection.newWithNamespace("rest", resolver.properties, { session });
+    log.debug({ ms: Math.round(performance.now() - started) }, "engine loaded");
+    return { connection, resolver };
+  }
+  function connected() {
+    connecting ??= connect().catch((error) => {
+      connecting = undefined;
+      throw error;
+    });
+    return connecting;
+  }
+  const handles = createHandles(maxHandles, async (location) => {
+    const { connection } = await connected();
+    return connection.openTable(tableName(location), []);
+  });
+  return {
+    acquire: handles.acquire,
+    forget: handles.forget,
+    create(location, file, mode) {
+      return engineCall(async () => {
+        const { connection } = await connected();
+        const table = await connection.createTable(tableName(location), file, mode, []);
+        try {
+          return await table.version();
+        } finally {
+          table.close();
+        }
+      });
+    },
+    atVersion(table, version) {
+      return engineCall(async () => {
+        const copy = await table.checkoutCurrent();
+        try {
+          await copy.checkout(version);
+          return copy;
+        } catch (error) {
+          copy.close();
+          throw error;
+        }
+      });
+    },
+    async warmUp() {
+      await connected();
+    },
+    async close() {
+      handles.closeAll();
+      const { connection, resolver } = (await connecting?.catch(() => undefined)) ?? {};
+      connection?.close();
+      await resolver?.close();
+    },
+  };
+}

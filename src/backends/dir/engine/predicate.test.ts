@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isLanceError } from "../../../namespace/errors.ts";
+import { onePredicate } from "./predicate.ts";
+
+describe("onePredicate", () => {
+  it("passes one expression, whatever its literals and quoted names hold", () => {
+    for (const predicate of [
+      "id > 1",
+      "name = 'a;b'",
+      "name = 'it''s; fine'",
+      '"odd;name" = 1',
+      "`odd;name` = 1",
+    ]) {
+      assert.equal(onePredicate(predicate), predicate);
+    }
+  });
+
+  it("takes a blank predicate for none", () => {
+    assert.equal(onePredicate(undefined), undefined);
+    assert.equal(onePredicate("  "), undefined);
+  });
+
+  it("refuses a semicolon outside of quotes", () => {
+    for (const predicate of ["id > 1; junk", "id > 1;", ";", "name = 'a' ; id > 1"]) {
+      assert.throws(
+        () => onePredicate(predicate),
+        (error) => isLanceError(error, "InvalidInput"),
+        predicate,
+      );
+    }
+  });
+});

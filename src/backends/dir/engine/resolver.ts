@@ -1,0 +1,57 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/**
+ * The engine opens a table wherever a namespace server says that it is. This is that server: it listens on the
+ * loopback interface, answers only requests with its own secret, and finds the location in the table's name,
+ * which {@link tableName} made.
+ */
+export interface Resolver {
+  /** The properties of the engine's namespace connection. */
+  readonly properties: Record<string, string>;
+  close(): Promise<void>;
+}
+
+const SECRET_HEADER = "x-lance-gateway-secret";
+
+/** The name under which the engine knows the table at a location. */
+export function tableName(location: string): string {
+  return Buffer.from(location).toString("base64url");
+}
+
+/** Starts a resolver on a free port. */
+export async function createResolver(): Promise<Resolver> {
+  const secret = randomBytes(32).toString("hex");
+  const server = createServer((request, response) => {
+    request.resume();
+    const name = /^\/v1\/table\/([\w-]+)\/(?:describe|declare)(?:\?|$)/.exec(request.url ?? "")?.[1];
+    const known = name !== undefined && hasSecret(request, secret);
+    response.writeHead(known ? 200 : 404, { "content-type": "application/json" });
+    response.end(
+      JSON.stringify(
+        known ? { location: Buffer.from(name, "base64url").toString() } : { code: 4, error: "not found" },
+      ),
+    );
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  // It must not keep a process alive that has nothing else to do.
+  server.unref();
+  const { port } = server.address() as AddressInfo;
+  return {
+    properties: { uri: `http://127.0.0.1:${port}`, [`headers.${SECRET_HEADER}`]: secret },
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function hasSecret(request: IncomingMessage, secret: string): boolean {
+  const given = Buffer.from(String(request.headers[SECRET_HEADER] ?? ""));
+  const expected = Buffer.from(secret);
+  return given.byteLength === expected.byteLength && timingSafeEqual(given, expected);
+}

@@ -1,0 +1,44 @@
+import { LanceError } from "../../../namespace/errors.ts";
+import type { DatasetRef } from "./layout.ts";
+import { versionHintKey } from "./layout.ts";
+import { writeVersionHint } from "./version-hint.ts";
+import { findVersions, newestOf } from "./versions.ts";
+
+/** A range of versions: from `start` to before `end`, or to the newest if `end` is negative. */
+export interface VersionRange {
+  readonly start: bigint;
+  readonly end: bigint;
+}
+
+/** The most versions that bounded ranges may span, as in the directory catalog of Lance (contract 6.5). */
+const MAX_VERSIONS = 1_000_000n;
+
+/**
+ * Deletes the manifests of versions; transactions and data stay. The newest version is not spared: without any
+ * manifest there is no table left to open.
+ *
+ * @returns how many files were deleted
+ * @throws LanceError InvalidInput if the bounded ranges span more than a million versions
+ */
+export async function deleteVersions(dataset: DatasetRef, ranges: readonly VersionRange[]): Promise<number> {
+  const spans = ranges.map(({ start, end }) => (end > start ? end - start : 0n));
+  const requested = spans.reduce((sum, span) => sum + span, 0n);
+  if (requested > MAX_VERSIONS) {
+    throw new LanceError(
+      "InvalidInput",
+      `${requested} versions are too many at once; the most are ${MAX_VERSIONS}`,
+    );
+  }
+  const isDoomed = ({ version }: { readonly version: bigint }): boolean =>
+    ranges.some(({ start, end }) => version >= start && (end < 0n || version < end));
+  const found = await findVersions(dataset);
+  const doomed = found.filter(isDoomed);
+  if (doomed.length === 0) return 0;
+
+  const newestLeft = newestOf(found.filter((name) => !isDoomed(name)));
+  if (newestLeft) await writeVersionHint(dataset, newestLeft.version);
+  else await dataset.store.delete(versionHintKey(dataset));
+  let deleted = 0;
+  for (const { key } of doomed) if (await dataset.store.delete(key)) deleted++;
+  return deleted;
+}

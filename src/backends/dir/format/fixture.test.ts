@@ -1,0 +1,104 @@
+/*
+ * What the tests beside this file share. It has the name of a test so that it stays out of the package.
+ */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { DatasetRef } from "./layout.ts";
+import type { ObjectStore } from "./storage.ts";
+
+/** What pylance says of a dataset; see `read` in test/clients/python/format_peer.py. */
+export interface Said {
+  readonly version: number;
+  readonly versions: readonly number[];
+  readonly rows: number;
+  readonly fragments: number;
+  readonly config: Readonly<Record<string, string>>;
+  readonly tableMetadata: Readonly<Record<string, string>>;
+  readonly schemaMetadata: Readonly<Record<string, string>>;
+  readonly fieldMetadata: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly tags: Readonly<Record<string, readonly [branch: string | null, version: number]>>;
+  readonly branches: Readonly<
+    Record<string, readonly [parent: string | null, version: number, createAt: number, size: number]>
+  >;
+  readonly transactions: Readonly<
+    Record<string, { readonly uuid: string; readonly readVersion: number; readonly operation: string }>
+  >;
+}
+
+interface Packed {
+  readonly files: Readonly<Record<string, string>>;
+  readonly said: Said;
+  readonly branch?: Said;
+}
+
+/** Made by `format_peer.py pack` with pylance 14.0.2: all files but those of data, deletions and indices. */
+const packed = JSON.parse(
+  readFileSync(join(import.meta.dirname, "testdata", "pylance-14.json"), "utf8"),
+) as Readonly<Record<"new" | "old" | "stable" | "v1file", Packed>>;
+
+/** What pylance says of a dataset. */
+export function saidOf(name: keyof typeof packed): Said {
+  return packed[name].said;
+}
+
+/** What pylance says of the branch `feature/a` of the dataset `new`. */
+export const saidOfBranch = packed.new.branch as Said;
+
+/** A store in memory; `objects` are its objects by key. */
+export type MemoryStore = ObjectStore & { readonly objects: Map<string, Uint8Array> };
+
+/** A store in memory. @param listsInOrder whether listings are sorted and come in pages of two, as in S3 */
+export function createMemoryStore(listsInOrder = false): MemoryStore {
+  const objects = new Map<string, Uint8Array>();
+  const infoOf = (key: string, { byteLength: size }: Uint8Array) => ({
+    key,
+    size,
+    modifiedMillis: 0,
+    eTag: "e",
+  });
+  return {
+    objects,
+    listsInOrder,
+    get: async (key) => objects.get(key),
+    getTail: async (key, length) => {
+      const bytes = objects.get(key);
+      return (
+        bytes && { size: bytes.byteLength, bytes: bytes.subarray(Math.max(0, bytes.byteLength - length)) }
+      );
+    },
+    getRange: async (key, start, end) => objects.get(key)?.subarray(start, end),
+    head: async (key) => {
+      const bytes = objects.get(key);
+      return bytes && infoOf(key, bytes);
+    },
+    async *list(directory) {
+      const keys = [...objects.keys()].filter((key) => key.slice(0, key.lastIndexOf("/")) === directory);
+      if (listsInOrder) keys.sort();
+      for (let i = 0; i < keys.length; i += 2) {
+        yield keys.slice(i, i + 2).map((key) => {
+          const name = key.slice(directory.length + 1);
+          return listsInOrder ? { name, info: infoOf(key, objects.get(key) as Uint8Array) } : { name };
+        });
+      }
+    },
+    put: async (key, bytes) => void objects.set(key, bytes),
+    putIfAbsent: async (key, bytes) => {
+      if (objects.has(key)) return false;
+      objects.set(key, bytes);
+      return true;
+    },
+    delete: async (key) => objects.delete(key),
+  };
+}
+
+/** A dataset made by pylance, in memory. */
+export function openFixture(
+  name: keyof typeof packed,
+  listsInOrder = false,
+): DatasetRef & { readonly store: MemoryStore } {
+  const store = createMemoryStore(listsInOrder);
+  for (const [path, data] of Object.entries(packed[name].files)) {
+    store.objects.set(`base/t/${path}`, Buffer.from(data, "base64"));
+  }
+  return { store, root: "base/t" };
+}

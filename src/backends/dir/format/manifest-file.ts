@@ -1,0 +1,144 @@
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
+import type { ObjectStore } from "./storage.ts";
+
+/*
+ * A manifest file is, in this order: dictionaries (only with the oldest data format), the list of indices,
+ * the transaction, the manifest, and a footer of 16 bytes: the place of the manifest as a signed 64-bit
+ * number, two 16-bit numbers of the file format (0 and 2), and the magic. The list of indices, the
+ * transaction and the manifest are protobuf messages, each after its length in 32 bits. All numbers are
+ * little endian, all places are from the start of the file.
+ */
+
+const FOOTER_BYTES = 16;
+const LENGTH_BYTES = 4;
+const MAGIC = "LANC";
+
+/** How much of the end is read at once, as in the engine; most manifests are smaller. */
+const TAIL_BYTES = 64 * 1024;
+
+/** A manifest and the file that it is in. */
+export interface ManifestFile {
+  readonly key: string;
+  readonly manifest: Manifest;
+  /** Where the manifest is in the file, in bytes. */
+  readonly position: number;
+  /** The eight bytes after the place of the manifest. */
+  readonly signature: Uint8Array;
+  /** Reads from the file; what was read with the manifest is not read again. */
+  read(start: number, end: number): Promise<Uint8Array>;
+}
+
+/**
+ * Reads a manifest file.
+ *
+ * @returns `undefined` if there is no such file
+ * @throws Error naming the file if it is no manifest
+ */
+export async function readManifestFile(store: ObjectStore, key: string): Promise<ManifestFile | undefined> {
+  const tail = await store.getTail(key, TAIL_BYTES);
+  if (!tail) return undefined;
+  const tailStart = tail.size - tail.bytes.byteLength;
+  const footer = readFooter(key, tail.bytes, tail.size);
+
+  const read = async (start: number, end: number): Promise<Uint8Array> => {
+    if (start >= tailStart) return tail.bytes.subarray(start - tailStart, end - tailStart);
+    const bytes = await store.getRange(key, start, end);
+    if (bytes?.byteLength !== end - start) throw corrupt(key, "it changed while it was read");
+    return bytes;
+  };
+  const body = await read(footer.position, tail.size - FOOTER_BYTES);
+  return { key, manifest: decodeManifest(key, body), ...footer, read };
+}
+
+/** Decodes a manifest file that is in memory. @throws Error naming the file if it is no manifest */
+export function parseManifestFile(key: string, bytes: Uint8Array): Manifest {
+  const { position } = readFooter(key, bytes, bytes.byteLength);
+  return decodeManifest(key, bytes.subarray(position, bytes.byteLength - FOOTER_BYTES));
+}
+
+/** Reads the message at a place in a manifest file, without its length. */
+export async function readSection(file: ManifestFile, position: bigint): Promise<Uint8Array> {
+  const start = Number(position) + LENGTH_BYTES;
+  if (start > file.position) throw corrupt(file.key, `there is no section at ${position}`);
+  const length = viewOf(await file.read(start - LENGTH_BYTES, start)).getUint32(0, true);
+  if (start + length > file.position) throw corrupt(file.key, `the section at ${position} is too long`);
+  return file.read(start, start + length);
+}
+
+/**
+ * The part of a file before transaction and manifest, which the next version takes over: dictionaries and the
+ * list of indices. Places in it stay the same, so nothing that points into it has to be known or changed.
+ */
+export async function readInheritedPart(file: ManifestFile): Promise<Uint8Array> {
+  const { indexSection, transactionSection, transactionSectionDeprecated } = file.manifest;
+  const end =
+    indexSection !== undefined
+      ? Number(indexSection) + LENGTH_BYTES + (await readSection(file, indexSection)).byteLength
+      : Math.min(file.position, Number(transactionSection ?? transactionSectionDeprecated ?? file.position));
+  return file.read(0, end);
+}
+
+/**
+ * Builds a manifest file.
+ *
+ * @param inherited what stands before the transaction; see {@link readInheritedPart}
+ * @param manifest written as it is: its `transactionSection` has to be the length of `inherited`
+ */
+export function buildManifestFile(
+  inherited: Uint8Array,
+  transaction: Uint8Array,
+  manifest: Manifest,
+  signature: Uint8Array,
+): Uint8Array {
+  const position = inherited.byteLength + LENGTH_BYTES + transaction.byteLength;
+  const body = toBinary(ManifestSchema, manifest);
+  const footer = new Uint8Array(FOOTER_BYTES);
+  viewOf(footer).setBigInt64(0, BigInt(position), true);
+  footer.set(signature, 8);
+  const parts = [inherited, lengthOf(transaction), transaction, lengthOf(body), body, footer];
+  return Buffer.concat(parts);
+}
+
+function readFooter(
+  key: string,
+  bytes: Uint8Array,
+  fileSize: number,
+): { readonly position: number; readonly signature: Uint8Array } {
+  const signature = bytes.subarray(bytes.byteLength - 8);
+  if (bytes.byteLength < FOOTER_BYTES || Buffer.from(signature.subarray(4)).toString("latin1") !== MAGIC) {
+    throw corrupt(key, "it does not end as one");
+  }
+  const position = Number(viewOf(bytes).getBigInt64(bytes.byteLength - FOOTER_BYTES, true));
+  if (position < 0 || position + LENGTH_BYTES + FOOTER_BYTES > fileSize) {
+    throw corrupt(key, `there is no manifest at ${position}`);
+  }
+  return { position, signature };
+}
+
+function decodeManifest(key: string, body: Uint8Array): Manifest {
+  const message = body.subarray(LENGTH_BYTES);
+  const length = viewOf(body).getUint32(0, true);
+  if (length !== message.byteLength)
+    throw corrupt(key, `it holds ${message.byteLength} bytes, not ${length}`);
+  try {
+    return fromBinary(ManifestSchema, message);
+  } catch (error) {
+    throw corrupt(key, "it cannot be decoded", error);
+  }
+}
+
+function lengthOf(bytes: Uint8Array): Uint8Array {
+  const length = new Uint8Array(LENGTH_BYTES);
+  viewOf(length).setUint32(0, bytes.byteLength, true);
+  return length;
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function corrupt(key: string, reason: string, cause?: unknown): Error {
+  return new Error(`${key} is no manifest: ${reason}`, { cause });
+}

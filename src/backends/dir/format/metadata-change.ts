@@ -1,0 +1,116 @@
+import { create } from "@bufbuild/protobuf";
+import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
+import type {
+  Transaction_UpdateConfig,
+  Transaction_UpdateMap,
+} from "../../../gen/lance/format/transaction_pb.ts";
+import {
+  Transaction_UpdateConfigSchema,
+  Transaction_UpdateMapSchema,
+} from "../../../gen/lance/format/transaction_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
+import { FLAG_TABLE_CONFIG, findField, metadataText } from "./manifest.ts";
+
+/** A change of a map from text to text. */
+export interface MapChange {
+  /** The entries to set; null removes one. */
+  readonly entries: Readonly<Record<string, string | null>>;
+  /** Whether the entries are all that is to be left. Default: false, the other entries stay. */
+  readonly replace?: boolean;
+}
+
+/** A change of settings and metadata, in the terms of the format's UpdateConfig operation. */
+export interface MetadataChange {
+  /** Settings that libraries act on. */
+  readonly config?: MapChange | undefined;
+  /** Metadata of the table. */
+  readonly tableMetadata?: MapChange | undefined;
+  /** Metadata of the schema, which readers get with the data. */
+  readonly schemaMetadata?: MapChange | undefined;
+  /** Metadata of fields, by field path; see {@link findField}. */
+  readonly fieldMetadata?: Readonly<Record<string, MapChange>> | undefined;
+}
+
+/**
+ * Applies a change to a manifest, which is changed in place.
+ *
+ * @returns the operation for the transaction
+ * @throws LanceError InvalidInput for a key with consequences beyond metadata, TableColumnNotFound
+ */
+export function applyChange(manifest: Manifest, change: MetadataChange): Transaction_UpdateConfig {
+  const operation = create(Transaction_UpdateConfigSchema);
+  const { config, tableMetadata, schemaMetadata, fieldMetadata = {} } = change;
+  if (config) {
+    manifest.config = applyToMap(manifest.config, config);
+    const otherFlags = manifest.writerFeatureFlags & ~FLAG_TABLE_CONFIG;
+    const hasConfig = Object.keys(manifest.config).length > 0;
+    manifest.writerFeatureFlags = otherFlags | (hasConfig ? FLAG_TABLE_CONFIG : 0n);
+    operation.configUpdates = toUpdateMap(config);
+  }
+  if (tableMetadata) {
+    manifest.tableMetadata = applyToMap(manifest.tableMetadata, tableMetadata);
+    operation.tableMetadataUpdates = toUpdateMap(tableMetadata);
+  }
+  if (schemaMetadata) {
+    manifest.schemaMetadata = applyToBytes(manifest.schemaMetadata, schemaMetadata, isReservedInSchema);
+    operation.schemaMetadataUpdates = toUpdateMap(schemaMetadata);
+  }
+  for (const [path, fieldChange] of Object.entries(fieldMetadata)) {
+    const field = findField(manifest, path);
+    field.metadata = applyToBytes(field.metadata, fieldChange, isReservedInField);
+    operation.fieldMetadataUpdates[field.id] = toUpdateMap(fieldChange);
+  }
+  return operation;
+}
+
+function applyToMap(
+  map: Readonly<Record<string, string>>,
+  { entries, replace }: MapChange,
+): Record<string, string> {
+  const result = new Map(replace ? [] : Object.entries(map));
+  for (const [key, value] of Object.entries(entries)) {
+    if (value === null) result.delete(key);
+    else result.set(key, value);
+  }
+  return Object.fromEntries(result);
+}
+
+function applyToBytes(
+  map: Readonly<Record<string, Uint8Array>>,
+  change: MapChange,
+  isReserved: (key: string, values: readonly (string | undefined)[]) => boolean,
+): Record<string, Uint8Array> {
+  const before = metadataText(map);
+  const after = applyToMap(before, change);
+  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    if (before[key] === after[key] || !isReserved(key, [before[key], after[key]])) continue;
+    throw new LanceError("InvalidInput", `the metadata key ${key} cannot be changed or removed`);
+  }
+  // Values that stay keep their bytes, which need not be text.
+  const bytes = Object.entries(after).map(([key, value]) => {
+    const old = before[key] === value ? map[key] : undefined;
+    return [key, old ?? Buffer.from(value, "utf8")];
+  });
+  return Object.fromEntries(bytes);
+}
+
+/** Switches the storage of blobs, with feature flags to go along. */
+function isReservedInSchema(key: string): boolean {
+  return key === "lance.blob.managed";
+}
+
+/**
+ * Primary and clustering keys are fields of the manifest too and have rules of their own; what marks a column
+ * as a blob or gives it a type of Lance's own decides how its files are read.
+ */
+function isReservedInField(key: string, values: readonly (string | undefined)[]): boolean {
+  if (key === "ARROW:extension:name") return values.some((value) => value?.startsWith("lance."));
+  return key.startsWith("lance-schema:") || key.startsWith("lance-encoding:blob");
+}
+
+function toUpdateMap({ entries, replace = false }: MapChange): Transaction_UpdateMap {
+  const updateEntries = Object.entries(entries).map(([key, value]) =>
+    value === null ? { key } : { key, value },
+  );
+  return create(Transaction_UpdateMapSchema, { updateEntries, replace });
+}

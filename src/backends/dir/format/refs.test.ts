@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isLanceError } from "../../../namespace/errors.ts";
+import { openFixture, saidOf } from "./fixture.test.ts";
+import {
+  createTag,
+  deleteTag,
+  listBranches,
+  listTags,
+  openBranch,
+  readBranch,
+  readTag,
+  updateTag,
+} from "./refs.ts";
+
+describe("refs that pylance wrote", () => {
+  it("are the tags that it says", async () => {
+    const tags = [...(await listTags(openFixture("new")))];
+    const found = tags.map(([name, { branch, version }]) => [name, [branch ?? null, Number(version)]]);
+    assert.deepEqual(Object.fromEntries(found), saidOf("new").tags);
+    assert.match((await readTag(openFixture("new"), "first"))?.createdAt ?? "", /^\d{4}-.*Z$/);
+  });
+
+  it("are the branches that it says, slashes in their names included", async () => {
+    const branches = [...(await listBranches(openFixture("new")))];
+    const found = branches.map(([name, branch]) => {
+      const { parentBranch, parentVersion, createAt, manifestSize } = branch;
+      return [name, [parentBranch ?? null, Number(parentVersion), createAt, manifestSize]];
+    });
+    assert.deepEqual(Object.fromEntries(found), saidOf("new").branches);
+  });
+
+  it("are none where there are none", async () => {
+    assert.equal((await listTags(openFixture("old"))).size, 0);
+    assert.equal(await readTag(openFixture("old"), "first"), undefined);
+    assert.equal(await readBranch(openFixture("old"), "feature/a"), undefined);
+  });
+});
+
+describe("tags", () => {
+  it("are created once, for a version of main or of a branch", async () => {
+    const dataset = openFixture("new");
+    const created = await Promise.allSettled([1n, 2n].map((version) => createTag(dataset, "t", { version })));
+    assert.deepEqual(created.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+    const again = createTag(dataset, "t", { version: 1n });
+    await assert.rejects(again, (error) => isLanceError(error, "TableTagAlreadyExists"));
+    const onBranch = await createTag(dataset, "b", { branch: "feature/a", version: 4n });
+    assert.deepEqual(await readTag(dataset, "b"), onBranch);
+    assert.equal(onBranch.branch, "feature/a");
+    const text = String(dataset.store.objects.get("base/t/_refs/tags/t.json"));
+    assert.equal((JSON.parse(text) as { branch: unknown }).branch, null);
+  });
+
+  it("are moved without losing what else is in them", async () => {
+    const dataset = openFixture("new");
+    const before = await readTag(dataset, "first");
+    const key = "base/t/_refs/tags/first.json";
+    const content = JSON.parse(String(dataset.store.objects.get(key))) as object;
+    const more = { ...content, metadata: { a: "b" }, later: 1 };
+    dataset.store.objects.set(key, Buffer.from(JSON.stringify(more)));
+    const after = await updateTag(dataset, "first", { version: 2n });
+    assert.equal(after.version, 2n);
+    assert.equal(after.createdAt, before?.createdAt);
+    assert.notEqual(after.updatedAt, before?.updatedAt);
+    assert.deepEqual(after.metadata, { a: "b" });
+    assert.match(String(dataset.store.objects.get(key)), /"later": 1/);
+  });
+
+  it("that are missing, or for what is missing, are not found", async () => {
+    const dataset = openFixture("new");
+    const target = { version: 1n };
+    await assert.rejects(updateTag(dataset, "no", target), (error) =>
+      isLanceError(error, "TableTagNotFound"),
+    );
+    await assert.rejects(deleteTag(dataset, "no"), (error) => isLanceError(error, "TableTagNotFound"));
+    const noVersion = createTag(dataset, "t", { version: 99n });
+    await assert.rejects(noVersion, (error) => isLanceError(error, "TableVersionNotFound"));
+    const noBranch = createTag(dataset, "t", { branch: "no", version: 1n });
+    await assert.rejects(noBranch, (error) => isLanceError(error, "TableBranchNotFound"));
+    await deleteTag(dataset, "first");
+    assert.equal(await readTag(dataset, "first"), undefined);
+  });
+
+  it("that are corrupt name the file", async () => {
+    const dataset = openFixture("new");
+    for (const text of ["{", "1"]) {
+      dataset.store.objects.set("base/t/_refs/tags/first.json", Buffer.from(text));
+      await assert.rejects(listTags(dataset), /base\/t\/_refs\/tags\/first\.json is no JSON/);
+    }
+  });
+});
+
+describe("opening a branch", () => {
+  it("takes main under all its names", async () => {
+    for (const name of [undefined, "main"]) {
+      assert.equal((await openBranch(openFixture("new"), name)).branch, undefined);
+    }
+  });
+
+  it("refuses one that is not there", async () => {
+    const opened = openBranch(openFixture("new"), "feature/b");
+    await assert.rejects(opened, (error) => isLanceError(error, "TableBranchNotFound"));
+  });
+});

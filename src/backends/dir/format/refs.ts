@@ -1,0 +1,196 @@
+import { LanceError } from "../../../namespace/errors.ts";
+import type { DatasetRef } from "./layout.ts";
+import { checkTagName, normalizeBranch, refsDirectory } from "./layout.ts";
+import { listNames } from "./storage.ts";
+import { describeVersion } from "./versions.ts";
+
+/** A tag: a name for a version. */
+export interface Tag {
+  /** Not set for the main branch. */
+  readonly branch: string | undefined;
+  readonly version: bigint;
+  /** In the form of RFC 3339; not set by older writers. */
+  readonly createdAt: string | undefined;
+  /** In the form of RFC 3339; not set by older writers. */
+  readonly updatedAt: string | undefined;
+  /** The size of the version's manifest, in bytes. */
+  readonly manifestSize: number;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** A branch: a history of its own from a version on. */
+export interface Branch {
+  /** Not set for the main branch. */
+  readonly parentBranch: string | undefined;
+  /** The version that the branch starts with; it has the same number on the parent. */
+  readonly parentVersion: bigint;
+  /** In seconds since 1970. */
+  readonly createAt: number;
+  /** The size of the parent version's manifest, in bytes. */
+  readonly manifestSize: number;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** The version that a tag is for. */
+export interface TagTarget {
+  /** Default: main. */
+  readonly branch?: string | undefined;
+  readonly version: bigint;
+}
+
+/** All tags of a table, by name. */
+export async function listTags(dataset: DatasetRef): Promise<Map<string, Tag>> {
+  return listRefs(dataset, "tags", readTag);
+}
+
+/** A tag, or `undefined` if there is none of that name. @throws LanceError InvalidInput for an invalid name */
+export async function readTag(dataset: DatasetRef, name: string): Promise<Tag | undefined> {
+  const content = await readRef(dataset, tagKey(dataset, name));
+  return content && decodeTag(content);
+}
+
+/**
+ * Creates a tag. Of writers that create the same one at the same time, those of the engine included, one wins.
+ *
+ * @throws LanceError InvalidInput, TableVersionNotFound, TableTagAlreadyExists
+ */
+export async function createTag(dataset: DatasetRef, name: string, target: TagTarget): Promise<Tag> {
+  const key = tagKey(dataset, name);
+  const now = new Date().toISOString();
+  const content = { ...(await encodeTarget(dataset, target)), createdAt: now, updatedAt: now, metadata: {} };
+  if (!(await dataset.store.putIfAbsent(key, encodeJson(content)))) {
+    throw new LanceError("TableTagAlreadyExists", `there is a tag ${name} already`);
+  }
+  return decodeTag(content);
+}
+
+/**
+ * Moves a tag. As in the engine, the last of several writers wins, and what else the tag says stays.
+ *
+ * @throws LanceError InvalidInput, TableVersionNotFound, TableTagNotFound
+ */
+export async function updateTag(dataset: DatasetRef, name: string, target: TagTarget): Promise<Tag> {
+  const key = tagKey(dataset, name);
+  const old = await readRef(dataset, key);
+  if (!old) throw tagNotFound(name);
+  const content = { ...old, ...(await encodeTarget(dataset, target)), updatedAt: new Date().toISOString() };
+  await dataset.store.put(key, encodeJson(content));
+  return decodeTag(content);
+}
+
+/** Deletes a tag. @throws LanceError InvalidInput, TableTagNotFound */
+export async function deleteTag(dataset: DatasetRef, name: string): Promise<void> {
+  if (!(await dataset.store.delete(tagKey(dataset, name)))) throw tagNotFound(name);
+}
+
+/** All branches of a table but main, by name. */
+export async function listBranches(dataset: DatasetRef): Promise<Map<string, Branch>> {
+  return listRefs(dataset, "branches", readBranch);
+}
+
+/** A branch, or `undefined` if there is none of that name. @throws LanceError InvalidInput for an invalid name */
+export async function readBranch(dataset: DatasetRef, name: string): Promise<Branch | undefined> {
+  const valid = normalizeBranch(name);
+  const key = valid === undefined ? undefined : refKey(dataset, "branches", valid);
+  const content = key === undefined ? undefined : await readRef(dataset, key);
+  if (!content) return undefined;
+  return {
+    parentBranch: textOf(content["parentBranch"]),
+    parentVersion: BigInt(numberOf(content["parentVersion"])),
+    createAt: numberOf(content["createAt"]),
+    manifestSize: numberOf(content["manifestSize"]),
+    metadata: (content["metadata"] ?? {}) as Record<string, string>,
+  };
+}
+
+/**
+ * A branch of a table as a dataset.
+ *
+ * @param name none, or `main`, for the main branch
+ * @throws LanceError InvalidInput, TableBranchNotFound
+ */
+export async function openBranch(dataset: DatasetRef, name: string | undefined): Promise<DatasetRef> {
+  const branch = normalizeBranch(name);
+  const found: DatasetRef = { store: dataset.store, root: dataset.root, branch };
+  if (branch !== undefined && !(await readBranch(found, branch))) throw branchNotFound(branch);
+  return found;
+}
+
+/** The error for a branch that is not there. */
+export function branchNotFound(name: string): LanceError {
+  return new LanceError("TableBranchNotFound", `there is no branch ${name}`);
+}
+
+type RefContent = Readonly<Record<string, unknown>>;
+
+/** The engine percent-encodes names in keys, for the sake of slashes and of letters beyond ASCII. */
+function refKey(dataset: DatasetRef, kind: "tags" | "branches", name: string): string {
+  return `${refsDirectory(dataset, kind)}/${encodeURIComponent(name)}.json`;
+}
+
+function tagKey(dataset: DatasetRef, name: string): string {
+  return refKey(dataset, "tags", checkTagName(name));
+}
+
+async function listRefs<T>(
+  dataset: DatasetRef,
+  kind: "tags" | "branches",
+  read: (dataset: DatasetRef, name: string) => Promise<T | undefined>,
+): Promise<Map<string, T>> {
+  const files = await listNames(dataset.store, refsDirectory(dataset, kind));
+  const names = files
+    .filter((file) => file.endsWith(".json"))
+    .map((file) => decodeURIComponent(file.slice(0, -5)));
+  const refs = new Map<string, T>();
+  for (const name of names.sort()) {
+    const ref = await read(dataset, name);
+    // It may have been deleted since the listing.
+    if (ref !== undefined) refs.set(name, ref);
+  }
+  return refs;
+}
+
+async function readRef({ store }: DatasetRef, key: string): Promise<RefContent | undefined> {
+  const bytes = await store.get(key);
+  if (!bytes) return undefined;
+  try {
+    const content: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
+    if (typeof content === "object" && content !== null) return content as RefContent;
+  } catch (error) {
+    throw new Error(`${key} is no JSON`, { cause: error });
+  }
+  throw new Error(`${key} is no JSON object`);
+}
+
+async function encodeTarget(dataset: DatasetRef, target: TagTarget): Promise<RefContent> {
+  const tagged = await openBranch(dataset, target.branch);
+  const { version, manifestSize } = await describeVersion(tagged, target.version);
+  return { branch: tagged.branch ?? null, version: Number(version), manifestSize };
+}
+
+function decodeTag(content: RefContent): Tag {
+  return {
+    branch: textOf(content["branch"]),
+    version: BigInt(numberOf(content["version"])),
+    createdAt: textOf(content["createdAt"]),
+    updatedAt: textOf(content["updatedAt"]),
+    manifestSize: numberOf(content["manifestSize"]),
+    metadata: (content["metadata"] ?? {}) as Record<string, string>,
+  };
+}
+
+function encodeJson(content: RefContent): Uint8Array {
+  return Buffer.from(JSON.stringify(content, null, 2));
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function numberOf(value: unknown): number {
+  return typeof value === "number" ? value : 0;
+}
+
+function tagNotFound(name: string): LanceError {
+  return new LanceError("TableTagNotFound", `there is no tag ${name}`);
+}

@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isLanceError } from "../../../namespace/errors.ts";
+import { deleteVersions } from "./delete-versions.ts";
+import { type MemoryStore, openFixture } from "./fixture.test.ts";
+import { type DatasetRef, manifestKey, type NamingScheme } from "./layout.ts";
+import { createVersion } from "./staged-version.ts";
+import { describeVersion, listVersions } from "./versions.ts";
+
+type Fixture = DatasetRef & { readonly store: MemoryStore };
+
+/** Takes a version away and hands it out again as a client would stage it. */
+function stage(dataset: Fixture, version: bigint, scheme: NamingScheme = "V2"): string {
+  const key = manifestKey(dataset, version, scheme);
+  const stagedKey = `${key}-5f3a`;
+  dataset.store.objects.set(stagedKey, dataset.store.objects.get(key) as Uint8Array);
+  dataset.store.objects.delete(key);
+  return stagedKey;
+}
+
+const conflict = (error: unknown) => isLanceError(error, "ConcurrentModification");
+const invalid = (error: unknown) => isLanceError(error, "InvalidInput");
+
+describe("creating a version from a staged manifest", () => {
+  it("makes it the next version and removes the staged file", async () => {
+    for (const [name, version, scheme] of [
+      ["new", 8n, "V2"],
+      ["old", 2n, "V1"],
+    ] as const) {
+      const dataset = openFixture(name);
+      const stagedKey = stage(dataset, version, scheme);
+      const bytes = dataset.store.objects.get(stagedKey);
+      const entry = await createVersion(dataset, { version, stagedKey, manifestSize: bytes?.byteLength });
+      assert.equal(entry.key, manifestKey(dataset, version, scheme));
+      assert.equal(dataset.store.objects.get(entry.key), bytes);
+      assert.equal(dataset.store.objects.has(stagedKey), false);
+      assert.deepEqual(await describeVersion(dataset), entry);
+      assert.equal(
+        String(dataset.store.objects.get("base/t/_versions/latest_version_hint.json")),
+        `{"version":${version}}`,
+      );
+    }
+  });
+
+  it("may be repeated, also when the staged file is a second copy", async () => {
+    const dataset = openFixture("new");
+    const stagedKey = stage(dataset, 8n);
+    const bytes = dataset.store.objects.get(stagedKey) as Uint8Array;
+    const entry = await createVersion(dataset, { version: 8n, stagedKey });
+    dataset.store.objects.set(stagedKey, bytes);
+    assert.deepEqual(await createVersion(dataset, { version: 8n, stagedKey: `/${stagedKey}` }), entry);
+    assert.equal(dataset.store.objects.has(stagedKey), false);
+  });
+
+  it("lets one of two different manifests win", async () => {
+    const dataset = openFixture("new");
+    const stagedKey = stage(dataset, 8n);
+    const other = Buffer.from(dataset.store.objects.get(stagedKey) as Uint8Array);
+    other[10] = (other[10] as number) ^ 1;
+    dataset.store.objects.set(`${stagedKey}2`, other);
+    const staged = [stagedKey, `${stagedKey}2`];
+    const created = await Promise.allSettled(
+      staged.map((key) => createVersion(dataset, { version: 8n, stagedKey: key })),
+    );
+    assert.deepEqual(created.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+    const lost = created.findIndex(({ status }) => status === "rejected");
+    assert.ok(conflict((created[lost] as PromiseRejectedResult).reason));
+    assert.equal(dataset.store.objects.has(staged[lost] as string), true);
+  });
+
+  it("is a conflict for any other number", async () => {
+    const dataset = openFixture("new");
+    const stagedKey = stage(dataset, 8n);
+    for (const version of [0n, 7n, 9n])
+      await assert.rejects(createVersion(dataset, { version, stagedKey }), conflict);
+    const empty = { ...dataset, root: "base/empty" };
+    await assert.rejects(
+      createVersion(empty, { version: 8n, stagedKey: "base/empty/_versions/x.manifest-1" }),
+      conflict,
+    );
+  });
+
+  it("needs a staged file in the dataset, of that size, with a manifest of that version", async () => {
+    const dataset = openFixture("new");
+    const stagedKey = stage(dataset, 8n);
+    const missing = "base/t/_versions/1.manifest-0";
+    for (const key of [
+      missing,
+      "base/u/_versions/1.manifest-0",
+      "base/t/_versions/../x",
+      "base/t/_versions/",
+      "x",
+    ]) {
+      await assert.rejects(createVersion(dataset, { version: 8n, stagedKey: key }), invalid, key);
+    }
+    const committed = manifestKey(dataset, 7n, "V2");
+    await assert.rejects(createVersion(dataset, { version: 8n, stagedKey: committed }), invalid);
+    await assert.rejects(createVersion(dataset, { version: 8n, stagedKey, manifestSize: 1 }), invalid);
+    await assert.rejects(createVersion(dataset, { version: 8n, stagedKey, namingScheme: "V1" }), invalid);
+    dataset.store.objects.set(missing, Buffer.from("no manifest at all"));
+    await assert.rejects(createVersion(dataset, { version: 8n, stagedKey: missing }), invalid);
+    dataset.store.objects.set(missing, dataset.store.objects.get(committed) as Uint8Array);
+    await assert.rejects(createVersion(dataset, { version: 8n, stagedKey: missing }), invalid);
+    assert.equal((await listVersions(dataset)).length, 7);
+  });
+});
+
+describe("creating the first version of a branch", () => {
+  const branchOf = (dataset: Fixture) => ({ ...dataset, branch: "feature/a" });
+  const ref = "base/t/_refs/branches/feature%2Fa.json";
+
+  it("takes the version of its parent", async () => {
+    const branch = branchOf(openFixture("new"));
+    await deleteVersions(branch, [{ start: 4n, end: -1n }]);
+    const stagedKey = stage(branch, 3n);
+    await assert.rejects(createVersion(branch, { version: 4n, stagedKey }), conflict);
+    assert.equal((await createVersion(branch, { version: 3n, stagedKey })).version, 3n);
+  });
+
+  it("takes any version before the branch is registered, and none after it was deleted", async () => {
+    const branch = branchOf(openFixture("new"));
+    const next = stage(branch, 4n);
+    branch.store.objects.delete(ref);
+    const deleted = createVersion(branch, { version: 4n, stagedKey: next });
+    await assert.rejects(deleted, (error) => isLanceError(error, "TableBranchNotFound"));
+    const stagedKey = stage(branch, 3n);
+    assert.equal((await createVersion(branch, { version: 3n, stagedKey })).version, 3n);
+  });
+});

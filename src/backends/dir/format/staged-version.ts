@@ -1,0 +1,128 @@
+import { LanceError } from "../../../namespace/errors.ts";
+import type { DatasetRef, NamingScheme } from "./layout.ts";
+import { manifestKey, parseManifestName, versionsDirectory } from "./layout.ts";
+import { parseManifestFile } from "./manifest-file.ts";
+import { branchNotFound, readBranch } from "./refs.ts";
+import { writeVersionHint } from "./version-hint.ts";
+import type { VersionEntry, VersionName } from "./versions.ts";
+import { describeVersion, latestVersion } from "./versions.ts";
+
+/** A manifest that a client has written and wants to be the next version. */
+export interface StagedVersion {
+  readonly version: bigint;
+  /** The key of the staged manifest; it has to be in the dataset's `_versions` directory. */
+  readonly stagedKey: string;
+  /** The size of the staged manifest, in bytes, to be checked. */
+  readonly manifestSize?: number | undefined;
+  /** Default: as the other versions, or V2 for the first. */
+  readonly namingScheme?: NamingScheme | undefined;
+}
+
+/**
+ * Makes a staged manifest a version: the commit of managed versioning (contract 6.5).
+ *
+ * The number has to be the newest plus one. The first version of main is 1, that of a branch its parent
+ * version, and any number on a branch that is not registered yet, because its first version is written before
+ * it is. A version that is there already with the same bytes is a success, so a client may repeat a call.
+ * The staged file is removed on success and stays on failure.
+ *
+ * Stricter than the directory catalog of Lance: the file has to be in the dataset, to be a manifest, and to
+ * say the version it is to become, and a table does not get a second naming scheme, because no table could be
+ * opened after that.
+ *
+ * @throws LanceError InvalidInput if there is no such file or it is not fit, ConcurrentModification if the
+ *   number is not the next or is taken, TableBranchNotFound
+ */
+export async function createVersion(dataset: DatasetRef, staged: StagedVersion): Promise<VersionEntry> {
+  const { version } = staged;
+  const stagedKey = checkStagedKey(dataset, staged.stagedKey);
+  const latest = await latestVersion(dataset);
+  const scheme = staged.namingScheme ?? latest?.scheme ?? "V2";
+  const key = manifestKey(dataset, version, scheme);
+  const existing = await dataset.store.get(key);
+  const bytes = await dataset.store.get(stagedKey);
+
+  if (!existing) {
+    await checkIsNext(dataset, latest, version);
+    checkContent(staged, bytes);
+    if (latest && latest.scheme !== scheme) {
+      throw new LanceError("InvalidInput", `the table's manifests are named by scheme ${latest.scheme}`);
+    }
+    if (!(await dataset.store.putIfAbsent(key, bytes))) await checkSame(dataset, key, version, bytes);
+    await writeVersionHint(dataset, version).catch(() => {});
+  } else {
+    await checkSame(dataset, key, version, bytes);
+  }
+  // The version is committed; a staged file that stays is no version and does no harm.
+  await dataset.store.delete(stagedKey).catch(() => {});
+  return describeVersion(dataset, version);
+}
+
+function checkStagedKey(dataset: DatasetRef, path: string): string {
+  const directory = `${versionsDirectory(dataset)}/`;
+  const key = path.replace(/^\//, "");
+  const name = key.slice(directory.length);
+  const fits = key.startsWith(directory) && /^[^/\0]+$/.test(name) && parseManifestName(name) === undefined;
+  if (fits && name !== "." && name !== "..") return key;
+  throw new LanceError(
+    "InvalidInput",
+    `the staged manifest ${path} is not in the table's _versions directory`,
+  );
+}
+
+async function checkIsNext(
+  dataset: DatasetRef,
+  latest: VersionName | undefined,
+  version: bigint,
+): Promise<void> {
+  const expected = latest ? latest.version + 1n : await firstVersion(dataset, version);
+  if (latest && dataset.branch !== undefined && !(await readBranch(dataset, dataset.branch))) {
+    // The remains of a deleted branch.
+    throw branchNotFound(dataset.branch);
+  }
+  if (version === expected) return;
+  throw new LanceError("ConcurrentModification", `the next version is ${expected}, not ${version}`);
+}
+
+async function firstVersion({ branch, ...main }: DatasetRef, version: bigint): Promise<bigint> {
+  if (branch === undefined) return 1n;
+  const registered = await readBranch(main, branch);
+  if (registered) return registered.parentVersion;
+  if (await latestVersion(main)) return version;
+  throw branchNotFound(branch);
+}
+
+function checkContent(staged: StagedVersion, bytes: Uint8Array | undefined): asserts bytes is Uint8Array {
+  const { version, stagedKey, manifestSize } = staged;
+  if (!bytes) throw new LanceError("InvalidInput", `there is no staged manifest ${stagedKey}`);
+  if (manifestSize !== undefined && manifestSize !== bytes.byteLength) {
+    const message = `the staged manifest ${stagedKey} has ${bytes.byteLength} bytes, not ${manifestSize}`;
+    throw new LanceError("InvalidInput", message);
+  }
+  const said = versionOf(stagedKey, bytes);
+  if (said !== version) {
+    throw new LanceError(
+      "InvalidInput",
+      `the staged manifest ${stagedKey} is of version ${said}, not ${version}`,
+    );
+  }
+}
+
+function versionOf(key: string, bytes: Uint8Array): bigint {
+  try {
+    return parseManifestFile(key, bytes).version;
+  } catch (error) {
+    throw new LanceError("InvalidInput", `${key} is no manifest`, { cause: error });
+  }
+}
+
+async function checkSame(
+  { store }: DatasetRef,
+  key: string,
+  version: bigint,
+  bytes: Uint8Array | undefined,
+): Promise<void> {
+  const committed = await store.get(key);
+  if (committed && bytes && Buffer.compare(committed, bytes) === 0) return;
+  throw new LanceError("ConcurrentModification", `version ${version} has been committed by someone else`);
+}

@@ -1,0 +1,153 @@
+import { LanceError } from "../../../namespace/errors.ts";
+import { checkNewName, type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import { rootLocation } from "../catalog/layout.ts";
+import type { CatalogView } from "../catalog/state.ts";
+import type { Lease } from "../engine/handles.ts";
+import type { NativeTable } from "../engine/native.ts";
+import type { DirContext } from "./context.ts";
+
+/** A table as the catalog knows it. */
+export interface FoundTable {
+  /** Relative to the base. */
+  readonly location: string;
+  /** The absolute path, as clients get it. */
+  readonly path: string;
+  readonly properties: Readonly<Record<string, string>>;
+  /** Whether the manifest has a row for it; a table of the first version of the format has none. */
+  readonly listed: boolean;
+}
+
+/** The form of an identifier in the manifest; the root is the empty string. */
+export function objectIdOf(id: Identifier): string {
+  return id.length === 0 ? "" : joinIdentifier(id);
+}
+
+/**
+ * Refuses names that a new object may not have, and the root.
+ *
+ * @throws LanceError InvalidInput
+ */
+export function checkNewIdentifier(id: Identifier): void {
+  if (id.length === 0) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
+  for (const name of id) checkNewName(name);
+}
+
+/** Finds a table in a state, or, in the root, by its directory alone. */
+export async function findTable(
+  context: DirContext,
+  state: CatalogView,
+  id: Identifier,
+): Promise<FoundTable | undefined> {
+  const { layout } = context;
+  const row = state.get(objectIdOf(id));
+  if (row !== undefined) {
+    if (row.objectType !== "table" || row.location === undefined) return undefined;
+    return {
+      location: row.location,
+      path: layout.pathOf(row.location),
+      properties: row.properties,
+      listed: true,
+    };
+  }
+  if (!(await isUnlistedTable(context, state, id))) return undefined;
+  const location = rootLocation(id);
+  return { location, path: layout.pathOf(location), properties: {}, listed: false };
+}
+
+/** Whether the root has a table of this name that only its directory tells of. */
+export async function isUnlistedTable(
+  { layout }: DirContext,
+  state: CatalogView,
+  id: Identifier,
+): Promise<boolean> {
+  if (id.length !== 1 || /[/\\\0]/.test(id[0] ?? "")) return false;
+  const location = rootLocation(id);
+  return state.ownerOf(location) === undefined && layout.isUnlistedTable(location);
+}
+
+/**
+ * The table of a call.
+ *
+ * @throws LanceError TableNotFound; InvalidInput for the root.
+ */
+export async function requireTable(context: DirContext, id: Identifier): Promise<FoundTable> {
+  if (id.length === 0) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
+  const table = await findTable(context, await context.catalog.read(), id);
+  if (table === undefined) throw tableNotFound(id);
+  return table;
+}
+
+/**
+ * Works with a table's data at its newest version, or at the given one.
+ *
+ * @throws LanceError TableNotFound, also for a table that is only declared; TableVersionNotFound
+ */
+export async function withData<T>(
+  context: DirContext,
+  table: FoundTable,
+  version: bigint | undefined,
+  work: (native: NativeTable) => Promise<T>,
+): Promise<T> {
+  const opened = await openData(context, table, version);
+  try {
+    return await work(opened.table);
+  } finally {
+    opened.release();
+  }
+}
+
+/** Opens a table's data; the caller releases it. */
+export async function openData(
+  { layout, engine }: DirContext,
+  { location, path }: FoundTable,
+  version: bigint | undefined,
+): Promise<Lease> {
+  await layout.checkNoEscape(location);
+  const lease = await engine.acquire(path);
+  if (version === undefined) return lease;
+  try {
+    const table = await engine.atVersion(lease.table, checkVersion(version));
+    return {
+      table,
+      release() {
+        table.close();
+        lease.release();
+      },
+    };
+  } catch (error) {
+    lease.release();
+    throw error;
+  }
+}
+
+function checkVersion(version: bigint): number {
+  if (version > 0n && version <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(version);
+  throw new LanceError("TableVersionNotFound", `version ${version} does not exist`);
+}
+
+export function tableNotFound(id: Identifier): LanceError {
+  return new LanceError("TableNotFound", `table ${joinIdentifier(id)} does not exist`);
+}
+
+export function tableExists(id: Identifier): LanceError {
+  return new LanceError("TableAlreadyExists", `table ${joinIdentifier(id)} already exists`);
+}
+
+export function namespaceNotFound(id: Identifier): LanceError {
+  return new LanceError("NamespaceNotFound", `namespace ${joinIdentifier(id)} does not exist`);
+}
+
+/** Whether a namespace exists; the root always does. */
+export function isNamespace(state: CatalogView, id: Identifier): boolean {
+  return id.length === 0 || state.get(objectIdOf(id))?.objectType === "namespace";
+}
+
+/**
+ * Makes sure that the namespace around a new object exists.
+ *
+ * @throws LanceError NamespaceNotFound
+ */
+export function requireParent(state: CatalogView, id: Identifier): void {
+  const parent = id.slice(0, -1);
+  if (!isNamespace(state, parent)) throw namespaceNotFound(parent);
+}

@@ -1,0 +1,92 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { TestContext } from "node:test";
+import { create, type DescMessage, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
+import pino from "pino";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { type Call, createCall } from "../../namespace/call.ts";
+import { type ErrorName, isLanceError } from "../../namespace/errors.ts";
+import { parseIdentifier } from "../../namespace/identifier.ts";
+import type { LanceNamespace, Operation } from "../../namespace/port.ts";
+import { createDirectoryBackend, type DirectoryBackendOptions } from "./index.ts";
+
+/** A logger for tests, which says nothing. */
+export const silent = pino({ level: "silent" });
+
+/** A directory that goes away with the test. */
+export async function temporaryDirectory(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), "lance-gateway-"));
+  t.after(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+type Methods = typeof LanceNamespaceService.method;
+type Request<K extends Operation> = MessageInitShape<Methods[K]["input"]>;
+
+/** Calls operations by name, on an object given as text. */
+export interface TestClient {
+  /** A unary operation. */
+  call<K extends Operation>(operation: K, id: string, request?: Request<K>): ReturnType<LanceNamespace[K]>;
+  /** An upload of Arrow IPC bytes. */
+  upload<K extends "createTable" | "insertIntoTable">(
+    operation: K,
+    id: string,
+    request: Request<K>,
+    ipc: Uint8Array,
+  ): ReturnType<LanceNamespace[K]>;
+  /** A query's result as one piece of Arrow IPC. */
+  query(id: string, request?: Request<"queryTable">): Promise<Buffer>;
+  close(): Promise<void>;
+}
+
+/** Opens a backend that is closed with the test. */
+export async function openClient(
+  t: TestContext,
+  root: string,
+  options: Partial<DirectoryBackendOptions> = {},
+): Promise<TestClient> {
+  const backend = await createDirectoryBackend({ root, log: silent, ...options });
+  let closed: Promise<void> | undefined;
+  const close = () => (closed ??= backend.close());
+  t.after(close);
+  const run = (operation: Operation, id: string, request: Record<string, unknown>, ...rest: unknown[]) => {
+    const method: DescMethod = LanceNamespaceService.method[operation];
+    const handler = backend.operations[operation] as (...args: unknown[]) => unknown;
+    return handler(create(method.input as DescMessage, request), ...rest, callOn(method, id));
+  };
+  return {
+    call: (operation, id, request) => run(operation, id, { ...request }) as never,
+    upload: (operation, id, request, ipc) => run(operation, id, { ...request }, inPieces(ipc)) as never,
+    async query(id, request = {}) {
+      const pieces: Uint8Array[] = [];
+      const result = run("queryTable", id, { ...request }) as ReturnType<LanceNamespace["queryTable"]>;
+      for await (const message of result) pieces.push(message.data?.data ?? new Uint8Array());
+      return Buffer.concat(pieces);
+    },
+    close,
+  };
+}
+
+/** A call as a wire would begin it. */
+function callOn(method: DescMethod, id: string): Call {
+  const call = createCall({
+    method,
+    protocol: "grpc",
+    requestId: "test",
+    headers: {},
+    signal: new AbortController().signal,
+    deadline: undefined,
+    accept: undefined,
+    log: silent,
+  });
+  call.id = parseIdentifier(id);
+  return call;
+}
+
+async function* inPieces(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += 1000) yield bytes.subarray(at, at + 1000);
+}
+
+/** A predicate for `assert.rejects`. */
+export const failsWith = (name: ErrorName) => (error: unknown) => isLanceError(error, name);

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { parseServeOptions, parseSize, UsageError } from "./options.ts";
+
+const refused = (pattern: RegExp) => (error: unknown) =>
+  error instanceof UsageError && pattern.test(error.message) && !error.message.includes("\n");
+
+describe("parseServeOptions", () => {
+  it("has the documented defaults", () => {
+    const options = parseServeOptions([], {});
+    assert.equal(options.root, "./lance-data");
+    assert.equal(options.host, "127.0.0.1");
+    assert.equal(options.port, 2333);
+    assert.equal(options.tableDirectory, undefined);
+  });
+
+  it("reads flags before environment variables", () => {
+    const environment = { LANCE_GATEWAY_PORT: "1", LANCE_GATEWAY_HOST: "::1" };
+    const options = parseServeOptions(["--port", "2"], environment);
+    assert.equal(options.port, 2);
+    assert.equal(options.host, "::1");
+  });
+
+  it("names the flag or the variable that is wrong, in one line", () => {
+    assert.throws(() => parseServeOptions(["--port", "x"], {}), refused(/^--port must be an integer .*"x"/));
+    assert.throws(
+      () => parseServeOptions([], { LANCE_GATEWAY_LOG_LEVEL: "loud" }),
+      refused(/^LANCE_GATEWAY_LOG_LEVEL must be one of/),
+    );
+    assert.throws(() => parseServeOptions(["--nonsense"], {}), refused(/--nonsense/));
+    assert.throws(() => parseServeOptions(["extra"], {}), refused(/extra/));
+    assert.throws(() => parseServeOptions(["--root"], {}), refused(/root/));
+  });
+});
+
+describe("parseSize", () => {
+  it("reads bytes and units", () => {
+    assert.equal(parseSize("65536"), 65_536);
+    assert.equal(parseSize("64KiB"), 65_536);
+    assert.equal(parseSize("16 mib"), 16 * 2 ** 20);
+    assert.equal(parseSize("1GiB"), 2 ** 30);
+  });
+
+  it("refuses what is not a positive size", () => {
+    for (const text of ["", "0", "-1", "1.5MiB", "1TB", "many", "99999999999GiB"]) {
+      assert.throws(() => parseSize(text), UsageError, text);
+    }
+  });
+});

@@ -1,0 +1,65 @@
+import type { AddressInfo } from "node:net";
+import { resolve } from "node:path";
+import { destination, pino } from "pino";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { type Gateway, startGateway } from "./compose.ts";
+import type { ServeOptions } from "./options.ts";
+import { packageVersion } from "./version.ts";
+
+/**
+ * Serves until a signal comes. The first SIGTERM or SIGINT drains and ends with code 0, a second one ends at once.
+ *
+ * @throws Error with one clear line, when the port or the root cannot be had.
+ */
+export async function serve(options: ServeOptions): Promise<void> {
+  // Standard output is for people: where the server listens. The log goes to standard error.
+  const log = pino({ level: options.logLevel }, destination({ fd: 2, sync: true }));
+  // The engine writes its own warnings, past this log; only its errors are worth a line.
+  process.env["LANCEDB_LOG"] ??= "error";
+  const gateway = await startGateway(options, log).catch((error: unknown) => {
+    throw new Error(startFailure(error, options), { cause: error });
+  });
+  endOnSignal(gateway);
+  process.stdout.write(greeting(options, gateway.address));
+}
+
+function endOnSignal(gateway: Gateway): void {
+  let ending = false;
+  const end = () => {
+    if (ending) process.exit(1);
+    ending = true;
+    gateway.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        process.stderr.write(`lance-gateway: closing failed: ${error}\n`);
+        process.exit(1);
+      },
+    );
+  };
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, end);
+}
+
+function startFailure(error: unknown, { host, port }: ServeOptions): string {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case "EADDRINUSE":
+      return `port ${port} on ${host} is in use`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+      return `${host} is no address of this machine`;
+    default:
+      return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function greeting(options: ServeOptions, { address, family, port }: AddressInfo): string {
+  const authority = family === "IPv6" ? `[${address}]:${port}` : `${address}:${port}`;
+  const rpc = `http://${authority}/${LanceNamespaceService.typeName}/`;
+  return [
+    `Lance Gateway ${packageVersion()} serves ${resolve(options.root)}`,
+    `  REST      http://${authority}/v1`,
+    `  gRPC      ${authority} (HTTP/2 without TLS)`,
+    `  Connect   ${rpc}`,
+    `  gRPC-Web  ${rpc}`,
+    "",
+  ].join("\n");
+}

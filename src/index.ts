@@ -1,0 +1,15 @@
+/** The public exports of the package. */
+export { createDirectoryBackend, type DirectoryBackendOptions } from "./backends/dir/index.ts";
+export { type Gateway, serveBackend, startGateway, type WireOptions } from "./cli/compose.ts";
+export type { ServeOptions } from "./cli/options.ts";
+export { LanceNamespaceService } from "./gen/lance/namespace/v1/service_pb.ts";
+export { type Call, type Credentials, createCall, type Protocol } from "./namespace/call.ts";
+export {
+  ERROR_TABLE,
+  type ErrorEntry,
+  type ErrorName,
+  isLanceError,
+  LanceError,
+} from "./namespace/errors.ts";
+export { type Identifier, joinIdentifier, parseIdentifier } from "./namespace/identifier.ts";
+export type { Backend, LanceNamespace, Operation } from "./namespace/port.ts";

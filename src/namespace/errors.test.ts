@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { ERROR_TABLE, errorEntryOfCode, LanceError, PUBLIC_ERROR_COUNT, toLanceError } from "./errors.ts";
+
+describe("the error table", () => {
+  it("has the 24 public codes first, in order", () => {
+    const codes = ERROR_TABLE.slice(0, PUBLIC_ERROR_COUNT).map((entry) => entry.code);
+    assert.deepEqual(
+      codes,
+      Array.from({ length: 24 }, (_, code) => code),
+    );
+  });
+
+  it("gives every row a name and a type of its own", () => {
+    assert.equal(new Set(ERROR_TABLE.map((entry) => entry.name)).size, ERROR_TABLE.length);
+    assert.equal(new Set(ERROR_TABLE.map((entry) => entry.type)).size, ERROR_TABLE.length);
+  });
+
+  it("spells type and title from the name", () => {
+    const { entry } = new LanceError("TableAlreadyExists", "t");
+    assert.equal(entry.type, "/errors/table-already-exists");
+    assert.equal(entry.title, "Table already exists");
+  });
+
+  it("takes an unknown code for Internal", () => {
+    assert.equal(errorEntryOfCode(4).name, "TableNotFound");
+    assert.equal(errorEntryOfCode(99).name, "Internal");
+  });
+
+  it("shows an unknown failure as an opaque Internal that keeps its cause", () => {
+    const cause = new Error("secret path");
+    const error = toLanceError(cause);
+    assert.equal(error.entry.name, "Internal");
+    assert.equal(error.cause, cause);
+    assert.doesNotMatch(error.message, /secret/);
+  });
+});

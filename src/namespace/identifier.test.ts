@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import fc from "fast-check";
+import { isLanceError } from "./errors.ts";
+import {
+  checkIdentifier,
+  checkNewName,
+  joinIdentifier,
+  MAX_IDENTIFIER_BYTES,
+  MAX_IDENTIFIER_DEPTH,
+  parseIdentifier,
+} from "./identifier.ts";
+
+const invalid = (error: unknown) => isLanceError(error, "InvalidInput");
+const newName = fc.stringMatching(/^[A-Za-z0-9_.-]{1,12}$/).filter((name) => !/^\.+$/.test(name));
+const delimiter = fc.constantFrom("$", "/", "::", "|", "é");
+
+describe("parseIdentifier", () => {
+  it("gives back every list of names that was joined with the same delimiter", () => {
+    fc.assert(
+      fc.property(fc.array(newName, { maxLength: 8 }), delimiter, (names, by) => {
+        assert.deepEqual(parseIdentifier(joinIdentifier(names, by), by), names);
+      }),
+    );
+  });
+
+  it("takes the delimiter alone and the empty text for the root", () => {
+    assert.deepEqual(parseIdentifier("$"), []);
+    assert.deepEqual(parseIdentifier(""), []);
+    assert.deepEqual(parseIdentifier(".", "."), []);
+  });
+
+  it("refuses empty names, so that an object has one spelling", () => {
+    for (const text of ["$$", "a$$b", "$a", "a$"]) assert.throws(() => parseIdentifier(text), invalid, text);
+  });
+
+  it("takes `$` for a part of a name only to refuse it, because it would stand for a nested object", () => {
+    assert.throws(() => parseIdentifier("a$b", "."), invalid);
+    assert.throws(() => checkIdentifier(["a$b"]), invalid);
+  });
+
+  it("refuses an empty delimiter", () => {
+    assert.throws(() => parseIdentifier("ab", ""), invalid);
+  });
+
+  it("bounds depth and length", () => {
+    const deep = Array.from({ length: MAX_IDENTIFIER_DEPTH }, () => "n");
+    assert.equal(parseIdentifier(deep.join("$")).length, MAX_IDENTIFIER_DEPTH);
+    assert.throws(() => parseIdentifier([...deep, "n"].join("$")), invalid);
+    assert.equal(parseIdentifier("n".repeat(MAX_IDENTIFIER_BYTES)).length, 1);
+    assert.throws(() => parseIdentifier("n".repeat(MAX_IDENTIFIER_BYTES + 1)), invalid);
+  });
+});
+
+describe("checkNewName", () => {
+  it("accepts letters, digits, underscore, hyphen and dot", () => {
+    fc.assert(fc.property(newName, (name) => checkNewName(name)));
+  });
+
+  it("refuses everything else", () => {
+    for (const name of ["", ".", "..", "a b", "a/b", "a\\b", "ä", "a$b", "a%b", "a\n", "a\0"]) {
+      assert.throws(() => checkNewName(name), invalid, JSON.stringify(name));
+    }
+  });
+});

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { pino } from "pino";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import {
+  DescribeTableRequestSchema,
+  DescribeTableResponseSchema,
+} from "../gen/lance/namespace/v1/table_pb.ts";
+import { type Call, createCall } from "../namespace/call.ts";
+import { isLanceError } from "../namespace/errors.ts";
+import { resolveRequest, shareContext } from "./resolve.ts";
+
+const call = (headers: Record<string, string> = {}): Call =>
+  createCall({
+    method: LanceNamespaceService.method.describeTable,
+    protocol: "rest",
+    requestId: "r",
+    headers,
+    signal: new AbortController().signal,
+    deadline: undefined,
+    accept: undefined,
+    log: pino({ level: "silent" }),
+  });
+
+function resolve(
+  init: MessageInitShape<typeof DescribeTableRequestSchema>,
+  headers?: Record<string, string>,
+): Call {
+  const settled = call(headers);
+  resolveRequest(create(DescribeTableRequestSchema, init), settled);
+  return settled;
+}
+
+describe("resolveRequest", () => {
+  it("settles the id from the route, the body, or both when they agree", () => {
+    assert.deepEqual(resolve({ identifier: "a$b" }).id, ["a", "b"]);
+    assert.deepEqual(resolve({ id: ["a", "b"] }).id, ["a", "b"]);
+    assert.deepEqual(resolve({ identifier: "a.b", delimiter: ".", id: ["a", "b"] }).id, ["a", "b"]);
+    assert.deepEqual(resolve({ identifier: "$" }).id, []);
+  });
+
+  it("writes the settled id back, so that there is one truth", () => {
+    const request = create(DescribeTableRequestSchema, { identifier: "a$b" });
+    resolveRequest(request, call());
+    assert.deepEqual(request.id, ["a", "b"]);
+  });
+
+  it("refuses a route and a body that name different objects", () => {
+    assert.throws(
+      () => resolve({ identifier: "a$b", id: ["a", "c"] }),
+      (error) => isLanceError(error, "InvalidInput") && /\["a","c"\].*\["a","b"\]/.test(error.message),
+    );
+  });
+
+  it("reads a + of the route as the space that the body's list has", () => {
+    assert.deepEqual(resolve({ identifier: "a+b", id: ["a b"] }).id, ["a b"]);
+    assert.deepEqual(resolve({ identifier: "a+b" }).id, ["a+b"]);
+  });
+
+  it("prefers the credentials of the headers to those of the body", () => {
+    const identity = { apiKey: "body", authToken: "body" };
+    assert.deepEqual(resolve({ identity }).identity, { apiKey: "body", authToken: "body" });
+    const headers = { "x-api-key": "head", authorization: "bearer head" };
+    assert.deepEqual(resolve({ identity }, headers).identity, { apiKey: "head", authToken: "head" });
+  });
+
+  it("makes `header.*` entries of the context headers, but never over one that was sent", () => {
+    const context = { "header.X-Trace": "context", "header.x-sent": "context", other: "stays" };
+    const { headers } = resolve({ context }, { "x-sent": "wire" });
+    assert.equal(headers["x-trace"], "context");
+    assert.equal(headers["x-sent"], "wire");
+    assert.equal(headers["other"], undefined);
+  });
+
+  it("ignores context entries that are no header names", () => {
+    assert.deepEqual(
+      Object.keys(resolve({ context: { "header.bad name": "x", "header.a\nb": "y" } }).headers),
+      [],
+    );
+  });
+});
+
+describe("shareContext", () => {
+  it("makes the headers of the answer and the context of the response say the same", () => {
+    const settled = call();
+    settled.responseHeaders["x-upstream"] = "up";
+    const response = create(DescribeTableResponseSchema, { context: { "header.X-Made": "made", note: "n" } });
+    shareContext(response, settled);
+    assert.deepEqual({ ...settled.responseHeaders }, { "x-upstream": "up", "x-made": "made" });
+    assert.equal(response.context["header.x-upstream"], "up");
+    assert.equal(response.context["note"], "n");
+  });
+});

@@ -1,0 +1,93 @@
+import assert from "node:assert/strict";
+import { Agent, get, type IncomingMessage } from "node:http";
+import { connect } from "node:http2";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { DescribeTableResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
+import { callUnary, fakeService, rawCall } from "../wires/grpc/fixture.test.ts";
+import { encodeFrame } from "../wires/grpc/frame.ts";
+import { rawConnection, startServer } from "./fixture.test.ts";
+
+const slow = (milliseconds: number) =>
+  fakeService({
+    async unary() {
+      await sleep(milliseconds);
+      return create(DescribeTableResponseSchema, { table: "late" });
+    },
+  });
+
+test("a drain waits for running gRPC calls and lets them finish", async () => {
+  await using server = await startServer({ service: slow(200) });
+  const client = new Client(server.address, credentials.createInsecure());
+  const call = callUnary(client, {}, new Metadata());
+  await sleep(80);
+  const closed = server.close({ graceMs: 5000 });
+  assert.equal(server.readiness.ready, false);
+  assert.equal((await call).response?.["table"], "late");
+  assert.equal(await closed, true);
+  client.close();
+});
+
+test("a drain cuts off what is not done in time", async () => {
+  await using server = await startServer({ service: slow(60_000) });
+  const client = new Client(server.address, credentials.createInsecure());
+  const call = callUnary(client, {}, new Metadata());
+  await sleep(80);
+  assert.equal(await server.close({ graceMs: 100 }), false);
+  assert.ok((await call).error);
+  client.close();
+});
+
+test("a session is told to go, and what it sends before it knows is answered", async () => {
+  await using server = await startServer();
+  const session = connect(server.url);
+  const lastStreams: number[] = [];
+  session.on("goaway", (_code, last) => lastStreams.push(last));
+  await rawCall(session, encodeFrame(new Uint8Array(0), false));
+  const closed = server.close({ graceMs: 5000 });
+  const { trailers } = await rawCall(session, encodeFrame(new Uint8Array(0), false));
+  assert.equal(trailers["grpc-status"], "0");
+  assert.equal(await closed, true);
+  assert.equal(lastStreams[0], 2 ** 31 - 1);
+});
+
+test("HTTP/1.1: idle connections are closed, running requests finish with connection: close", async () => {
+  await using server = await startServer({
+    rest: (request, response) => {
+      if (request.url === "/begun") response.write("a");
+      setTimeout(() => response.end("b"), request.url === "/fast" ? 0 : 150);
+    },
+  });
+  const agent = new Agent({ keepAlive: true });
+  const fetchBody = (path: string) =>
+    new Promise<[IncomingMessage, string]>((resolve, reject) => {
+      get({ port: server.port, host: "127.0.0.1", path, agent }, (response) => {
+        let text = "";
+        response.on("data", (piece) => {
+          text += piece;
+        });
+        response.on("end", () => resolve([response, text]));
+      }).on("error", reject);
+    });
+  await fetchBody("/fast");
+  const silent = rawConnection(server.port);
+  const running = fetchBody("/slow");
+  const begun = fetchBody("/begun");
+  await sleep(50);
+  const closed = server.close({ graceMs: 5000 });
+  const [response, text] = await running;
+  assert.equal(text, "b");
+  assert.equal(response.headers.connection, "close");
+  assert.equal((await begun)[1], "ab");
+  assert.equal(await closed, true);
+  await silent.closed;
+  agent.destroy();
+});
+
+test("closing without connections is immediate, and twice is harmless", async () => {
+  await using server = await startServer();
+  assert.equal(await server.close(), true);
+  assert.equal(await server.close(), true);
+});

@@ -1,0 +1,52 @@
+// What the tests of this folder share: a whole server over a fake service, and raw sockets.
+import { connect, type Socket } from "node:net";
+import { fakeService, memoryLog } from "../wires/grpc/fixture.test.ts";
+import { createReadiness } from "./readiness.ts";
+import { createServer, type ServerOptions } from "./server.ts";
+
+/** Starts a server that is ready; REST answers the number of bytes that it was sent. */
+export async function startServer(options: Partial<ServerOptions> = {}) {
+  const { log, lines } = memoryLog();
+  const readiness = createReadiness();
+  readiness.set(true);
+  const server = createServer({
+    service: fakeService(),
+    rest(request, response) {
+      let bytes = 0;
+      request.on("data", (piece: Buffer) => {
+        bytes += piece.length;
+      });
+      request.on("end", () => response.end(`rest ${request.method} ${request.url} ${bytes}`));
+    },
+    readiness,
+    log,
+    ...options,
+  });
+  const { port } = await server.listen({ host: "127.0.0.1", port: 0 });
+  return {
+    ...server,
+    readiness,
+    port,
+    lines,
+    address: `127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${port}`,
+    async [Symbol.asyncDispose]() {
+      await server.close({ graceMs: 0 });
+    },
+  };
+}
+
+/** A raw connection; what arrives on it collects in `received()`. */
+export function rawConnection(port: number) {
+  const socket: Socket = connect({ port, host: "127.0.0.1", noDelay: true });
+  let text = "";
+  socket.on("data", (piece) => {
+    text += piece.toString("latin1");
+  });
+  socket.on("error", () => {});
+  return {
+    socket,
+    received: () => text,
+    closed: new Promise<void>((resolve) => socket.on("close", () => resolve())),
+  };
+}

@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { connect as connectHttp2 } from "node:http2";
+import { type AddressInfo, connect, createServer as createProxy } from "node:net";
+import { test } from "node:test";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
+import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { CreateTableRequestSchema, CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
+import { callUnary, codecs, fakeService, METHODS, rawCall, statusOf } from "../wires/grpc/fixture.test.ts";
+import { encodeFrame } from "../wires/grpc/frame.ts";
+import { rawConnection, startServer } from "./fixture.test.ts";
+
+const HTTP1 = "GET /v1/x HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+
+test("HTTP/1.1, HTTP/2 and gRPC share the port", async () => {
+  await using server = await startServer();
+  assert.equal(
+    await (await fetch(`${server.url}/v1/x`, { method: "POST", body: "abc" })).text(),
+    "rest POST /v1/x 3",
+  );
+  const session = connectHttp2(server.url);
+  const rest = await rawCall(session, Buffer.from("abcd"), {
+    ":path": "/v1/y",
+    "content-type": "text/plain",
+  });
+  assert.equal(rest.body.toString(), "rest POST /v1/y 4");
+  const grpc = await rawCall(session, encodeFrame(new Uint8Array(0), false));
+  assert.equal(statusOf(grpc), 0);
+  assert.equal(session.remoteSettings.maxConcurrentStreams, 1000);
+  session.close();
+});
+
+test("probes answer before anything else", async () => {
+  await using server = await startServer();
+  const probe = async (path: string) => {
+    const response = await fetch(server.url + path);
+    return [response.status, await response.text()];
+  };
+  assert.deepEqual(await probe("/healthz"), [200, "ok\n"]);
+  assert.deepEqual(await probe("/readyz"), [200, "ok\n"]);
+  server.readiness.set(false);
+  assert.deepEqual(await probe("/healthz?x=1"), [200, "ok\n"]);
+  assert.deepEqual(await probe("/readyz"), [503, "not ready\n"]);
+});
+
+test("HTTP/1.1 may come one byte at a time", async () => {
+  await using server = await startServer();
+  const { socket, received, closed } = rawConnection(server.port);
+  for (const character of HTTP1) {
+    socket.write(character);
+    await turn();
+  }
+  await closed;
+  assert.match(received(), /^HTTP\/1\.1 200 OK[\s\S]*rest GET \/v1\/x 0/);
+});
+
+test("what begins like the preface and goes on otherwise is closed", async () => {
+  await using server = await startServer();
+  const { socket, received, closed } = rawConnection(server.port);
+  socket.write("PRI");
+  await sleep(20);
+  socket.write(" * HTTP/1.1\r\n\r\n");
+  await closed;
+  assert.equal(received(), "");
+  const put = rawConnection(server.port);
+  put.socket.write("P");
+  await sleep(20);
+  put.socket.write(HTTP1.replace("GET", "UT"));
+  await put.closed;
+  assert.match(put.received(), /rest PUT/);
+});
+
+test("the HTTP/2 preface and all after it may come one byte at a time", async () => {
+  await using server = await startServer();
+  const proxy = createProxy({ noDelay: true }, (client) => {
+    const upstream = connect({ port: server.port, host: "127.0.0.1", noDelay: true });
+    upstream.pipe(client);
+    client.on("data", async (piece) => {
+      client.pause();
+      for (const byte of piece) {
+        upstream.write(Buffer.from([byte as number]));
+        await turn();
+      }
+      client.resume();
+    });
+    for (const socket of [client, upstream]) socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const session = connectHttp2(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+  const answer = await rawCall(session, encodeFrame(new Uint8Array(0), false));
+  assert.equal(statusOf(answer), 0);
+  session.destroy();
+  proxy.close();
+});
+
+test("a reset at any stage harms nobody", async () => {
+  await using server = await startServer();
+  const frames: Buffer[] = [];
+  const recorder = createProxy((socket) => {
+    socket.on("data", (piece) => frames.push(piece as Buffer));
+    socket.on("error", () => {});
+  });
+  await new Promise<void>((resolve) => recorder.listen(0, "127.0.0.1", resolve));
+  const session = connectHttp2(`http://127.0.0.1:${(recorder.address() as AddressInfo).port}`);
+  session.on("error", () => {});
+  void rawCall(session, encodeFrame(new Uint8Array(0), false));
+  await sleep(50);
+  session.destroy();
+  recorder.close();
+  for (const bytes of [Buffer.concat(frames), Buffer.from(HTTP1)]) {
+    for (let length = 0; length <= bytes.length; length++) {
+      const { socket } = rawConnection(server.port);
+      await new Promise((resolve) => socket.on("connect", resolve));
+      await new Promise((resolve) => socket.write(bytes.subarray(0, length), resolve));
+      if (length % 3 === 0) await turn();
+      if (length % 2 === 0) socket.resetAndDestroy();
+      else socket.destroy();
+    }
+  }
+  assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+});
+
+test("a connection that says nothing, or half a preface, is closed in time", async () => {
+  await using server = await startServer({ firstBytesMs: 50 });
+  const silent = rawConnection(server.port);
+  const half = rawConnection(server.port);
+  half.socket.write("PRI * HT");
+  await Promise.all([silent.closed, half.closed]);
+});
+
+test("a connection that ends before it is decided is closed", async () => {
+  await using server = await startServer();
+  const { socket, closed } = rawConnection(server.port);
+  socket.end("PRI * HT");
+  await closed;
+});
+
+test("slow headers are cut off", { timeout: 20_000 }, async () => {
+  await using server = await startServer({ headersMs: 100 });
+  const { socket, received, closed } = rawConnection(server.port);
+  socket.write("GET / HTTP/1.1\r\nhost: a\r\n");
+  await closed;
+  assert.match(received(), /^HTTP\/1\.1 408/);
+});
+
+test("a large upload is not held up by the session's window", async () => {
+  let received = 0;
+  const service = fakeService({
+    async upload(_method, _request, data) {
+      for await (const bytes of data) received += bytes.length;
+      return create(CreateTableResponseSchema, {});
+    },
+  });
+  await using server = await startServer({ service });
+  // With 10 ms each way, node's default windows would take about 10 s for this.
+  const proxy = createProxy({ noDelay: true }, (client) => {
+    const upstream = connect({ port: server.port, host: "127.0.0.1", noDelay: true });
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      from.on("data", (piece) => setTimeout(() => to.write(piece), 10));
+      from.on("close", () => to.destroy()).on("error", () => {});
+    }
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const client = new Client(
+    `127.0.0.1:${(proxy.address() as AddressInfo).port}`,
+    credentials.createInsecure(),
+  );
+  const started = performance.now();
+  await new Promise<void>((resolve, reject) => {
+    const call = client.makeClientStreamRequest(
+      ...codecs(METHODS.createTable),
+      new Metadata(),
+      {},
+      (error) => (error ? reject(error) : resolve()),
+    );
+    const piece = create(CreateTableRequestSchema, { data: { data: Buffer.alloc(1 << 20) } }) as Message;
+    for (let count = 0; count < 30; count++) call.write(piece);
+    call.end();
+  });
+  assert.equal(received, 30 << 20);
+  assert.ok(performance.now() - started < 5000, `${performance.now() - started} ms`);
+  client.close();
+  proxy.close();
+});
+
+test("a size limit of the server holds for gRPC", async () => {
+  await using server = await startServer({ maxMessageBytes: 100 });
+  const client = new Client(server.address, credentials.createInsecure());
+  const { error } = await callUnary(client, { id: ["x".repeat(200)] }, new Metadata());
+  assert.equal(error?.code, 8);
+  client.close();
+});
+
+test("a body of gRPC over HTTP/1.1 is refused", async () => {
+  await using server = await startServer();
+  const response = await fetch(`${server.url}/lance.namespace.v1.LanceNamespaceService/DescribeTable`, {
+    method: "POST",
+    headers: { "content-type": "application/grpc" },
+    body: toBinary(CreateTableRequestSchema, create(CreateTableRequestSchema, {})),
+  });
+  assert.equal(response.status, 415);
+});

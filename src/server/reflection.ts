@@ -1,0 +1,81 @@
+import { create, type DescFile, type Message, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import {
+  ServerReflection,
+  type ServerReflectionRequest,
+  type ServerReflectionResponseSchema,
+} from "../gen/grpc/reflection/v1/reflection_pb.ts";
+import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
+import type { Rpc } from "../wires/rpc.ts";
+import { createDescriptorIndex, type DescriptorIndex } from "./descriptor-index.ts";
+
+type Answer = MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"];
+type Request = ServerReflectionRequest["messageRequest"];
+
+const INVALID_ARGUMENT = 3;
+const NOT_FOUND = 5;
+
+/**
+ * The rpcs of grpc.reflection.v1 and v1alpha over the given files, all that they import, and reflection itself.
+ *
+ * A file is answered with everything that it imports, so that a client needs one question for a service. What is
+ * not there is an error response inside the stream.
+ */
+export function reflectionRpcs(files: readonly DescFile[]): Rpc[] {
+  const own = [ServerReflection, ServerReflectionAlpha];
+  const index = createDescriptorIndex([...files, ...own.map((service) => service.file)]);
+  return own.map((service): Rpc => {
+    const method = service.method.serverReflectionInfo;
+    return {
+      kind: "stream",
+      method,
+      async *handle(requests) {
+        for await (const request of requests) {
+          // Both versions have the same fields; only the package differs.
+          const originalRequest = request as ServerReflectionRequest;
+          const messageResponse = answerOf(index, originalRequest.messageRequest);
+          const init = { validHost: originalRequest.host, originalRequest, messageResponse };
+          yield create(method.output, init as object) as Message;
+        }
+      },
+    };
+  });
+}
+
+function answerOf(index: DescriptorIndex, request: Request): Answer {
+  switch (request.case) {
+    case "listServices":
+      return {
+        case: "listServicesResponse",
+        value: { service: index.services.map((name) => ({ name })) },
+      };
+    case "fileByFilename":
+      return fileAnswer(index, index.fileNamed(request.value));
+    case "fileContainingSymbol":
+      return fileAnswer(index, index.fileWithSymbol(request.value));
+    case "fileContainingExtension": {
+      const { containingType, extensionNumber } = request.value;
+      return fileAnswer(index, index.fileWithExtension(containingType, extensionNumber));
+    }
+    case "allExtensionNumbersOfType": {
+      const extensionNumber = index.extensionNumbers(request.value);
+      if (extensionNumber === undefined) return errorAnswer(NOT_FOUND, "there is no such message");
+      const value = { baseTypeName: request.value, extensionNumber };
+      return { case: "allExtensionNumbersResponse", value };
+    }
+    default:
+      return errorAnswer(INVALID_ARGUMENT, "the request has no question that is known here");
+  }
+}
+
+function fileAnswer(index: DescriptorIndex, file: DescFile | undefined): Answer {
+  if (file === undefined) return errorAnswer(NOT_FOUND, "no file has it");
+  const fileDescriptorProto = index
+    .withImports(file)
+    .map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
+}
+
+function errorAnswer(errorCode: number, errorMessage: string): Answer {
+  return { case: "errorResponse", value: { errorCode, errorMessage } };
+}

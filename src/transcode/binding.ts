@@ -1,0 +1,143 @@
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  getOption,
+  type Message,
+} from "@bufbuild/protobuf";
+import type { HttpRule } from "../gen/google/api/http_pb.ts";
+import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
+import { createBodyReader, type JsonBody } from "./body.ts";
+import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
+import type { JsonDecoders } from "./json-decode.ts";
+import type { EncodeJson, JsonEncoders } from "./json-encode.ts";
+import { compileVariable } from "./path-variable.ts";
+import { createQueryBinder } from "./query.ts";
+import { parseTemplate, type Template } from "./template.ts";
+
+/** One way to reach a method over HTTP, compiled from its annotation. */
+export interface Binding {
+  readonly method: DescMethod;
+  /** The HTTP method in capitals. */
+  readonly httpMethod: string;
+  readonly template: Template;
+  /** Whether a request has a body, and whether it is JSON or bytes as they are. */
+  readonly requestBody: "none" | "json" | "raw";
+  /** The local name of the request's field of type google.api.HttpBody, when the body is raw. */
+  readonly rawRequestField: string | undefined;
+  readonly responseBody: "json" | "raw" | "empty";
+  /** The local name of the response's field of type google.api.HttpBody, when the body is raw. */
+  readonly rawResponseField: string | undefined;
+  /** The HTTP status of a success. */
+  readonly successStatus: number;
+  /**
+   * Builds the request; a raw body is left to the caller.
+   *
+   * @param segments the path's segments as they were sent.
+   * @param query the query string without its question mark.
+   * @param body the JSON text; undefined or empty when there is none.
+   * @throws LanceError InvalidInput that names what does not fit.
+   */
+  decode(segments: readonly string[], query: string, body: string | undefined): Message;
+  /** The JSON text of a response; empty unless the response's body is JSON. */
+  encode(response: Message): string;
+}
+
+/** The compilers that all bindings share. */
+export interface Codecs {
+  readonly decoders: JsonDecoders;
+  readonly encoders: JsonEncoders;
+}
+
+/**
+ * Compiles one rule of a method.
+ *
+ * @throws Error, naming the method, when the rule does not fit it.
+ */
+export function compileBinding(method: DescMethod, rule: HttpRule, codecs: Codecs): Binding {
+  try {
+    return compile(method, rule, codecs);
+  } catch (cause) {
+    throw new Error(`${method.parent.typeName}.${method.name}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function compile(method: DescMethod, rule: HttpRule, { decoders, encoders }: Codecs): Binding {
+  const { input, output } = method;
+  const { pattern } = rule;
+  if (pattern.case === undefined) throw new Error("its rule has no HTTP method");
+  const template = parseTemplate(pattern.value);
+  const bodyField = rule.body === "" || rule.body === "*" ? undefined : fieldOf(input, rule.body, "body");
+  const rawRequest = isHttpBody(bodyField) ? bodyField : undefined;
+  const responseField =
+    rule.responseBody === "" ? undefined : fieldOf(output, rule.responseBody, "response_body");
+  const rawResponse = isHttpBody(responseField) ? responseField : undefined;
+  checkStreaming(method, rawRequest !== undefined, rawResponse !== undefined);
+
+  const variables = template.variables.map((variable) => {
+    const field = fieldOf(input, variable.field, "path template");
+    if (field === bodyField) throw new Error(`field "${field.name}" is both in the path and the body`);
+    return compileVariable(field, variable, decoders);
+  });
+  const elsewhere = variables.map((variable) => variable.field);
+  if (bodyField !== undefined) elsewhere.push(bodyField);
+  const queryBinder = createQueryBinder(input, new Set(elsewhere.map((field) => field.localName)), decoders);
+  const inPath = new Set(variables.map((variable) => variable.name));
+  const readBody =
+    rule.body !== "" && rawRequest === undefined ? createBodyReader(input, bodyField, decoders) : undefined;
+  const options = getOption(method, rest_method);
+  const encode = encoderOf();
+
+  function encoderOf(): EncodeJson | undefined {
+    if (options.emptyResponse || rawResponse !== undefined) return undefined;
+    return responseField === undefined ? encoders.message(output) : encoders.field(responseField);
+  }
+
+  function decode(segments: readonly string[], query: string, text: string | undefined): Message {
+    const values = queryBinder.parse(query);
+    const isBound = (name: string) => inPath.has(name) || values.some(({ field }) => field.name === name);
+    const body: JsonBody = readBody?.(text, isBound) ?? { message: create(input), json: undefined };
+    const message = body.message as Message & MessageRecord;
+    if (values.length > 0) queryBinder.apply(message, values);
+    for (const variable of variables) variable.apply(message, segments, body.json);
+    return message;
+  }
+
+  return {
+    method,
+    httpMethod: pattern.case.toUpperCase(),
+    template,
+    requestBody: rawRequest !== undefined ? "raw" : readBody !== undefined ? "json" : "none",
+    rawRequestField: rawRequest?.localName,
+    responseBody: rawResponse !== undefined ? "raw" : encode === undefined ? "empty" : "json",
+    rawResponseField: rawResponse?.localName,
+    successStatus: options.successStatus || 200,
+    decode,
+    encode: (response) => encode?.(response) ?? "",
+  };
+}
+
+function fieldOf(message: DescMessage, name: string, where: string): DescField {
+  const field = message.fields.find((candidate) => candidate.name === name);
+  if (field !== undefined) return field;
+  const hint = name.includes(".") ? ", and fields of fields are not supported" : "";
+  throw new Error(`${where} names "${name}", which is no field of ${message.typeName}${hint}`);
+}
+
+function isHttpBody(field: DescField | undefined): boolean {
+  return field?.fieldKind === "message" && field.message.typeName === HTTP_BODY;
+}
+
+function checkStreaming(method: DescMethod, rawRequest: boolean, rawResponse: boolean): void {
+  const { methodKind } = method;
+  if (methodKind === "bidi_streaming") throw new Error("a stream in both directions has no form in REST");
+  if ((methodKind === "client_streaming") !== rawRequest) {
+    throw new Error(`a ${HTTP_BODY} as body goes with a stream of requests, and the one needs the other`);
+  }
+  if ((methodKind === "server_streaming") !== rawResponse) {
+    throw new Error(
+      `a ${HTTP_BODY} as response_body goes with a stream of responses, and the one needs the other`,
+    );
+  }
+}

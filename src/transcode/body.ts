@@ -1,0 +1,77 @@
+import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { LanceError } from "../namespace/errors.ts";
+import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
+import { FieldError, InexactNumberError, toInvalidInput, within } from "./field-error.ts";
+import { type DecodeJson, isJsonObject, type JsonDecoders } from "./json-decode.ts";
+import { parseJson, parseJsonExactly } from "./json-text.ts";
+
+/** A request read from its body. */
+export interface JsonBody {
+  readonly message: Message;
+  /** The body's object, when the body is the whole message. */
+  readonly json: Record<string, unknown> | undefined;
+}
+
+/**
+ * Reads the JSON text of a body. Nothing at all and `null` stand for `{}`.
+ *
+ * @param isBound whether a field, by its REST name, has a value from the path or the query.
+ * @throws LanceError InvalidInput
+ */
+export type BodyReader = (text: string | undefined, isBound: (name: string) => boolean) => JsonBody;
+
+/**
+ * Compiles the reader of a request's body.
+ *
+ * @param field the field that the body is, or undefined when it is the whole message.
+ */
+export function createBodyReader(
+  input: DescMessage,
+  field: DescField | undefined,
+  decoders: JsonDecoders,
+): BodyReader {
+  return field === undefined
+    ? wholeReader(decoders.message(input))
+    : fieldReader(input, field, decoders.field(field));
+}
+
+function wholeReader(decode: DecodeJson): BodyReader {
+  return (text, isBound) => {
+    const read = (parsed: unknown): JsonBody => {
+      const json = parsed ?? {};
+      if (!isJsonObject(json)) throw new LanceError("InvalidInput", "request body must be a JSON object");
+      return { message: decode(json, 0, isBound) as Message, json };
+    };
+    return readJson(text, read);
+  };
+}
+
+function fieldReader(input: DescMessage, field: DescField, decode: DecodeJson): BodyReader {
+  const objectLike = field.fieldKind === "map" || field.fieldKind === "message";
+  const name = restName(field);
+  return (text, isBound) => {
+    const read = (parsed: unknown): JsonBody => {
+      const message = create(input) as Message & MessageRecord;
+      const json = parsed ?? (objectLike ? {} : undefined);
+      if (json !== undefined) message[field.localName] = decode(json, 0);
+      else if (isRequired(field) && !isBound(name)) throw within(name, new FieldError("is required"));
+      return { message, json: undefined };
+    };
+    return readJson(text, read);
+  };
+}
+
+function readJson(text: string | undefined, read: (parsed: unknown) => JsonBody): JsonBody {
+  try {
+    if (text === undefined || text === "") return read(undefined);
+    const parsed = parseJson(text, "request body");
+    try {
+      return read(parsed);
+    } catch (thrown) {
+      if (!(thrown instanceof InexactNumberError)) throw thrown;
+      return read(parseJsonExactly(text));
+    }
+  } catch (thrown) {
+    throw toInvalidInput(thrown, "field", "request body");
+  }
+}

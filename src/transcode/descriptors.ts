@@ -1,0 +1,60 @@
+import { type DescField, type DescMessage, getOption } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { FieldBehavior, field_behavior } from "../gen/google/api/field_behavior_pb.ts";
+import { type RestForm, rest_form, rest_name } from "../gen/lance/namespace/v1/options_pb.ts";
+
+/** A message as what it is at run time: a plain object by local field names. */
+export type MessageRecord = Record<string, unknown>;
+
+/** The type of a body that is not JSON. */
+export const HTTP_BODY = "google.api.HttpBody";
+
+/** The name of a field in the REST API's JSON and query strings. */
+export function restName(field: DescField): string {
+  return getOption(field, rest_name) || field.name;
+}
+
+/** Whether a field is annotated as required. */
+export function isRequired(field: DescField): boolean {
+  return getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
+}
+
+/** Whether a field cannot be told from one that holds its type's zero value. */
+export function isImplicit(field: DescField): boolean {
+  return field.presence === FeatureSet_FieldPresence.IMPLICIT;
+}
+
+/** The JSON form of a message. */
+export function restForm(message: DescMessage): RestForm {
+  return getOption(message, rest_form);
+}
+
+/** The oneof that a field belongs to, by its local name. */
+export function oneofOf(field: DescField): string | undefined {
+  return field.oneof?.localName;
+}
+
+/** The only field of a message in the form of a value. */
+export function valueField(message: DescMessage): DescField {
+  const [field, ...others] = message.fields;
+  if (field === undefined || others.length > 0) {
+    throw new Error(`${message.typeName} is annotated as a value and must have exactly one field`);
+  }
+  return field;
+}
+
+/** The fields of a message in the form of a tuple, in the order of their numbers. */
+export function tupleFields(message: DescMessage): DescField[] {
+  if (message.oneofs.length > 0) throw new Error(`${message.typeName} is a tuple and must not have a oneof`);
+  return message.fields.toSorted((a, b) => a.number - b.number);
+}
+
+/** Refuses a message in which two fields share a name in JSON. */
+export function checkRestNames(message: DescMessage): void {
+  const names = new Set<string>();
+  for (const field of message.fields) {
+    const name = restName(field);
+    if (names.has(name)) throw new Error(`${message.typeName} has two fields with the REST name "${name}"`);
+    names.add(name);
+  }
+}

@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  equals,
+  fromJson,
+  type JsonValue,
+  type Message,
+  ScalarType,
+} from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import fc from "fast-check";
+import { QueryTableRequestSchema } from "../gen/lance/namespace/v1/query_pb.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import {
+  DescribeTableResponseSchema,
+  GetTableStatsResponseSchema,
+  ListTablesResponseSchema,
+} from "../gen/lance/namespace/v1/table_pb.ts";
+import { AlterTransactionRequestSchema } from "../gen/lance/namespace/v1/transaction_pb.ts";
+import { HTTP_BODY, isRequired } from "./descriptors.ts";
+import { FieldError } from "./field-error.ts";
+import { createJsonDecoders } from "./json-decode.ts";
+import { createJsonEncoders } from "./json-encode.ts";
+import { parseJsonExactly } from "./json-text.ts";
+
+const decoders = createJsonDecoders();
+const encoders = createJsonEncoders();
+
+function decode(descriptor: DescMessage, text: string): Message {
+  return decoders.message(descriptor)(parseJsonExactly(text), 0) as Message;
+}
+
+for (const method of LanceNamespaceService.methods) {
+  for (const descriptor of [method.input, method.output]) {
+    if (descriptor.fields.some((field) => field.message?.typeName === HTTP_BODY)) continue;
+    test(`${descriptor.name} is what it was after JSON`, () => {
+      fc.assert(
+        fc.property(messages(descriptor, 4), (message) => {
+          const text = encoders.message(descriptor)(message);
+          const read = decode(descriptor, text);
+          assert.ok(equals(descriptor, message, read), text);
+          assert.equal(encoders.message(descriptor)(read), text);
+        }),
+        { numRuns: 25 },
+      );
+    });
+  }
+}
+
+test("required fields are written even when empty, others are not", () => {
+  assert.equal(encoders.message(ListTablesResponseSchema)(create(ListTablesResponseSchema)), '{"tables":[]}');
+  assert.equal(
+    encoders.message(DescribeTableResponseSchema)(create(DescribeTableResponseSchema)),
+    '{"properties":{}}',
+  );
+  const stats = JSON.parse(
+    encoders.message(GetTableStatsResponseSchema)(create(GetTableStatsResponseSchema)),
+  );
+  assert.equal(stats.num_rows, 0);
+  assert.equal(stats.fragment_stats.lengths.p99, 0);
+});
+
+test("64-bit integers are numbers, exact to the last digit", () => {
+  const message = create(DescribeTableResponseSchema, { version: 9007199254740993n });
+  assert.match(encoders.message(DescribeTableResponseSchema)(message), /"version":9007199254740993,/);
+});
+
+test("nesting has a bound", () => {
+  const nested = (depth: number) => {
+    const open = '{"boost":{"negative":{},"positive":'.repeat(depth);
+    return `{"full_text_query":{"structured_query":{"query":${open}{}${"}}".repeat(depth)}}}}`;
+  };
+  decode(QueryTableRequestSchema, nested(20));
+  assert.throws(
+    () => decode(QueryTableRequestSchema, nested(40)),
+    (thrown) => thrown instanceof FieldError && thrown.problem === "is nested too deeply",
+  );
+});
+
+test("two members of a oneof are refused, and null is none", () => {
+  const one = '{"actions":[{"setStatusAction":{"status":"running"},"setPropertyAction":null}]}';
+  decode(AlterTransactionRequestSchema, one);
+  assert.throws(() => decode(AlterTransactionRequestSchema, one.replace("null", "{}")), FieldError);
+});
+
+test("a key named __proto__ stays a key", () => {
+  const message = decode(
+    DescribeTableResponseSchema,
+    '{"__proto__":{"x":1},"metadata":{"__proto__":"a"},"properties":{}}',
+  ) as unknown as { metadata: object; x?: number };
+  assert.equal(message.x, undefined);
+  assert.deepEqual(Object.entries(message.metadata), [["__proto__", "a"]]);
+  assert.equal(Object.getPrototypeOf(message.metadata), Object.prototype);
+});
+
+/** Messages of a type; those of a required field are always there, because JSON has them always. */
+function messages(descriptor: DescMessage, depth: number): fc.Arbitrary<Message> {
+  const members: Record<string, fc.Arbitrary<unknown>> = {};
+  for (const member of descriptor.members) {
+    if (member.kind === "oneof") {
+      const cases = member.fields.map((field) =>
+        values(field, depth).map((value) => ({ case: field.localName, value })),
+      );
+      members[member.localName] = fc.oneof(fc.constant({ case: undefined }), ...cases);
+    } else if (member.fieldKind === "message") {
+      if (isRequired(member)) members[member.localName] = values(member, depth);
+      else if (depth > 0) members[member.localName] = fc.option(values(member, depth), { nil: undefined });
+    } else if (member.fieldKind === "list") {
+      members[member.localName] =
+        depth > 0 ? fc.array(values(member, depth), { maxLength: 3 }) : fc.constant([]);
+    } else if (member.fieldKind === "map") {
+      const keys = fc.string({ unit: "binary", maxLength: 5 }).filter((key) => key !== "__proto__");
+      members[member.localName] = fc.dictionary(keys, values(member, depth), {
+        maxKeys: 3,
+        noNullPrototype: true,
+      });
+    } else {
+      members[member.localName] = fc.option(values(member, depth), { nil: undefined });
+    }
+  }
+  return fc.record(members).map((init) => create(descriptor, init));
+}
+
+/** Values of a field, or of its items. */
+function values(field: DescField, depth: number): fc.Arbitrary<unknown> {
+  if (field.enum !== undefined) return fc.constantFrom(...field.enum.values.map((value) => value.number));
+  if (field.message !== undefined) {
+    if (field.message.typeName !== ValueSchema.typeName) return messages(field.message, depth - 1);
+    return fc
+      .jsonValue()
+      .filter((json) => json !== null)
+      .map((json) => fromJson(ValueSchema, JSON.parse(JSON.stringify(json)) as JsonValue));
+  }
+  switch (field.scalar) {
+    case ScalarType.BOOL:
+      return fc.boolean();
+    case ScalarType.INT32:
+      return fc.integer();
+    case ScalarType.INT64:
+      return fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
+    case ScalarType.FLOAT:
+      return fc.float({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
+    case ScalarType.DOUBLE:
+      return fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
+    case ScalarType.STRING:
+      return fc.string({ unit: "binary" });
+    default:
+      throw new Error(`no values for ${field}`);
+  }
+}

@@ -1,0 +1,174 @@
+import { create, type DescField, type DescMessage, type ScalarType } from "@bufbuild/protobuf";
+import { RestForm } from "../gen/lance/namespace/v1/options_pb.ts";
+import {
+  checkRestNames,
+  isImplicit,
+  isRequired,
+  type MessageRecord,
+  oneofOf,
+  restForm,
+  restName,
+  tupleFields,
+  valueField,
+} from "./descriptors.ts";
+import { enumEncoder } from "./json-enums.ts";
+import { scalarEncoder } from "./json-scalars.ts";
+import { wellKnownCodec } from "./json-wkt.ts";
+
+/** Writes a value as JSON text. */
+export type EncodeJson = (value: unknown) => string;
+
+/** Compiles writers of JSON; each message type is compiled once. */
+export interface JsonEncoders {
+  /** The writer of a message. */
+  message(descriptor: DescMessage): EncodeJson;
+  /** The writer of one field, taking its message; a value that is not set is written as null. */
+  field(field: DescField): EncodeJson;
+}
+
+/** Creates a compiler of writers. What it compiles throws Error for a descriptor that has no form in JSON. */
+export function createJsonEncoders(): JsonEncoders {
+  const compiled = new Map<DescMessage, EncodeJson>();
+
+  function message(descriptor: DescMessage): EncodeJson {
+    const known = compiled.get(descriptor);
+    if (known !== undefined) return known;
+    // A message type may contain itself: what refers to it meanwhile goes through this.
+    let encode: EncodeJson | undefined;
+    compiled.set(descriptor, (value) => (encode as EncodeJson)(value));
+    encode = compile(descriptor);
+    compiled.set(descriptor, encode);
+    return encode;
+  }
+
+  function compile(descriptor: DescMessage): EncodeJson {
+    const wellKnown = wellKnownCodec(descriptor);
+    if (wellKnown !== undefined) return wellKnown.encode;
+    switch (restForm(descriptor)) {
+      case RestForm.VALUE:
+        return field(valueField(descriptor));
+      case RestForm.TUPLE: {
+        const fields = tupleFields(descriptor).map(field);
+        return (value) => `[${fields.map((encode) => encode(value)).join(",")}]`;
+      }
+      default:
+        checkRestNames(descriptor);
+        return compileObject(descriptor.fields.map((member) => slotOf(member, isRequired(member))));
+    }
+  }
+
+  function field(descriptor: DescField): EncodeJson {
+    const slot = slotOf(descriptor, true);
+    return (owner) => {
+      const value = slot.read(owner as MessageRecord);
+      return value === undefined ? "null" : slot.encode(value);
+    };
+  }
+
+  function slotOf(descriptor: DescField, always: boolean): Slot {
+    const key = `${JSON.stringify(restName(descriptor))}:`;
+    return {
+      key,
+      nextKey: `,${key}`,
+      read: reader(descriptor, always),
+      encode: encoderOf(descriptor),
+      skipsNull: !always && isValueForm(descriptor),
+    };
+  }
+
+  function encoderOf(descriptor: DescField): EncodeJson {
+    const item = itemEncoder(descriptor);
+    if (descriptor.fieldKind === "list") return item === JSON.stringify ? item : listEncoder(item);
+    if (descriptor.fieldKind === "map") return item === JSON.stringify ? item : mapEncoder(item);
+    return item;
+  }
+
+  function itemEncoder(descriptor: DescField): EncodeJson {
+    if (descriptor.enum !== undefined) return enumEncoder(descriptor.enum);
+    if (descriptor.message !== undefined) return message(descriptor.message);
+    return scalarEncoder(descriptor.scalar as ScalarType);
+  }
+
+  return { message, field };
+}
+
+/** A field as the writer of its message needs it. */
+interface Slot {
+  readonly key: string;
+  readonly nextKey: string;
+  /** The field's value, or undefined when it is left out. */
+  readonly read: (message: MessageRecord) => unknown;
+  readonly encode: EncodeJson;
+  /** Whether a value that is written as null is left out instead. */
+  readonly skipsNull: boolean;
+}
+
+function compileObject(slots: readonly Slot[]): EncodeJson {
+  return (message) => {
+    let text = "";
+    for (const slot of slots) {
+      const value = slot.read(message as MessageRecord);
+      if (value === undefined) continue;
+      const json = slot.encode(value);
+      if (slot.skipsNull && json === "null") continue;
+      text += (text === "" ? slot.key : slot.nextKey) + json;
+    }
+    return `{${text}}`;
+  };
+}
+
+function isValueForm(field: DescField): boolean {
+  return field.fieldKind === "message" && restForm(field.message) === RestForm.VALUE;
+}
+
+/** How a field's value is taken from its message; `always` is for a field that is written whatever it is. */
+function reader(field: DescField, always: boolean): (message: MessageRecord) => unknown {
+  const local = field.localName;
+  const oneof = oneofOf(field);
+  if (oneof !== undefined) {
+    return (message) => {
+      const chosen = message[oneof] as { case: string | undefined; value?: unknown };
+      return chosen.case === local ? chosen.value : undefined;
+    };
+  }
+  switch (field.fieldKind) {
+    case "list":
+      if (always) break;
+      return (message) => ((message[local] as unknown[]).length > 0 ? message[local] : undefined);
+    case "map":
+      if (always) break;
+      return (message) => {
+        for (const _key in message[local] as object) return message[local];
+        return undefined;
+      };
+    case "message":
+      if (!always || wellKnownCodec(field.message) !== undefined) break;
+      return (message) => message[local] ?? create(field.message);
+    default:
+      if (always || !isImplicit(field)) break;
+      return (message) => (isZero(message[local]) ? undefined : message[local]);
+  }
+  return (message) => message[local];
+}
+
+function isZero(value: unknown): boolean {
+  return !value || (value instanceof Uint8Array && value.length === 0);
+}
+
+function listEncoder(encode: EncodeJson): EncodeJson {
+  return (list) => {
+    let text = "";
+    for (const item of list as unknown[]) text += text === "" ? encode(item) : `,${encode(item)}`;
+    return `[${text}]`;
+  };
+}
+
+function mapEncoder(encode: EncodeJson): EncodeJson {
+  return (map) => {
+    let text = "";
+    for (const [key, value] of Object.entries(map as object)) {
+      text += `${text === "" ? "" : ","}${JSON.stringify(key)}:${encode(value)}`;
+    }
+    return `{${text}}`;
+  };
+}

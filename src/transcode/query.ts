@@ -1,0 +1,126 @@
+import type { DescField, DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { type MessageRecord, oneofOf, restName } from "./descriptors.ts";
+import { toInvalidInput } from "./field-error.ts";
+import type { JsonDecoders } from "./json-decode.ts";
+import { scalarFromText } from "./json-scalars.ts";
+import { parseJson } from "./json-text.ts";
+import { decodeForm } from "./percent.ts";
+
+/** One parameter of a query string that belongs to a field. */
+export interface QueryValue {
+  readonly field: QueryField;
+  readonly text: string;
+}
+
+/** A field that a query string can set. */
+export interface QueryField {
+  /** The name in the query string. */
+  readonly name: string;
+  readonly local: string;
+  readonly oneof: string | undefined;
+  readonly repeated: boolean;
+  readonly decode: (text: string) => unknown;
+}
+
+/** Reads the query strings of one kind of request. */
+export interface QueryBinder {
+  /**
+   * The parameters that belong to fields, decoded from the form encoding; others are ignored.
+   *
+   * @throws LanceError InvalidInput for bad escapes.
+   */
+  parse(query: string): readonly QueryValue[];
+  /**
+   * Sets fields; what they held is replaced. Of several values for one field that is not repeated, the
+   * last goes.
+   *
+   * @throws LanceError InvalidInput that names the parameter.
+   */
+  apply(message: MessageRecord, values: readonly QueryValue[]): void;
+}
+
+const NONE: readonly QueryValue[] = [];
+
+/**
+ * Compiles the query binding of a message: its scalars and enums, repeated ones by repeated parameters, and
+ * maps as one JSON object. Messages cannot be set by a query.
+ *
+ * @param excluded local names of the fields that are bound elsewhere.
+ */
+export function createQueryBinder(
+  message: DescMessage,
+  excluded: ReadonlySet<string>,
+  decoders: JsonDecoders,
+): QueryBinder {
+  const fields = new Map<string, QueryField>();
+  for (const descriptor of message.fields) {
+    const isMessage = descriptor.message !== undefined && descriptor.fieldKind !== "map";
+    if (isMessage || excluded.has(descriptor.localName)) continue;
+    const name = restName(descriptor);
+    fields.set(name, {
+      name,
+      local: descriptor.localName,
+      oneof: oneofOf(descriptor),
+      repeated: descriptor.fieldKind === "list",
+      decode:
+        descriptor.fieldKind === "map"
+          ? mapFromText(descriptor, decoders)
+          : textDecoder(descriptor, decoders),
+    });
+  }
+
+  function parse(query: string): readonly QueryValue[] {
+    let values: QueryValue[] | undefined;
+    for (let start = 0; start < query.length; ) {
+      const next = query.indexOf("&", start);
+      const end = next === -1 ? query.length : next;
+      const equals = query.indexOf("=", start);
+      const nameEnd = equals === -1 || equals > end ? end : equals;
+      const field = fields.get(decodeForm(query.slice(start, nameEnd), "the name of a query parameter"));
+      if (field !== undefined) {
+        const text = decodeForm(query.slice(nameEnd + 1, end), `query parameter "${field.name}"`);
+        values ??= [];
+        values.push({ field, text });
+      }
+      start = end + 1;
+    }
+    return values ?? NONE;
+  }
+
+  return { parse, apply };
+}
+
+/** Turns the text of a query parameter or of a path variable into the value of a field, or of its item. */
+export function textDecoder(field: DescField, decoders: JsonDecoders): (text: string) => unknown {
+  const decode = decoders.item(field);
+  if (field.enum !== undefined) return (text) => decode(text, 0);
+  const type = field.scalar as ScalarType;
+  return (text) => decode(scalarFromText(type, text), 0);
+}
+
+function mapFromText(field: DescField, decoders: JsonDecoders): (text: string) => unknown {
+  const decode = decoders.field(field);
+  const what = `query parameter "${restName(field)}"`;
+  return (text) => decode(parseJson(text, what), 0);
+}
+
+function apply(message: MessageRecord, values: readonly QueryValue[]): void {
+  const begun = new Set<QueryField>();
+  for (const { field, text } of values) {
+    try {
+      const value = field.decode(text);
+      if (field.oneof !== undefined) {
+        message[field.oneof] = { case: field.local, value };
+      } else if (!field.repeated) {
+        message[field.local] = value;
+      } else if (begun.has(field)) {
+        (message[field.local] as unknown[]).push(value);
+      } else {
+        message[field.local] = [value];
+        begun.add(field);
+      }
+    } catch (thrown) {
+      throw toInvalidInput(thrown, "query parameter", `query parameter "${field.name}"`);
+    }
+  }
+}

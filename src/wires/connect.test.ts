@@ -1,0 +1,203 @@
+import assert from "node:assert/strict";
+import { createServer as createHttp1Server } from "node:http";
+import { createServer as createHttp2Server } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { ErrorResponseSchema } from "../gen/lance/namespace/v1/common_pb.ts";
+import { CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
+import { QueryTableResponseSchema } from "../gen/lance/namespace/v1/query_pb.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { DescribeTableResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
+import type { Call } from "../namespace/call.ts";
+import { LanceError } from "../namespace/errors.ts";
+import type { Service } from "../namespace/service.ts";
+import { createConnectHandler } from "./connect.ts";
+import { fakeService, memoryLog } from "./grpc/fixture.test.ts";
+import { serviceRpcs } from "./rpc.ts";
+
+async function start(service: Service, maxMessageBytes = 1 << 20) {
+  const { log, lines } = memoryLog();
+  const handler = createConnectHandler({
+    rpcs: serviceRpcs(LanceNamespaceService, service),
+    log,
+    maxMessageBytes,
+  });
+  const answer = (request: unknown, response: unknown) => {
+    const [req, res] = [request, response] as Parameters<typeof handler>;
+    if (!handler(req, res)) res.writeHead(404).end();
+  };
+  const servers = [createHttp1Server(answer), createHttp2Server(answer)];
+  const urls: string[] = [];
+  for (const server of servers) {
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    urls.push(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  }
+  const [http1 = "", http2 = ""] = urls;
+  const transports: [string, Transport][] = [
+    ["connect", createConnectTransport({ baseUrl: http1, httpVersion: "1.1" })],
+    ["connect", createConnectTransport({ baseUrl: http2, httpVersion: "2", useBinaryFormat: true })],
+    ["grpc-web", createGrpcWebTransport({ baseUrl: http1, httpVersion: "1.1" })],
+    ["grpc-web", createGrpcWebTransport({ baseUrl: http2, httpVersion: "2" })],
+  ];
+  return {
+    lines,
+    http1,
+    clients: transports.map(([protocol, transport]) => {
+      return { protocol, client: createClient(LanceNamespaceService, transport) };
+    }),
+    async [Symbol.asyncDispose]() {
+      for (const server of servers) server.close();
+    },
+  };
+}
+
+test("calls of every kind arrive by Connect and gRPC-Web over HTTP/1.1 and HTTP/2", async () => {
+  let seen: Call | undefined;
+  await using server = await start({
+    async unary(_method, request, call) {
+      seen = call;
+      call.responseHeaders["x-answer"] = "yes";
+      return create(DescribeTableResponseSchema, {
+        table: (request as unknown as { id: string[] }).id.join("/"),
+      });
+    },
+    async upload(_method, request, data) {
+      let bytes = 0;
+      for await (const piece of data) bytes += piece.length;
+      const location = `${(request as unknown as { id: string[] }).id.join("/")} ${bytes}`;
+      return create(CreateTableResponseSchema, { location });
+    },
+    async *download() {
+      for (const text of ["a", "b"])
+        yield create(QueryTableResponseSchema, { data: { data: Buffer.from(text) } });
+    },
+  });
+  for (const { protocol, client } of server.clients) {
+    const received = new Headers();
+    const options = {
+      headers: { "x-request-id": "r1" },
+      timeoutMs: 5000,
+      onHeader(headers: Headers) {
+        for (const [name, value] of headers) received.set(name, value);
+      },
+    };
+    assert.equal((await client.describeTable({ id: ["a", "b"] }, options)).table, "a/b");
+    assert.equal(seen?.protocol, protocol);
+    assert.equal(seen?.requestId, "r1");
+    assert.ok(seen?.deadline !== undefined && seen.deadline > Date.now());
+    assert.equal(received.get("x-request-id"), "r1");
+    assert.equal(received.get("x-answer"), "yes");
+    async function* pieces() {
+      yield { id: ["t"], data: { data: Buffer.from("abc") } };
+      yield { data: { data: Buffer.from("de") } };
+    }
+    assert.equal((await client.createTable(pieces())).location, "t 5");
+    const bodies: string[] = [];
+    for await (const { data } of client.queryTable({})) bodies.push(Buffer.from(data?.data ?? []).toString());
+    assert.deepEqual(bodies, ["a", "b"]);
+  }
+});
+
+test("errors keep their code, their headers and the error response", async () => {
+  await using server = await start({
+    ...fakeService(),
+    async unary() {
+      throw new LanceError("TableNotFound", "no table", { headers: { "retry-after": "7" } });
+    },
+    async *download() {
+      yield create(QueryTableResponseSchema, {});
+      throw new TypeError("secret");
+    },
+  });
+  for (const { client } of server.clients) {
+    await assert.rejects(client.describeTable({}, { headers: { "x-request-id": "r2" } }), (thrown) => {
+      const error = ConnectError.from(thrown);
+      const [detail] = error.findDetails(ErrorResponseSchema);
+      assert.equal(error.code, Code.NotFound);
+      assert.equal(error.rawMessage, "no table");
+      assert.equal(detail?.code, 4);
+      assert.equal(detail?.instance, "r2");
+      assert.equal(error.metadata.get("x-request-id"), "r2");
+      assert.equal(error.metadata.get("retry-after"), "7");
+      return true;
+    });
+    await assert.rejects(
+      async () => {
+        for await (const _ of client.queryTable({}));
+      },
+      (thrown) => ConnectError.from(thrown).code === Code.Internal && !String(thrown).includes("secret"),
+    );
+  }
+  assert.ok(
+    server.lines.some((line) => JSON.stringify(line).includes("secret") && line["requestId"] !== undefined),
+  );
+});
+
+test("deadlines and cancellation abort the call with a Lance error", async () => {
+  const reasons: unknown[] = [];
+  await using server = await start({
+    ...fakeService(),
+    async unary(_method, _request, call) {
+      await new Promise<void>((resolve) => call.signal.addEventListener("abort", () => resolve()));
+      reasons.push(call.signal.reason);
+      throw call.signal.reason;
+    },
+  });
+  for (const { client } of server.clients) {
+    const late = ConnectError.from(await client.describeTable({}, { timeoutMs: 50 }).catch((error) => error));
+    assert.equal(late.code, Code.DeadlineExceeded);
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 50);
+    await assert.rejects(client.describeTable({}, { signal: controller.signal }));
+  }
+  await sleep(100);
+  assert.equal(reasons.length, 8);
+  assert.ok(reasons.every((reason) => reason instanceof LanceError));
+  const names = reasons.map((reason) => (reason as LanceError).entry.name);
+  assert.ok(names.includes("DeadlineExceeded") && names.includes("Cancelled"));
+});
+
+test("the size limit holds for every protocol, and inside uploads", async () => {
+  let seen: unknown;
+  await using server = await start(
+    {
+      ...fakeService(),
+      async upload(_method, _request, data) {
+        try {
+          for await (const _ of data);
+        } catch (error) {
+          seen = error;
+          throw error;
+        }
+        return create(CreateTableResponseSchema, {});
+      },
+    },
+    1000,
+  );
+  for (const { client } of server.clients) {
+    const unary = await client.describeTable({ id: ["x".repeat(2000)] }).catch((error) => error);
+    assert.equal(ConnectError.from(unary).code, Code.ResourceExhausted);
+    async function* pieces() {
+      yield { id: ["t"] };
+      yield { data: { data: Buffer.alloc(2000) } };
+    }
+    const upload = await client.createTable(pieces()).catch((error) => error);
+    assert.equal(ConnectError.from(upload).code, Code.ResourceExhausted);
+    assert.ok(seen instanceof LanceError && seen.is("PayloadTooLarge"));
+  }
+});
+
+test("JSON of Connect is protobuf JSON, and other paths are not taken", async () => {
+  await using server = await start(fakeService());
+  const headers = { "content-type": "application/json" };
+  const path = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
+  const response = await fetch(server.http1 + path, { method: "POST", headers, body: '{"id":["a"]}' });
+  assert.deepEqual(await response.json(), { table: "t" });
+  assert.match(response.headers.get("x-request-id") ?? "", /^[0-9a-f-]{36}$/);
+  assert.equal((await fetch(`${server.http1}/v1/x`)).status, 404);
+  assert.equal((await fetch(server.http1 + path, { method: "POST", body: "x" })).status, 415);
+});

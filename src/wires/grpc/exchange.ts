@@ -1,0 +1,161 @@
+import { constants, type ServerHttp2Stream } from "node:http2";
+import type { Logger } from "pino";
+import { LanceError, toLanceError } from "../../namespace/errors.ts";
+import { errorTrailers, OK_TRAILERS } from "./status.ts";
+
+const WITH_TRAILERS = { waitForTrailers: true };
+const RESET_DELAY_MS = 50;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+/** The names that metadata may have, but for those that are the wire's own and those that HTTP/2 forbids. */
+const METADATA_NAME =
+  /^(?!grpc-|(?:x-request-id|content-type|content-length|te|trailer|connection|keep-alive|proxy-connection|transfer-encoding|upgrade|http2-settings)$)[0-9a-z_.-]+$/;
+
+/**
+ * One call on one HTTP/2 stream: its answer, its end and everything that can cut it short.
+ *
+ * It ends exactly once: with a status, or when the peer resets the stream. From then on `done` is true, nothing
+ * more is sent, and whatever still runs for the call throws into the void. `signal` aborts, with a LanceError as
+ * its reason, when the client is gone or the deadline has passed.
+ */
+export class Exchange {
+  readonly stream: ServerHttp2Stream;
+  readonly requestId: string;
+  readonly log: Logger;
+  /** Headers of the answer; they are read when it begins. */
+  responseHeaders: Readonly<Record<string, string>> = {};
+  done = false;
+  /** Called once, when the call is done in whatever way. */
+  onDone: (() => void) | undefined;
+  readonly #abort = new AbortController();
+  #deadline: NodeJS.Timeout | undefined;
+  #trailers: Readonly<Record<string, string>> = OK_TRAILERS;
+
+  constructor(stream: ServerHttp2Stream, requestId: string, log: Logger) {
+    this.stream = stream;
+    this.requestId = requestId;
+    this.log = log;
+    // A reset is an error event to node; "close" follows it and is all that matters here.
+    stream.on("error", () => {});
+    stream.on("close", () => this.#cancel());
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** Ends the call with DEADLINE_EXCEEDED unless it is done in time. */
+  expireIn(milliseconds: number): void {
+    if (milliseconds > LONGEST_TIMER_MS) return;
+    this.#deadline = setTimeout(() => this.#expire(), milliseconds);
+  }
+
+  /** Begins the answer, if it has not begun. */
+  begin(encoding?: "gzip"): void {
+    if (this.stream.headersSent) return;
+    this.stream.on("wantTrailers", () => this.stream.sendTrailers(this.#trailers));
+    const headers = this.#headers();
+    if (encoding !== undefined) headers.push("grpc-encoding", encoding);
+    this.stream.respond(headers, WITH_TRAILERS);
+  }
+
+  /** Sends the only message of an answer, and a success. */
+  answer(frame: Buffer, encoding?: "gzip"): void {
+    if (this.done) return;
+    this.begin(encoding);
+    this.#settle();
+    this.stream.end(frame);
+  }
+
+  /** Sends one message of a stream; resolves when the peer has room for another, or when the call is done. */
+  async write(frame: Buffer): Promise<void> {
+    if (this.done) return;
+    this.begin();
+    if (this.stream.write(frame)) return;
+    await new Promise<void>((resolve) => {
+      const resume = () => {
+        this.stream.off("drain", resume).off("close", resume);
+        resolve();
+      };
+      this.stream.on("drain", resume).on("close", resume);
+    });
+  }
+
+  /** Ends a stream of messages with a success. */
+  finish(): void {
+    if (this.done) return;
+    this.begin();
+    this.#end(OK_TRAILERS);
+  }
+
+  /** Ends the call with the status of a thrown value; what clients must not see is logged. */
+  fail(thrown: unknown): void {
+    if (this.done) return;
+    const error = toLanceError(thrown);
+    if (error !== thrown) {
+      this.log.error({ err: thrown, requestId: this.requestId }, "gRPC call failed with an unknown error");
+    }
+    this.#end(errorTrailers(error, this.requestId));
+  }
+
+  #end(trailers: Readonly<Record<string, string>>): void {
+    this.#settle();
+    const { stream } = this;
+    if (stream.destroyed || stream.closed) return;
+    if (stream.headersSent) {
+      this.#trailers = trailers;
+      stream.end();
+    } else {
+      stream.respond([...this.#headers(), ...Object.entries(trailers).flat()], { endStream: true });
+    }
+    stopReading(stream);
+  }
+
+  /** Names and values in turn: node takes a list faster than an object. */
+  #headers(): string[] {
+    const headers = [":status", "200", "content-type", "application/grpc", "x-request-id", this.requestId];
+    for (const name in this.responseHeaders) {
+      if (METADATA_NAME.test(name)) headers.push(name, this.responseHeaders[name] as string);
+    }
+    return headers;
+  }
+
+  #settle(): void {
+    this.done = true;
+    clearTimeout(this.#deadline);
+    this.onDone?.();
+  }
+
+  #cancel(): void {
+    if (this.done) return;
+    this.#settle();
+    this.#abort.abort(new LanceError("Cancelled", "the client cancelled the call"));
+  }
+
+  #expire(): void {
+    if (this.done) return;
+    const error = new LanceError("DeadlineExceeded", "the deadline of the call has passed");
+    // Trailers would wait behind messages that the client does not take.
+    if (this.stream.writableLength > 0) {
+      this.#settle();
+      this.stream.close(constants.NGHTTP2_CANCEL);
+    } else {
+      this.fail(error);
+    }
+    this.#abort.abort(error);
+  }
+}
+
+/**
+ * Ends a request whose answer is complete: what is under way is thrown away, and a client that goes on sending is
+ * told to stop. A reset would overtake the answer and destroy it, so it waits until the answer has left.
+ */
+export function stopReading(stream: ServerHttp2Stream): void {
+  if (stream.readableEnded) return;
+  stream.removeAllListeners("readable");
+  stream.resume();
+  const timer = setInterval(() => {
+    if (stream.state.localClose === 1) stream.close(constants.NGHTTP2_NO_ERROR);
+  }, RESET_DELAY_MS);
+  stream.on("close", () => clearInterval(timer));
+}

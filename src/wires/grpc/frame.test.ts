@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { encodeFrame, FrameReader } from "./frame.ts";
+
+test("messages come out whole however the bytes are cut", () => {
+  const messages = [0, 1, 4, 300, 70_000].map((length, fill) => Buffer.alloc(length, fill));
+  const body = Buffer.concat(messages.map((message) => encodeFrame(message, message.length === 4)));
+  for (const size of [1, 2, 5, 7, 1000, body.length]) {
+    const reader = new FrameReader(70_000);
+    const found: Buffer[] = [];
+    for (let start = 0; start < body.length; start += size) {
+      reader.push(body.subarray(start, start + size));
+      for (let frame = reader.next(); frame !== undefined; frame = reader.next()) {
+        assert.equal(frame.compressed, frame.data.length === 4);
+        found.push(Buffer.from(frame.data));
+      }
+    }
+    assert.deepEqual(found, messages);
+    assert.equal(reader.partial, false);
+  }
+});
+
+test("a large message grows only as its bytes arrive", () => {
+  const data = Buffer.alloc(5 << 20, 7);
+  const frame = encodeFrame(data, false);
+  const reader = new FrameReader(data.length);
+  let found: Uint8Array | undefined;
+  for (let start = 0; start < frame.length; start += 16_384) {
+    reader.push(frame.subarray(start, start + 16_384));
+    assert.equal(reader.partial, true);
+    found = reader.next()?.data;
+  }
+  assert.ok(found && data.equals(found));
+});

@@ -1,0 +1,99 @@
+import { LanceError } from "../../namespace/errors.ts";
+
+const HEAD_BYTES = 5;
+/** What is allocated for a message on the word of its length alone; more only as its bytes arrive. */
+const FIRST_ALLOCATION_BYTES = 1 << 20;
+
+/** One length-prefixed message. */
+export interface Frame {
+  readonly compressed: boolean;
+  readonly data: Uint8Array;
+}
+
+/** A message with its prefix, in one buffer. */
+export function encodeFrame(data: Uint8Array, compressed: boolean): Buffer {
+  const frame = Buffer.allocUnsafe(HEAD_BYTES + data.length);
+  frame[0] = compressed ? 1 : 0;
+  frame.writeUInt32BE(data.length, 1);
+  frame.set(data, HEAD_BYTES);
+  return frame;
+}
+
+/** The error for a message over the limit. */
+export function tooLarge(maxBytes: number): LanceError {
+  return new LanceError("PayloadTooLarge", `a message may have at most ${maxBytes} bytes`);
+}
+
+/**
+ * Takes the pieces of a body, cut anywhere, and gives back its messages.
+ *
+ * After each {@link push}, call {@link next} until it has nothing more. A message in one piece is not copied;
+ * one in several pieces is copied into a single buffer as they come, so that a peer's tiny pieces cost no more
+ * than their bytes.
+ */
+export class FrameReader {
+  readonly #maxBytes: number;
+  #rest: Buffer = Buffer.alloc(0);
+  #body: Buffer | undefined;
+  #filled = 0;
+  #length = 0;
+  #compressed = false;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  push(piece: Buffer): void {
+    this.#rest = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
+  }
+
+  /**
+   * The next complete message, if there is one.
+   *
+   * @throws LanceError PayloadTooLarge, for a declared length over the limit; Internal, for an unknown flag.
+   */
+  next(): Frame | undefined {
+    if (this.#body !== undefined) return this.#fill(this.#body);
+    const rest = this.#rest;
+    if (rest.length < HEAD_BYTES) return undefined;
+    const flag = rest[0] as number;
+    if (flag > 1) throw new LanceError("Internal", `a message has the unknown flag ${flag}`);
+    const length = rest.readUInt32BE(1);
+    if (length > this.#maxBytes) throw tooLarge(this.#maxBytes);
+    const end = HEAD_BYTES + length;
+    if (rest.length >= end) {
+      this.#rest = rest.subarray(end);
+      return { compressed: flag === 1, data: rest.subarray(HEAD_BYTES, end) };
+    }
+    this.#rest = rest.subarray(HEAD_BYTES);
+    this.#compressed = flag === 1;
+    this.#length = length;
+    this.#filled = 0;
+    this.#body = Buffer.allocUnsafeSlow(Math.min(length, FIRST_ALLOCATION_BYTES));
+    return this.#fill(this.#body);
+  }
+
+  /** Whether a message has begun and not ended. */
+  get partial(): boolean {
+    return this.#body !== undefined || this.#rest.length > 0;
+  }
+
+  #fill(body: Buffer): Frame | undefined {
+    const taken = Math.min(this.#rest.length, this.#length - this.#filled);
+    const filled = this.#filled + taken;
+    const target = filled > body.length ? grow(body, this.#filled, filled, this.#length) : body;
+    this.#rest.copy(target, this.#filled, 0, taken);
+    this.#rest = this.#rest.subarray(taken);
+    this.#filled = filled;
+    this.#body = target;
+    if (filled < this.#length) return undefined;
+    this.#body = undefined;
+    return { compressed: this.#compressed, data: target };
+  }
+}
+
+function grow(body: Buffer, filled: number, needed: number, length: number): Buffer {
+  const larger = Buffer.allocUnsafeSlow(Math.min(length, Math.max(needed, body.length * 2)));
+  body.copy(larger, 0, 0, filled);
+  return larger;
+}

@@ -1,0 +1,36 @@
+import { constants, gunzip, gzip, type InputType } from "node:zlib";
+import { LanceError } from "../../namespace/errors.ts";
+import { tooLarge } from "./frame.ts";
+
+/** The message encodings that are understood, as `grpc-accept-encoding` has them. */
+export const ACCEPTED_ENCODINGS = "identity,gzip";
+
+/**
+ * Unpacks a message.
+ *
+ * @throws LanceError PayloadTooLarge, as soon as the result passes `maxBytes`; Internal, for bytes that are not gzip.
+ */
+export function unpack(data: InputType, maxBytes: number): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    gunzip(data, { maxOutputLength: maxBytes }, (error, result) => {
+      if (error === null) resolve(result);
+      else if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE") reject(tooLarge(maxBytes));
+      else reject(new LanceError("Internal", "a compressed message cannot be unpacked", { cause: error }));
+    });
+  });
+}
+
+/** Packs a message. */
+export function pack(data: InputType): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    gzip(data, { level: constants.Z_BEST_SPEED }, (error, result) => {
+      if (error === null) resolve(result);
+      else reject(error);
+    });
+  });
+}
+
+/** Whether `grpc-accept-encoding` has gzip. */
+export function acceptsGzip(header: string | undefined): boolean {
+  return header?.split(",").some((name) => name.trim() === "gzip") ?? false;
+}

@@ -1,0 +1,124 @@
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
+import type { Logger } from "pino";
+import { type Call, createCall } from "../../namespace/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { pathOf, type Rpc, requestIdOf } from "../rpc.ts";
+import { Exchange, stopReading } from "./exchange.ts";
+import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";
+import { serveStream } from "./stream.ts";
+import { parseTimeout } from "./timeout.ts";
+import { serveUnary } from "./unary.ts";
+
+/** The limits of the gRPC wire. */
+export interface GrpcLimits {
+  /** The largest message that is accepted, in bytes, packed and unpacked. Default: 16 MiB. */
+  readonly maxMessageBytes?: number;
+  /**
+   * Unary answers of more bytes than this are packed for clients that accept gzip. Default: 1024; Infinity turns
+   * it off. Messages of streams are never packed: what is large in them is Arrow, which brings its own compression.
+   */
+  readonly gzipMinBytes?: number;
+}
+
+/** What {@link createGrpcHandler} needs. */
+export interface GrpcHandlerOptions extends GrpcLimits {
+  readonly rpcs: readonly Rpc[];
+  readonly log: Logger;
+}
+
+/** Answers one HTTP/2 stream whose content type begins with `application/grpc`. */
+export type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+
+/** What an rpc needs to be served: the call, how its messages come in and how they may go out. */
+export interface Served {
+  readonly exchange: Exchange;
+  readonly call: Call;
+  /** Whether messages with the compressed flag are gzip; otherwise they are an error. */
+  readonly gzipIn: boolean;
+  /** Unary answers above this size are packed; Infinity when the client does not accept gzip. */
+  readonly gzipMinBytes: number;
+  readonly maxMessageBytes: number;
+}
+
+/** The largest message in either protocol family, in bytes. */
+export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+const DEFAULT_GZIP_MIN_BYTES = 1024;
+
+const CONTENT_TYPE = /^application\/grpc(?:\+proto)?(?:\s*;.*)?$/i;
+
+/**
+ * Serves gRPC on the streams of node:http2, without its request and response objects.
+ *
+ * Specified in "gRPC over HTTP/2" of the gRPC project. Every failure ends in a status; a request that is not gRPC at
+ * all gets 405 or 415.
+ */
+export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
+  const { rpcs, log, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
+  const { gzipMinBytes = DEFAULT_GZIP_MIN_BYTES } = options;
+  const byPath = new Map(rpcs.map((rpc) => [pathOf(rpc.method), rpc]));
+
+  return (stream, headers) => {
+    const exchange = new Exchange(stream, requestIdOf(headers["x-request-id"]), log);
+    if (headers[":method"] !== "POST") return refuse(stream, { ":status": 405, allow: "POST" });
+    if (!CONTENT_TYPE.test(headers["content-type"] ?? "")) return refuse(stream, { ":status": 415 });
+    try {
+      const rpc = byPath.get(headers[":path"] ?? "");
+      if (rpc === undefined) throw new LanceError("RouteNotFound", "the server has no such method");
+      const gzipIn = readsGzip(headers["grpc-encoding"]);
+      const call = begin(exchange, rpc, headers);
+      const accepted = acceptsGzip(headers["grpc-accept-encoding"] as string | undefined);
+      const served = {
+        exchange,
+        call,
+        gzipIn,
+        gzipMinBytes: accepted ? gzipMinBytes : Number.POSITIVE_INFINITY,
+        maxMessageBytes,
+      };
+      if (rpc.kind === "unary") serveUnary(rpc, served);
+      else serveStream(rpc, served);
+    } catch (thrown) {
+      exchange.fail(thrown);
+    }
+  };
+}
+
+function begin(exchange: Exchange, rpc: Rpc, headers: IncomingHttpHeaders): Call {
+  const timeout = headers["grpc-timeout"];
+  const milliseconds = timeout === undefined ? undefined : parseTimeout(String(timeout));
+  const call = createCall({
+    method: rpc.method,
+    protocol: "grpc",
+    requestId: exchange.requestId,
+    headers: metadataOf(headers),
+    signal: exchange.signal,
+    deadline: milliseconds === undefined ? undefined : Date.now() + milliseconds,
+    accept: undefined,
+    log: exchange.log,
+  });
+  exchange.responseHeaders = call.responseHeaders;
+  if (milliseconds !== undefined) exchange.expireIn(milliseconds);
+  return call;
+}
+
+function readsGzip(encoding: string | string[] | undefined): boolean {
+  if (encoding === "gzip") return true;
+  if (encoding === undefined || encoding === "identity") return false;
+  throw new LanceError("Unsupported", "the message encoding is not known", {
+    headers: { "grpc-accept-encoding": ACCEPTED_ENCODINGS },
+  });
+}
+
+function metadataOf(headers: IncomingHttpHeaders): Record<string, string> {
+  const metadata: Record<string, string> = Object.create(null);
+  for (const name in headers) {
+    if (name.startsWith(":")) continue;
+    const value = headers[name];
+    metadata[name] = typeof value === "string" ? value : (value ?? []).join(", ");
+  }
+  return metadata;
+}
+
+function refuse(stream: ServerHttp2Stream, headers: Record<string, string | number>): void {
+  stream.respond(headers, { endStream: true });
+  stopReading(stream);
+}

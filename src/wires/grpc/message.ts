@@ -1,0 +1,46 @@
+import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
+import { LanceError } from "../../namespace/errors.ts";
+import type { Frame } from "./frame.ts";
+import { unpack } from "./gzip.ts";
+
+/** How the messages of a request may come. */
+export interface MessageOptions {
+  /** Whether messages with the compressed flag are gzip; otherwise they are an error. */
+  readonly gzipIn: boolean;
+  readonly maxMessageBytes: number;
+}
+
+/**
+ * Decodes a message.
+ *
+ * @throws LanceError InvalidInput, for bytes that are not such a message.
+ */
+export function decode(description: DescMessage, data: Uint8Array): Message {
+  try {
+    return fromBinary(description, data);
+  } catch (error) {
+    const message = `a message is not a valid ${description.typeName}`;
+    throw new LanceError("InvalidInput", message, { cause: error });
+  }
+}
+
+/**
+ * Unpacks a message that has the compressed flag.
+ *
+ * @throws LanceError Internal, when no encoding was announced; and what {@link unpack} throws.
+ */
+export async function plainData(frame: Frame, options: MessageOptions): Promise<Uint8Array> {
+  if (!frame.compressed) return frame.data;
+  if (!options.gzipIn) {
+    throw new LanceError(
+      "Internal",
+      "a message has the compressed flag, and grpc-encoding names no encoding",
+    );
+  }
+  return unpack(frame.data, options.maxMessageBytes);
+}
+
+/** The error for a body that ends inside a message. */
+export function truncated(): LanceError {
+  return new LanceError("Internal", "the request ends inside a message");
+}

@@ -1,0 +1,282 @@
+import assert from "node:assert/strict";
+import { connect } from "node:http2";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import { type ClientReadableStream, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
+import { QueryTableRequestSchema, QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { codecs, fakeService, METHODS, pathOfMethod, rawCall, startGrpc, statusOf } from "./fixture.test.ts";
+import { encodeFrame } from "./frame.ts";
+
+const piece = (bytes: Uint8Array) => create(QueryTableResponseSchema, { data: { data: bytes } });
+
+function query(client: Awaited<ReturnType<typeof startGrpc>>["client"]): ClientReadableStream<Message> {
+  const request = create(QueryTableRequestSchema, {}) as Message;
+  return client.makeServerStreamRequest(...codecs(METHODS.queryTable), request, new Metadata(), {});
+}
+
+const upload = (data: Uint8Array, id: string[] = []) =>
+  create(CreateTableRequestSchema, { id, data: { data } });
+
+test("a download arrives whole and in order", async () => {
+  await using server = await startGrpc(
+    fakeService({
+      async *download(_method, _request, call) {
+        call.responseHeaders["x-rows"] = "3";
+        for (let fill = 0; fill < 3; fill++) yield piece(Buffer.alloc(300_000, fill));
+      },
+    }),
+  );
+  const call = query(server.client);
+  const metadata = new Promise<Metadata>((resolve) => call.on("metadata", resolve));
+  const fills: number[] = [];
+  for await (const message of call)
+    fills.push((message as { data: { data: Uint8Array } }).data.data[0] ?? -1);
+  assert.deepEqual(fills, [0, 1, 2]);
+  assert.deepEqual((await metadata).get("x-rows"), ["3"]);
+});
+
+test("a download that fails after its first message ends in an error", async () => {
+  await using server = await startGrpc(
+    fakeService({
+      async *download() {
+        yield piece(Buffer.from("first"));
+        throw new LanceError("ServiceUnavailable", "store gone");
+      },
+    }),
+  );
+  let received = 0;
+  await assert.rejects(
+    async () => {
+      for await (const _ of query(server.client)) received++;
+    },
+    (error: ServiceError) => error.code === status.UNAVAILABLE && error.details === "store gone",
+  );
+  assert.equal(received, 1);
+});
+
+test("a client that does not read holds the download back, and its going ends it", async () => {
+  let made = 0;
+  let ended = false;
+  await using server = await startGrpc(
+    fakeService({
+      async *download() {
+        try {
+          for (;;) {
+            made++;
+            yield piece(Buffer.alloc(100_000));
+          }
+        } finally {
+          ended = true;
+        }
+      },
+    }),
+  );
+  const stream = server.session.request({
+    ":method": "POST",
+    ":path": pathOfMethod(METHODS.queryTable),
+    "content-type": "application/grpc",
+  });
+  stream.on("error", () => {});
+  stream.end(encodeFrame(new Uint8Array(0), false));
+  await sleep(100);
+  const held = made;
+  assert.ok(held < 20, `${held} messages were made for a client that reads nothing`);
+  await sleep(50);
+  assert.equal(made, held);
+  stream.close(8);
+  await sleep(50);
+  assert.ok(ended);
+});
+
+test("a deadline cuts off a download that the client does not take", async () => {
+  await using server = await startGrpc(
+    fakeService({
+      async *download() {
+        for (;;) yield piece(Buffer.alloc(100_000));
+      },
+    }),
+  );
+  const stream = server.session.request({
+    ":method": "POST",
+    ":path": pathOfMethod(METHODS.queryTable),
+    "content-type": "application/grpc",
+    "grpc-timeout": "50m",
+  });
+  stream.on("error", () => {});
+  stream.end(encodeFrame(new Uint8Array(0), false));
+  const closed = new Promise<void>((resolve) => stream.on("close", resolve));
+  await sleep(100);
+  stream.resume();
+  await closed;
+  assert.equal(stream.rstCode, 8);
+});
+
+test("an upload passes its parameters and the bytes of all messages", async () => {
+  let seen: unknown;
+  await using server = await startGrpc(
+    fakeService({
+      async upload(_method, request, data) {
+        const pieces: Uint8Array[] = [];
+        for await (const bytes of data) pieces.push(bytes);
+        seen = [(request as unknown as { id: string[] }).id, Buffer.concat(pieces).toString()];
+        return create(CreateTableResponseSchema, { version: 1n });
+      },
+    }),
+  );
+  const response = await new Promise<Record<string, unknown> | undefined>((resolve, reject) => {
+    const call = server.client.makeClientStreamRequest(
+      ...codecs(METHODS.createTable),
+      new Metadata(),
+      {},
+      (error, answer) => (error ? reject(error) : resolve(answer)),
+    );
+    call.write(upload(Buffer.from("ab"), ["t"]));
+    call.write(upload(new Uint8Array(0)));
+    call.write(upload(Buffer.from("cd"), ["ignored"]));
+    call.end();
+  });
+  assert.deepEqual(seen, [["t"], "abcd"]);
+  assert.equal(response?.["version"], 1n);
+});
+
+test("an upload that is not read is held back at the client", async () => {
+  const { promise: release, resolve: go } = Promise.withResolvers<void>();
+  let received = 0;
+  await using server = await startGrpc(
+    fakeService({
+      async upload(_method, _request, data) {
+        await release;
+        for await (const bytes of data) received += bytes.length;
+        return create(CreateTableResponseSchema, {});
+      },
+    }),
+  );
+  const stream = server.session.request({
+    ":method": "POST",
+    ":path": pathOfMethod(METHODS.createTable),
+    "content-type": "application/grpc",
+  });
+  const frame = encodeFrame(toBinary(CreateTableRequestSchema, upload(Buffer.alloc(50_000))), false);
+  for (let count = 0; count < 40; count++) stream.write(frame);
+  stream.end();
+  await sleep(100);
+  assert.ok(stream.writableLength > 1_500_000, `only ${stream.writableLength} bytes are still at the client`);
+  go();
+  const trailers = await new Promise<Record<string, unknown>>((resolve) =>
+    stream.on("trailers", resolve).resume(),
+  );
+  assert.equal(trailers["grpc-status"], "0");
+  assert.equal(received, 2_000_000);
+});
+
+test("an upload that is refused early gets its error, and the client is told to stop", async () => {
+  await using server = await startGrpc(
+    fakeService({
+      async upload() {
+        throw new LanceError("PermissionDenied", "not you");
+      },
+    }),
+  );
+  const stream = server.session.request({
+    ":method": "POST",
+    ":path": pathOfMethod(METHODS.createTable),
+    "content-type": "application/grpc",
+  });
+  stream.on("error", () => {});
+  stream.write(encodeFrame(toBinary(CreateTableRequestSchema, upload(Buffer.alloc(50_000))), false));
+  const headers = await new Promise<Record<string, unknown>>((resolve) =>
+    stream.on("response", resolve).resume(),
+  );
+  assert.equal(headers["grpc-status"], "7");
+  await new Promise((resolve) => stream.on("close", resolve));
+  assert.equal(stream.rstCode, 0);
+
+  const error = await new Promise<ServiceError | null>((resolve) => {
+    const call = server.client.makeClientStreamRequest(
+      ...codecs(METHODS.createTable),
+      new Metadata(),
+      {},
+      resolve,
+    );
+    call.on("error", () => {});
+    for (let count = 0; count < 100; count++) call.write(upload(Buffer.alloc(50_000)));
+  });
+  assert.equal(error?.code, status.PERMISSION_DENIED);
+});
+
+test("an upload that breaks off fails in the handler as a cancelled call", async () => {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  await using server = await startGrpc(
+    fakeService({
+      async upload(_method, _request, data) {
+        try {
+          for await (const _ of data);
+        } catch (error) {
+          resolve(error);
+        }
+        return create(CreateTableResponseSchema, {});
+      },
+    }),
+  );
+  const stream = server.session.request({
+    ":method": "POST",
+    ":path": pathOfMethod(METHODS.createTable),
+    "content-type": "application/grpc",
+  });
+  stream.on("error", () => {});
+  stream.write(encodeFrame(toBinary(CreateTableRequestSchema, upload(Buffer.alloc(5_000))), false));
+  await sleep(30);
+  stream.close(8);
+  const error = await promise;
+  assert.ok(error instanceof LanceError && error.is("Cancelled"));
+});
+
+test("an upload needs a message, and a download takes only one", async () => {
+  await using server = await startGrpc(fakeService());
+
+  const empty = await rawCall(server.session, undefined, { ":path": pathOfMethod(METHODS.createTable) });
+  assert.equal(statusOf(empty), status.INVALID_ARGUMENT);
+  const two = Buffer.alloc(10);
+  const answer = await rawCall(server.session, two, { ":path": pathOfMethod(METHODS.queryTable) });
+  assert.equal(statusOf(answer), status.UNIMPLEMENTED);
+});
+
+test("sessions that die in the middle of calls harm nobody", async () => {
+  await using server = await startGrpc(
+    fakeService({
+      async unary() {
+        await sleep(20);
+        throw new LanceError("Internal", "x");
+      },
+      async *download() {
+        for (;;) {
+          await sleep(1);
+          yield piece(Buffer.alloc(10_000));
+        }
+      },
+    }),
+  );
+  const address = server.client.getChannel().getTarget().replace(/^dns:/, "");
+  for (let round = 0; round < 20; round++) {
+    const session = connect(`http://${address}`);
+    session.on("error", () => {});
+    for (const method of [METHODS.describeTable, METHODS.queryTable, METHODS.createTable]) {
+      const stream = session.request({
+        ":method": "POST",
+        ":path": pathOfMethod(method),
+        "content-type": "application/grpc",
+      });
+      stream.on("error", () => {});
+      stream.write(encodeFrame(new Uint8Array(0), false));
+      if (method !== METHODS.createTable) stream.end();
+    }
+    await sleep(round * 2);
+    session.destroy();
+  }
+  const call = query(server.client).on("error", () => {});
+  await new Promise((resolve) => call.on("data", resolve));
+  call.cancel();
+});

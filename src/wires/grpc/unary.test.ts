@@ -1,0 +1,233 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { anyUnpack } from "@bufbuild/protobuf/wkt";
+import { Metadata, status } from "@grpc/grpc-js";
+import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
+import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
+import {
+  DescribeTableRequestSchema,
+  DescribeTableResponseSchema,
+} from "../../gen/lance/namespace/v1/table_pb.ts";
+import type { Call } from "../../namespace/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { callUnary, fakeService, rawCall, startGrpc, statusOf } from "./fixture.test.ts";
+import { encodeFrame } from "./frame.ts";
+
+const request = toBinary(DescribeTableRequestSchema, create(DescribeTableRequestSchema, { id: ["a", "b"] }));
+
+test("a call carries messages, metadata and the request id both ways", async () => {
+  let seen: Call | undefined;
+  await using server = await startGrpc(
+    fakeService({
+      async unary(_method, message, call) {
+        seen = call;
+        call.responseHeaders["x-answer"] = "yes";
+        call.responseHeaders["content-type"] = "text/html";
+        call.responseHeaders["not a name"] = "x";
+        return create(DescribeTableResponseSchema, {
+          table: (message as unknown as { id: string[] }).id.join("/"),
+        });
+      },
+    }),
+  );
+  const metadata = new Metadata();
+  metadata.set("x-request-id", "client-id-1");
+  metadata.set("key-bin", Buffer.from([0, 255]));
+  const { response, metadata: initial } = await callUnary(server.client, { id: ["a", "b"] }, metadata);
+  assert.equal(response?.["table"], "a/b");
+  assert.equal(seen?.protocol, "grpc");
+  assert.equal(seen?.requestId, "client-id-1");
+  assert.equal(seen?.headers["key-bin"], "AP8=");
+  assert.equal(seen?.headers[":path"], undefined);
+  assert.equal(seen?.deadline, undefined);
+  assert.deepEqual(initial?.get("x-answer"), ["yes"]);
+  assert.deepEqual(initial?.get("x-request-id"), ["client-id-1"]);
+});
+
+test("a request id that is too long or not visible ASCII is replaced", async () => {
+  await using server = await startGrpc(fakeService());
+  for (const id of ["a".repeat(129), "a b"]) {
+    const { headers } = await rawCall(server.session, encodeFrame(request, false), { "x-request-id": id });
+    assert.match(String(headers["x-request-id"]), /^[0-9a-f-]{36}$/);
+  }
+});
+
+test("a Lance error becomes a status with the error response in its details", async () => {
+  await using server = await startGrpc(
+    fakeService({
+      async unary() {
+        throw new LanceError("TableNotFound", "no täble 100%", {
+          detail: "looked",
+          headers: { "retry-after": "7" },
+        });
+      },
+    }),
+  );
+  const metadata = new Metadata();
+  metadata.set("x-request-id", "r1");
+  const { error } = await callUnary(server.client, {}, metadata);
+  assert.equal(error?.code, status.NOT_FOUND);
+  assert.equal(error?.details, "no täble 100%");
+  assert.deepEqual(error?.metadata.get("retry-after"), ["7"]);
+  const [details] = error?.metadata.get("grpc-status-details-bin") ?? [];
+  const decoded = fromBinary(StatusSchema, details as Buffer);
+  assert.equal(decoded.code, status.NOT_FOUND);
+  const [any] = decoded.details;
+  const response = any && anyUnpack(any, ErrorResponseSchema);
+  assert.equal(response?.code, 4);
+  assert.equal(response?.error, "no täble 100%");
+  assert.equal(response?.detail, "looked");
+  assert.equal(response?.status, 404);
+  assert.equal(response?.type, "/errors/table-not-found");
+  assert.equal(response?.instance, "r1");
+  assert.equal(server.lines.length, 0);
+});
+
+test("an error is sent in headers alone, and long texts are cut", async () => {
+  await using server = await startGrpc(
+    fakeService({
+      async unary() {
+        throw new LanceError("InvalidInput", "é".repeat(100_000), { detail: "x".repeat(100_000) });
+      },
+    }),
+  );
+  const answer = await rawCall(server.session, encodeFrame(request, false));
+  assert.equal(answer.headers["grpc-status"], "3");
+  assert.equal(answer.trailers["grpc-status"], undefined);
+  assert.ok(JSON.stringify(answer.headers).length < 8192);
+});
+
+test("an unknown error is logged with the request id and shown opaque", async () => {
+  await using server = await startGrpc(
+    fakeService({
+      async unary() {
+        throw new TypeError("secret path /var/x");
+      },
+    }),
+  );
+  const { error } = await callUnary(server.client, {}, new Metadata());
+  assert.equal(error?.code, status.INTERNAL);
+  assert.doesNotMatch(error?.details ?? "", /secret/);
+  const [line] = server.lines;
+  assert.match(JSON.stringify(line), /secret path/);
+  assert.equal(line?.["requestId"], error?.metadata.get("x-request-id")[0]);
+});
+
+test("an unknown method is unimplemented; other content types and methods are refused", async () => {
+  await using server = await startGrpc(fakeService());
+  const body = encodeFrame(request, false);
+  assert.equal(statusOf(await rawCall(server.session, body, { ":path": "/a.B/C" })), status.UNIMPLEMENTED);
+  const json = await rawCall(server.session, body, { "content-type": "application/grpc+json" });
+  assert.equal(json.headers[":status"], 415);
+  const get = await rawCall(server.session, undefined, { ":method": "GET" });
+  assert.equal(get.headers[":status"], 405);
+  for (const type of ["application/grpc+proto", "application/grpc; charset=utf-8"]) {
+    assert.equal(statusOf(await rawCall(server.session, body, { "content-type": type })), 0);
+  }
+});
+
+test("a deadline aborts the call and answers at once", async () => {
+  const reasons: unknown[] = [];
+  await using server = await startGrpc(
+    fakeService({
+      async unary(_method, _request, call) {
+        assert.ok(call.deadline !== undefined && call.deadline > Date.now() - 1000);
+        call.signal.addEventListener("abort", () => reasons.push(call.signal.reason));
+        await sleep(300);
+        return create(DescribeTableResponseSchema, {});
+      },
+    }),
+  );
+  const answer = await rawCall(server.session, encodeFrame(request, false), { "grpc-timeout": "20m" });
+  assert.equal(statusOf(answer), status.DEADLINE_EXCEEDED);
+  assert.ok(reasons[0] instanceof LanceError && reasons[0].is("DeadlineExceeded"));
+  for (const timeout of ["1", "", "123456789S", "-1S", "1d"]) {
+    const refused = await rawCall(server.session, encodeFrame(request, false), { "grpc-timeout": timeout });
+    assert.equal(statusOf(refused), status.INVALID_ARGUMENT, timeout);
+  }
+});
+
+test("a cancelled call aborts its signal", async () => {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  await using server = await startGrpc(
+    fakeService({
+      async unary(_method, _request, call) {
+        call.signal.addEventListener("abort", () => resolve(call.signal.reason));
+        await sleep(50);
+        return create(DescribeTableResponseSchema, {});
+      },
+    }),
+  );
+  void callUnary(server.client, {}, new Metadata(), { deadline: Date.now() + 20 });
+  const reason = await promise;
+  assert.ok(reason instanceof LanceError);
+});
+
+test("the number of messages must be one, and whole", async () => {
+  await using server = await startGrpc(fakeService());
+  const frame = encodeFrame(request, false);
+  const cases: [string, Buffer | undefined, number][] = [
+    ["none", undefined, status.UNIMPLEMENTED],
+    ["two", Buffer.concat([frame, frame]), status.UNIMPLEMENTED],
+    ["cut in the head", frame.subarray(0, 3), status.INTERNAL],
+    ["cut in the body", frame.subarray(0, 7), status.INTERNAL],
+    ["unknown flag", Buffer.from([2, 0, 0, 0, 0]), status.INTERNAL],
+    ["flag without encoding", encodeFrame(gzipSync(request), true), status.INTERNAL],
+    ["not a message", encodeFrame(Buffer.from([0xff, 0xff]), false), status.INVALID_ARGUMENT],
+    ["empty", encodeFrame(new Uint8Array(0), false), status.OK],
+  ];
+  for (const [name, body, expected] of cases) {
+    assert.equal(statusOf(await rawCall(server.session, body)), expected, name);
+  }
+});
+
+test("gzip works both ways", async () => {
+  const location = "s3://bucket/".repeat(1000);
+  await using server = await startGrpc(
+    fakeService({
+      unary: async (_method, message) =>
+        create(DescribeTableResponseSchema, {
+          location,
+          table: (message as unknown as { id: string[] }).id[0],
+        }),
+    }),
+  );
+  const packed = encodeFrame(gzipSync(request), true);
+  const plain = await rawCall(server.session, packed, { "grpc-encoding": "gzip" });
+  assert.equal(statusOf(plain), 0);
+  assert.equal(plain.headers["grpc-encoding"], undefined);
+  assert.ok(plain.body.length > location.length);
+  const both = await rawCall(server.session, packed, {
+    "grpc-encoding": "gzip",
+    "grpc-accept-encoding": "identity, gzip",
+  });
+  assert.equal(both.headers["grpc-encoding"], "gzip");
+  assert.equal(both.body[0], 1);
+  assert.ok(both.body.length < 500);
+  const { response } = await callUnary(server.client, { id: ["x"] }, new Metadata());
+  assert.equal(response?.["location"], location);
+  assert.equal(response?.["table"], "x");
+});
+
+test("an unknown encoding is unimplemented and names those that are known", async () => {
+  await using server = await startGrpc(fakeService());
+  const answer = await rawCall(server.session, encodeFrame(request, true), { "grpc-encoding": "br" });
+  assert.equal(statusOf(answer), status.UNIMPLEMENTED);
+  assert.equal(answer.headers["grpc-accept-encoding"], "identity,gzip");
+});
+
+test("the size limit holds for declared lengths and for what gzip hides", async () => {
+  await using server = await startGrpc(fakeService(), { maxMessageBytes: 1000 });
+  const declared = Buffer.from([0, 0, 0, 3, 233]);
+  assert.equal(statusOf(await rawCall(server.session, declared)), status.RESOURCE_EXHAUSTED);
+  const bomb = encodeFrame(gzipSync(Buffer.alloc(100_000)), true);
+  const answer = await rawCall(server.session, bomb, { "grpc-encoding": "gzip" });
+  assert.equal(statusOf(answer), status.RESOURCE_EXHAUSTED);
+  const broken = encodeFrame(Buffer.from("not gzip"), true);
+  assert.equal(statusOf(await rawCall(server.session, broken, { "grpc-encoding": "gzip" })), status.INTERNAL);
+  const { error } = await callUnary(server.client, { id: ["x".repeat(2000)] }, new Metadata());
+  assert.equal(error?.code, status.RESOURCE_EXHAUSTED);
+});

@@ -1,0 +1,56 @@
+import type { Readable, Transform } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
+import { LanceError } from "../../namespace/errors.ts";
+import type { Exchange } from "./exchange.ts";
+
+const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Transform>([
+  ["gzip", createGunzip],
+  ["x-gzip", createGunzip],
+  ["deflate", createInflate],
+  ["br", createBrotliDecompress],
+  ["zstd", createZstdDecompress],
+]);
+
+/** A body without its content encoding. */
+export interface DecodedBody {
+  readonly stream: Readable;
+  /** The error for a failure of `stream`. */
+  failure(cause: unknown): LanceError;
+}
+
+/**
+ * The body of a request without its content encoding.
+ *
+ * @throws LanceError UnsupportedMediaType for an encoding that is not known.
+ */
+export function decodeBody(exchange: Exchange): DecodedBody {
+  const { request } = exchange;
+  const encoding = request.headers["content-encoding"]?.trim().toLowerCase() ?? "";
+  if (encoding === "" || encoding === "identity") {
+    return {
+      stream: request,
+      failure: (cause) => new LanceError("Cancelled", "the client has gone", { cause }),
+    };
+  }
+  const create = DECODERS.get(encoding);
+  if (create === undefined) {
+    const accepted = [...DECODERS.keys()].filter((name) => !name.startsWith("x-")).join(", ");
+    throw new LanceError("UnsupportedMediaType", `content encoding ${encoding} is not one of ${accepted}`, {
+      headers: { "accept-encoding": accepted },
+    });
+  }
+  const decoder = create();
+  // Not stream.pipeline: it would destroy the request, and with it the connection, when decoding fails.
+  request.pipe(decoder);
+  request.once("close", () => {
+    if (!decoder.writableEnded) decoder.destroy();
+  });
+  exchange.onDone = () => {
+    request.unpipe(decoder);
+    decoder.destroy();
+  };
+  return {
+    stream: decoder,
+    failure: (cause) => new LanceError("InvalidInput", `request body is not valid ${encoding}`, { cause }),
+  };
+}

@@ -1,0 +1,53 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+
+/** A request of either version of HTTP. */
+export type RestRequest = IncomingMessage | Http2ServerRequest;
+
+/** The response that goes with it. */
+export type RestResponse = ServerResponse | Http2ServerResponse;
+
+/** Whether a response belongs to a stream of HTTP/2. */
+export function isHttp2(response: RestResponse): response is Http2ServerResponse {
+  return response instanceof Http2ServerResponse;
+}
+
+/** Whether a request announces a body; it may still turn out to be empty. */
+export function hasBody(request: RestRequest): boolean {
+  if (request instanceof Http2ServerRequest) return !request.stream.endAfterHeaders;
+  const { headers } = request;
+  return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
+}
+
+/** The size that a request gives for its body, in bytes; undefined when it gives none. */
+export function contentLength(request: RestRequest): number | undefined {
+  const header = request.headers["content-length"];
+  return header === undefined ? undefined : Number(header);
+}
+
+/** The headers of a request by lower-case name, with several values of one name joined. */
+export function flattenHeaders(headers: IncomingHttpHeaders): Record<string, string> {
+  const flat: Record<string, string> = Object.create(null);
+  for (const name in headers) {
+    const value = headers[name];
+    // HTTP/2 has the request line in headers whose names begin with a colon.
+    if (value === undefined || name.startsWith(":")) continue;
+    flat[name] = typeof value === "string" ? value : value.join(", ");
+  }
+  return flat;
+}
+
+/** A request's target, split at the query; the absolute form, which proxies use, is cut to its path. */
+export function splitTarget(target: string): { path: string; query: string } {
+  const start = target.startsWith("/") ? 0 : pathStart(target);
+  const mark = target.indexOf("?", start);
+  if (mark === -1) return { path: target.slice(start), query: "" };
+  return { path: target.slice(start, mark), query: target.slice(mark + 1) };
+}
+
+function pathStart(target: string): number {
+  const authority = target.indexOf("://");
+  if (authority === -1) return 0;
+  const slash = target.indexOf("/", authority + 3);
+  return slash === -1 ? target.length : slash;
+}

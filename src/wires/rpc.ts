@@ -1,0 +1,139 @@
+import { randomUUID } from "node:crypto";
+import type {
+  DescMethod,
+  DescMethodClientStreaming,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  DescService,
+  Message,
+} from "@bufbuild/protobuf";
+import { bodyFieldOf } from "../namespace/body-field.ts";
+import type { Call } from "../namespace/call.ts";
+import { LanceError } from "../namespace/errors.ts";
+import type { Service } from "../namespace/service.ts";
+
+/** A method with one request and one response. */
+export interface UnaryRpc {
+  readonly kind: "unary";
+  readonly method: DescMethodUnary;
+  handle(request: Message, call: Call): Promise<Message>;
+}
+
+/** A method that streams in either direction or in both; a side that does not stream has one message. */
+export interface StreamRpc {
+  readonly kind: "stream";
+  readonly method: DescMethod;
+  handle(requests: AsyncIterable<Message>, call: Call): AsyncIterable<Message>;
+}
+
+/** A method as gRPC, gRPC-Web and Connect serve it. */
+export type Rpc = UnaryRpc | StreamRpc;
+
+/**
+ * The rpcs of a service description, all handed to one {@link Service}.
+ *
+ * @throws Error, at start, when a method streams in both directions or streams requests without a body.
+ */
+export function serviceRpcs(description: DescService, service: Service): Rpc[] {
+  return description.methods.map((method) => serviceRpc(method, service));
+}
+
+function serviceRpc(described: DescMethod, service: Service): Rpc {
+  switch (described.methodKind) {
+    case "unary": {
+      const method = described as DescMethodUnary;
+      return { kind: "unary", method, handle: (request, call) => service.unary(method, request, call) };
+    }
+    case "server_streaming": {
+      const method = described as DescMethodServerStreaming;
+      return {
+        kind: "stream",
+        method,
+        async *handle(requests, call) {
+          yield* service.download(method, await onlyRequest(requests), call);
+        },
+      };
+    }
+    case "client_streaming": {
+      const method = described as DescMethodClientStreaming;
+      const field = bodyFieldOf(method.input);
+      if (field === undefined) throw new Error(`${method} streams requests that have no google.api.HttpBody`);
+      return {
+        kind: "stream",
+        method,
+        async *handle(requests, call) {
+          const { first, data } = await splitUpload(requests, field);
+          yield await service.upload(method, first, data, call);
+        },
+      };
+    }
+    case "bidi_streaming":
+      throw new Error(`${described} streams in both directions, which a service of this kind cannot`);
+  }
+}
+
+/** The path of a method in gRPC, gRPC-Web and Connect, for example `/grpc.health.v1.Health/Check`. */
+export function pathOf(method: DescMethod): string {
+  return `/${method.parent.typeName}/${method.name}`;
+}
+
+const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
+
+/** The client's request id if it is 1 to 128 visible ASCII characters, else a new one. */
+export function requestIdOf(header: string | string[] | null | undefined): string {
+  return typeof header === "string" && REQUEST_ID.test(header) ? header : randomUUID();
+}
+
+/** The error for a method that takes one request and was sent another number; gRPC has this code for it. */
+export function cardinalityError(found: "no" | "more than one"): LanceError {
+  return new LanceError("Unsupported", `the method takes one request message, and ${found} message was sent`);
+}
+
+/**
+ * The request of a method that does not stream its requests.
+ *
+ * @throws LanceError Unsupported, when there is not exactly one.
+ */
+export async function onlyRequest(requests: AsyncIterable<Message>): Promise<Message> {
+  let request: Message | undefined;
+  for await (const message of requests) {
+    if (request !== undefined) throw cardinalityError("more than one");
+    request = message;
+  }
+  if (request === undefined) throw cardinalityError("no");
+  return request;
+}
+
+interface Upload {
+  /** The first message, without its piece of the body. */
+  readonly first: Message;
+  readonly data: AsyncIterable<Uint8Array>;
+}
+
+async function splitUpload(requests: AsyncIterable<Message>, field: string): Promise<Upload> {
+  const messages = requests[Symbol.asyncIterator]();
+  const head = await messages.next();
+  if (head.done) {
+    throw new LanceError("InvalidInput", "an upload needs at least one message, which has the parameters");
+  }
+  const first = head.value;
+  const firstPiece = takePiece(first, field);
+
+  async function* pieces(): AsyncIterable<Uint8Array> {
+    if (firstPiece !== undefined) yield firstPiece;
+    for await (const message of { [Symbol.asyncIterator]: () => messages }) {
+      const piece = takePiece(message, field);
+      if (piece !== undefined) yield piece;
+    }
+  }
+  return { first, data: pieces() };
+}
+
+/** Moves the bytes out of a message, so that whoever keeps its parameters does not keep its body. */
+function takePiece(message: Message, field: string): Uint8Array | undefined {
+  const body = (message as unknown as Record<string, { data: Uint8Array } | undefined>)[field];
+  if (body === undefined || body.data.length === 0) return undefined;
+  const piece = body.data;
+  body.data = new Uint8Array(0);
+  return piece;
+}

@@ -1,0 +1,39 @@
+"""What the client scripts share."""
+
+import pyarrow as pa
+
+
+def stream(table: pa.Table, **options) -> bytes:
+    """The Arrow IPC stream of a table."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(**options)) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def people(count: int = 3, start: int = 1) -> pa.Table:
+    """A small table with an id, a name and a vector."""
+    ids = list(range(start, start + count))
+    vectors = pa.array([[float(i), 0.0] for i in ids], pa.list_(pa.float32(), 2))
+    return pa.table({"id": pa.array(ids, pa.int64()), "name": [f"p{i}" for i in ids], "vector": vectors})
+
+
+def read_file(data: bytes) -> pa.Table:
+    """The rows of an Arrow IPC file."""
+    return pa.ipc.open_file(pa.BufferReader(data)).read_all()
+
+
+class raises:
+    """Checks that a block raises exactly the given class of error."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        assert kind is not None, f"{self.kind.__name__} was not raised"
+        assert kind is self.kind, f"{kind.__name__} ({error}) was raised, not {self.kind.__name__}"
+        self.error = error
+        return True

@@ -1,0 +1,55 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+const program = join(import.meta.dirname, "..", "..", "..", "src", "cli", "main.ts");
+
+/** A gateway in a process of its own, as a user starts it. */
+export interface GatewayProcess {
+  /** `host:port`, for gRPC. */
+  readonly address: string;
+  /** The base of the REST API. */
+  readonly uri: string;
+  /** The directory that holds the manifest and the tables. */
+  readonly base: string;
+  readonly process: ChildProcess;
+  /** Ends it by SIGTERM and removes its directory. */
+  close(): Promise<void>;
+}
+
+/** Starts `lance-gateway serve` on a free port over an empty directory, and waits until it listens. */
+export async function startGateway(...args: readonly string[]): Promise<GatewayProcess> {
+  const root = mkdtempSync(join(tmpdir(), "lance-gateway-clients-"));
+  const child = spawn(
+    process.execPath,
+    ["--disable-warning=ExperimentalWarning", program, "serve", "--port", "0", "--root", root, ...args],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  const uri = await readUri(child);
+  return {
+    uri,
+    address: new URL(uri).host,
+    base: join(root, "data"),
+    process: child,
+    async close() {
+      if (child.exitCode === null) {
+        child.kill("SIGTERM");
+        await once(child, "exit");
+      }
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+async function readUri(child: ChildProcess): Promise<string> {
+  const lines = createInterface({ input: child.stdout as NonNullable<ChildProcess["stdout"]> });
+  for await (const line of lines) {
+    const uri = /^\s*REST\s+(http:\/\/\S+)\/v1\s*$/.exec(line)?.[1];
+    // The reader is left open: a closed pipe would end the gateway at its next line.
+    if (uri !== undefined) return uri;
+  }
+  throw new Error("the gateway ended before it listened");
+}

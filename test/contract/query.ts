@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import type { QueryTableRequestSchema } from "../../src/gen/lance/namespace/v1/query_pb.ts";
+import { columnsOf, people, personStream, rowsOf } from "../support/arrow.ts";
+import { refused } from "../support/expect.ts";
+import type { World } from "./world.ts";
+
+type Query = Omit<MessageInitShape<typeof QueryTableRequestSchema>, "$typeName">;
+
+/** Scans and vector searches. */
+export function queryTests(world: World): void {
+  const run = async (id: string[], query: Query) => (await world.client.queryTable({ ...query, id })).bytes;
+  const ids = async (id: string[], query: Query) => rowsOf(await run(id, query)).map((row) => row["id"]);
+
+  describe("queries", () => {
+    test("a scan returns every row with every column, as an Arrow stream", async () => {
+      const rows = [...people(4), { id: 4, name: null, vector: [0.5, -1] as const }];
+      const id = await world.table(rows);
+      const { bytes } = await world.client.queryTable({ id });
+      assert.deepEqual(rowsOf(bytes), JSON.parse(JSON.stringify(rows)));
+      assert.deepEqual(columnsOf(bytes), ["id", "name", "vector"]);
+      assert.deepEqual(await ids(id, { vector: {} }), [0, 1, 2, 3, 4]);
+    });
+
+    test("k and offset cut a scan", async () => {
+      const id = await world.table();
+      assert.deepEqual(await ids(id, { k: 2n }), [0, 1]);
+      assert.deepEqual(await ids(id, { k: 2n, offset: 1n }), [1, 2]);
+      assert.deepEqual(await ids(id, { k: 9n, offset: 3n }), [3, 4]);
+      assert.deepEqual(await ids(id, { k: 2n, offset: 9n }), []);
+      assert.deepEqual(await ids(id, { k: 0n }), [0, 1, 2, 3, 4]);
+      assert.deepEqual(await ids(id, { k: 9223372036854775807n }), [0, 1, 2, 3, 4]);
+    });
+
+    test("offset works without k", async () => {
+      assert.deepEqual(await ids(await world.table(), { offset: 3n }), [3, 4]);
+    });
+
+    test("a filter selects rows, also together with k and offset", async () => {
+      const id = await world.table();
+      assert.deepEqual(await ids(id, { filter: "id > 2" }), [3, 4]);
+      assert.deepEqual(await ids(id, { filter: "id > 0", k: 2n, offset: 1n }), [2, 3]);
+      assert.deepEqual(await ids(id, { filter: "name = 'nobody'" }), []);
+    });
+
+    test("an empty result still has its columns", async () => {
+      const bytes = await run(await world.table(), {
+        filter: "id > 99",
+        columns: { columnNames: ["name", "id"] },
+      });
+      assert.deepEqual(columnsOf(bytes), ["name", "id"]);
+    });
+
+    test("columns come in the asked order, and under the asked names", async () => {
+      const id = await world.table();
+      const names = await run(id, { columns: { columnNames: ["name", "id"] }, k: 1n });
+      assert.deepEqual(columnsOf(names), ["name", "id"]);
+      const aliases = await run(id, { columns: { columnAliases: { label: "name" } }, k: 1n });
+      assert.deepEqual(rowsOf(aliases), [{ label: "p0" }]);
+    });
+
+    test("a filter may use a column that the result leaves out", async () => {
+      const bytes = await run(await world.table(), { filter: "id = 3", columns: { columnNames: ["name"] } });
+      assert.deepEqual(rowsOf(bytes), [{ name: "p3" }]);
+    });
+
+    test("with_row_id adds the row ids, each once", async () => {
+      const id = await world.table();
+      const rows = rowsOf(await run(id, { withRowId: true, columns: { columnNames: ["id"] } }));
+      assert.equal(new Set(rows.map((row) => row["_rowid"])).size, 5);
+      assert.deepEqual(columnsOf(await run(id, { withRowId: false })), ["id", "name", "vector"]);
+    });
+
+    test("an older version can be queried", async () => {
+      const id = await world.table();
+      await world.client.insertIntoTable({ id }, personStream(people(5, 5)));
+      assert.deepEqual(await ids(id, { version: 1n }), [0, 1, 2, 3, 4]);
+      assert.equal((await ids(id, {})).length, 10);
+    });
+
+    test("a vector finds its nearest neighbours with their distances", async () => {
+      const id = await world.table(people(20));
+      const near = { singleVector: [7.2, 0] };
+      const rows = rowsOf(await run(id, { vector: near, k: 3n }));
+      assert.deepEqual(
+        rows.map((row) => row["id"]),
+        [7, 8, 6],
+      );
+      const distances = rows.map((row) => Math.round((row["_distance"] as number) * 100) / 100);
+      assert.deepEqual(distances, [0.04, 0.64, 1.44]);
+      assert.deepEqual(await ids(id, { vector: near, k: 2n, offset: 1n }), [8, 6]);
+      assert.deepEqual(await ids(id, { vector: near, k: 2n, vectorColumn: "vector" }), [7, 8]);
+    });
+
+    test("a vector search takes a filter, a metric and bounds", async () => {
+      const id = await world.table(people(20));
+      const vector = { singleVector: [7.2, 0] };
+      assert.deepEqual(await ids(id, { vector, k: 2n, filter: "id < 5", prefilter: true }), [4, 3]);
+      assert.deepEqual(await ids(id, { vector, k: 2n, distanceType: "dot" }), [19, 18]);
+      assert.deepEqual(await ids(id, { vector, k: 9n, upperBound: 0.7 }), [7, 8]);
+      assert.deepEqual(await ids(id, { vector, k: 1n, lowerBound: 0.5 }), [8]);
+      assert.deepEqual(await ids(id, { vector, k: 1n, bypassVectorIndex: true }), [7]);
+    });
+
+    test("a column that is missing is TableColumnNotFound", async () => {
+      const id = await world.table();
+      const columns = { columnNames: ["id", "nothing"] };
+      await refused("TableColumnNotFound", world.client.queryTable({ id, columns }));
+      const search = { vector: { singleVector: [1, 2] }, k: 1n, vectorColumn: "nothing" };
+      await refused("TableColumnNotFound", world.client.queryTable({ id, ...search }));
+    });
+
+    const vector = { singleVector: [1, 2] };
+    const wrong: Record<string, Query> = {
+      "a filter that is cut off": { filter: "id >" },
+      "a vector of another dimension": { vector: { singleVector: [1, 2, 3] }, k: 1n },
+      "a search in a column of text": { vector, k: 1n, vectorColumn: "name" },
+      "an unknown metric": { vector, k: 1n, distanceType: "furlongs" },
+      "one vector and several at once": { vector: { ...vector, multiVector: [{ values: [1, 2] }] }, k: 1n },
+      "a negative offset": { offset: -1n },
+      "a negative k": { k: -1n },
+      "a filter of more than one expression": { filter: "id > 1; junk" },
+    };
+    for (const [what, query] of Object.entries(wrong)) {
+      test(`${what} is InvalidInput`, async () => {
+        const id = await world.table();
+        await refused("InvalidInput", world.client.queryTable({ ...query, id }));
+      });
+    }
+
+    test("a version that cannot be is InvalidInput or missing, and a filter may not name a missing column", async () => {
+      const id = await world.table();
+      await refused(["InvalidInput", "TableVersionNotFound"], world.client.queryTable({ id, version: -1n }));
+      const filter = "nothing = 1";
+      await refused(["InvalidInput", "TableColumnNotFound"], world.client.queryTable({ id, filter }));
+    });
+
+    test("a missing version or branch, and a table without data, are told apart", async () => {
+      const id = await world.table();
+      await refused("TableVersionNotFound", world.client.queryTable({ id, version: 99n }));
+      await refused(
+        ["TableBranchNotFound", "Unsupported"],
+        world.client.queryTable({ id, branch: "missing" }),
+      );
+      await refused("TableNotFound", world.client.queryTable({ id: await world.declared() }));
+    });
+  });
+}

@@ -1,0 +1,36 @@
+import { describe } from "node:test";
+import { FIRST_CUT } from "../support/operations.ts";
+import { concurrencyTests } from "./concurrency.ts";
+import { dataTests } from "./data.ts";
+import { describeTableTests } from "./describe-table.ts";
+import { identifierTests } from "./identifiers.ts";
+import { namespaceTests } from "./namespaces.ts";
+import { queryTests } from "./query.ts";
+import { registrationTests } from "./registration.ts";
+import { tableTests } from "./tables.ts";
+import { unsupportedTests } from "./unsupported.ts";
+import { type Capabilities, createWorld, type Fixture } from "./world.ts";
+
+/** What {@link contractSuite} needs. */
+export interface ContractOptions {
+  /** Opens a fresh, empty catalog through the backend. */
+  open(): Promise<Fixture>;
+  /** What the backend can do; by default all that the contract asks for so far. */
+  readonly capabilities?: Partial<Capabilities>;
+}
+
+/** The contract of the operations that a backend has; every backend's test is a call of this. */
+export function contractSuite(name: string, { open, capabilities }: ContractOptions): void {
+  describe(`the contract, on ${name}`, () => {
+    const world = createWorld(open, { operations: FIRST_CUT, confinesLocations: true, ...capabilities });
+    namespaceTests(world);
+    tableTests(world);
+    registrationTests(world);
+    describeTableTests(world);
+    dataTests(world);
+    queryTests(world);
+    identifierTests(world);
+    concurrencyTests(world);
+    unsupportedTests(world);
+  });
+}

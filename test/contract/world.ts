@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import { after, before } from "node:test";
+import type { Operation } from "../../src/namespace/port.ts";
+import { type Person, people, personStream } from "../support/arrow.ts";
+import type { LanceClient } from "../support/client.ts";
+
+/** What a backend under test can do; a suite leaves out what a flag says it cannot. */
+export interface Capabilities {
+  /** The operations that it has; all others have to answer Unsupported. */
+  readonly operations: ReadonlySet<Operation>;
+  /** Whether it refuses locations outside its storage itself; a proxy leaves that to its upstream. */
+  readonly confinesLocations: boolean;
+}
+
+/** A client of a fresh, empty catalog. */
+export interface Fixture {
+  readonly client: LanceClient;
+  close(): Promise<void>;
+}
+
+/** What the tests of a suite share: one catalog, in which every test works in a namespace of its own. */
+export interface World {
+  readonly client: LanceClient;
+  readonly capabilities: Capabilities;
+  /** Creates an empty namespace and hands out its name. */
+  namespace(): Promise<string>;
+  /** Creates a table in a namespace of its own and hands out its identifier. */
+  table(rows?: readonly Person[]): Promise<string[]>;
+  /** Declares a table in a namespace of its own and hands out its identifier. */
+  declared(): Promise<string[]>;
+  /** The number of rows of a table. */
+  count(id: string[]): Promise<number>;
+}
+
+/** Opens the catalog before the tests of the enclosing suite and closes it after them. */
+export function createWorld(open: () => Promise<Fixture>, capabilities: Capabilities): World {
+  let fixture: Fixture | undefined;
+  let namespaces = 0;
+  before(async () => {
+    fixture = await open();
+  });
+  after(() => fixture?.close());
+
+  const world: World = {
+    capabilities,
+    get client() {
+      assert.ok(fixture, "the catalog is open");
+      return fixture.client;
+    },
+    async namespace() {
+      namespaces += 1;
+      const name = `ns${namespaces}`;
+      await world.client.createNamespace({ id: [name] });
+      return name;
+    },
+    async table(rows = people(5)) {
+      const id = [await world.namespace(), "t"];
+      await world.client.createTable({ id }, personStream(rows));
+      return id;
+    },
+    async declared() {
+      const id = [await world.namespace(), "d"];
+      await world.client.declareTable({ id });
+      return id;
+    },
+    async count(id) {
+      return Number((await world.client.countTableRows({ id })).count);
+    },
+  };
+  return world;
+}
+
+/** One page of any listing. */
+export interface Page {
+  readonly names: readonly string[];
+  readonly pageToken: string | undefined;
+}
+
+/** Follows the tokens of a listing to its end; more pages than `bound`, or an empty page before it, fail. */
+export async function allPages(
+  list: (pageToken: string | undefined) => Promise<Page>,
+  limit: number,
+  bound: number,
+): Promise<string[]> {
+  const names: string[] = [];
+  let pageToken: string | undefined;
+  for (let page = 0; page <= bound; page += 1) {
+    const answer = await list(pageToken);
+    assert.ok(answer.names.length <= limit, `a page of ${answer.names.length} with limit ${limit}`);
+    names.push(...answer.names);
+    pageToken = answer.pageToken;
+    if (!pageToken) return names;
+    assert.ok(answer.names.length > 0, "an empty page has a token");
+  }
+  assert.fail(`the listing does not end after ${bound} pages`);
+}
+
+/** Checks a listing with every page size: each name once, whatever the size, and a foreign token ends. */
+export async function checkPaging(
+  expected: readonly string[],
+  list: (options: { limit: number; pageToken?: string }) => Promise<Page>,
+): Promise<void> {
+  const wanted = [...expected].sort();
+  for (let limit = 1; limit <= expected.length + 1; limit += 1) {
+    const next = (pageToken: string | undefined) =>
+      list({ limit, ...(pageToken === undefined ? {} : { pageToken }) });
+    const names = await allPages(next, limit, expected.length);
+    assert.deepEqual(names.toSorted(), wanted, `with pages of ${limit}`);
+  }
+  const { names, pageToken } = await list({ limit: expected.length });
+  assert.equal(names.length, expected.length);
+  assert.ok(!pageToken, "a page that holds exactly the rest has no token");
+}
+
+/** Checks that a token which no answer contained is refused or comes to an end. */
+export async function checkForeignToken(
+  size: number,
+  list: (options: { limit: number; pageToken: string }) => Promise<Page>,
+): Promise<void> {
+  for (const token of ["no such token", "~~~~", "\u{10ffff}"]) {
+    const rest = await allPages((next) => list({ limit: 1, pageToken: next ?? token }), 1, size).catch(
+      (error: { failure?: { code?: number } }) => {
+        assert.equal(error.failure?.code, 13, String(error));
+        return [];
+      },
+    );
+    assert.equal(new Set(rest).size, rest.length, "nothing twice");
+  }
+}

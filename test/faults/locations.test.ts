@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { access, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import { basename, join, relative } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { ESCAPES } from "../contract/registration.ts";
+import { people, personStream } from "../support/arrow.ts";
+import type { LanceClient, ProtocolClient } from "../support/client.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { refused } from "../support/expect.ts";
+import { createProtocolClients } from "../support/protocols.ts";
+import { type DirectoryServer, startDirectoryServer } from "../support/server.ts";
+
+describe("locations", () => {
+  let server: DirectoryServer;
+  let clients: Readonly<Record<string, ProtocolClient>>;
+  let client: LanceClient;
+  let outside: { path: string; remove(): Promise<void> };
+  before(async () => {
+    server = await startDirectoryServer();
+    clients = createProtocolClients(server.port);
+    client = (clients["gRPC"] as ProtocolClient).client;
+    outside = await temporaryDirectory();
+    await client.createNamespace({ id: ["ns"] });
+    await client.createTable({ id: ["ns", "kept"] }, personStream(people(3)));
+    await mkdir(join(outside.path, "precious.lance"));
+    await writeFile(join(outside.path, "precious.lance", "file"), "precious");
+  });
+  after(async () => {
+    for (const { close } of Object.values(clients)) close();
+    await server.close();
+    await outside.remove();
+  });
+
+  /** Whatever a location was taken for, nothing outside the base and nothing of the catalog may be lost. */
+  async function assertNothingLost(): Promise<void> {
+    await access(join(outside.path, "precious.lance", "file"));
+    assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n);
+    assert.ok((await readdir(server.base)).includes("__manifest"));
+  }
+
+  test("a way out of the catalog is refused on every wire", async () => {
+    const more = [
+      join(outside.path, "precious.lance"),
+      `file://${join(outside.path, "precious.lance")}`,
+      relative(server.base, join(outside.path, "precious.lance")),
+      "*.lance",
+    ];
+    for (const [protocol, { client: wire }] of Object.entries(clients)) {
+      for (const location of [...ESCAPES, ...more]) {
+        const call = wire.registerTable({ id: ["ns", "escape"], location });
+        await refused("InvalidInput", call).catch((error: Error) =>
+          assert.fail(`${protocol} ${JSON.stringify(location)}: ${error.message}`),
+        );
+      }
+    }
+    await assertNothingLost();
+  });
+
+  test("a location is a path, not a URL: escapes in it mean nothing", async () => {
+    for (const location of ["%2e%2e", "%2e%2e%2fprecious.lance", "..%2fprecious.lance", "%2Fetc"]) {
+      const id = ["ns", "encoded"];
+      const registered = await client.registerTable({ id, location }).catch(() => undefined);
+      if (registered !== undefined) await client.dropTable({ id });
+      await assertNothingLost();
+    }
+  });
+
+  test("a symbolic link out of the catalog is not followed", async () => {
+    await symlink(join(outside.path, "precious.lance"), join(server.base, "link.lance"));
+    await symlink(outside.path, join(server.base, "linked"));
+    for (const location of ["link.lance", "linked/precious.lance"]) {
+      const id = ["ns", "link"];
+      const registered = await client.registerTable({ id, location }).then(
+        () => true,
+        () => false,
+      );
+      if (registered) await client.dropTable({ id }).catch(() => undefined);
+      await assertNothingLost();
+      assert.ok(!registered, `${location} was registered`);
+    }
+  });
+
+  test("tables lie directly in the base, whatever their names", async () => {
+    for (const id of [["plain"], ["ns", "a.b"], ["ns", ".hidden"], ["ns", "..x"]]) {
+      await client.declareTable({ id });
+      const { location = "" } = await client.describeTable({ id });
+      const path = location.includes("://") ? fileURLToPath(location) : location;
+      assert.ok((await readdir(server.base)).includes(basename(path)), location);
+    }
+  });
+
+  test("the directory of the manifest is no table", async () => {
+    await refused("TableNotFound", client.describeTable({ id: ["__manifest"] }));
+    assert.ok(!(await client.listTables()).tables.includes("__manifest"));
+    const claims = [
+      client.declareTable({ id: ["__manifest"] }),
+      client.createTable({ id: ["__manifest"] }, personStream([])),
+    ];
+    await Promise.allSettled(claims);
+    await client.dropTable({ id: ["__manifest"] }).catch(() => undefined);
+    await assertNothingLost();
+  });
+});

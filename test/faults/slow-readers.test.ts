@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { Agent, request } from "node:http";
+import { connect } from "node:http2";
+import { after, before, describe, test } from "node:test";
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  QueryTableRequestSchema,
+  QueryTableResponseSchema,
+} from "../../src/gen/lance/namespace/v1/query_pb.ts";
+import { sendHttp } from "../support/http.ts";
+import { fakeBackend, startServer, type TestServer } from "../support/server.ts";
+
+const MIB = 1024 * 1024;
+const PIECE = Buffer.alloc(MIB / 16);
+/** What the sockets of both sides and the windows of HTTP/2 may hold; without any brake it would be endless. */
+const BOUND = 64 * MIB;
+
+/** An answer that is never ended fails its test instead of keeping it for ever. */
+const timeout = 5_000;
+
+/** The answer of the call that runs: how much of it the wire has taken, and its end. */
+let answer = { bytes: 0, ended: Promise.withResolvers<void>() };
+
+const backend = fakeBackend({
+  async *queryTable() {
+    try {
+      for (;;) {
+        const data = { contentType: "application/vnd.apache.arrow.stream", data: PIECE };
+        yield create(QueryTableResponseSchema, { data });
+        answer.bytes += PIECE.length;
+        if (answer.bytes > BOUND) throw new Error("nobody holds this answer back");
+      }
+    } finally {
+      answer.ended.resolve();
+    }
+  },
+});
+
+/** The request of gRPC and of Connect's streams: one message in its envelope. */
+function envelope(): Buffer {
+  const message = toBinary(QueryTableRequestSchema, create(QueryTableRequestSchema, { id: ["t"] }));
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+}
+
+const RPC = "/lance.namespace.v1.LanceNamespaceService/QueryTable";
+const calls = {
+  REST: [{ path: "/v1/table/t/query", accept: "application/vnd.apache.arrow.stream" }, Buffer.from("{}")],
+  gRPC: [{ path: RPC, "content-type": "application/grpc", te: "trailers" }, envelope()],
+  Connect: [{ path: RPC, "content-type": "application/connect+proto" }, envelope()],
+  "gRPC-Web": [{ path: RPC, "content-type": "application/grpc-web+proto" }, envelope()],
+} as const;
+
+describe("clients that do not read", () => {
+  let server: TestServer;
+  const agent = new Agent({ keepAlive: true });
+  before(async () => {
+    server = await startServer(backend);
+  });
+  after(async () => {
+    agent.destroy();
+    await server.close();
+  });
+
+  /** Resolves when the answer grows no more while the server works on other requests. */
+  async function stalled(): Promise<void> {
+    for (let quiet = 0, seen = -1; quiet < 20; quiet += 1) {
+      if (answer.bytes !== seen) [quiet, seen] = [0, answer.bytes];
+      await sendHttp(server.port, { path: "/healthz", method: "GET", agent });
+    }
+  }
+
+  async function assertHeldBack(leave: () => void): Promise<void> {
+    await stalled();
+    assert.ok(answer.bytes <= BOUND);
+    leave();
+    await answer.ended.promise;
+  }
+
+  for (const [protocol, [{ path, ...headers }, body]] of Object.entries(calls)) {
+    test(`${protocol}: an answer over HTTP/2 waits for its reader, and ends when that leaves`, {
+      timeout,
+    }, async () => {
+      answer = { bytes: 0, ended: Promise.withResolvers() };
+      const session = connect(`http://127.0.0.1:${server.port}`);
+      const stream = session.request({ ":method": "POST", ":path": path, ...headers });
+      stream.on("error", () => {});
+      stream.end(body);
+      await once(stream, "response");
+      await assertHeldBack(() => session.destroy());
+    });
+
+    if (protocol === "gRPC") continue;
+    test(`${protocol}: an answer over HTTP/1.1 waits for its reader, and ends when that leaves`, {
+      timeout,
+    }, async () => {
+      answer = { bytes: 0, ended: Promise.withResolvers() };
+      const outgoing = request({ host: "127.0.0.1", port: server.port, method: "POST", path, headers });
+      outgoing.on("error", () => {});
+      outgoing.end(body);
+      const [response] = await once(outgoing, "response");
+      response.on("error", () => {});
+      await assertHeldBack(() => outgoing.destroy());
+    });
+  }
+});

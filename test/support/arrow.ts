@@ -1,0 +1,99 @@
+import {
+  Field,
+  FixedSizeList,
+  Float32,
+  Int32,
+  Schema,
+  Table,
+  tableFromIPC,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+} from "apache-arrow";
+
+/** A row of the table that most tests write. */
+export interface Person {
+  readonly id: number;
+  readonly name: string | null;
+  readonly vector: readonly [number, number];
+}
+
+const vectorType = new FixedSizeList(2, new Field("item", new Float32(), true));
+
+/** The schema of {@link Person}. */
+export const PERSON_SCHEMA = new Schema([
+  new Field("id", new Int32(), false),
+  new Field("name", new Utf8(), true),
+  new Field("vector", vectorType, true),
+]);
+
+/** `count` people whose ids count up from `first`; their vectors lie on a line, in the order of the ids. */
+export function people(count: number, first = 0): Person[] {
+  return Array.from({ length: count }, (_, index) => {
+    const id = first + index;
+    return { id, name: `p${id}`, vector: [id, 0] };
+  });
+}
+
+function table(rows: readonly Person[]): Table {
+  if (rows.length === 0) return new Table(PERSON_SCHEMA);
+  const column = <K extends keyof Person>(name: K) => rows.map((row) => row[name]);
+  return new Table(PERSON_SCHEMA, {
+    id: vectorFromArray(column("id"), new Int32()),
+    name: vectorFromArray(column("name"), new Utf8()),
+    vector: vectorFromArray(column("vector"), vectorType),
+  });
+}
+
+/** Rows as an Arrow IPC stream in one batch; without rows it has a schema only. */
+export function personStream(rows: readonly Person[]): Uint8Array {
+  return tableToIPC(table(rows), "stream");
+}
+
+/** Rows as an Arrow IPC file. */
+export function personFile(rows: readonly Person[]): Uint8Array {
+  return tableToIPC(table(rows), "file");
+}
+
+/** An Arrow IPC stream with another schema than {@link PERSON_SCHEMA}. */
+export function otherStream(): Uint8Array {
+  const schema = new Schema([new Field("unrelated", new Utf8(), false)]);
+  return tableToIPC(new Table(schema, { unrelated: vectorFromArray(["x"], new Utf8()) }), "stream");
+}
+
+/** An Arrow IPC stream of at least `bytes` bytes: one column of numbers that count up. */
+export function wideStream(bytes: number): Uint8Array {
+  const values = Int32Array.from({ length: Math.ceil(bytes / 4) }, (_, index) => index);
+  const schema = new Schema([new Field("id", new Int32(), false)]);
+  return tableToIPC(new Table(schema, { id: vectorFromArray(values) as never }), "stream");
+}
+
+/** The rows of an Arrow IPC stream or file as plain values: 64-bit integers as numbers, lists as arrays. */
+export function rowsOf(bytes: Uint8Array): Record<string, unknown>[] {
+  return tableFromIPC(bytes)
+    .toArray()
+    .map((row) => plain(row.toJSON()) as Record<string, unknown>);
+}
+
+/** The column names of an Arrow IPC stream or file, in order. */
+export function columnsOf(bytes: Uint8Array): string[] {
+  return tableFromIPC(bytes).schema.fields.map((field) => field.name);
+}
+
+/** Whether the bytes are an Arrow IPC file rather than a stream. */
+export function isArrowFile(bytes: Uint8Array): boolean {
+  const magic = Buffer.from("ARROW1");
+  return Buffer.from(bytes.subarray(0, 6)).equals(magic) && Buffer.from(bytes.subarray(-6)).equals(magic);
+}
+
+/** Cuts bytes into pieces of a size, as a network would. */
+export async function* cut(bytes: Uint8Array, size: number): AsyncIterable<Uint8Array> {
+  for (let at = 0; at < bytes.byteLength; at += size) yield bytes.subarray(at, at + size);
+}
+
+function plain(value: unknown): unknown {
+  if (typeof value === "bigint") return Number(value);
+  if (value === null || typeof value !== "object") return value;
+  if (Symbol.iterator in value) return [...(value as Iterable<unknown>)].map(plain);
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, plain(item)]));
+}

@@ -1,0 +1,44 @@
+import { once } from "node:events";
+import { type Agent, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
+import { pipeline } from "node:stream/promises";
+
+/** A request whose path goes out as it is: nothing is normalized or encoded again, unlike with fetch. */
+export interface RawRequest {
+  readonly method?: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Bytes are sent with their length, an iterable is sent chunked. */
+  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array>;
+  readonly agent?: Agent;
+}
+
+/** An answer, read to its end. */
+export interface RawAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly bytes: Buffer;
+}
+
+/** Sends one HTTP/1.1 request and reads the answer, even one that comes before the body has been sent. */
+export async function sendHttp(port: number, { body, ...options }: RawRequest): Promise<RawAnswer> {
+  const outgoing = request({ host: "127.0.0.1", port, method: "POST", ...options });
+  const answered = once(outgoing, "response") as Promise<[IncomingMessage]>;
+  // A server that refuses a body may close the connection while it is still being sent.
+  const sent = body !== undefined && isIterable(body) ? pipeline(body, outgoing).catch(() => {}) : undefined;
+  if (sent === undefined) outgoing.end(body);
+  outgoing.on("error", () => {});
+  const [response] = await answered;
+  const parts: Buffer[] = [];
+  for await (const part of response) parts.push(part as Buffer);
+  if (!response.complete) throw new Error("the answer was cut off");
+  return { status: response.statusCode ?? 0, headers: response.headers, bytes: Buffer.concat(parts) };
+}
+
+/** The JSON of an answer. */
+export function jsonOf(answer: RawAnswer): Record<string, unknown> {
+  return JSON.parse(answer.bytes.toString()) as Record<string, unknown>;
+}
+
+function isIterable(body: NonNullable<RawRequest["body"]>): body is AsyncIterable<Uint8Array> {
+  return typeof body === "object" && Symbol.asyncIterator in body;
+}

@@ -1,0 +1,18 @@
+import type { ProtocolClient } from "./client.ts";
+import { createConnectClient, createConnectHttp2Client, createGrpcWebClient } from "./connect-client.ts";
+import { createGrpcClient } from "./grpc-client.ts";
+import { createRestClient } from "./rest-client.ts";
+
+/** Every protocol and transport, as a function from the port of a gateway to a client. */
+export const PROTOCOLS: Readonly<Record<string, (port: number) => ProtocolClient>> = {
+  gRPC: createGrpcClient,
+  "gRPC-Web": createGrpcWebClient,
+  Connect: createConnectClient,
+  "Connect over HTTP/2": createConnectHttp2Client,
+  REST: createRestClient,
+};
+
+/** A client of every protocol for the gateway at a port, by protocol. */
+export function createProtocolClients(port: number): Readonly<Record<string, ProtocolClient>> {
+  return Object.fromEntries(Object.entries(PROTOCOLS).map(([protocol, open]) => [protocol, open(port)]));
+}
