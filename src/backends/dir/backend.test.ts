@@ -97,7 +97,7 @@ test("a table is created, filled, read and dropped", async (t) => {
     client.call("countTableRows", "t", { predicate: "no > 1" }),
     failsWith("TableColumnNotFound"),
   );
-  await assert.rejects(client.call("countTableRows", "t", { branch: "b" }), failsWith("Unsupported"));
+  await assert.rejects(client.call("countTableRows", "t", { branch: "b" }), failsWith("TableBranchNotFound"));
   await client.call("tableExists", "t", { version: 2n });
   await assert.rejects(client.call("tableExists", "t", { version: 3n }), failsWith("TableVersionNotFound"));
 

@@ -4,6 +4,7 @@ import { createCatalog } from "./catalog/catalog.ts";
 import { createLayout, openBase } from "./catalog/layout.ts";
 import { createManifestTable } from "./catalog/manifest.ts";
 import { createEngine } from "./engine/engine.ts";
+import { createLocalStore } from "./format/local-store.ts";
 import type { DirContext } from "./operations/context.ts";
 import { createDeclareOperations } from "./operations/declare.ts";
 import { createDescribeOperations } from "./operations/describe.ts";
@@ -44,6 +45,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     catalog,
     layout: createLayout(base),
     engine,
+    store: createLocalStore(),
     log,
     maxUploadBytes: options.maxUploadBytes ?? 1024 ** 3,
     maxPageSize: options.maxPageSize ?? 10_000,

@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import { LanceError } from "../../../namespace/errors.ts";
 import { engineCall } from "./errors.ts";
 import { createHandles, type Handles } from "./handles.ts";
 import { loadNative, type NativeTable } from "./native.ts";
@@ -27,6 +28,12 @@ export interface Engine extends Pick<Handles, "acquire" | "forget"> {
   create(location: string, file: Buffer, mode: "create" | "overwrite"): Promise<number>;
   /** Another handle of a table, at a version; the caller closes it. */
   atVersion(table: NativeTable, version: number): Promise<NativeTable>;
+  /**
+   * A handle of a branch, at its newest version or at the given one; the caller closes it.
+   *
+   * @throws LanceError TableBranchNotFound
+   */
+  onBranch(table: NativeTable, branch: string, version?: number): Promise<NativeTable>;
   /** Loads the engine now rather than with the first call that needs it. */
   warmUp(): Promise<void>;
   close(): Promise<void>;
@@ -83,6 +90,15 @@ export function createEngine(options: EngineOptions): Engine {
           copy.close();
           throw error;
         }
+      });
+    },
+    onBranch(table, branch, version) {
+      return engineCall(async () => {
+        const branches = await table.branches();
+        if (!Object.hasOwn(await branches.list(), branch)) {
+          throw new LanceError("TableBranchNotFound", `branch ${JSON.stringify(branch)} does not exist`);
+        }
+        return branches.checkout(branch, version);
       });
     },
     async warmUp() {

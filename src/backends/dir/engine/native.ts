@@ -39,9 +39,19 @@ export interface NativeTable {
   checkout(version: number): Promise<void>;
   /** Another handle at the same version. */
   checkoutCurrent(): Promise<NativeTable>;
+  branches(): Promise<NativeBranches>;
   tags(): Promise<{ list(): Promise<Record<string, { version: number }>> }>;
   /** Compacts small fragments and removes versions older than the given time. */
   optimize(olderThanMs?: number): Promise<{ compaction: { fragmentsRemoved: number } }>;
+}
+
+/** The branches of a table. */
+export interface NativeBranches {
+  list(): Promise<Record<string, unknown>>;
+  create(name: string, fromBranch?: string, fromVersion?: number): Promise<NativeTable>;
+  /** A handle of a branch, at its newest version or at the given one. */
+  checkout(name: string, version?: number): Promise<NativeTable>;
+  delete(name: string): Promise<void>;
 }
 
 export interface NativeMerge {

@@ -11,11 +11,12 @@ import {
 } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
-import { readDatasetManifest } from "../engine/dataset-manifest.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { NativeTable } from "../engine/native.ts";
-import { type DirContext, refuseBranch } from "./context.ts";
-import { type FoundTable, requireTable, withData } from "./lookup.ts";
+import { readTag } from "../format/refs.ts";
+import { readVersion } from "../format/versions.ts";
+import type { DirContext } from "./context.ts";
+import { datasetOf, type FoundTable, isMain, type Reference, requireTable, withData } from "./lookup.ts";
 
 /** The operations that tell about a table. */
 export function createDescribeOperations(
@@ -33,7 +34,8 @@ export function createDescribeOperations(
         properties: { ...table.properties },
         ...(request.withTableUri && { tableUri: pathToFileURL(table.path).href }),
       });
-      const pinned = request.version !== undefined || request.tag !== undefined;
+      const pinned =
+        request.version !== undefined || request.tag !== undefined || !isMain(request.branch);
       // A client that sets no flag gets the catalog's own answer, which costs no look at the data.
       const detailed = request.loadDetailedMetadata ?? false;
       if (!pinned && !detailed && !request.checkDeclared) return response;
@@ -45,7 +47,7 @@ export function createDescribeOperations(
     },
     async tableExists({ version }, { id }) {
       const table = await requireTable(context, id);
-      if (version !== undefined) await withData(context, table, version, async () => {});
+      if (version !== undefined) await withData(context, table, { version }, async () => {});
       return create(TableExistsResponseSchema);
     },
   };
@@ -55,50 +57,45 @@ export function createDescribeOperations(
 async function describeData(
   context: DirContext,
   table: FoundTable,
-  { version, tag }: DescribeTableRequest,
+  { version, tag, branch }: DescribeTableRequest,
   detailed: boolean,
 ) {
-  const wanted = tag === undefined ? version : await versionOfTag(context, table, tag);
-  return withData(context, table, wanted, async (native) => {
+  const reference = tag === undefined ? { version, branch } : await referenceOfTag(context, table, tag);
+  return withData(context, table, reference, async (native) => {
     if (!detailed) return { version: BigInt(await native.version()) };
     // The shared handle may move on between two questions; a copy does not.
     const current = await native.checkoutCurrent();
     try {
-      return await details(table, current);
+      return await details(context, table, current, reference.branch);
     } finally {
       current.close();
     }
   });
 }
 
-async function details(table: FoundTable, native: NativeTable) {
+async function details(context: DirContext, table: FoundTable, native: NativeTable, branch?: string) {
   const [version, ipcFile] = await engineCall(() => Promise.all([native.version(), native.schema()]));
   const schema = decodeSchema(splitIpcFile(ipcFile).schemaMetadata);
-  const manifest = await readDatasetManifest(table.path, version);
+  const { manifest } = await readVersion(datasetOf(context, table, branch), BigInt(version));
   return {
     version: BigInt(version),
     schema: toJsonSchema(schema),
     metadata: { ...schema.metadata },
     stats: create(TableBasicStatsSchema, {
-      numFragments: BigInt(manifest.fragments),
-      numDeletedRows: BigInt(manifest.deletedRows),
+      numFragments: BigInt(manifest.fragments.length),
+      numDeletedRows: manifest.fragments.reduce((sum, { deletionFile }) => sum + BigInt(deletionFile?.numDeletedRows ?? 0n), 0n),
     }),
   };
 }
 
-async function versionOfTag(context: DirContext, table: FoundTable, tag: string): Promise<bigint> {
-  return withData(context, table, undefined, async (native) => {
-    const tags = await engineCall(async () => (await native.tags()).list());
-    const version = Object.hasOwn(tags, tag) ? tags[tag]?.version : undefined;
-    if (version === undefined)
-      throw new LanceError("TableTagNotFound", `tag ${JSON.stringify(tag)} does not exist`);
-    return BigInt(version);
-  });
+async function referenceOfTag(context: DirContext, table: FoundTable, name: string): Promise<Reference> {
+  const tag = await readTag(datasetOf(context, table), name);
+  if (tag !== undefined) return tag;
+  throw new LanceError("TableTagNotFound", `tag ${JSON.stringify(name)} does not exist`);
 }
 
 function checkReference({ version, tag, branch }: DescribeTableRequest): void {
   if (tag !== undefined && (version !== undefined || (branch ?? "") !== "")) {
     throw new LanceError("InvalidInput", "a tag cannot be combined with a version or a branch");
   }
-  refuseBranch(branch);
 }

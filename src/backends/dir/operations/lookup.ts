@@ -4,6 +4,7 @@ import { rootLocation } from "../catalog/layout.ts";
 import type { CatalogView } from "../catalog/state.ts";
 import type { Lease } from "../engine/handles.ts";
 import type { NativeTable } from "../engine/native.ts";
+import type { DatasetRef } from "../format/layout.ts";
 import type { DirContext } from "./context.ts";
 
 /** A table as the catalog knows it. */
@@ -77,18 +78,26 @@ export async function requireTable(context: DirContext, id: Identifier): Promise
   return table;
 }
 
+/** Which state of a table is meant; nothing said is the newest version of the main branch. */
+export interface Reference {
+  readonly version?: bigint | undefined;
+  /** `main`, the empty text and undefined are the main branch. */
+  readonly branch?: string | undefined;
+}
+
 /**
- * Works with a table's data at its newest version, or at the given one.
+ * Works with a table's data at the newest version of the main branch, or at the given reference.
  *
- * @throws LanceError TableNotFound, also for a table that is only declared; TableVersionNotFound
+ * @throws LanceError TableNotFound, also for a table that is only declared; TableVersionNotFound;
+ * TableBranchNotFound
  */
 export async function withData<T>(
   context: DirContext,
   table: FoundTable,
-  version: bigint | undefined,
+  reference: Reference,
   work: (native: NativeTable) => Promise<T>,
 ): Promise<T> {
-  const opened = await openData(context, table, version);
+  const opened = await openData(context, table, reference);
   try {
     return await work(opened.table);
   } finally {
@@ -96,17 +105,22 @@ export async function withData<T>(
   }
 }
 
-/** Opens a table's data; the caller releases it. */
+/** Opens a table's data; the caller releases it. A handle at a reference is the caller's own. */
 export async function openData(
   { layout, engine }: DirContext,
   { location, path }: FoundTable,
-  version: bigint | undefined,
+  { version, branch }: Reference,
 ): Promise<Lease> {
   await layout.checkNoEscape(location);
   const lease = await engine.acquire(path);
-  if (version === undefined) return lease;
+  const named = isMain(branch) ? undefined : branch;
+  if (version === undefined && named === undefined) return lease;
   try {
-    const table = await engine.atVersion(lease.table, checkVersion(version));
+    const number = version === undefined ? undefined : checkVersion(version);
+    const table =
+      named === undefined
+        ? await engine.atVersion(lease.table, number as number)
+        : await engine.onBranch(lease.table, named, number);
     return {
       table,
       release() {
@@ -118,6 +132,16 @@ export async function openData(
     lease.release();
     throw error;
   }
+}
+
+/** A table's files, or those of one of its branches, for what the engine has no call for. */
+export function datasetOf({ store }: DirContext, { path }: FoundTable, branch?: string): DatasetRef {
+  return { store, root: path.slice(1), branch: isMain(branch) ? undefined : branch };
+}
+
+/** Whether a branch as requests name it is the main branch. */
+export function isMain(branch: string | undefined): boolean {
+  return branch === undefined || branch === "" || branch === "main";
 }
 
 function checkVersion(version: bigint): number {

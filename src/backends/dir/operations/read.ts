@@ -12,7 +12,7 @@ import type { LanceNamespace } from "../../../namespace/port.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { NativeQueryBase } from "../engine/native.ts";
 import { onePredicate } from "../engine/predicate.ts";
-import { type DirContext, refuseBranch } from "./context.ts";
+import type { DirContext } from "./context.ts";
 import { openData, requireTable, withData } from "./lookup.ts";
 import { buildQuery } from "./query.ts";
 
@@ -28,18 +28,16 @@ export function createReadOperations(
 ): Pick<LanceNamespace, "countTableRows" | "queryTable"> {
   return {
     async countTableRows({ version, branch, predicate }, { id }) {
-      refuseBranch(branch);
       const filter = onePredicate(predicate);
       const table = await requireTable(context, id);
-      const count = await withData(context, table, version, (native) =>
+      const count = await withData(context, table, { version, branch }, (native) =>
         engineCall(() => native.countRows(filter)),
       );
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
     },
     async *queryTable(request, call) {
-      refuseBranch(request.branch);
       const table = await requireTable(context, call.id);
-      const lease = await openData(context, table, request.version);
+      const lease = await openData(context, table, request);
       try {
         const schema = await engineCall(() => lease.table.schema());
         const { fields } = decodeSchema(splitIpcFile(schema).schemaMetadata);

@@ -15,14 +15,16 @@ import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
 import { sameProperties } from "../catalog/row.ts";
 import { engineCall } from "../engine/errors.ts";
-import { type DirContext, refuseBranch } from "./context.ts";
+import type { DirContext } from "./context.ts";
 import { claimTable } from "./declare.ts";
 import { removeTables } from "./drop.ts";
 import {
   checkNewIdentifier,
   type FoundTable,
   findTable,
+  isMain,
   objectIdOf,
+  type Reference,
   requireParent,
   requireTable,
   tableExists,
@@ -115,29 +117,26 @@ export function createWriteOperations(
       }
     },
     async insertIntoTable({ branch, mode }, data, call) {
-      refuseBranch(branch);
-      const { id } = call;
-      const table = await requireTable(context, id);
-      const { file, schema, rows } = await collect(data, call);
-      const version =
-        (await firstVersion(table, file)) ??
-        (mode === InsertMode.OVERWRITE
-          ? await engine.create(table.path, file, "overwrite")
-          : await append(table, { file, schema, rows }));
+      const table = await requireTable(context, call.id);
+      const upload = await collect(data, call);
+      const first = isMain(branch) ? await firstVersion(table, upload.file) : undefined;
+      const version = first ?? (await add(table, { branch }, upload, mode === InsertMode.OVERWRITE));
       return create(InsertIntoTableResponseSchema, {
-        numInsertedRows: BigInt(rows),
+        numInsertedRows: BigInt(upload.rows),
         version: BigInt(version),
       });
     },
   };
 
-  /** Adds rows to what a table has; no rows make no version. */
-  function append(table: FoundTable, { file, schema, rows }: Upload): Promise<number> {
-    return withData(context, table, undefined, async (native) => {
+  /** Adds rows to what a table has, or puts them in its place. Appending no rows makes no version. */
+  function add(table: FoundTable, reference: Reference, upload: Upload, overwrite: boolean): Promise<number> {
+    if (overwrite && isMain(reference.branch)) return engine.create(table.path, upload.file, "overwrite");
+    return withData(context, table, reference, async (native) => {
+      if (overwrite) return (await engineCall(() => native.add(upload.file, "overwrite"))).version;
       const current = await engineCall(() => native.schema());
-      checkCompatible(schema, decodeSchema(splitIpcFile(current).schemaMetadata));
-      if (rows === 0) return engineCall(() => native.version());
-      return (await engineCall(() => native.add(file, "append"))).version;
+      checkCompatible(upload.schema, decodeSchema(splitIpcFile(current).schemaMetadata));
+      if (upload.rows === 0) return engineCall(() => native.version());
+      return (await engineCall(() => native.add(upload.file, "append"))).version;
     });
   }
 
