@@ -1,0 +1,62 @@
+// Adds to package-lock.json the packages for other platforms that a registry did not serve when the lock was made.
+// `npm ci` wants an entry for each of them on every platform, also where it installs none.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+interface LockEntry {
+  version?: string;
+  dev?: boolean;
+  optional?: boolean;
+  os?: string[];
+  cpu?: string[];
+  libc?: string[];
+  optionalDependencies?: Record<string, string>;
+}
+
+const OS = [
+  "aix",
+  "android",
+  "darwin",
+  "freebsd",
+  "linux",
+  "netbsd",
+  "openbsd",
+  "openharmony",
+  "sunos",
+  "win32",
+];
+const CPU = ["arm", "arm64", "ia32", "loong64", "mips64el", "ppc64", "riscv64", "s390x", "wasm32", "x64"];
+const CPU_ALIAS: Readonly<Record<string, string>> = { armv7: "arm", aarch64: "arm64" };
+const LIBC: Readonly<Record<string, string>> = { musl: "musl", gnu: "glibc" };
+
+const path = join(import.meta.dirname, "..", "package-lock.json");
+const lock = JSON.parse(readFileSync(path, "utf8")) as { packages: Record<string, LockEntry> };
+
+/** The entry that a package for one platform has, read from the words of its name. */
+function platformEntry(name: string, version: string, dev: boolean | undefined): LockEntry | undefined {
+  const words = name.split(/[/-]/).map((word) => CPU_ALIAS[word] ?? word);
+  const os = OS.find((each) => words.includes(each));
+  const cpu = CPU.find((each) => words.includes(each));
+  if (os === undefined || !/^\d/.test(version)) return undefined;
+  const libc = Object.entries(LIBC).find(([word]) => os === "linux" && words.includes(word))?.[1];
+  return {
+    version,
+    ...(cpu !== undefined && { cpu: [cpu] }),
+    ...(libc !== undefined && { libc: [libc] }),
+    ...(dev && { dev }),
+    optional: true,
+    os: [os],
+  };
+}
+
+for (const entry of Object.values(lock.packages)) {
+  for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
+    const key = `node_modules/${name}`;
+    if (key in lock.packages) continue;
+    const added = platformEntry(name, version, entry.dev);
+    if (added === undefined) throw new Error(`${name} ${version} is not in the lock and names no platform`);
+    lock.packages[key] = added;
+  }
+}
+lock.packages = Object.fromEntries(Object.entries(lock.packages).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+writeFileSync(path, `${JSON.stringify(lock, undefined, 2)}\n`);
