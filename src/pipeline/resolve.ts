@@ -58,18 +58,26 @@ function resolveIdentifier(
 
 const CONTEXT_HEADER = /^header\.([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/;
 
+/** The header that an entry of a context stands for; undefined for an entry of another kind. */
+function headerName(key: string): string | undefined {
+  return CONTEXT_HEADER.exec(key)?.[1]?.toLowerCase();
+}
+
 function addContextHeaders(context: Record<string, string>, call: Call): void {
-  for (const [key, value] of Object.entries(context)) {
-    const name = CONTEXT_HEADER.exec(key)?.[1]?.toLowerCase();
-    if (name !== undefined) call.headers[name] ??= value;
+  for (const key in context) {
+    const name = headerName(key);
+    if (name !== undefined) call.headers[name] ??= context[key] as string;
   }
 }
+
+const BEARER = /^bearer +(.+)$/i;
 
 function credentials(
   headers: Readonly<Record<string, string>>,
   identity: Addressed["identity"],
 ): Credentials {
-  const bearer = /^bearer +(.+)$/i.exec(headers["authorization"] ?? "")?.[1];
+  const authorization = headers["authorization"];
+  const bearer = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
   return {
     apiKey: headers["x-api-key"] ?? identity?.apiKey,
     authToken: bearer ?? identity?.authToken,
@@ -80,9 +88,9 @@ function credentials(
 export function shareContext(response: Message, call: Call): void {
   const { context } = response as Addressed;
   if (context === undefined) return;
-  for (const [key, value] of Object.entries(context)) {
-    const name = CONTEXT_HEADER.exec(key)?.[1]?.toLowerCase();
-    if (name !== undefined) call.responseHeaders[name] ??= value;
+  for (const key in context) {
+    const name = headerName(key);
+    if (name !== undefined) call.responseHeaders[name] ??= context[key] as string;
   }
-  for (const [name, value] of Object.entries(call.responseHeaders)) context[`header.${name}`] ??= value;
+  for (const name in call.responseHeaders) context[`header.${name}`] ??= call.responseHeaders[name] as string;
 }

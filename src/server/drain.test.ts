@@ -12,8 +12,8 @@ import { rawConnection, startServer } from "./fixture.test.ts";
 
 const slow = (milliseconds: number) =>
   fakeService({
-    async unary() {
-      await sleep(milliseconds);
+    async unary(_method, _request, call) {
+      await sleep(milliseconds, undefined, { signal: call.signal });
       return create(DescribeTableResponseSchema, { table: "late" });
     },
   });

@@ -77,7 +77,10 @@ export function createListener(options: ListenerOptions): Listener {
 
   // Uploads may take long, so that only the headers of a request have a time limit.
   const http1Timeouts = { requestTimeout: 0, headersTimeout: headersMs, keepAliveTimeout: keepAliveMs };
-  const http1 = createHttp1Server({ ...http1Timeouts, connectionsCheckingInterval: 5_000 }, onHttp1Request);
+  const http1 = createHttp1Server(
+    { ...http1Timeouts, connectionsCheckingInterval: Math.min(headersMs, 5_000) },
+    onHttp1Request,
+  );
   // It never listens, and node begins to watch over its timeouts only when it does.
   http1.emit("listening");
   // It never listens either; it makes request and response objects for streams that are not gRPC.
@@ -86,7 +89,6 @@ export function createListener(options: ListenerOptions): Listener {
     http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
   });
   const port = createNetServer({ allowHalfOpen: true, noDelay: true }, onConnection);
-  port.on("error", (error) => log.error({ err: error }, "the port failed"));
 
   function onConnection(socket: Socket): void {
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
@@ -141,6 +143,7 @@ export function createListener(options: ListenerOptions): Listener {
         port.once("error", reject);
         port.listen(number, host, () => {
           port.off("error", reject);
+          port.on("error", (error) => log.error({ err: error }, "the port failed"));
           resolve(port.address() as AddressInfo);
         });
       }),

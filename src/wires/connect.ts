@@ -65,6 +65,11 @@ export function createConnectHandler({ rpcs, log, maxMessageBytes }: ConnectHand
     if (handler === undefined) return false;
     const requestId = requestIdOf(request.headers["x-request-id"]);
     response.setHeader("x-request-id", requestId);
+    // A write over HTTP/2 that waits for its reader hears of neither "drain" nor an error when that leaves. It is
+    // told after the call's own signal, which knows better why.
+    response.on("close", () => {
+      if (!response.writableEnded) setImmediate(() => response.emit("error", new Error("the client left")));
+    });
     const values = createContextValues().set(REQUEST_ID, requestId);
     const fail = (error: unknown) => {
       log.debug({ err: error, requestId }, "the exchange with the client broke off");

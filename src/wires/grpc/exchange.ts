@@ -1,6 +1,7 @@
 import { constants, type ServerHttp2Stream } from "node:http2";
 import type { Logger } from "pino";
 import { LanceError, toLanceError } from "../../namespace/errors.ts";
+import { requestIdOf } from "../rpc.ts";
 import { errorTrailers, OK_TRAILERS } from "./status.ts";
 
 const WITH_TRAILERS = { waitForTrailers: true };
@@ -31,12 +32,16 @@ export class Exchange {
   #deadline: NodeJS.Timeout | undefined;
   #trailers: Readonly<Record<string, string>> = OK_TRAILERS;
 
-  constructor(stream: ServerHttp2Stream, requestId: string, log: Logger) {
+  readonly #namedByClient: boolean;
+
+  /** @param givenId the client's `x-request-id` */
+  constructor(stream: ServerHttp2Stream, givenId: string | string[] | undefined, log: Logger) {
     this.stream = stream;
-    this.requestId = requestId;
+    this.requestId = requestIdOf(givenId);
+    this.#namedByClient = givenId !== undefined;
     this.log = log;
     // A reset is an error event to node; "close" follows it and is all that matters here.
-    stream.on("error", () => {});
+    stream.on("error", ignore);
     stream.on("close", () => this.#cancel());
   }
 
@@ -54,7 +59,7 @@ export class Exchange {
   begin(encoding?: "gzip"): void {
     if (this.stream.headersSent) return;
     this.stream.on("wantTrailers", () => this.stream.sendTrailers(this.#trailers));
-    const headers = this.#headers();
+    const headers = this.#headers(this.#namedByClient);
     if (encoding !== undefined) headers.push("grpc-encoding", encoding);
     this.stream.respond(headers, WITH_TRAILERS);
   }
@@ -106,14 +111,18 @@ export class Exchange {
       this.#trailers = trailers;
       stream.end();
     } else {
-      stream.respond([...this.#headers(), ...Object.entries(trailers).flat()], { endStream: true });
+      stream.respond([...this.#headers(true), ...Object.entries(trailers).flat()], { endStream: true });
     }
     stopReading(stream);
   }
 
-  /** Names and values in turn: node takes a list faster than an object. */
-  #headers(): string[] {
-    const headers = [":status", "200", "content-type", "application/grpc", "x-request-id", this.requestId];
+  /**
+   * Names and values in turn: node takes a list faster than an object. The request's id is there when the client
+   * gave one or is told of a failure: a value of its own in each answer is the most expensive header of all.
+   */
+  #headers(withRequestId: boolean): string[] {
+    const headers = [":status", "200", "content-type", "application/grpc"];
+    if (withRequestId) headers.push("x-request-id", this.requestId);
     for (const name in this.responseHeaders) {
       if (METADATA_NAME.test(name)) headers.push(name, this.responseHeaders[name] as string);
     }
@@ -145,6 +154,8 @@ export class Exchange {
     this.#abort.abort(error);
   }
 }
+
+function ignore(): void {}
 
 /**
  * Ends a request whose answer is complete: what is under way is thrown away, and a client that goes on sending is

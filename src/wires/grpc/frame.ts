@@ -4,6 +4,8 @@ const HEAD_BYTES = 5;
 /** What is allocated for a message on the word of its length alone; more only as its bytes arrive. */
 const FIRST_ALLOCATION_BYTES = 1 << 20;
 
+const NOTHING: Buffer = Buffer.alloc(0);
+
 /** One length-prefixed message. */
 export interface Frame {
   readonly compressed: boolean;
@@ -33,7 +35,7 @@ export function tooLarge(maxBytes: number): LanceError {
  */
 export class FrameReader {
   readonly #maxBytes: number;
-  #rest: Buffer = Buffer.alloc(0);
+  #rest = NOTHING;
   #body: Buffer | undefined;
   #filled = 0;
   #length = 0;
@@ -62,7 +64,7 @@ export class FrameReader {
     if (length > this.#maxBytes) throw tooLarge(this.#maxBytes);
     const end = HEAD_BYTES + length;
     if (rest.length >= end) {
-      this.#rest = rest.subarray(end);
+      this.#rest = rest.length === end ? NOTHING : rest.subarray(end);
       return { compressed: flag === 1, data: rest.subarray(HEAD_BYTES, end) };
     }
     this.#rest = rest.subarray(HEAD_BYTES);

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Logger } from "pino";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { pathOf, type Rpc, requestIdOf } from "../rpc.ts";
+import { pathOf, type Rpc } from "../rpc.ts";
 import { Exchange, stopReading } from "./exchange.ts";
 import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";
 import { serveStream } from "./stream.ts";
@@ -58,7 +58,7 @@ export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
   const byPath = new Map(rpcs.map((rpc) => [pathOf(rpc.method), rpc]));
 
   return (stream, headers) => {
-    const exchange = new Exchange(stream, requestIdOf(headers["x-request-id"]), log);
+    const exchange = new Exchange(stream, headers["x-request-id"], log);
     if (headers[":method"] !== "POST") return refuse(stream, { ":status": 405, allow: "POST" });
     if (!CONTENT_TYPE.test(headers["content-type"] ?? "")) return refuse(stream, { ":status": 415 });
     try {
