@@ -1,5 +1,6 @@
 // npm run bench -- NAME [options]: runs one comparison and prints its figures.
 const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[]): Promise<void> }>>> = {
+  data: () => import("./data.ts"),
   wires: () => import("./wires.ts"),
 };
 

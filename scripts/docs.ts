@@ -1,6 +1,7 @@
 // Writes the tables that come from the source into README.md and docs/; with --check it only compares.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { clientTable } from "./tables/clients.ts";
 import { configurationTable } from "./tables/configuration.ts";
 import { errorTable } from "./tables/errors.ts";
 import { operationTable } from "./tables/operations.ts";
@@ -10,7 +11,7 @@ const check = process.argv.includes("--check");
 
 /** Each page and the tables in it, by the name in its markers. */
 const pages: Readonly<Record<string, Readonly<Record<string, () => string | Promise<string>>>>> = {
-  "README.md": { operations: operationTable },
+  "README.md": { clients: clientTable, operations: operationTable },
   "docs/errors.md": { errors: errorTable },
   "docs/configuration.md": { configuration: configurationTable },
 };

@@ -17,7 +17,9 @@ function fail(message) {
 function install() {
   process.stderr.write("Installing the locked dependencies (once)...\n");
   const npm = process.env.npm_execpath;
-  const [command, args] = npm ? [process.execPath, [npm, "ci", "--loglevel=error"]] : ["npm", ["ci", "--loglevel=error"]];
+  const [command, args] = npm
+    ? [process.execPath, [npm, "ci", "--loglevel=error"]]
+    : ["npm", ["ci", "--loglevel=error"]];
   const done = spawnSync(command, args, { cwd: root, stdio: ["ignore", 2, 2] });
   if (done.status !== 0) fail("The dependencies could not be installed; see the messages above.");
 }

@@ -12,4 +12,4 @@ export {
   LanceError,
 } from "./namespace/errors.ts";
 export { type Identifier, joinIdentifier, parseIdentifier } from "./namespace/identifier.ts";
-export type { Backend, LanceNamespace, Operation } from "./namespace/port.ts";
+export type { Backend, LanceDbExtensions, LanceNamespace, Operation } from "./namespace/port.ts";

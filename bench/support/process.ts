@@ -6,22 +6,44 @@ import { createInterface } from "node:readline";
 /** A server under load, in a process of its own. */
 export interface ServerProcess {
   readonly port: number;
+  readonly pid: number;
   stop(): Promise<void>;
 }
 
+const NODE = [process.execPath, "--disable-warning=ExperimentalWarning"] as const;
+
 /** Starts a program of the bench folder; the first line that it prints is its port. */
-export async function startServer(program: string, ...args: readonly string[]): Promise<ServerProcess> {
-  const path = join(import.meta.dirname, "..", program);
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", path, ...args], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  return { port: await firstLineAsPort(child, program), stop: () => stop(child) };
+export function startServer(program: string, ...args: readonly string[]): Promise<ServerProcess> {
+  return startProcess([...NODE, join(import.meta.dirname, "..", program), ...args], /^(\d+)$/);
 }
 
-async function firstLineAsPort(child: ChildProcess, program: string): Promise<number> {
+/** Starts the gateway as a user would, on a free port. */
+export function startGateway(...args: readonly string[]): Promise<ServerProcess> {
+  const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
+  return startProcess([...NODE, main, "serve", "--port", "0", ...args], /REST\s+http:\/\/127\.0\.0\.1:(\d+)/);
+}
+
+/**
+ * Starts a server.
+ *
+ * @param portLine what a line looks like that tells its port, as the first group
+ */
+export async function startProcess(
+  [command = "", ...args]: readonly string[],
+  portLine: RegExp,
+): Promise<ServerProcess> {
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const port = await findPort(child, portLine, args);
+  return { port, pid: child.pid ?? 0, stop: () => stop(child) };
+}
+
+async function findPort(child: ChildProcess, portLine: RegExp, args: readonly string[]): Promise<number> {
   const lines = createInterface({ input: child.stdout as NonNullable<ChildProcess["stdout"]> });
-  for await (const line of lines) return Number(line);
-  throw new Error(`${program} ended before it listened`);
+  for await (const line of lines) {
+    const port = portLine.exec(line)?.[1];
+    if (port !== undefined) return Number(port);
+  }
+  throw new Error(`${args.join(" ")} ended before it listened`);
 }
 
 async function stop(child: ChildProcess): Promise<void> {

@@ -1,10 +1,10 @@
-import { environmentName, type OptionSpec, SERVE_OPTIONS } from "../../src/cli/options.ts";
+import { environmentName, flagUsage, type OptionSpec, SERVE_OPTIONS } from "../../src/cli/options.ts";
 import { markdownTable } from "./markdown.ts";
 
 /** The options of `lance-gateway serve`. */
 export function configurationTable(): string {
   const rows = Object.values<OptionSpec>(SERVE_OPTIONS).map((spec) => [
-    `\`--${spec.flag} ${spec.value}\``,
+    `\`${flagUsage(spec)}\``,
     `\`${environmentName(spec.flag)}\``,
     spec.fallback === undefined ? "" : `\`${spec.fallback}\``,
     spec.help,

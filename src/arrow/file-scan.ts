@@ -43,6 +43,18 @@ export function scanIpcFile(bytes: Buffer, maxBytes: number): { schema: ArrowSch
   return { schema, rows: check.rows };
 }
 
+/** The IPC file that has the schema of another one and none of its rows. */
+export function emptyIpcFile(file: Buffer): Buffer {
+  const { byteOffset, byteLength } = findFooter(file).view;
+  const tail = Buffer.from(file.subarray(byteOffset - file.byteOffset));
+  const footer = rootTable(tail.subarray(0, byteLength));
+  for (const index of [2, 3]) {
+    const { at } = readVector(footer, index);
+    if (at > 0) footer.view.setUint32(at - 4, 0, true);
+  }
+  return Buffer.concat([FILE_MAGIC, new Uint8Array(2), tail]);
+}
+
 function findFooter(bytes: Buffer): FlatTable {
   const end = bytes.byteLength - FILE_MAGIC.byteLength - 4;
   const whole = end > 0 && bytes.subarray(end + 4).equals(FILE_MAGIC);

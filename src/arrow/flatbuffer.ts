@@ -46,6 +46,13 @@ export function readInt64(table: FlatTable, index: number): bigint {
   return at === undefined ? 0n : table.view.getBigInt64(at, true);
 }
 
+/** Overwrites a number in place. @throws RangeError, when the table leaves it at its default. */
+export function writeInt64(table: FlatTable, index: number, value: bigint): void {
+  const at = slot(table, index);
+  if (at === undefined) throw new RangeError(`field ${index} has no place to write to`);
+  table.view.setBigInt64(at, value, true);
+}
+
 export function readTable(table: FlatTable, index: number): FlatTable | undefined {
   const at = slot(table, index);
   return at === undefined ? undefined : { view: table.view, at: at + table.view.getUint32(at, true) };

@@ -7,13 +7,14 @@ import {
   type JsonArrowSchema,
   JsonArrowSchemaSchema,
 } from "../gen/lance/namespace/v1/schema_pb.ts";
+import { LANCE_TYPE_NAMES } from "../namespace/type-names.ts";
 import type { ArrowField, ArrowSchema, ArrowType } from "./schema.ts";
 
 /**
  * An Arrow schema in the vocabulary of the Lance Namespace specification.
  *
  * That vocabulary has no units and no time zones, and describes a dictionary or a view by the type of its
- * values.
+ * values. What it leaves out is in `logical_type`.
  */
 export function toJsonSchema(schema: ArrowSchema): JsonArrowSchema {
   return create(JsonArrowSchemaSchema, {
@@ -33,10 +34,12 @@ function toJsonField(field: ArrowField): JsonArrowField {
 
 function toJsonType(field: ArrowField): JsonArrowDataType {
   const length = typeLength(field.type);
+  const logicalType = logicalTypeOf(field);
   return create(JsonArrowDataTypeSchema, {
     type: typeName(field.type),
     fields: field.children.map(toJsonField),
     ...(length !== undefined && { length: BigInt(length) }),
+    ...(logicalType !== undefined && { logicalType }),
   });
 }
 
@@ -55,6 +58,30 @@ function typeName(type: ArrowType): string {
       return "utf8";
     default:
       return type.name;
+  }
+}
+
+const LANCE_NAMES = new Map(LANCE_TYPE_NAMES);
+
+/** The type in Lance's own words, where its name in the specification does not say all of it. */
+function logicalTypeOf({ type, dictionary }: ArrowField): string | undefined {
+  if (dictionary !== undefined) {
+    const { index, ordered } = dictionary;
+    const value = unitedName(type) ?? LANCE_NAMES.get(typeName(type)) ?? typeName(type);
+    return `dict:${value}:${typeName(index)}:${ordered}`;
+  }
+  return unitedName(type);
+}
+
+function unitedName(type: ArrowType): string | undefined {
+  switch (type.name) {
+    case "time":
+    case "duration":
+      return `${typeName(type)}:${type.unit}`;
+    case "timestamp":
+      return `timestamp:${type.unit}:${type.timezone || "-"}`;
+    default:
+      return undefined;
   }
 }
 

@@ -130,7 +130,7 @@ function checkChildren(field: ArrowField, count: number, length: bigint, cursor:
 }
 
 /** The width of a value in bits; undefined for types that are not laid out value by value. */
-function bitWidth(type: ArrowType): number | undefined {
+export function bitWidth(type: ArrowType): number | undefined {
   switch (type.name) {
     case "bool":
       return 1;

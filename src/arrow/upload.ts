@@ -1,9 +1,9 @@
 import { LanceError } from "../namespace/errors.ts";
-import { type BodyCheck, createBodyCheck } from "./body-check.ts";
 import { isIpcFile, scanIpcFile } from "./file-scan.ts";
-import { type Block, fileTail } from "./footer.ts";
-import { FILE_MAGIC, MAX_METADATA_BYTES, malformed, parseMessageHead, readPrefix } from "./message.ts";
-import { type ArrowSchema, decodeSchema } from "./schema.ts";
+import { FILE_MAGIC } from "./message.ts";
+import { createPartBuffer, type PartBuffer, type PartBufferPool } from "./part-buffer.ts";
+import type { ArrowSchema } from "./schema.ts";
+import { createStreamScanner } from "./stream-scanner.ts";
 
 /** Options of {@link collectUpload}. */
 export interface UploadOptions {
@@ -13,137 +13,126 @@ export interface UploadOptions {
   readonly signal?: AbortSignal;
 }
 
-/** An upload as the engine wants it. */
-export interface Upload {
-  /** The whole as an Arrow IPC file. */
+/** Options of {@link readUpload}. */
+export interface PartOptions extends UploadOptions {
+  /** The size that ends a part, in bytes. */
+  readonly partBytes: number;
+  /** Asked once, when the first part has its size: whether there may be another; else it takes the whole. */
+  readonly mayCut?: () => Promise<boolean>;
+  /** Where buffers come from and go to when the iteration ends; the parts must not be used after that. */
+  readonly pool?: PartBufferPool;
+}
+
+/** A piece of an upload, as the engine wants it. */
+export interface UploadPart {
+  /** The part as an Arrow IPC file; its memory is used again for the second part after it. */
   readonly file: Buffer;
   readonly schema: ArrowSchema;
   readonly rows: number;
+  /** How much of the body it took, in bytes. */
+  readonly bodyBytes: number;
+  /** Whether nothing follows. */
+  readonly last: boolean;
 }
 
-/** The magic of a file is padded, so that messages begin at a multiple of eight. */
-const FILE_HEAD_BYTES = 8;
+/** An upload as a whole. */
+export type Upload = Pick<UploadPart, "file" | "schema" | "rows">;
 
-/** The room for the footer: a repetition of the schema and the places of the messages. */
-const MAX_TAIL_BYTES = 2 * MAX_METADATA_BYTES;
-
-/** How far the memory grows beyond what has arrived, in bytes. */
-const GROWTH_BYTES = 4 * 1024 * 1024;
+/** The parts that are in use at once: one that is being written, and one that is arriving. */
+const BUFFERS = 2;
 
 /**
- * Collects an Arrow IPC stream, split anywhere, into an IPC file, and checks it on the way.
+ * Collects an Arrow IPC stream, split anywhere, into one IPC file, and checks it on the way.
  *
- * A file is the stream between a magic and a footer, so the bytes are stored once, at their final place, in a
- * buffer that grows without being copied. Nothing is decoded; compressed buffers pass as they are. An upload
- * that is an IPC file already is checked and passes as a whole.
+ * @throws LanceError as {@link readUpload}; Unsupported when a dictionary is replaced on the way, which a file
+ *   cannot hold.
+ */
+export async function collectUpload(
+  chunks: AsyncIterable<Uint8Array>,
+  options: UploadOptions,
+): Promise<Upload> {
+  for await (const part of readUpload(chunks, { ...options, partBytes: Number.POSITIVE_INFINITY })) {
+    if (part.last) return part;
+    throw new LanceError(
+      "Unsupported",
+      "a dictionary changes within the body; this operation takes one dictionary for each column",
+    );
+  }
+  throw new Error("an upload has at least one part");
+}
+
+/**
+ * Cuts an Arrow IPC stream, split anywhere, into IPC files of whole record batches, and checks it on the way.
+ *
+ * A file is the stream between a magic and a footer, so bytes are stored once, at their final place. Nothing is
+ * decoded; compressed buffers pass as they are. A part ends with the batch that makes it `partBytes` long, and
+ * where a dictionary is replaced; schema and dictionaries are repeated in each. An upload that is an IPC file
+ * already is checked and passes as a whole, as one part.
  *
  * @throws LanceError InvalidInput for anything but one whole stream or file, with the place of the fault;
  *   PayloadTooLarge past the limit; Cancelled when the signal aborts.
  */
-export async function collectUpload(
+export async function* readUpload(
   chunks: AsyncIterable<Uint8Array>,
-  { maxBytes, signal }: UploadOptions,
-): Promise<Upload> {
-  const memory = new ArrayBuffer(0, { maxByteLength: FILE_HEAD_BYTES + maxBytes + MAX_TAIL_BYTES });
-  const scanner = createStreamScanner(maxBytes);
-  let length = 0;
-  const reserve = (bytes: number) => {
-    if (bytes > memory.byteLength) memory.resize(Math.min(memory.maxByteLength, bytes + GROWTH_BYTES));
-  };
-  const received = () => Buffer.from(memory, FILE_HEAD_BYTES, length);
+  options: PartOptions,
+): AsyncGenerator<UploadPart, void> {
+  const { maxBytes, pool } = options;
+  const buffers: PartBuffer[] = [];
+  try {
+    yield* readParts(chunks, options, (part) => {
+      const index = part % BUFFERS;
+      buffers[index] ??= pool?.take() ?? createPartBuffer(maxBytes);
+      return buffers[index];
+    });
+  } finally {
+    for (const buffer of buffers) pool?.give(buffer);
+  }
+}
+
+async function* readParts(
+  chunks: AsyncIterable<Uint8Array>,
+  { maxBytes, partBytes, mayCut, signal }: PartOptions,
+  bufferOf: (part: number) => PartBuffer,
+): AsyncGenerator<UploadPart, void> {
+  let current = bufferOf(0);
+  const scanner = createStreamScanner(maxBytes, partBytes);
+  let [parts, received, taken] = [0, 0, 0];
   const cancelled = () => {
     if (signal?.aborted) throw new LanceError("Cancelled", "the upload was cancelled");
   };
+  const isFile = () => parts === 0 && isIpcFile(current.bytes);
+
   for await (const chunk of chunks) {
     cancelled();
-    if (length + chunk.byteLength > maxBytes) {
+    received += chunk.byteLength;
+    if (received > maxBytes) {
       throw new LanceError("PayloadTooLarge", `body is larger than ${maxBytes} bytes`);
     }
-    reserve(FILE_HEAD_BYTES + length + chunk.byteLength);
-    new Uint8Array(memory, FILE_HEAD_BYTES + length).set(chunk);
-    length += chunk.byteLength;
-    const bytes = received();
-    if (length >= FILE_MAGIC.byteLength && !isIpcFile(bytes)) scanner.advance(bytes);
+    current.append(chunk);
+    if (received < FILE_MAGIC.byteLength || isFile()) continue;
+    for (let reason = scanner.advance(current); reason !== undefined; reason = scanner.advance(current)) {
+      if (reason === "size" && parts === 0 && mayCut !== undefined && !(await mayCut())) {
+        scanner.ignoreSize();
+        continue;
+      }
+      const { file, rows, begin } = scanner.cut(current);
+      const bodyBytes = received - taken;
+      taken = received;
+      yield { file, schema: scanner.schema, rows, bodyBytes, last: false };
+      cancelled();
+      // Not before the caller asks for it: until then it may still use the part before the one it got.
+      current = bufferOf(++parts);
+      begin(current);
+    }
   }
   cancelled();
-  if (length === 0) throw new LanceError("InvalidInput", "the body is empty; it must be an Arrow IPC stream");
-  if (isIpcFile(received())) return { file: received(), ...scanIpcFile(received(), maxBytes) };
-
-  const { end, dictionaries, batches, schemaMetadata, schema, rows } = scanner.finish(received());
-  const tail = fileTail(schemaMetadata, dictionaries, batches);
-  if (tail.byteLength > MAX_TAIL_BYTES) throw malformed(end, "there are too many record batches");
-  reserve(FILE_HEAD_BYTES + end + tail.byteLength);
-  const file = Buffer.from(memory, 0, FILE_HEAD_BYTES + end + tail.byteLength);
-  file.set(FILE_MAGIC);
-  file.set(tail, FILE_HEAD_BYTES + end);
-  return { file, schema, rows };
-}
-
-interface StreamParts {
-  /** Where the stream ends, before the end-of-stream mark. */
-  readonly end: number;
-  readonly dictionaries: readonly Block[];
-  readonly batches: readonly Block[];
-  readonly schemaMetadata: Uint8Array;
-  readonly schema: ArrowSchema;
-  readonly rows: number;
-}
-
-/** Follows the messages of a stream while it arrives. */
-function createStreamScanner(maxBytes: number) {
-  const blocks = { dictionary: [] as Block[], batch: [] as Block[] };
-  let position = 0;
-  let schemaAt: readonly [start: number, end: number] = [0, 0];
-  let check: BodyCheck | undefined;
-  let ended = false;
-
-  /** Takes the next message; false when it has not arrived as a whole. */
-  function next(bytes: Buffer): boolean {
-    const prefix = readPrefix(bytes, position);
-    if (prefix === undefined) return false;
-    if (prefix.metadataLength === 0) {
-      ended = true;
-      return false;
-    }
-    const metadataAt = position + prefix.bytes;
-    const bodyAt = metadataAt + prefix.metadataLength;
-    if (bodyAt > bytes.byteLength) return false;
-    const metadata = bytes.subarray(metadataAt, bodyAt);
-    const head = parseMessageHead(metadata, position);
-    const end = bodyAt + head.bodyLength;
-    if (end > bytes.byteLength) return false;
-    if (head.kind === "schema") {
-      if (check !== undefined) throw malformed(position, "there is a second schema");
-      check = createBodyCheck(decodeSchema(metadata), maxBytes);
-      schemaAt = [metadataAt, bodyAt];
-    } else {
-      if (check === undefined) throw malformed(position, "a message comes before the schema");
-      check.add(head, metadata, bytes.subarray(bodyAt, end), position);
-      const offset = FILE_HEAD_BYTES + position;
-      blocks[head.kind].push({ offset, metadataLength: bodyAt - position, bodyLength: head.bodyLength });
-    }
-    position = end;
-    return true;
+  if (received === 0)
+    throw new LanceError("InvalidInput", "the body is empty; it must be an Arrow IPC stream");
+  if (isFile()) {
+    const file = current.bytes;
+    yield { file, ...scanIpcFile(file, maxBytes), bodyBytes: received, last: true };
+    return;
   }
-  return {
-    /** Goes on as far as whole messages have arrived. */
-    advance(bytes: Buffer): void {
-      while (!ended && next(bytes)) {}
-    },
-    /** What the stream consists of, once all its bytes have arrived. */
-    finish(bytes: Buffer): StreamParts {
-      if (check === undefined) throw malformed(position, "the stream ends before its schema is complete");
-      if (!ended && position !== bytes.byteLength) {
-        throw malformed(position, "the stream ends in the middle of a message");
-      }
-      return {
-        end: position,
-        dictionaries: blocks.dictionary,
-        batches: blocks.batch,
-        schemaMetadata: bytes.subarray(...schemaAt),
-        schema: check.schema,
-        rows: check.rows,
-      };
-    },
-  };
+  const { file, rows } = scanner.finish(current);
+  yield { file, schema: scanner.schema, rows, bodyBytes: received - taken, last: true };
 }

@@ -1,6 +1,8 @@
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import { createDirectoryBackend } from "../backends/dir/index.ts";
+import { DIALECTS } from "../dialects/registry.ts";
+import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Backend } from "../namespace/port.ts";
 import { createService } from "../pipeline/service.ts";
@@ -26,9 +28,10 @@ export type WireOptions = Pick<
 /** Puts all wires and the pipeline before a backend, and listens. Closing it closes the backend too. */
 export async function serveBackend(backend: Backend, options: WireOptions, log: Logger): Promise<Gateway> {
   const service = createService({ backend, limits: options });
-  const transcoder = createTranscoder([LanceNamespaceService]);
+  const services = [LanceNamespaceService, LanceDbService];
+  const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
   const { maxMessageBytes } = options;
-  const rest = createRestHandler({ transcoder, service, log, maxMessageBytes });
+  const rest = createRestHandler({ transcoders, service, log, maxMessageBytes });
   const readiness = createReadiness();
   const server = createServer({ service, rest, readiness, log, maxMessageBytes });
   const address = await server.listen(options);
@@ -46,8 +49,14 @@ export async function serveBackend(backend: Backend, options: WireOptions, log: 
 
 /** Starts the gateway over a directory, as `lance-gateway serve` does. */
 export async function startGateway(options: ServeOptions, log: Logger): Promise<Gateway> {
-  const { root, tableDirectory, maxUploadBytes } = options;
-  const backend = await createDirectoryBackend({ root, tableDirectory, maxUploadBytes, log });
+  const { root, tableDirectory, maxUploadBytes, managedVersioning } = options;
+  const backend = await createDirectoryBackend({
+    root,
+    tableDirectory,
+    maxUploadBytes,
+    managedVersioning,
+    log,
+  });
   try {
     return await serveBackend(backend, options, log);
   } catch (error) {

@@ -21,6 +21,15 @@ describe("parseServeOptions", () => {
     assert.equal(options.host, "::1");
   });
 
+  it("reads a switch, which takes no value as a flag", () => {
+    assert.equal(parseServeOptions([], {}).managedVersioning, false);
+    assert.equal(parseServeOptions(["--managed-versioning"], {}).managedVersioning, true);
+    const variable = "LANCE_GATEWAY_MANAGED_VERSIONING";
+    assert.equal(parseServeOptions([], { [variable]: "true" }).managedVersioning, true);
+    assert.throws(() => parseServeOptions([], { [variable]: "1" }), refused(/must be one of true, false/));
+    assert.throws(() => parseServeOptions(["--managed-versioning=no"], {}), refused(/managed-versioning/));
+  });
+
   it("names the flag or the variable that is wrong, in one line", () => {
     assert.throws(() => parseServeOptions(["--port", "x"], {}), refused(/^--port must be an integer .*"x"/));
     assert.throws(

@@ -3,8 +3,8 @@ import { parseArgs } from "node:util";
 /** One option of the command line; the flag, the environment variable and the docs all come from it. */
 export interface OptionSpec {
   readonly flag: string;
-  /** The placeholder in the help. */
-  readonly value: string;
+  /** The placeholder in the help; a flag without one is a switch, and `true` or `false` in the environment. */
+  readonly value?: string;
   readonly help: string;
   /** The default as a user would write it; undefined when there is none. */
   readonly fallback?: string;
@@ -43,6 +43,10 @@ function parseChoice<const T extends string>(choices: readonly T[]): (text: stri
   };
 }
 
+function parseSwitch(text: string): boolean {
+  return parseChoice(["true", "false"])(text) === "true";
+}
+
 function parseText(text: string): string {
   if (text === "") throw new UsageError("must not be empty");
   return text;
@@ -62,6 +66,12 @@ export const SERVE_OPTIONS = {
     value: "D",
     help: 'Where manifest and tables lie, relative to the root; "." is the root itself. By default "data", or the root when it already holds a Lance catalog.',
     parse: parseText,
+  },
+  managedVersioning: {
+    flag: "managed-versioning",
+    help: "Tells clients to commit new versions of tables through the server instead of writing them on their own; a table's property table_version_tracking_enabled comes before it.",
+    fallback: "false",
+    parse: parseSwitch,
   },
   host: {
     flag: "host",
@@ -118,6 +128,7 @@ export const SERVE_OPTIONS = {
 export interface ServeOptions {
   readonly root: string;
   readonly tableDirectory: string | undefined;
+  readonly managedVersioning: boolean;
   readonly host: string;
   readonly port: number;
   readonly logLevel: string;
@@ -125,6 +136,11 @@ export interface ServeOptions {
   readonly maxUploadBytes: number;
   readonly maxBufferedBytes: number;
   readonly drainSeconds: number;
+}
+
+/** A flag with the placeholder of its value, as in `--port N`. */
+export function flagUsage({ flag, value }: OptionSpec): string {
+  return value === undefined ? `--${flag}` : `--${flag} ${value}`;
 }
 
 /** The environment variable of an option: `LANCE_GATEWAY_` and the flag in capitals. */
@@ -164,10 +180,14 @@ function parseOption(spec: OptionSpec, text: string, source: string): unknown {
 
 function readFlags(args: readonly string[]): Readonly<Record<string, string | undefined>> {
   const options = Object.fromEntries(
-    Object.values<OptionSpec>(SERVE_OPTIONS).map((spec) => [spec.flag, { type: "string" as const }]),
+    Object.values<OptionSpec>(SERVE_OPTIONS).map(({ flag, value }) => [
+      flag,
+      { type: value === undefined ? ("boolean" as const) : ("string" as const) },
+    ]),
   );
   try {
-    return parseArgs({ args: [...args], options, allowPositionals: false }).values;
+    const { values } = parseArgs({ args: [...args], options, allowPositionals: false });
+    return Object.fromEntries(Object.entries(values).map(([flag, value]) => [flag, String(value)]));
   } catch (error) {
     // The library's second sentence advises on positional arguments, of which there are none here.
     throw new UsageError(String((error as Error).message).split(". ")[0]);

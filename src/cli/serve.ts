@@ -16,6 +16,8 @@ export async function serve(options: ServeOptions): Promise<void> {
   const log = pino({ level: options.logLevel }, destination({ fd: 2, sync: true }));
   // The engine writes its own warnings, past this log; only its errors are worth a line.
   process.env["LANCEDB_LOG"] ??= "error";
+  // How far a scan reads ahead of its reader, in bytes; the engine's own default is 2 GiB.
+  process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(64 * 1024 ** 2);
   const gateway = await startGateway(options, log).catch((error: unknown) => {
     throw new Error(startFailure(error, options), { cause: error });
   });

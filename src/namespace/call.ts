@@ -31,6 +31,11 @@ export interface Call extends CallInit {
   id: Identifier;
   /** Who calls, as far as the credentials go. */
   identity: Credentials;
+  /**
+   * Tells that so many bytes of the call's body are no longer held, in bytes; the end of the call tells it of the
+   * rest.
+   */
+  releaseBody: (bytes: number) => void;
   /** Headers of the answer by lower-case name; they also come back in the response's `context`. */
   readonly responseHeaders: Record<string, string>;
 }
@@ -45,5 +50,11 @@ export interface Credentials {
 
 /** Begins a call; the pipeline settles what is still open. */
 export function createCall(init: CallInit): Call {
-  return { ...init, id: [], identity: { apiKey: undefined, authToken: undefined }, responseHeaders: {} };
+  return {
+    ...init,
+    id: [],
+    identity: { apiKey: undefined, authToken: undefined },
+    releaseBody() {},
+    responseHeaders: {},
+  };
 }

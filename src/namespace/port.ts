@@ -4,6 +4,7 @@ import type {
   DescMethodUnary,
   MessageShape,
 } from "@bufbuild/protobuf";
+import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "./call.ts";
 
@@ -31,11 +32,18 @@ type Handler<M> =
  */
 export type LanceNamespace = { readonly [K in Operation]: Handler<Methods[K]> };
 
+/** What LanceDB's remote clients ask for beyond the contract, in the same form. */
+export type LanceDbExtensions = {
+  readonly [K in keyof (typeof LanceDbService)["method"]]: Handler<(typeof LanceDbService)["method"][K]>;
+};
+
 /** A backend: the operations that it has; a missing one answers Unsupported. */
 export interface Backend {
   /** The name in logs and in the operations table, for example `dir`. */
   readonly name: string;
   readonly operations: Partial<LanceNamespace>;
+  /** The same beyond the contract. Default: none. */
+  readonly extensions?: Partial<LanceDbExtensions>;
   /** Whether calls can be answered now, for readiness. */
   ready(): Promise<boolean>;
   close(): Promise<void>;

@@ -11,12 +11,15 @@ export interface BodyLimits {
 /** Counts the bytes of bodies that are held in memory, over all calls. */
 export interface ByteBudget {
   /**
-   * Passes chunks on and counts them until `release` is called.
+   * Passes chunks on and counts them until `release` is called, for some bytes or, without a number, for all.
    *
    * The iterable throws LanceError PayloadTooLarge past the limit of one call, and Throttling when the calls
    * that run together have used up the budget.
    */
-  admit(chunks: AsyncIterable<Uint8Array>): { data: AsyncIterable<Uint8Array>; release(): void };
+  admit(chunks: AsyncIterable<Uint8Array>): {
+    data: AsyncIterable<Uint8Array>;
+    release(bytes?: number): void;
+  };
   /** The bytes held now. */
   readonly held: number;
 }
@@ -29,10 +32,10 @@ export function createByteBudget(limits: BodyLimits): ByteBudget {
       return held;
     },
     admit(chunks) {
-      let own = 0;
+      let [own, passed] = [0, 0];
       async function* counted() {
         for await (const chunk of chunks) {
-          if (own + chunk.byteLength > limits.maxUploadBytes) {
+          if (passed + chunk.byteLength > limits.maxUploadBytes) {
             throw new LanceError("PayloadTooLarge", `body is larger than ${limits.maxUploadBytes} bytes`);
           }
           if (held + chunk.byteLength > limits.maxBufferedBytes) {
@@ -44,6 +47,7 @@ export function createByteBudget(limits: BodyLimits): ByteBudget {
               },
             );
           }
+          passed += chunk.byteLength;
           own += chunk.byteLength;
           held += chunk.byteLength;
           yield chunk;
@@ -51,9 +55,10 @@ export function createByteBudget(limits: BodyLimits): ByteBudget {
       }
       return {
         data: counted(),
-        release() {
-          held -= own;
-          own = 0;
+        release(bytes = own) {
+          const released = Math.min(bytes, own);
+          held -= released;
+          own -= released;
         },
       };
     },

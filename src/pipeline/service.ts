@@ -24,10 +24,10 @@ export interface ServiceOptions {
  */
 export function createService({ backend, limits }: ServiceOptions): Service {
   const budget = createByteBudget(limits);
+  const handlers: Readonly<Record<string, unknown>> = { ...backend.operations, ...backend.extensions };
 
   function handlerOf<H>(method: DescMethod): H {
-    const operations = backend.operations as Record<string, unknown>;
-    const handler = operations[method.localName];
+    const handler = handlers[method.localName];
     if (handler === undefined) {
       throw new LanceError("Unsupported", `${method.name} is not supported by the ${backend.name} backend`);
     }
@@ -48,6 +48,7 @@ export function createService({ backend, limits }: ServiceOptions): Service {
         resolveRequest(request, call);
         const handler = handlerOf<UploadHandler>(method);
         const { data, release } = budget.admit(chunks);
+        call.releaseBody = release;
         try {
           const response = await handler(request, data, call);
           shareContext(response, call);

@@ -6,6 +6,7 @@ import {
   getOption,
   type Message,
 } from "@bufbuild/protobuf";
+import type { Dialect } from "../dialects/dialect.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
 import { createBodyReader, type JsonBody } from "./body.ts";
@@ -46,6 +47,7 @@ export interface Binding {
 
 /** The compilers that all bindings share. */
 export interface Codecs {
+  readonly forms: Dialect["forms"];
   readonly decoders: JsonDecoders;
   readonly encoders: JsonEncoders;
 }
@@ -63,7 +65,7 @@ export function compileBinding(method: DescMethod, rule: HttpRule, codecs: Codec
   }
 }
 
-function compile(method: DescMethod, rule: HttpRule, { decoders, encoders }: Codecs): Binding {
+function compile(method: DescMethod, rule: HttpRule, { forms, decoders, encoders }: Codecs): Binding {
   const { input, output } = method;
   const { pattern } = rule;
   if (pattern.case === undefined) throw new Error("its rule has no HTTP method");
@@ -88,6 +90,7 @@ function compile(method: DescMethod, rule: HttpRule, { decoders, encoders }: Cod
     rule.body !== "" && rawRequest === undefined ? createBodyReader(input, bodyField, decoders) : undefined;
   const options = getOption(method, rest_method);
   const encode = encoderOf();
+  const settle = forms.get(input.typeName)?.settle;
 
   function encoderOf(): EncodeJson | undefined {
     if (options.emptyResponse || rawResponse !== undefined) return undefined;
@@ -101,6 +104,7 @@ function compile(method: DescMethod, rule: HttpRule, { decoders, encoders }: Cod
     const message = body.message as Message & MessageRecord;
     if (values.length > 0) queryBinder.apply(message, values);
     for (const variable of variables) variable.apply(message, segments, body.json);
+    settle?.(message);
     return message;
   }
 

@@ -1,4 +1,5 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
+import type { Dialect } from "../dialects/dialect.ts";
 import { RestForm } from "../gen/lance/namespace/v1/options_pb.ts";
 import {
   checkRestNames,
@@ -35,8 +36,12 @@ export interface JsonDecoders {
   item(field: DescField): DecodeJson;
 }
 
-/** Creates a compiler of readers. What it compiles throws Error for a descriptor that has no form in JSON. */
-export function createJsonDecoders(): JsonDecoders {
+/**
+ * Creates a compiler of readers. What it compiles throws Error for a descriptor that has no form in JSON.
+ *
+ * @param forms how a dialect writes messages that are objects, by the names of their types.
+ */
+export function createJsonDecoders(forms?: Dialect["forms"]): JsonDecoders {
   const compiled = new Map<DescMessage, DecodeJson>();
 
   function message(descriptor: DescMessage): DecodeJson {
@@ -60,8 +65,13 @@ export function createJsonDecoders(): JsonDecoders {
         return compileTuple(descriptor, tupleFields(descriptor).map(slotOf));
       default:
         checkRestNames(descriptor);
-        return compileObject(descriptor, descriptor.fields.map(slotOf));
+        return inForm(descriptor, compileObject(descriptor, descriptor.fields.map(slotOf)));
     }
+  }
+
+  function inForm(descriptor: DescMessage, decode: DecodeJson): DecodeJson {
+    const read = forms?.get(descriptor.typeName)?.read;
+    return read === undefined ? decode : (json, depth, isBound) => decode(read(json), depth, isBound);
   }
 
   function slotOf(descriptor: DescField): Slot {

@@ -1,4 +1,5 @@
 import { create, type DescField, type DescMessage, type ScalarType } from "@bufbuild/protobuf";
+import type { Dialect, FieldTexts, MessageForm } from "../dialects/dialect.ts";
 import { RestForm } from "../gen/lance/namespace/v1/options_pb.ts";
 import {
   checkRestNames,
@@ -26,8 +27,12 @@ export interface JsonEncoders {
   field(field: DescField): EncodeJson;
 }
 
-/** Creates a compiler of writers. What it compiles throws Error for a descriptor that has no form in JSON. */
-export function createJsonEncoders(): JsonEncoders {
+/**
+ * Creates a compiler of writers. What it compiles throws Error for a descriptor that has no form in JSON.
+ *
+ * @param forms how a dialect writes messages that are objects, by the names of their types.
+ */
+export function createJsonEncoders(forms?: Dialect["forms"]): JsonEncoders {
   const compiled = new Map<DescMessage, EncodeJson>();
 
   function message(descriptor: DescMessage): EncodeJson {
@@ -51,9 +56,12 @@ export function createJsonEncoders(): JsonEncoders {
         const fields = tupleFields(descriptor).map(field);
         return (value) => `[${fields.map((encode) => encode(value)).join(",")}]`;
       }
-      default:
+      default: {
         checkRestNames(descriptor);
-        return compileObject(descriptor.fields.map((member) => slotOf(member, isRequired(member))));
+        const slots = descriptor.fields.map((member) => slotOf(member, isRequired(member)));
+        const write = forms?.get(descriptor.typeName)?.write;
+        return write === undefined ? compileObject(slots) : compileForm(descriptor, slots, write);
+      }
     }
   }
 
@@ -114,6 +122,28 @@ function compileObject(slots: readonly Slot[]): EncodeJson {
       text += (text === "" ? slot.key : slot.nextKey) + json;
     }
     return `{${text}}`;
+  };
+}
+
+/** Writes the fields one by one and puts them together as a dialect has them. */
+function compileForm(
+  descriptor: DescMessage,
+  slots: readonly Slot[],
+  write: NonNullable<MessageForm["write"]>,
+): EncodeJson {
+  const names = descriptor.fields.map(restName);
+  return (message) => {
+    const fields: Record<string, string> = {};
+    for (const [index, slot] of slots.entries()) {
+      const value = slot.read(message as MessageRecord);
+      if (value === undefined) continue;
+      const json = slot.encode(value);
+      if (!slot.skipsNull || json !== "null") fields[names[index] as string] = json;
+    }
+    const written: FieldTexts | string = write(fields);
+    if (typeof written === "string") return written;
+    const members = Object.entries(written).map(([name, json]) => `${JSON.stringify(name)}:${json}`);
+    return `{${members.join(",")}}`;
   };
 }
 

@@ -23,12 +23,14 @@ const ROWS: Readonly<Partial<Record<Code, ErrorName>>> = {
   [Code.Aborted]: "Cancelled",
 };
 
-/** The messages of a request; what the library finds wrong with them is thrown as a LanceError. */
+/** The messages of a request; what the library finds wrong with them, and a body that breaks off, is a LanceError. */
 export async function* withLanceErrors<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
   try {
     yield* messages;
   } catch (thrown) {
-    if (!(thrown instanceof ConnectError)) throw thrown;
+    if (!(thrown instanceof ConnectError)) {
+      throw new LanceError("Cancelled", "the request broke off", { cause: thrown });
+    }
     throw new LanceError(ROWS[thrown.code] ?? "Internal", thrown.rawMessage, { cause: thrown });
   }
 }

@@ -43,7 +43,7 @@ const service: Service = {
 
 const logged: string[] = [];
 const handler = createRestHandler({
-  transcoder: createTranscoder([LanceNamespaceService]),
+  transcoders: [createTranscoder([LanceNamespaceService])],
   service,
   log: pino({ level: "error" }, { write: (line: string) => void logged.push(line) }),
   maxMessageBytes: MAX_BYTES,

@@ -6,6 +6,7 @@ import {
   type Message,
 } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
+import { type Dialect, errorStatus } from "../dialects/dialect.ts";
 import { type HttpBody, HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
 import { type Call, createCall } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
@@ -23,7 +24,8 @@ const TIMEOUT = /^[0-9]{1,15}$/;
 
 /** What {@link createRestHandler} needs. */
 export interface RestHandlerOptions {
-  readonly transcoder: Transcoder;
+  /** One for each dialect; the first whose dialect recognises a request answers it, and the last any other. */
+  readonly transcoders: readonly Transcoder[];
   readonly service: Service;
   readonly log: Logger;
   /**
@@ -43,11 +45,23 @@ export type RestHandler = (request: RestRequest, response: RestResponse) => void
  * in `x-request-id`; a request may give its own, and the time that it waits in `x-request-timeout-ms`.
  */
 export function createRestHandler(options: RestHandlerOptions): RestHandler {
-  const { transcoder, service, log, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
+  const { transcoders, service, log, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
+
+  function transcoderFor({ headers }: RestRequest, query: string): Transcoder {
+    const found = transcoders.find(({ dialect }) => dialect.recognises({ headers, query }));
+    return found ?? (transcoders.at(-1) as Transcoder);
+  }
 
   async function serve(exchange: Exchange, query: string): Promise<void> {
-    const { binding, segments } = transcoder.match(exchange.request.method ?? "", exchange.path);
-    const call = begin(exchange, binding);
+    const { request: incoming } = exchange;
+    const { dialect, match } = transcoderFor(incoming, query);
+    exchange.dialectHeaders = dialect.headers;
+    const { binding, segments } = match(
+      incoming.method ?? "",
+      exchange.path,
+      incoming.headers["content-type"],
+    );
+    const call = begin(exchange, binding, dialect);
     const json = binding.requestBody === "json" ? await readJsonText(exchange, maxMessageBytes) : undefined;
     if (exchange.done) return;
     const request = binding.decode(segments, query, json);
@@ -80,7 +94,7 @@ export function createRestHandler(options: RestHandlerOptions): RestHandler {
 
 type MessageFields = Message & Record<string, unknown>;
 
-function begin(exchange: Exchange, binding: Binding): Call {
+function begin(exchange: Exchange, binding: Binding, dialect: Dialect): Call {
   const headers = flattenHeaders(exchange.request.headers);
   const timeout = timeoutOf(headers["x-request-timeout-ms"]);
   const call = createCall({
@@ -94,6 +108,8 @@ function begin(exchange: Exchange, binding: Binding): Call {
     log: exchange.log,
   });
   exchange.responseHeaders = call.responseHeaders;
+  const { typeName } = binding.method.input;
+  exchange.statusOf = ({ entry }) => errorStatus(dialect, entry.name, typeName) ?? entry.httpStatus;
   if (timeout !== undefined) exchange.expireIn(timeout);
   return call;
 }

@@ -1,6 +1,8 @@
+import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
-import { runPython } from "./support/python.ts";
+import { runPython, runPythonSession } from "./support/python.ts";
+import { ROOT } from "./support/tools.ts";
 
 describe("Python clients", () => {
   let gateway: GatewayProcess;
@@ -10,15 +12,36 @@ describe("Python clients", () => {
   after(() => gateway.close());
 
   it("pylance's RestNamespace has an ordinary session, with the class of every error", async () => {
-    await runPython("rest_namespace.py", gateway.uri);
+    await runPythonSession("rest_namespace.py", gateway.uri);
   });
 
-  it("lancedb.connect_namespace creates, opens, searches and drops", async () => {
-    await runPython("lancedb_namespace.py", gateway.uri);
+  it("the generated urllib3 client has an ordinary session", async () => {
+    await runPythonSession("urllib3_client.py", gateway.uri);
+  });
+
+  it("generated gRPC stubs have an ordinary session", async () => {
+    const stubs = join(ROOT, ".cache", "python-stubs");
+    await runPythonSession("grpc_client.py", gateway.address, join(ROOT, "proto"), stubs);
+  });
+
+  it("lancedb.connect_namespace has an ordinary session", async () => {
+    await runPythonSession("lancedb_namespace.py", gateway.uri);
   });
 
   it("a gRPC client built from reflection alone describes a table", async () => {
     await runPython("reflection.py", gateway.address);
+  });
+});
+
+describe("LanceDB's remote client in Python", () => {
+  let gateway: GatewayProcess;
+  before(async () => {
+    gateway = await startGateway();
+  });
+  after(() => gateway.close());
+
+  it("lancedb.connect with a host override has an ordinary session", async () => {
+    await runPythonSession("lancedb_remote.py", gateway.uri);
   });
 });
 

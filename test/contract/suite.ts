@@ -1,13 +1,25 @@
 import { describe } from "node:test";
 import { FIRST_CUT } from "../support/operations.ts";
+import { changeTests } from "./change.ts";
+import { columnTests } from "./columns.ts";
 import { concurrencyTests } from "./concurrency.ts";
 import { dataTests } from "./data.ts";
 import { describeTableTests } from "./describe-table.ts";
+import { versionTests } from "./history.ts";
 import { identifierTests } from "./identifiers.ts";
+import { indexTests } from "./indices.ts";
+import { jobTests } from "./jobs.ts";
+import { managedVersionTests } from "./managed-versions.ts";
+import { mergeTests } from "./merge.ts";
 import { namespaceTests } from "./namespaces.ts";
 import { queryTests } from "./query.ts";
+import { refTests } from "./refs.ts";
 import { registrationTests } from "./registration.ts";
+import { renameTests } from "./rename.ts";
+import { searchTests } from "./search.ts";
 import { tableTests } from "./tables.ts";
+import { textSearchTests } from "./text-search.ts";
+import { transactionTests } from "./transactions.ts";
 import { unsupportedTests } from "./unsupported.ts";
 import { type Capabilities, createWorld, type Fixture } from "./world.ts";
 
@@ -29,8 +41,20 @@ export function contractSuite(name: string, { open, capabilities }: ContractOpti
     describeTableTests(world);
     dataTests(world);
     queryTests(world);
+    searchTests(world);
+    textSearchTests(world);
+    mergeTests(world);
+    changeTests(world);
     identifierTests(world);
     concurrencyTests(world);
+    versionTests(world);
+    refTests(world);
+    managedVersionTests(world);
+    transactionTests(world);
+    renameTests(world);
+    columnTests(world);
+    indexTests(world);
+    jobTests(world);
     unsupportedTests(world);
   });
 }

@@ -7,10 +7,12 @@ import { ALL_OPERATIONS, callBare, FIRST_CUT } from "../support/operations.ts";
 import { createProtocolClients, PROTOCOLS } from "../support/protocols.ts";
 import { type DirectoryServer, startDirectoryServer } from "../support/server.ts";
 import { CATALOG_SCENARIOS } from "./catalog-scenarios.ts";
+import { CHANGE_SCENARIOS } from "./change-scenarios.ts";
 import { DATA_SCENARIOS } from "./data-scenarios.ts";
+import { HISTORY_SCENARIOS } from "./history-scenarios.ts";
 
 const protocols = Object.keys(PROTOCOLS);
-const scenarios = [...CATALOG_SCENARIOS, ...DATA_SCENARIOS];
+const scenarios = [...CATALOG_SCENARIOS, ...DATA_SCENARIOS, ...CHANGE_SCENARIOS, ...HISTORY_SCENARIOS];
 
 /** The namespace of a wire; all are of one length, so that answers differ in nothing else. */
 function namespaceOf(protocol: string): string {

@@ -74,7 +74,9 @@ export function fromRestJson(desc: DescMessage, json: JsonValue): Message {
 
 function readField(target: Record<string, unknown>, field: DescField, json: JsonValue): void {
   if (json === null) return;
-  if (field.fieldKind === "list") {
+  if (field.oneof !== undefined) {
+    target[field.oneof.localName] = { case: field.localName, value: itemFromJson(field, json) };
+  } else if (field.fieldKind === "list") {
     target[field.localName] = (json as JsonValue[]).map((item) => itemFromJson(field, item));
   } else if (field.fieldKind === "map") {
     const entries = Object.entries(json as Record<string, JsonValue>);

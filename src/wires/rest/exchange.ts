@@ -32,7 +32,11 @@ export class Exchange {
   readonly log: Logger;
   /** Headers of the answer; they are read when it begins. */
   responseHeaders: Readonly<Record<string, string>> = {};
+  /** Headers that every answer to this client has. */
+  dialectHeaders: Readonly<Record<string, string>> = {};
   done = false;
+  /** The HTTP status of an error. */
+  statusOf: (error: LanceError) => number = ({ entry }) => entry.httpStatus;
   /** Called once, when the exchange is done in whatever way. */
   onDone: (() => void) | undefined;
   readonly #abort = new AbortController();
@@ -118,10 +122,10 @@ export class Exchange {
   }
 
   #answerError(error: LanceError): void {
-    const text = errorText(error, this.path);
-    const { httpStatus } = error.entry;
+    const status = this.statusOf(error);
+    const text = errorText(error, status, this.path);
     try {
-      this.#send(httpStatus, "application/json", text, { ...this.responseHeaders, ...error.headers });
+      this.#send(status, "application/json", text, { ...this.responseHeaders, ...error.headers });
     } catch (cause) {
       this.log.error({ err: cause, requestId: this.requestId }, "the headers of an error cannot be sent");
       this.breakOff();
@@ -160,7 +164,10 @@ export class Exchange {
   }
 
   #headers(extra: Readonly<Record<string, string>>): Record<string, string | number> {
-    const headers: Record<string, string | number> = { "x-request-id": this.requestId };
+    const headers: Record<string, string | number> = {
+      ...this.dialectHeaders,
+      "x-request-id": this.requestId,
+    };
     for (const name in extra) {
       if (!RESERVED.test(name)) headers[name] = extra[name] as string;
     }

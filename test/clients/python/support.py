@@ -1,6 +1,37 @@
 """What the client scripts share."""
 
+import json
+import sys
+import traceback
+from contextlib import contextmanager
+from importlib.metadata import version
+
 import pyarrow as pa
+
+
+class Session:
+    """Counts the calls of a client and those whose result was the right one; `lacks` names operations that it cannot call."""
+
+    def __init__(self, client: str, package: str, lacks: frozenset[str] = frozenset()):
+        self.client, self.version = client, version(package)
+        self.lacks = lacks
+        self.calls = self.passed = 0
+
+    @contextmanager
+    def check(self, call: str):
+        """One call and the checks of its result; a failed one is told and the session goes on."""
+        self.calls += 1
+        try:
+            yield
+            self.passed += 1
+        except Exception:
+            print(f"{self.client}: {call}", traceback.format_exc(limit=-3), sep="\n", file=sys.stderr)
+
+    def end(self) -> None:
+        """Prints the figures as one line of JSON; the script fails when a call did."""
+        print(json.dumps({name: getattr(self, name) for name in ("client", "version", "calls", "passed")}))
+        if self.passed < self.calls:
+            sys.exit(1)
 
 
 def stream(table: pa.Table, **options) -> bytes:
@@ -21,6 +52,12 @@ def people(count: int = 3, start: int = 1) -> pa.Table:
 def read_file(data: bytes) -> pa.Table:
     """The rows of an Arrow IPC file."""
     return pa.ipc.open_file(pa.BufferReader(data)).read_all()
+
+
+def read_arrow(data: bytes) -> pa.Table:
+    """The rows of an Arrow IPC file or stream."""
+    opened = pa.ipc.open_file if data.startswith(b"ARROW1") else pa.ipc.open_stream
+    return opened(pa.BufferReader(data)).read_all()
 
 
 class raises:

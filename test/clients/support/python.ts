@@ -1,37 +1,26 @@
-import { execFile, execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { pythonInterpreter } from "../../../scripts/python-environment.ts";
+import { recordResult, resultIn } from "./session.ts";
+import { runSession } from "./tools.ts";
 
 const folder = join(import.meta.dirname, "..", "python");
-const environment = join(import.meta.dirname, "..", "..", "..", ".cache", "python");
 const run = promisify(execFile);
-
-/**
- * The interpreter of an environment with the pinned clients, which is made the first time and again whenever
- * the requirements change.
- */
-function interpreter(): string {
-  const requirements = join(folder, "requirements.txt");
-  const python = join(environment, "bin", "python");
-  const stamp = join(environment, "requirements.txt");
-  const wanted = readFileSync(requirements, "utf8");
-  if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return python;
-  mkdirSync(environment, { recursive: true });
-  execFileSync("python3", ["-m", "venv", "--clear", environment], { stdio: "inherit" });
-  execFileSync(python, ["-m", "pip", "install", "--quiet", "-r", requirements], { stdio: "inherit" });
-  writeFileSync(stamp, wanted);
-  return python;
-}
 
 /** Runs one of the scripts beside the tests; it fails the test when the script fails, with its output. */
 export async function runPython(script: string, ...args: readonly string[]): Promise<string> {
-  const { stdout } = await run(interpreter(), [join(folder, script), ...args], { timeout: 120_000 });
+  const { stdout } = await run(pythonInterpreter(), [join(folder, script), ...args], { timeout: 300_000 });
   return stdout;
+}
+
+/** Runs a script that is a session, and keeps its result. */
+export async function runPythonSession(script: string, ...args: readonly string[]): Promise<void> {
+  recordResult(resultIn(await runSession(pythonInterpreter(), [join(folder, script), ...args])));
 }
 
 /** Runs a piece of Python source, as {@link runPython} runs a script. */
 export async function runPythonSource(source: string): Promise<string> {
-  const { stdout } = await run(interpreter(), ["-c", source], { timeout: 120_000 });
+  const { stdout } = await run(pythonInterpreter(), ["-c", source], { timeout: 300_000 });
   return stdout;
 }

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createEngine } from "../engine/engine.ts";
+import { createLocalStore } from "../format/local-store.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { createCatalog } from "./catalog.ts";
 import { createManifestTable } from "./manifest.ts";
@@ -76,7 +77,7 @@ test("a group is one commit with an answer for each", async (t) => {
   const base = await temporaryDirectory(t);
   const engine = createEngine({ log: silent });
   t.after(() => engine.close());
-  const manifest = createManifestTable(base, engine);
+  const manifest = createManifestTable(base, engine, createLocalStore());
   const catalog = createCatalog(manifest, silent);
   await assert.rejects(access(join(base, "__manifest")));
   await catalog.read();

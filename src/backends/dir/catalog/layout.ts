@@ -46,6 +46,11 @@ export function rootLocation(id: Identifier): string {
   return `${id[0]}.lance`;
 }
 
+/** Whether implementations that list directories take a location for a table of the root namespace. */
+export function isRootDirectory(location: string): boolean {
+  return /^[^/]+\.lance$/.test(location);
+}
+
 /** A location that no other table has. */
 export function uniqueLocation(id: Identifier): string {
   return `${randomBytes(4).toString("hex")}_${joinIdentifier(id)}`;

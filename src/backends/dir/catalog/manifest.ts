@@ -1,11 +1,13 @@
 import { access } from "node:fs/promises";
 import { join } from "node:path";
+import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
-import { type DatasetManifest, readDatasetManifest } from "../engine/dataset-manifest.ts";
 import type { Engine } from "../engine/engine.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { Lease } from "../engine/handles.ts";
 import type { NativeTable } from "../engine/native.ts";
+import type { ObjectStore } from "../format/storage.ts";
+import { readVersion } from "../format/versions.ts";
 import type { Row } from "./row.ts";
 import type { Changes } from "./state.ts";
 
@@ -41,9 +43,10 @@ export interface ManifestTable {
 /** How long old versions stay for readers of other processes, in milliseconds. */
 const KEEP_VERSIONS_MS = 10 * 60 * 1000;
 
-/** Gives access to the manifest table of a base directory. */
-export function createManifestTable(base: string, engine: Engine): ManifestTable {
+/** Gives access to the manifest table of a base directory; `store` has the file system from its root. */
+export function createManifestTable(base: string, engine: Engine, store: ObjectStore): ManifestTable {
   const location = join(base, MANIFEST_NAME);
+  const dataset = { store, root: location.slice(1) };
   let exists = false;
 
   async function open(): Promise<Lease> {
@@ -72,7 +75,7 @@ export function createManifestTable(base: string, engine: Engine): ManifestTable
     },
     async read(version) {
       if (version === 0) return [];
-      checkFlags(await readDatasetManifest(location, version), "reader");
+      checkFlags((await readVersion(dataset, BigInt(version))).manifest, "reader");
       const { decodeRows, ROW_COLUMNS } = await import("./row-codec.ts");
       return using(async (shared) => {
         const table = await engine.atVersion(shared, version);
@@ -105,7 +108,7 @@ export function createManifestTable(base: string, engine: Engine): ManifestTable
       const rows = [...changes.values()].filter((row) => row !== undefined);
       const gone = [...changes].filter(([, row]) => row === undefined).map(([id]) => id);
       return using(async (table) => {
-        checkFlags(await readDatasetManifest(location, await table.version()), "writer");
+        checkFlags((await readVersion(dataset, BigInt(await table.version()))).manifest, "writer");
         if (rows.length === 0) {
           return (await table.delete(isOneOf(gone))).version;
         }
@@ -137,7 +140,7 @@ async function hasVersions(location: string): Promise<boolean> {
 }
 
 /** Refuses a catalog that needs a feature from a later version of the format; no feature is known yet. */
-function checkFlags({ tableMetadata }: DatasetManifest, role: "reader" | "writer"): void {
+function checkFlags({ tableMetadata }: Manifest, role: "reader" | "writer"): void {
   const flags = tableMetadata[`lance.namespace.manifest.${role}_feature_flags`] ?? "0";
   if (!/^\d+$/.test(flags) || BigInt(flags) === 0n) return;
   throw new LanceError(

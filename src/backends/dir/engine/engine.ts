@@ -9,11 +9,11 @@ import { createResolver, tableName } from "./resolver.ts";
 export interface EngineOptions {
   readonly log: Logger;
   /** The most tables that stay open while nobody uses them. Default: 256. */
-  readonly maxHandles?: number;
+  readonly maxHandles?: number | undefined;
   /** The engine's cache of index data, in bytes. Default: 256 MiB. */
-  readonly indexCacheBytes?: number;
+  readonly indexCacheBytes?: number | undefined;
   /** The engine's cache of file metadata, in bytes. Default: 128 MiB. */
-  readonly metadataCacheBytes?: number;
+  readonly metadataCacheBytes?: number | undefined;
 }
 
 /** The Lance engine: datasets by their location. */

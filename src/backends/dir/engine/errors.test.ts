@@ -31,6 +31,33 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "TableSchemaValidationError",
     "Cast error: Cannot cast string 'abc' to value of Int32 type",
   ],
+  [
+    "Failed to execute merge insert: GenericFailure, Invalid input, Schema error: No field named target.x. Valid fields are target.id, target._rowid, source.id, source.__merge_source_sentinel.",
+    "TableColumnNotFound",
+    "No field named target.x. Valid fields are target.id, source.id.",
+  ],
+  [
+    "Failed to retrieve the query plan: GenericFailure, Invalid input, Error parsing statement: SELECT",
+    "InvalidInput",
+    "Error parsing statement: SELECT",
+  ],
+  [
+    "Failed to get next batch from stream: lance error: Query Execution error: Error applying filter expression to batch: Arrow error: Cast error: Cannot cast string 'a' to value of Int32 type, /cargo/filtered_read.rs:1578:33",
+    "InvalidInput",
+    "Cast error: Cannot cast string 'a' to value of Int32 type",
+  ],
+  [
+    "Failed to execute merge insert: GenericFailure, Runtime error: merge insert timed out",
+    "DeadlineExceeded",
+  ],
+  [
+    "Failed to get next batch from stream: lance error: Query Execution error: Execution error: Query timeout after 5 ms, /cargo/scanner.rs:7238:66",
+    "DeadlineExceeded",
+  ],
+  [
+    "Failed to execute query stream: GenericFailure, lance error: LanceError(Index): FTS field path 'x' does not exist in the dataset schema, /cargo/inverted.rs:429:13",
+    "TableColumnNotFound",
+  ],
   ["Failed to read IPC file: Arrow error: Parser error: no footer", "InvalidInput"],
   ["Failed to read record batch from IPC file: Io error: BlockTooBig", "InvalidInput"],
   [
@@ -38,6 +65,45 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "ConcurrentModification",
   ],
   ["lance error: Too many concurrent writers", "ConcurrentModification"],
+  [
+    "lance error: LanceError(Index): Index name 'id_idx' already exists, please specify a different name or use replace=True, /cargo/create.rs:319:24",
+    "TableIndexAlreadyExists",
+    "Index name 'id_idx' already exists, please specify a different name or use replace=True",
+  ],
+  ["lance error: Lance index not found: name=x, /cargo/index.rs:1:2", "TableIndexNotFound"],
+  [
+    "Schema Error: Field path `nope` not found in schema. Available field paths: id",
+    "TableColumnNotFound",
+    "Field path `nope` not found in schema. Available field paths: id",
+  ],
+  ["lance error: Field 'no pe' not found.\nAvailable fields: ['id']", "TableColumnNotFound"],
+  ['Invalid input, Column "no pe" does not exist in the dataset', "TableColumnNotFound"],
+  ["Invalid input, Column x already exists in the dataset", "TableSchemaValidationError"],
+  ["Column 'c' already exists", "TableSchemaValidationError"],
+  [
+    'lance error: LanceError(Schema): Duplicate field name "q" in schema:\n Schema',
+    "TableSchemaValidationError",
+  ],
+  [
+    'Invalid input, Column "n" contains NULL values and cannot be made non-nullable',
+    "TableSchemaValidationError",
+  ],
+  [
+    "Schema Error: A BTree index cannot be created on the field `v` which has data type Int32",
+    "InvalidInput",
+  ],
+  [
+    "lance error: Unprocessable: KMeans cannot train 9 centroids with 2 vectors; choose a smaller K (< 2), /cargo/kmeans.rs:1:2",
+    "InvalidInput",
+    "KMeans cannot train 9 centroids with 2 vectors; choose a smaller K (< 2)",
+  ],
+  ["Invalid expression for column 'e': 'random' is not deterministic", "InvalidInput"],
+  ["not yet implemented", "InvalidInput"],
+  [
+    "lance error: Not supported: Creating empty vector indices with train=False is not yet implemented. Index 'a' for column 'v' cannot be created without training., /x.rs:1:2",
+    "InvalidTableState",
+  ],
+  ["Job failed: lance error: LanceError(Arrow): Divide by zero error, /x.rs:1:2", "InvalidInput"],
   ["lance error: disk is full at /secret/path", "Internal"],
 ];
 

@@ -15,6 +15,13 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     "TableVersionNotFound",
     "the version does not exist",
   ],
+  [
+    /Clone operation should not enter/,
+    "TableBranchAlreadyExists",
+    "the branch, or what a failed creation left of it, is there already",
+  ],
+  [/Ref not found error: Branch/, "TableBranchNotFound", "the branch does not exist"],
+  [/Ref conflict error: Branch/, "InvalidInput", "other branches begin on this one; delete them first"],
   [/^Table '[^']*' already exists/, "TableAlreadyExists", "the table already exists"],
   [
     /^Table '[^']*' was not found|Dataset at path \S+ was not found|Not found: \S+\/_versions/i,
@@ -22,9 +29,48 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     "the table has no data",
   ],
   [
-    /No field named|Column \S+ (?:not found|does not exist)|column \S+ does not exist in schema/i,
+    /merge insert timed out|Query timeout after/,
+    "DeadlineExceeded",
+    "the operation took longer than its timeout allows",
+  ],
+  [
+    /No field named|Column \S+ (?:not found|does not exist)|column \S+ does not exist in schema|field path '[^']*' does not exist/i,
     "TableColumnNotFound",
   ],
+  [/Index name '[^']*' already exists/, "TableIndexAlreadyExists"],
+  [/Lance index not found/, "TableIndexNotFound", "the index does not exist"],
+  [
+    /Field path `[^`]*` not found in schema|Field '[^']*' not found|unknown column '|Column .{1,300}? (?:does not exist in the dataset|was not found)/,
+    "TableColumnNotFound",
+  ],
+  [
+    /Column .{1,300}? already exists|Duplicate field name|cannot be made non-nullable/,
+    "TableSchemaValidationError",
+  ],
+  [
+    /index cannot be created on the field|Unprocessable|LanceError\(Index\)|Invalid data type/,
+    "InvalidInput",
+  ],
+  [/LanceError\(Schema\)|Invalid expression for column|Cannot drop all columns/, "InvalidInput"],
+  [
+    /Creating empty vector indices/,
+    "InvalidTableState",
+    "the table has no rows, from which a vector index could learn",
+  ],
+  [/^not yet implemented$/, "InvalidInput", "the engine cannot evaluate the expression"],
+  [/Divide by zero/i, "InvalidInput", "the expression divides by zero"],
+  [/Error applying filter expression to batch/, "InvalidInput"],
+  [
+    /does not support logical expression (?:AggregateFunction|WindowFunction)/,
+    "InvalidInput",
+    "an expression over single rows cannot have aggregate or window functions",
+  ],
+  [
+    /unless an INVERTED index has been created/,
+    "InvalidInput",
+    "no column has a full-text index; create one, or name the columns to search",
+  ],
+  [/Levenshtein automaton exceeds/, "InvalidInput", "the fuzziness is too large for the terms"],
   [
     /Append with different schema|does not exist in table schema|Cast error|schema mismatch|fields did not match|Cannot cast|contains? null values|non-null(?:able)?/i,
     "TableSchemaValidationError",
@@ -34,7 +80,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     "InvalidInput",
   ],
   [
-    /^(?:Failed to execute query stream: GenericFailure, )?Invalid input|sql parser error|Invalid distance type|More than one vector column|Invalid user input|Error during planning|type_coercion/i,
+    /^(?:Failed to [a-z ]+: GenericFailure, )?Invalid input|sql parser error|Invalid distance type|More than one vector column|Invalid user input|Error during planning|type_coercion/i,
     "InvalidInput",
   ],
 ];
@@ -46,13 +92,19 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
  */
 export function toEngineError(thrown: unknown): LanceError {
   if (thrown instanceof LanceError) return thrown;
-  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  const said = thrown instanceof Error ? thrown.message : String(thrown);
+  const text = said.replace(/^Job failed: /, "");
   for (const [pattern, name, message] of MEANINGS) {
     if (pattern.test(text)) return new LanceError(name, message ?? summary(text), { cause: thrown });
   }
   return new LanceError("Internal", "the engine failed; the server's log has it under this request's id", {
     cause: thrown,
   });
+}
+
+/** Whether a hybrid search failed because no vector was near enough, while there were words that match. */
+export function hasNoNeighbours(thrown: unknown): boolean {
+  return thrown instanceof Error && /expected column _distance not found in rank/.test(thrown.message);
 }
 
 /** Runs engine work with its failures as {@link LanceError}. */
@@ -68,8 +120,11 @@ export async function engineCall<T>(work: () => Promise<T>): Promise<T> {
 function summary(text: string): string {
   const [first = ""] = text.split(/, \/\S+\.rs:\d|\s*Caused by:|\n/);
   return first
-    .replace(/^Failed to execute query stream: GenericFailure, /, "")
-    .replace(/^(?:lance error: |Invalid input, |LanceError\(\w+\): |Schema error: )+/, "")
-    .replace(/, (?:_rowid|_rowaddr|_rowoffset|_row_\w+)/g, "")
+    .replace(/^Failed to [a-z ]+: (?:GenericFailure, )?/, "")
+    .replace(
+      /^(?:lance error: |Unprocessable: |Invalid (?:user )?input[,:] |LanceError\(\w+\): |Schema [Ee]rror: |Query Execution error: |Error applying filter expression to batch: |Arrow error: )+/,
+      "",
+    )
+    .replace(/, (?:(?:source|target)\.)?(?:_rowid|_rowaddr|_rowoffset|_row_\w+|__merge_\w+)/g, "")
     .slice(0, 500);
 }

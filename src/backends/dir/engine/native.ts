@@ -32,6 +32,37 @@ export interface NativeTable {
   add(ipcFile: Buffer, mode: "append" | "overwrite"): Promise<{ version: number }>;
   delete(predicate: string): Promise<{ numDeletedRows: number; version: number }>;
   mergeInsert(on: string[]): NativeMerge;
+  /** Adds columns of nulls; of the Arrow IPC file only the schema counts. */
+  addColumnsWithSchema(ipcFile: Buffer): Promise<{ version: number }>;
+  prewarmIndex(name: string): Promise<void>;
+  /** Sets columns to SQL expressions over the old values, in the rows that meet the condition. */
+  update(
+    onlyIf: string | undefined,
+    columns: [column: string, expression: string][],
+  ): Promise<{ rowsUpdated: number; version: number }>;
+  stats(): Promise<NativeStats>;
+  /** Indices by name, without those that a table keeps for itself. */
+  listIndices(): Promise<NativeIndex[]>;
+  /** Null when there is no such index. */
+  indexStats(name: string): Promise<NativeIndexStats | null>;
+  /** Checks the parameters, and then builds in the background. */
+  createIndexAsync(
+    index: NativeIndexParameters,
+    column: string,
+    replace: boolean,
+    waitSeconds: undefined,
+    name: string | undefined,
+    train: boolean,
+  ): Promise<NativeJob>;
+  dropIndex(name: string): Promise<void>;
+  /** Adds columns whose values are computed once, all in one version. */
+  addColumns(columns: { name: string; valueSql: string }[]): Promise<{ version: number }>;
+  /** Adds columns of nulls that keep their expression; see {@link NativeTable.refreshColumnAsync}. */
+  addComputedColumns(columns: { name: string; valueSql: string }[]): Promise<{ version: number }>;
+  /** Fills the rows of a computed column that have no value or whose inputs have changed. */
+  refreshColumnAsync(column: string): Promise<NativeJob>;
+  alterColumns(alterations: NativeAlteration[]): Promise<{ version: number }>;
+  dropColumns(paths: string[]): Promise<{ version: number }>;
   query(): NativeQuery;
   /** Moves this handle to the newest version. */
   checkoutLatest(): Promise<void>;
@@ -39,6 +70,8 @@ export interface NativeTable {
   checkout(version: number): Promise<void>;
   /** Another handle at the same version. */
   checkoutCurrent(): Promise<NativeTable>;
+  /** Makes the version that this handle is at the content of a new version, and moves there. */
+  restore(): Promise<void>;
   branches(): Promise<NativeBranches>;
   tags(): Promise<{ list(): Promise<Record<string, { version: number }>> }>;
   /** Compacts small fragments and removes versions older than the given time. */
@@ -54,10 +87,138 @@ export interface NativeBranches {
   delete(name: string): Promise<void>;
 }
 
+/** An index of a table. */
+export interface NativeIndex {
+  readonly name: string;
+  /** For example `FTS`, `BTree` or `IvfPq`. */
+  readonly indexType: string;
+  /** Field paths. */
+  readonly columns: readonly string[];
+  readonly indexUuid?: string;
+  readonly typeUrl?: string;
+  readonly createdAt?: Date;
+  readonly numIndexedRows?: number;
+  readonly numUnindexedRows?: number;
+  readonly sizeBytes?: number;
+  readonly numSegments?: number;
+  readonly indexVersion?: number;
+  /** An object whose shape depends on the type. */
+  readonly indexDetails?: unknown;
+}
+
+/** How far an index covers a table. */
+export interface NativeIndexStats {
+  readonly numIndexedRows: number;
+  readonly numUnindexedRows: number;
+  /** For example `BTREE` or `IVF_PQ`. */
+  readonly indexType: string;
+  readonly distanceType?: string;
+  readonly numIndices?: number;
+}
+
+/** Work that goes on in the background. */
+export interface NativeJob {
+  /** Ends with the work, and rejects when it failed or was cancelled. */
+  wait(): Promise<void>;
+  cancel(): Promise<void>;
+}
+
+/** What is to change about a column; at least one of the three. */
+export interface NativeAlteration {
+  path: string;
+  rename?: string;
+  nullable?: boolean;
+  /** A type as JSON, in Lance's own names. */
+  dataType?: string;
+}
+
+/** A kind of index with its parameters; made by {@link NativeIndexMakers}. */
+export interface NativeIndexParameters {
+  /** Only the engine makes these. */
+  readonly nativeIndex?: never;
+}
+
+type Count = number | undefined;
+type Flag = boolean | undefined;
+type Text = string | undefined;
+
+/** The makers of index parameters. They end the process when a language is not one that they know. */
+export interface NativeIndexMakers {
+  btree(): NativeIndexParameters;
+  bitmap(): NativeIndexParameters;
+  labelList(): NativeIndexParameters;
+  fm(): NativeIndexParameters;
+  fts(
+    withPosition: Flag,
+    baseTokenizer: Text,
+    language: Text,
+    maxTokenLength: Count,
+    lowerCase: Flag,
+    stem: Flag,
+    removeStopWords: Flag,
+    customStopWords: string[] | undefined,
+    asciiFolding: Flag,
+    ngramMinLength: Count,
+    ngramMaxLength: Count,
+    prefixOnly: Flag,
+    blockSize: Count,
+  ): NativeIndexParameters;
+  ivfFlat(distance: Text, partitions: Count, maxIterations: Count, sampleRate: Count): NativeIndexParameters;
+  ivfPq(
+    distance: Text,
+    partitions: Count,
+    subVectors: Count,
+    bits: Count,
+    maxIterations: Count,
+    sampleRate: Count,
+  ): NativeIndexParameters;
+  ivfRq(
+    distance: Text,
+    partitions: Count,
+    bits: Count,
+    maxIterations: Count,
+    sampleRate: Count,
+  ): NativeIndexParameters;
+  hnswPq(
+    distance: Text,
+    partitions: Count,
+    subVectors: Count,
+    maxIterations: Count,
+    sampleRate: Count,
+    m: Count,
+    efConstruction: Count,
+  ): NativeIndexParameters;
+  hnswSq(
+    distance: Text,
+    partitions: Count,
+    maxIterations: Count,
+    sampleRate: Count,
+    m: Count,
+    efConstruction: Count,
+  ): NativeIndexParameters;
+}
+
+/** The figures of a table. */
+export interface NativeStats {
+  readonly totalBytes: number;
+  readonly numRows: number;
+  readonly numIndices: number;
+  readonly fragmentStats: {
+    readonly numFragments: number;
+    readonly numSmallFragments: number;
+    readonly lengths: Readonly<Record<"min" | "max" | "mean" | "p25" | "p50" | "p75" | "p99", number>>;
+  };
+}
+
+/** Each call hands out a new builder, except `setTimeout`, which changes this one. */
 export interface NativeMerge {
-  whenMatchedUpdateAll(): NativeMerge;
+  /** Only the matches that meet the condition over `source` and `target`, if there is one. */
+  whenMatchedUpdateAll(condition?: string): NativeMerge;
   whenNotMatchedInsertAll(): NativeMerge;
-  whenNotMatchedBySourceDelete(filter: string): NativeMerge;
+  whenNotMatchedBySourceDelete(filter?: string): NativeMerge;
+  useIndex(useIndex: boolean): NativeMerge;
+  /** In milliseconds, below 2^32. */
+  setTimeout(milliseconds: number): void;
   execute(ipcFile: Buffer): Promise<{
     version: number;
     numInsertedRows: number;
@@ -69,7 +230,7 @@ export interface NativeMerge {
 /** What a scan and a search share; each call changes the query. */
 export interface NativeQueryBase {
   onlyIf(predicate: string): void;
-  fullTextSearch(query: { query: string; columns: string[] | null }): void;
+  fullTextSearch(query: { query: string | NativeTextQuery; columns?: string[] | null }): void;
   /** Columns by name and SQL expression. */
   select(columns: [string, string][]): void;
   selectColumns(columns: string[]): void;
@@ -80,7 +241,11 @@ export interface NativeQueryBase {
   orderBy(ordering: { columnName: string; ascending: boolean; nullsFirst: boolean }[]): void;
   /** The schema of the result as an Arrow IPC file without batches. */
   outputSchema(): Promise<Buffer>;
-  execute(maxBatchRows?: number): Promise<NativeBatches>;
+  /** The timeout, in milliseconds, holds until the last batch has been taken. */
+  execute(maxBatchRows?: number, timeoutMs?: number): Promise<NativeBatches>;
+  explainPlan(verbose: boolean): Promise<string>;
+  /** Runs the query. */
+  analyzePlan(): Promise<string>;
 }
 
 export interface NativeQuery extends NativeQueryBase {
@@ -101,6 +266,33 @@ export interface NativeVectorQuery extends NativeQueryBase {
   bypassVectorIndex(): void;
 }
 
+/** A node of a structured full-text query. */
+export interface NativeTextQuery {
+  readonly queryType: string;
+}
+
+/** The makers of full-text queries. */
+export interface NativeTextQueries {
+  matchQuery(
+    terms: string,
+    column: string,
+    boost: number,
+    fuzziness: number,
+    maxExpansions: number,
+    operator: "AND" | "OR",
+    prefixLength: number,
+  ): NativeTextQuery;
+  phraseQuery(terms: string, column: string, slop: number): NativeTextQuery;
+  boostQuery(positive: NativeTextQuery, negative: NativeTextQuery, negativeBoost: number): NativeTextQuery;
+  multiMatchQuery(
+    terms: string,
+    columns: string[],
+    boosts: number[],
+    operator: "AND" | "OR",
+  ): NativeTextQuery;
+  booleanQuery(queries: [occur: "MUST" | "SHOULD" | "MUST_NOT", query: NativeTextQuery][]): NativeTextQuery;
+}
+
 /** The batches of a result, each an Arrow IPC file of its own; null at the end. */
 export interface NativeBatches {
   next(): Promise<Buffer | null>;
@@ -115,17 +307,43 @@ export interface NativeModule {
       options: { session?: unknown; storageOptions?: Record<string, string> },
     ): Promise<NativeConnection>;
   };
+  readonly JsFullTextQuery: NativeTextQueries;
+  readonly Index: NativeIndexMakers;
   readonly Session: new (indexCacheBytes: bigint, metadataCacheBytes: bigint) => unknown;
 }
 
 /** The methods that have to be there; a missing one would otherwise show in the middle of a request. */
 const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   Connection: ["openTable", "createTable", "close"],
-  Table: ["schema", "version", "add", "delete", "mergeInsert", "query", "checkoutLatest", "checkoutCurrent"],
-  Query: ["execute", "outputSchema", "onlyIf", "selectColumns", "nearestTo"],
+  Table: [
+    "schema",
+    "version",
+    "add",
+    "delete",
+    "mergeInsert",
+    "update",
+    "stats",
+    "addColumnsWithSchema",
+    "prewarmIndex",
+    "listIndices",
+    "query",
+    "checkoutLatest",
+    "checkoutCurrent",
+    "restore",
+    "branches",
+  ],
+  Branches: ["list", "create", "checkout", "delete"],
+  Query: ["execute", "outputSchema", "onlyIf", "selectColumns", "nearestTo", "explainPlan", "analyzePlan"],
   VectorQuery: ["column", "distanceType", "postfilter", "distanceRange"],
-  NativeMergeInsertBuilder: ["whenMatchedUpdateAll", "whenNotMatchedInsertAll", "execute"],
+  NativeMergeInsertBuilder: [
+    "whenMatchedUpdateAll",
+    "whenNotMatchedInsertAll",
+    "setTimeout",
+    "useIndex",
+    "execute",
+  ],
   RecordBatchIterator: ["next"],
+  Job: ["wait", "cancel"],
 };
 
 /**

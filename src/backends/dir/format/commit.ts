@@ -4,7 +4,7 @@ import { clone, create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
-import type { Transaction_UpdateConfig } from "../../../gen/lance/format/transaction_pb.ts";
+import type { Transaction } from "../../../gen/lance/format/transaction_pb.ts";
 import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { DatasetRef } from "./layout.ts";
@@ -38,23 +38,52 @@ export interface CommittedVersion {
 /** The longest pause between two attempts, in milliseconds. */
 const MAX_PAUSE = 200;
 
+/** What a commit changes. */
+export interface Change {
+  /** What the transaction says was done. */
+  readonly operation: Transaction["operation"];
+  /** Whether the next version has none of the indices. Default: false. */
+  readonly dropsIndices?: boolean;
+}
+
 /**
- * Commits a change of metadata as the next version of a dataset, beside writers of the Lance engine.
+ * Commits a change of metadata as the next version of a dataset; see {@link commitChange}.
  *
- * Everything but metadata is taken over from the newest version as it is, also what this project does not
- * know: fragments, indices, feature flags, the name of the writer (whose faults the next engine looks for by
- * it). The manifest is put if no other has the number, as the engine does, so exactly one writer gets it; a
- * loser reads the new version and applies its change to that, which is as if it had been called later. With
- * the transaction in the manifest and in its file, other writers see that the operation was an UpdateConfig
- * and decide whether theirs can follow it. Unlike in the engine, two changes of one key do not conflict, the
- * later one wins; and no old versions are cleaned up after the commit.
+ * Unlike in the engine, two changes of one key do not conflict, the later one wins; and no old versions are
+ * cleaned up after the commit.
  *
- * @throws LanceError ConcurrentModification after the last attempt, TableVersionNotFound if there is no
- *   version yet, Unsupported if the table needs a newer writer, and those of {@link applyChange}
+ * @throws LanceError those of {@link commitChange} and of {@link applyChange}
  */
 export async function commitMetadata(
   dataset: DatasetRef,
   change: MetadataChange,
+  options: CommitOptions = {},
+): Promise<CommittedVersion> {
+  return commitChange(
+    dataset,
+    (manifest) => ({ operation: { case: "updateConfig", value: applyChange(manifest, change) } }),
+    options,
+  );
+}
+
+/**
+ * Commits a change as the next version of a dataset, beside writers of the Lance engine.
+ *
+ * Everything that is not changed is taken over from the newest version as it is, also what this project does
+ * not know: fragments, indices, feature flags, the name of the writer (whose faults the next engine looks for by
+ * it). The manifest is put if no other has the number, as the engine does, so exactly one writer gets it; a
+ * loser reads the new version and applies its change to that, which is as if it had been called later. With
+ * the transaction in the manifest and in its file, other writers see what the operation was and decide whether
+ * theirs can follow it.
+ *
+ * @param apply changes a copy of the newest manifest in place; it is called again for each attempt, and throws
+ *   when its change cannot follow what others did.
+ * @throws LanceError ConcurrentModification after the last attempt, TableVersionNotFound if there is no
+ *   version yet, Unsupported if the table needs a newer writer, and those of `apply`
+ */
+export async function commitChange(
+  dataset: DatasetRef,
+  apply: (manifest: Manifest) => Change,
   { attempts = 50, signal, properties = {} }: CommitOptions = {},
 ): Promise<CommittedVersion> {
   for (let attempt = 0; attempt < attempts; attempt++) {
@@ -69,14 +98,39 @@ export async function commitMetadata(
       throw new Error(`${file.key} holds version ${file.manifest.version}`);
     }
     checkWritable(file.manifest);
-    const next = prepare(file, change, properties);
+    const { dropsIndices = false, ...next } = prepare(file, apply, properties);
     const key = manifestKey(dataset, next.manifest.version, latest.scheme);
-    if (!(await publish(dataset, key, next, await readInheritedPart(file), file.signature))) continue;
+    const inherited = dropsIndices ? new Uint8Array() : await readInheritedPart(file);
+    if (!(await publish(dataset, key, next, inherited, file.signature))) continue;
     // The commit stands; a hint that is too low only costs the engine a search.
     await writeVersionHint(dataset, next.manifest.version).catch(() => {});
     return { version: next.manifest.version, transactionId: next.transactionId, manifest: next.manifest };
   }
   throw new LanceError("ConcurrentModification", `others committed each time in ${attempts} attempts`);
+}
+
+/**
+ * Commits the first version of a dataset.
+ *
+ * @param like a manifest file that the engine wrote, whose manifest it takes over but for what `apply` changes
+ * @throws LanceError TableAlreadyExists, when the dataset has a version
+ */
+export async function commitFirst(
+  dataset: DatasetRef,
+  like: ManifestFile,
+  apply: (manifest: Manifest) => Change,
+): Promise<CommittedVersion> {
+  if ((await latestVersion(dataset)) !== undefined) throw alreadyExists();
+  const origin = { ...like, manifest: { ...clone(ManifestSchema, like.manifest), version: 0n } };
+  const { dropsIndices: _, ...next } = prepare(origin, apply, {});
+  const key = manifestKey(dataset, 1n, "V2");
+  if (!(await publish(dataset, key, next, new Uint8Array(), like.signature))) throw alreadyExists();
+  await writeVersionHint(dataset, 1n).catch(() => {});
+  return { version: 1n, transactionId: next.transactionId, manifest: next.manifest };
+}
+
+function alreadyExists(): LanceError {
+  return new LanceError("TableAlreadyExists", "the table already exists");
 }
 
 interface Prepared {
@@ -87,11 +141,11 @@ interface Prepared {
 
 function prepare(
   { key, manifest: read }: ManifestFile,
-  change: MetadataChange,
+  apply: (manifest: Manifest) => Change,
   transactionProperties: Readonly<Record<string, string>>,
-): Prepared {
+): Prepared & Pick<Change, "dropsIndices"> {
   const manifest = clone(ManifestSchema, read);
-  const operation: Transaction_UpdateConfig = applyChange(manifest, change);
+  const { operation, dropsIndices = false } = apply(manifest);
   const uuid = randomUUID();
   const writesFile = (manifest.writerFeatureFlags & FLAG_NO_TRANSACTION_FILES) === 0n;
   manifest.version = read.version + 1n;
@@ -102,13 +156,19 @@ function prepare(
   manifest.versionAuxData = 0n;
   manifest.transactionFile = writesFile ? `${read.version}-${uuid}.txn` : "";
   manifest.transactionSectionDeprecated = undefined;
+  if (dropsIndices) manifest.indexSection = undefined;
   const transaction = create(TransactionSchema, {
     readVersion: read.version,
     uuid,
     transactionProperties,
-    operation: { case: "updateConfig", value: operation },
+    operation,
   });
-  return { manifest, transaction: toBinary(TransactionSchema, transaction), transactionId: uuid };
+  return {
+    manifest,
+    transaction: toBinary(TransactionSchema, transaction),
+    transactionId: uuid,
+    dropsIndices,
+  };
 }
 
 /** @returns false if another writer has the version; nothing is left behind then */

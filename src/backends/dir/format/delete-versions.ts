@@ -21,14 +21,7 @@ const MAX_VERSIONS = 1_000_000n;
  * @throws LanceError InvalidInput if the bounded ranges span more than a million versions
  */
 export async function deleteVersions(dataset: DatasetRef, ranges: readonly VersionRange[]): Promise<number> {
-  const spans = ranges.map(({ start, end }) => (end > start ? end - start : 0n));
-  const requested = spans.reduce((sum, span) => sum + span, 0n);
-  if (requested > MAX_VERSIONS) {
-    throw new LanceError(
-      "InvalidInput",
-      `${requested} versions are too many at once; the most are ${MAX_VERSIONS}`,
-    );
-  }
+  checkRanges(ranges);
   const isDoomed = ({ version }: { readonly version: bigint }): boolean =>
     ranges.some(({ start, end }) => version >= start && (end < 0n || version < end));
   const found = await findVersions(dataset);
@@ -41,4 +34,16 @@ export async function deleteVersions(dataset: DatasetRef, ranges: readonly Versi
   let deleted = 0;
   for (const { key } of doomed) if (await dataset.store.delete(key)) deleted++;
   return deleted;
+}
+
+/** @throws LanceError InvalidInput if the bounded ranges span more than a million versions */
+export function checkRanges(ranges: readonly VersionRange[]): void {
+  const spans = ranges.map(({ start, end }) => (end > start ? end - start : 0n));
+  const requested = spans.reduce((sum, span) => sum + span, 0n);
+  if (requested > MAX_VERSIONS) {
+    throw new LanceError(
+      "InvalidInput",
+      `${requested} versions are too many at once; the most are ${MAX_VERSIONS}`,
+    );
+  }
 }

@@ -27,7 +27,7 @@ const MAX_U64 = 0xffff_ffff_ffff_ffffn;
 export const FIRST_DETACHED_VERSION = 1n << 63n;
 
 /** The directory of the dataset: the table's, or the branch's. */
-function dataDirectory({ root, branch }: DatasetRef): string {
+export function dataDirectory({ root, branch }: DatasetRef): string {
   return branch === undefined ? root : `${root}/tree/${branch}`;
 }
 

@@ -35,7 +35,7 @@ describe("the local store", () => {
     await store.put("info", Buffer.from("abc"));
     const { ino, mtimeNs } = statSync(join(root, "info"), { bigint: true });
     const info = await store.head("info");
-    assert.equal(info?.eTag, `${ino.toString(16)}-${(mtimeNs / 1000n).toString(16)}-3`);
+    assert.equal(info?.eTag, `"${ino.toString(16)}-${(mtimeNs / 1000n).toString(16)}-3"`);
     assert.equal(info.size, 3);
     assert.ok(Math.abs(info.modifiedMillis - Date.now()) < 60_000);
   });

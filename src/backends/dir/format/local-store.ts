@@ -61,9 +61,9 @@ async function orMissing<T>(result: Promise<T>): Promise<T | undefined> {
 async function headOf(key: string, path: string): Promise<ObjectInfo | undefined> {
   const found = await orMissing(stat(path, { bigint: true }));
   if (!found?.isFile()) return undefined;
-  // The same text as the engine's: inode, modification time in microseconds, size.
+  // The same text as Lance 14 gives: inode, modification time in microseconds, size, in quotes.
   const parts = [found.ino, found.mtimeNs / 1000n, found.size];
-  const eTag = parts.map((part) => part.toString(16)).join("-");
+  const eTag = `"${parts.map((part) => part.toString(16)).join("-")}"`;
   return { key, size: Number(found.size), modifiedMillis: Number(found.mtimeMs), eTag };
 }
 

@@ -79,6 +79,12 @@ const KNOWN_FLAGS = [0, 1, 2, 3, 4, 5, 7, 8, 10, 11, 14, 15].reduce(
   0n,
 );
 
+/** The bits of both words that say that rows are deleted. */
+export const FLAG_DELETION_FILES = 1n << 0n;
+
+/** The bits that older writers set for the second data format, which no reader looks at. */
+export const FLAG_V2_FORMAT = 1n << 2n;
+
 /** The writer bit that says that the table has settings. */
 export const FLAG_TABLE_CONFIG = 1n << 3n;
 

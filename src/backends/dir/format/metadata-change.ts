@@ -99,13 +99,16 @@ function isReservedInSchema(key: string): boolean {
   return key === "lance.blob.managed";
 }
 
+const RESERVED_IN_FIELD = ["lance-schema:", "lance-encoding:blob", "computed_column", "computed_refresh."];
+
 /**
  * Primary and clustering keys are fields of the manifest too and have rules of their own; what marks a column
- * as a blob or gives it a type of Lance's own decides how its files are read.
+ * as a blob or gives it a type of Lance's own decides how its files are read; and a computed column's expression
+ * stays what its values were computed with.
  */
 function isReservedInField(key: string, values: readonly (string | undefined)[]): boolean {
   if (key === "ARROW:extension:name") return values.some((value) => value?.startsWith("lance."));
-  return key.startsWith("lance-schema:") || key.startsWith("lance-encoding:blob");
+  return RESERVED_IN_FIELD.some((prefix) => key.startsWith(prefix));
 }
 
 function toUpdateMap({ entries, replace = false }: MapChange): Transaction_UpdateMap {

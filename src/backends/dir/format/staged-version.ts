@@ -18,6 +18,19 @@ export interface StagedVersion {
   readonly namingScheme?: NamingScheme | undefined;
 }
 
+/** A staged manifest that may become a version. */
+export interface PreparedVersion {
+  readonly dataset: DatasetRef;
+  readonly version: bigint;
+  readonly scheme: NamingScheme;
+  /** Where it will be. */
+  readonly key: string;
+  readonly stagedKey: string;
+  readonly bytes: Uint8Array;
+  /** Whether it had been made a version before, by a call that is being repeated. */
+  readonly exists: boolean;
+}
+
 /**
  * Makes a staged manifest a version: the commit of managed versioning (contract 6.5).
  *
@@ -34,25 +47,54 @@ export interface StagedVersion {
  *   number is not the next or is taken, TableBranchNotFound
  */
 export async function createVersion(dataset: DatasetRef, staged: StagedVersion): Promise<VersionEntry> {
+  const prepared = await prepareVersion(dataset, staged, await latestVersion(dataset));
+  await publishVersion(prepared);
+  return finishVersion(prepared);
+}
+
+/**
+ * Checks whether a staged manifest can become a version; writes nothing. See {@link createVersion}.
+ *
+ * @param latest the version that it has to follow
+ */
+export async function prepareVersion(
+  dataset: DatasetRef,
+  staged: StagedVersion,
+  latest: Pick<VersionName, "version" | "scheme"> | undefined,
+): Promise<PreparedVersion> {
   const { version } = staged;
   const stagedKey = checkStagedKey(dataset, staged.stagedKey);
-  const latest = await latestVersion(dataset);
   const scheme = staged.namingScheme ?? latest?.scheme ?? "V2";
   const key = manifestKey(dataset, version, scheme);
-  const existing = await dataset.store.get(key);
-  const bytes = await dataset.store.get(stagedKey);
-
-  if (!existing) {
-    await checkIsNext(dataset, latest, version);
-    checkContent(staged, bytes);
-    if (latest && latest.scheme !== scheme) {
-      throw new LanceError("InvalidInput", `the table's manifests are named by scheme ${latest.scheme}`);
-    }
-    if (!(await dataset.store.putIfAbsent(key, bytes))) await checkSame(dataset, key, version, bytes);
-    await writeVersionHint(dataset, version).catch(() => {});
-  } else {
-    await checkSame(dataset, key, version, bytes);
+  const [existing, bytes] = await Promise.all([dataset.store.get(key), dataset.store.get(stagedKey)]);
+  if (existing) {
+    checkSame(version, existing, bytes);
+    return { dataset, version, scheme, key, stagedKey, bytes: existing, exists: true };
   }
+  await checkIsNext(dataset, latest, version);
+  checkContent(staged, bytes);
+  if (latest && latest.scheme !== scheme) {
+    throw new LanceError("InvalidInput", `the table's manifests are named by scheme ${latest.scheme}`);
+  }
+  return { dataset, version, scheme, key, stagedKey, bytes, exists: false };
+}
+
+/**
+ * Gives a prepared version its name, unless another writer was first. The staged file stays.
+ *
+ * @throws LanceError ConcurrentModification
+ */
+export async function publishVersion(prepared: PreparedVersion): Promise<void> {
+  const { dataset, version, key, bytes, exists } = prepared;
+  if (exists) return;
+  if (!(await dataset.store.putIfAbsent(key, bytes))) {
+    checkSame(version, await dataset.store.get(key), bytes);
+  }
+  await writeVersionHint(dataset, version).catch(() => {});
+}
+
+/** Removes the staged file of a published version and describes the version. */
+export async function finishVersion({ dataset, version, stagedKey }: PreparedVersion): Promise<VersionEntry> {
   // The version is committed; a staged file that stays is no version and does no harm.
   await dataset.store.delete(stagedKey).catch(() => {});
   return describeVersion(dataset, version);
@@ -72,7 +114,7 @@ function checkStagedKey(dataset: DatasetRef, path: string): string {
 
 async function checkIsNext(
   dataset: DatasetRef,
-  latest: VersionName | undefined,
+  latest: Pick<VersionName, "version"> | undefined,
   version: bigint,
 ): Promise<void> {
   const expected = latest ? latest.version + 1n : await firstVersion(dataset, version);
@@ -116,13 +158,7 @@ function versionOf(key: string, bytes: Uint8Array): bigint {
   }
 }
 
-async function checkSame(
-  { store }: DatasetRef,
-  key: string,
-  version: bigint,
-  bytes: Uint8Array | undefined,
-): Promise<void> {
-  const committed = await store.get(key);
+function checkSame(version: bigint, committed: Uint8Array | undefined, bytes: Uint8Array | undefined): void {
   if (committed && bytes && Buffer.compare(committed, bytes) === 0) return;
   throw new LanceError("ConcurrentModification", `version ${version} has been committed by someone else`);
 }

@@ -38,7 +38,8 @@ export type FoundVersion = VersionName & { readonly name: string; readonly info:
 /**
  * Lists versions by their files; only those of the page are looked at.
  *
- * A version that disappears meanwhile is left out, so a page may be shorter than `limit` and not the last.
+ * A version that disappears meanwhile makes way for the next one, so a page that is shorter than `limit` is the
+ * last.
  */
 export async function listVersions(
   dataset: DatasetRef,
@@ -51,8 +52,15 @@ export async function listVersions(
     after === undefined
       ? found
       : found.filter(({ version }) => (descending ? version < after : version > after));
-  const entries = await Promise.all(rest.slice(0, limit).map((name) => describe(dataset, name)));
-  return entries.filter((entry) => entry !== undefined);
+  const wanted = limit ?? rest.length;
+  const entries: VersionEntry[] = [];
+  for (let next = 0; entries.length < wanted && next < rest.length; ) {
+    const some = rest.slice(next, next + wanted - entries.length);
+    next += some.length;
+    const described = await Promise.all(some.map((name) => describe(dataset, name)));
+    entries.push(...described.filter((entry) => entry !== undefined));
+  }
+  return entries;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  type DeclareTableResponse,
   DeclareTableResponseSchema,
   RegisterTableMode,
   RegisterTableResponseSchema,
@@ -8,9 +9,16 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
 import { checkNewLocation, newLocation, uniqueLocation } from "../catalog/layout.ts";
-import type { Draft } from "../catalog/state.ts";
+import type { CatalogView, Draft } from "../catalog/state.ts";
 import type { DirContext } from "./context.ts";
-import { checkNewIdentifier, isUnlistedTable, objectIdOf, requireParent, tableExists } from "./lookup.ts";
+import {
+  checkNewIdentifier,
+  isUnlistedTable,
+  managedVersioning,
+  objectIdOf,
+  requireParent,
+  tableExists,
+} from "./lookup.ts";
 
 /** The operations that bring a table's name into the catalog without its data. */
 export function createDeclareOperations(
@@ -21,7 +29,7 @@ export function createDeclareOperations(
     async declareTable({ location: wanted, properties }, { id }) {
       const location = await claimTable(context, id, properties, wanted || undefined);
       await layout.reserve(location);
-      return create(DeclareTableResponseSchema, { location: layout.pathOf(location), properties });
+      return declaredTable(context, location, properties);
     },
     async registerTable({ location, mode, properties }, { id }) {
       checkNewIdentifier(id);
@@ -43,6 +51,27 @@ export function createDeclareOperations(
   };
 }
 
+/** The answer to a declaration. */
+export function declaredTable(
+  context: DirContext,
+  location: string,
+  properties: Readonly<Record<string, string>>,
+): DeclareTableResponse {
+  return create(DeclareTableResponseSchema, {
+    location: context.layout.pathOf(location),
+    properties: { ...properties },
+    ...managedVersioning(context, properties),
+  });
+}
+
+/** A name that is about to be taken. */
+export interface Claim {
+  /** Relative to the base. */
+  readonly location: string;
+  /** Takes the name, as a mutation of the catalog. */
+  apply(draft: Draft): void;
+}
+
 /**
  * Takes a name for a new table: its row is there afterwards, and nobody else can have it.
  *
@@ -56,21 +85,42 @@ export async function claimTable(
   properties: Readonly<Record<string, string>>,
   wanted?: string,
 ): Promise<string> {
-  const { catalog, layout } = context;
+  const { catalog } = context;
   checkNewIdentifier(id);
-  if (await isUnlistedTable(context, await catalog.read(), id)) throw tableExists(id);
+  const { location, apply } = await planClaim(context, await catalog.read(), id, properties, wanted);
+  await catalog.mutate(apply);
+  return location;
+}
+
+/**
+ * Prepares to take a name for a new table: chooses its location and writes nothing. See {@link claimTable}.
+ *
+ * @param id checked by {@link checkNewIdentifier}
+ * @throws LanceError TableAlreadyExists, InvalidInput; `apply` throws the others.
+ */
+export async function planClaim(
+  context: DirContext,
+  view: CatalogView,
+  id: Identifier,
+  properties: Readonly<Record<string, string>>,
+  wanted?: string,
+): Promise<Claim> {
+  const { layout } = context;
+  if (await isUnlistedTable(context, view, id)) throw tableExists(id);
   const location = wanted === undefined ? await freeLocation(context, id) : relativeLocation(context, wanted);
   if (wanted !== undefined && (await layout.exists(location))) {
     throw new LanceError("InvalidInput", `location ${JSON.stringify(wanted)} is not empty`);
   }
   await layout.checkNoEscape(location);
-  await catalog.mutate((draft) => {
-    requireParent(draft, id);
-    if (draft.get(objectIdOf(id)) !== undefined) throw tableExists(id);
-    checkFree(draft, location, undefined);
-    draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
-  });
-  return location;
+  return {
+    location,
+    apply(draft) {
+      requireParent(draft, id);
+      if (draft.get(objectIdOf(id)) !== undefined) throw tableExists(id);
+      checkFree(draft, location, undefined);
+      draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
+    },
+  };
 }
 
 /** The usual location of a table, or another one when a deregistered table still has its files there. */

@@ -16,7 +16,15 @@ import type { NativeTable } from "../engine/native.ts";
 import { readTag } from "../format/refs.ts";
 import { readVersion } from "../format/versions.ts";
 import type { DirContext } from "./context.ts";
-import { datasetOf, type FoundTable, isMain, type Reference, requireTable, withData } from "./lookup.ts";
+import {
+  datasetOf,
+  type FoundTable,
+  isMain,
+  managedVersioning,
+  type Reference,
+  requireTable,
+  withData,
+} from "./lookup.ts";
 
 /** The operations that tell about a table. */
 export function createDescribeOperations(
@@ -32,10 +40,10 @@ export function createDescribeOperations(
         namespace: id.slice(0, -1),
         location: table.path,
         properties: { ...table.properties },
+        ...managedVersioning(context, table.properties),
         ...(request.withTableUri && { tableUri: pathToFileURL(table.path).href }),
       });
-      const pinned =
-        request.version !== undefined || request.tag !== undefined || !isMain(request.branch);
+      const pinned = request.version !== undefined || request.tag !== undefined || !isMain(request.branch);
       // A client that sets no flag gets the catalog's own answer, which costs no look at the data.
       const detailed = request.loadDetailedMetadata ?? false;
       if (!pinned && !detailed && !request.checkDeclared) return response;
@@ -83,7 +91,10 @@ async function details(context: DirContext, table: FoundTable, native: NativeTab
     metadata: { ...schema.metadata },
     stats: create(TableBasicStatsSchema, {
       numFragments: BigInt(manifest.fragments.length),
-      numDeletedRows: manifest.fragments.reduce((sum, { deletionFile }) => sum + BigInt(deletionFile?.numDeletedRows ?? 0n), 0n),
+      numDeletedRows: manifest.fragments.reduce(
+        (sum, { deletionFile }) => sum + BigInt(deletionFile?.numDeletedRows ?? 0n),
+        0n,
+      ),
     }),
   };
 }

@@ -1,10 +1,13 @@
 import { create } from "@bufbuild/protobuf";
 import {
+  type DeregisterTableResponse,
   DeregisterTableResponseSchema,
   DropTableResponseSchema,
 } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
+import { isRootDirectory } from "../catalog/layout.ts";
+import type { Draft } from "../catalog/state.ts";
 import type { DirContext } from "./context.ts";
 import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
 
@@ -17,18 +20,7 @@ export function createDropOperations(
   /** Takes the row away, if there is one, and returns the table that it was about. */
   async function takeOut(id: Identifier): Promise<FoundTable> {
     const table = await requireTable(context, id);
-    if (!table.listed) return table;
-    return catalog.mutate((draft) => {
-      const row = draft.get(objectIdOf(id));
-      if (row?.objectType !== "table" || row.location === undefined) throw tableNotFound(id);
-      draft.delete(row.objectId);
-      return {
-        ...table,
-        location: row.location,
-        path: layout.pathOf(row.location),
-        properties: row.properties,
-      };
-    });
+    return table.listed ? catalog.mutate((draft) => takeRow(context, draft, id)) : table;
   }
 
   return {
@@ -45,14 +37,28 @@ export function createDropOperations(
       const table = await takeOut(id);
       engine.forget(table.path);
       // Without the mark, the directory would go on being a table of the root.
-      if (/^[^/]+\.lance$/.test(table.location)) await layout.setDeregistered(table.location, true);
-      return create(DeregisterTableResponseSchema, {
-        id: [...id],
-        location: table.path,
-        properties: { ...table.properties },
-      });
+      if (isRootDirectory(table.location)) await layout.setDeregistered(table.location, true);
+      return deregisteredTable(id, table);
     },
   };
+}
+
+/** The answer to a deregistration. */
+export function deregisteredTable(id: Identifier, table: FoundTable): DeregisterTableResponse {
+  return create(DeregisterTableResponseSchema, {
+    id: [...id],
+    location: table.path,
+    properties: { ...table.properties },
+  });
+}
+
+/** Takes the row of a table away, as a mutation of the catalog. @throws LanceError TableNotFound */
+export function takeRow({ layout }: DirContext, draft: Draft, id: Identifier): FoundTable {
+  const row = draft.get(objectIdOf(id));
+  if (row?.objectType !== "table" || row.location === undefined) throw tableNotFound(id);
+  draft.delete(row.objectId);
+  const { location, properties } = row;
+  return { location, path: layout.pathOf(location), properties, listed: true };
 }
 
 /**

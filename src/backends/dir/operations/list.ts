@@ -9,15 +9,13 @@ import type { LanceNamespace } from "../../../namespace/port.ts";
 import type { CatalogState } from "../catalog/state.ts";
 import type { DirContext } from "./context.ts";
 import { isNamespace, namespaceNotFound, objectIdOf } from "./lookup.ts";
+import { pageSize } from "./paging.ts";
 
 /** The operations that list children, page by page. */
 export function createListOperations(
   context: DirContext,
 ): Pick<LanceNamespace, "listNamespaces" | "listTables" | "listAllTables"> {
-  const { catalog, maxPageSize } = context;
-
-  /** A limit that is not positive counts as none. */
-  const pageSize = (limit = 0) => (limit > 0 ? Math.min(limit, maxPageSize) : maxPageSize);
+  const { catalog } = context;
 
   /** The state, once it is known to have the namespace, or children of one that another writer left out. */
   async function stateWith(id: Identifier): Promise<CatalogState> {
@@ -35,7 +33,7 @@ export function createListOperations(
         unlisted.filter((name) => name > after),
         limit,
       );
-    const limit = pageSize(request.limit);
+    const limit = pageSize(context, request.limit);
     if (request.includeDeclared ?? true) return pageOf(source, request.pageToken, limit);
     return pageOfWritten(context, state, id, source, request.pageToken, limit);
   }
@@ -44,7 +42,7 @@ export function createListOperations(
     async listNamespaces({ pageToken, limit }, { id }) {
       const state = await stateWith(id);
       const source: Source = (after, count) => state.children(objectIdOf(id), "namespace", after, count);
-      const { names, ...page } = pageOf(source, pageToken, pageSize(limit));
+      const { names, ...page } = pageOf(source, pageToken, pageSize(context, limit));
       return create(ListNamespacesResponseSchema, { namespaces: names, ...page });
     },
     async listTables(request, { id }) {

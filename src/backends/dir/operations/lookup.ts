@@ -134,6 +134,19 @@ export async function openData(
   }
 }
 
+/**
+ * What describing and declaring a table say of how to commit to it: nothing, or that writers have to call
+ * CreateTableVersion. A property of the table's own comes before the setting for the whole catalog.
+ */
+export function managedVersioning(
+  context: Pick<DirContext, "managedVersioning">,
+  properties: Readonly<Record<string, string>>,
+): { managedVersioning?: true } {
+  const own = properties["table_version_tracking_enabled"];
+  const managed = own === undefined ? context.managedVersioning : own === "true";
+  return managed ? { managedVersioning: true } : {};
+}
+
 /** A table's files, or those of one of its branches, for what the engine has no call for. */
 export function datasetOf({ store }: DirContext, { path }: FoundTable, branch?: string): DatasetRef {
   return { store, root: path.slice(1), branch: isMain(branch) ? undefined : branch };

@@ -1,80 +1,81 @@
+import { availableParallelism } from "node:os";
 import { create } from "@bufbuild/protobuf";
-import { ARROW_STREAM } from "../../../arrow/media-types.ts";
 import { decodeSchema } from "../../../arrow/schema.ts";
-import { END_OF_STREAM, splitIpcFile } from "../../../arrow/stream.ts";
+import { splitIpcFile } from "../../../arrow/stream.ts";
 import {
+  AnalyzeTableQueryPlanResponseSchema,
   CountTableRowsResponseSchema,
-  type QueryTableResponse,
-  QueryTableResponseSchema,
+  ExplainTableQueryPlanResponseSchema,
 } from "../../../gen/lance/namespace/v1/query_pb.ts";
+import type { Call } from "../../../namespace/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
-import { engineCall } from "../engine/errors.ts";
 import type { NativeQueryBase } from "../engine/native.ts";
 import { onePredicate } from "../engine/predicate.ts";
+import { createTurns } from "../engine/turns.ts";
 import type { DirContext } from "./context.ts";
-import { openData, requireTable, withData } from "./lookup.ts";
-import { buildQuery } from "./query.ts";
-
-/** The rows of a batch, at most: large enough for narrow rows, and still a few megabytes for vectors. */
-const BATCH_ROWS = 8192;
-
-/** The bytes of a message, at most: gRPC clients refuse messages of more than 4 MiB by default. */
-const MESSAGE_BYTES = 1024 * 1024;
+import { type Guarded, openGuarded, withGuarded } from "./guarded.ts";
+import { type BuiltQuery, buildQuery } from "./query/build.ts";
+import type { QueryFields } from "./query/fields.ts";
+import { resultMessages } from "./result-stream.ts";
 
 /** The operations that read rows. */
 export function createReadOperations(
   context: DirContext,
-): Pick<LanceNamespace, "countTableRows" | "queryTable"> {
+): Pick<LanceNamespace, "countTableRows" | "queryTable" | "explainTableQueryPlan" | "analyzeTableQueryPlan"> {
+  // With a batch always under way on every core, the engine's short calls would wait behind batches.
+  const turns = createTurns(Math.max(1, availableParallelism() - 1));
+
+  /** The plan of a query; the searches of a hybrid one have a plan each. */
+  async function plans(
+    call: Call,
+    request: QueryFields,
+    planOf: (query: NativeQueryBase) => Promise<string>,
+  ): Promise<string> {
+    return withGuarded(context, call, request, async (data) => {
+      const { query, steps } = await build(data, request);
+      if (steps.length === 0) return data.wait(() => planOf(query));
+      const texts = ["HybridSearch: fusion=reciprocal rank\n"];
+      for (const [name, part] of steps) texts.push(`${name}:\n${await data.wait(() => planOf(part))}`);
+      return texts.join("\n");
+    });
+  }
+
   return {
-    async countTableRows({ version, branch, predicate }, { id }) {
+    async countTableRows({ version, branch, predicate }, call) {
       const filter = onePredicate(predicate);
-      const table = await requireTable(context, id);
-      const count = await withData(context, table, { version, branch }, (native) =>
-        engineCall(() => native.countRows(filter)),
+      const count = await withGuarded(context, call, { version, branch }, ({ table, wait }) =>
+        wait(() => table.countRows(filter)),
       );
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
     },
     async *queryTable(request, call) {
-      const table = await requireTable(context, call.id);
-      const lease = await openData(context, table, request);
+      const data = await openGuarded(context, call, request);
       try {
-        const schema = await engineCall(() => lease.table.schema());
-        const { fields } = decodeSchema(splitIpcFile(schema).schemaMetadata);
-        const names = fields.map(({ name }) => name);
-        const query = await engineCall(async () => buildQuery(lease.table, request, names));
-        yield* messages(resultStream(query, call.signal));
+        yield* resultMessages(await build(data, request), { data, call, turns });
       } finally {
-        lease.release();
+        data.release();
       }
+    },
+    async explainTableQueryPlan({ query, branch, verbose = false }, call) {
+      if (query === undefined) throw new LanceError("InvalidInput", "query is missing");
+      if (branch && query.branch && branch !== query.branch) {
+        throw new LanceError("InvalidInput", "branch is not that of query; they must agree");
+      }
+      const fields = { ...query, branch: query.branch || branch };
+      const plan = await plans(call, fields, (part) => part.explainPlan(verbose));
+      return create(ExplainTableQueryPlanResponseSchema, { plan });
+    },
+    async analyzeTableQueryPlan(request, call) {
+      const analysis = await plans(call, request, (part) => part.analyzePlan());
+      return create(AnalyzeTableQueryPlanResponseSchema, { analysis });
     },
   };
 }
 
-/** The result as an IPC stream; the next batch is asked of the engine when the one before has gone. */
-async function* resultStream(query: NativeQueryBase, signal: AbortSignal): AsyncIterable<Uint8Array> {
-  const batches = await engineCall(() => query.execute(BATCH_ROWS));
-  let first = true;
-  for (;;) {
-    if (signal.aborted) throw new LanceError("Cancelled", "the query was cancelled");
-    const batch = await engineCall(() => batches.next());
-    if (batch === null) break;
-    const { schema, data } = splitIpcFile(batch);
-    if (first) yield schema;
-    first = false;
-    yield* data;
-  }
-  if (first) yield splitIpcFile(await engineCall(() => query.outputSchema())).schema;
-  yield END_OF_STREAM;
-}
-
-async function* messages(chunks: AsyncIterable<Uint8Array>): AsyncIterable<QueryTableResponse> {
-  let contentType = ARROW_STREAM;
-  for await (const chunk of chunks) {
-    for (let at = 0; at < chunk.byteLength; at += MESSAGE_BYTES) {
-      const data = chunk.subarray(at, at + MESSAGE_BYTES);
-      yield create(QueryTableResponseSchema, { data: { contentType, data } });
-      contentType = "";
-    }
-  }
+function build({ table, wait }: Guarded, request: QueryFields): Promise<BuiltQuery> {
+  return wait(async () => {
+    const { schemaMetadata } = splitIpcFile(await table.schema());
+    return buildQuery(table, request, decodeSchema(schemaMetadata));
+  });
 }

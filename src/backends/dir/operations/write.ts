@@ -1,35 +1,31 @@
 import { create } from "@bufbuild/protobuf";
-import { checkCompatible } from "../../../arrow/compatible.ts";
-import { decodeSchema } from "../../../arrow/schema.ts";
-import { splitIpcFile } from "../../../arrow/stream.ts";
-import { collectUpload, type Upload } from "../../../arrow/upload.ts";
 import {
   CreateTableMode,
+  type CreateTableRequest,
+  type CreateTableResponse,
   CreateTableResponseSchema,
   InsertIntoTableResponseSchema,
   InsertMode,
 } from "../../../gen/lance/namespace/v1/data_pb.ts";
-import type { Call } from "../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
 import { sameProperties } from "../catalog/row.ts";
-import { engineCall } from "../engine/errors.ts";
 import type { DirContext } from "./context.ts";
 import { claimTable } from "./declare.ts";
 import { removeTables } from "./drop.ts";
+import { insertRows } from "./insert.ts";
 import {
   checkNewIdentifier,
   type FoundTable,
   findTable,
-  isMain,
   objectIdOf,
-  type Reference,
   requireParent,
   requireTable,
   tableExists,
-  withData,
 } from "./lookup.ts";
+import type { MultipartWrites } from "./multipart.ts";
+import { type ReceivedRows, receiveRows } from "./received-rows.ts";
 
 /** How often a creation looks again when the table comes or goes meanwhile. */
 const MAX_LOOKS = 3;
@@ -37,20 +33,17 @@ const MAX_LOOKS = 3;
 /** The operations that write rows. */
 export function createWriteOperations(
   context: DirContext,
+  writes: MultipartWrites,
 ): Pick<LanceNamespace, "createTable" | "insertIntoTable"> {
-  const { catalog, layout, engine, maxUploadBytes } = context;
-
-  function collect(data: AsyncIterable<Uint8Array>, call: Call): Promise<Upload> {
-    return collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
-  }
+  const { catalog, layout } = context;
 
   /** Makes a table that nobody has: first its row, which only one of several callers gets, then its data. */
-  async function createNew(id: Identifier, file: Buffer, properties: Record<string, string>) {
+  async function createNew(id: Identifier, rows: ReceivedRows, properties: Record<string, string>) {
     const location = await claimTable(context, id, properties);
     const path = layout.pathOf(location);
     try {
       await layout.setDeregistered(location, false);
-      const version = await engine.create(path, file, "create");
+      const version = await rows.create({ path });
       if ((await catalog.read()).get(objectIdOf(id))?.location === location) return { path, version };
       throw new LanceError("ConcurrentModification", "the table was dropped while it was written");
     } catch (error) {
@@ -73,82 +66,66 @@ export function createWriteOperations(
     });
   }
 
-  return {
-    async createTable({ mode, properties }, data, call) {
-      const { id } = call;
-      checkNewIdentifier(id);
-      const upload = await collect(data, call);
-      for (let look = 1; ; look++) {
-        const state = await catalog.read();
-        requireParent(state, id);
-        const table = await findTable(context, state, id);
-        try {
-          if (table === undefined) {
-            const { path, version } = await createNew(id, upload.file, properties);
-            return create(CreateTableResponseSchema, {
-              location: path,
-              version: BigInt(version),
-              properties,
-            });
-          }
-          const written = await layout.hasData(table.location);
-          if (written && mode === CreateTableMode.EXIST_OK) {
-            return create(CreateTableResponseSchema, {
-              location: table.path,
-              properties: { ...table.properties },
-            });
-          }
-          if (written && mode !== CreateTableMode.OVERWRITE) throw tableExists(id);
-          await layout.checkNoEscape(table.location);
-          const version = await engine.create(table.path, upload.file, written ? "overwrite" : "create");
-          const kept = written || Object.keys(properties).length > 0 ? properties : { ...table.properties };
-          await setProperties(id, table, kept);
+  /** Creates a table of rows, or gives one that is there its data. */
+  async function createFrom(
+    { mode, properties }: CreateTableRequest,
+    rows: ReceivedRows,
+    id: Identifier,
+  ): Promise<CreateTableResponse> {
+    for (let look = 1; ; look++) {
+      const state = await catalog.read();
+      requireParent(state, id);
+      const table = await findTable(context, state, id);
+      try {
+        if (table === undefined) {
+          const { path, version } = await createNew(id, rows, properties);
+          return create(CreateTableResponseSchema, { location: path, version: BigInt(version), properties });
+        }
+        const written = await layout.hasData(table.location);
+        if (written && mode === CreateTableMode.EXIST_OK) {
           return create(CreateTableResponseSchema, {
             location: table.path,
-            version: BigInt(version),
-            properties: kept,
+            properties: { ...table.properties },
           });
-        } catch (error) {
-          const raced = isLanceError(error, "TableAlreadyExists");
-          const settles = mode === CreateTableMode.EXIST_OK || mode === CreateTableMode.OVERWRITE;
-          if (raced && settles && look < MAX_LOOKS) continue;
-          throw raced ? tableExists(id) : error;
         }
+        if (written && mode !== CreateTableMode.OVERWRITE) throw tableExists(id);
+        await layout.checkNoEscape(table.location);
+        const version = await (written ? rows.replace(table) : rows.create(table));
+        const kept = written || Object.keys(properties).length > 0 ? properties : { ...table.properties };
+        await setProperties(id, table, kept);
+        return create(CreateTableResponseSchema, {
+          location: table.path,
+          version: BigInt(version),
+          properties: kept,
+        });
+      } catch (error) {
+        const raced = isLanceError(error, "TableAlreadyExists");
+        const settles = mode === CreateTableMode.EXIST_OK || mode === CreateTableMode.OVERWRITE;
+        if (raced && settles && look < MAX_LOOKS) continue;
+        throw raced ? tableExists(id) : error;
       }
-    },
-    async insertIntoTable({ branch, mode }, data, call) {
-      const table = await requireTable(context, call.id);
-      const upload = await collect(data, call);
-      const first = isMain(branch) ? await firstVersion(table, upload.file) : undefined;
-      const version = first ?? (await add(table, { branch }, upload, mode === InsertMode.OVERWRITE));
-      return create(InsertIntoTableResponseSchema, {
-        numInsertedRows: BigInt(upload.rows),
-        version: BigInt(version),
-      });
-    },
-  };
-
-  /** Adds rows to what a table has, or puts them in its place. Appending no rows makes no version. */
-  function add(table: FoundTable, reference: Reference, upload: Upload, overwrite: boolean): Promise<number> {
-    if (overwrite && isMain(reference.branch)) return engine.create(table.path, upload.file, "overwrite");
-    return withData(context, table, reference, async (native) => {
-      if (overwrite) return (await engineCall(() => native.add(upload.file, "overwrite"))).version;
-      const current = await engineCall(() => native.schema());
-      checkCompatible(upload.schema, decodeSchema(splitIpcFile(current).schemaMetadata));
-      if (upload.rows === 0) return engineCall(() => native.version());
-      return (await engineCall(() => native.add(upload.file, "append"))).version;
-    });
-  }
-
-  /** Gives a declared table its data; undefined when it has some. */
-  async function firstVersion(table: FoundTable, file: Buffer): Promise<number | undefined> {
-    if (await layout.hasData(table.location)) return undefined;
-    try {
-      await layout.checkNoEscape(table.location);
-      return await engine.create(table.path, file, "create");
-    } catch (error) {
-      if (isLanceError(error, "TableAlreadyExists")) return undefined;
-      throw error;
     }
   }
+
+  return {
+    async createTable(request, data, call) {
+      const { id } = call;
+      checkNewIdentifier(id);
+      const table = await findTable(context, await catalog.read(), id);
+      return receiveRows(context, data, call, { table, overwrite: true }, (rows) =>
+        createFrom(request, rows, id),
+      );
+    },
+    async insertIntoTable({ branch, mode, uploadId, uploadPartId }, data, call) {
+      const table = await requireTable(context, call.id);
+      const overwrite = mode === InsertMode.OVERWRITE;
+      if (uploadId !== undefined) {
+        const write = { id: uploadId, table, branch };
+        await writes.stage({ write, name: uploadPartId ?? "", overwrite }, data, call);
+        return create(InsertIntoTableResponseSchema);
+      }
+      const { rows, version } = await insertRows(context, { table, branch, overwrite }, data, call);
+      return create(InsertIntoTableResponseSchema, { numInsertedRows: rows, version });
+    },
+  };
 }

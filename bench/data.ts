@@ -1,0 +1,129 @@
+// Work on rows: the gateway beside the Rust REST adapter of the pylance wheel, on equal roots and by the same
+// requests, in turn; then what only the gateway takes, bodies of a gibibyte, with the memory of its process.
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { pythonInterpreter } from "../scripts/python-environment.ts";
+import { post } from "./data/client.ts";
+import { runHttpLoad } from "./support/http-load.ts";
+import { watchMemory } from "./support/memory.ts";
+import { type ServerProcess, startGateway, startProcess } from "./support/process.ts";
+import { compare, printStandings } from "./support/report.ts";
+
+const PEER = join(import.meta.dirname, "data", "peer.py");
+const SECONDS = 3;
+const ROUNDS = 3;
+const MIB = 1024 * 1024;
+
+/** The dimensions of the vectors, as in peer.py. */
+const DIMENSIONS = 128;
+
+/** The inserts that make the table of the reads; together they are about 50 MB. */
+const INSERTS = 26;
+
+/** Runs the comparison; takes no options. */
+export async function run(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
+  try {
+    execFileSync(pythonInterpreter(), [PEER, "bodies", folder]);
+    await compareWithAdapter(folder);
+    await runAlone(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function compareWithAdapter(folder: string): Promise<void> {
+  const small = readFileSync(join(folder, "small.arrows"));
+  const roots = [join(folder, "gateway"), join(folder, "adapter")] as const;
+  for (const root of roots) await mkdir(root);
+  const gateway = await startGateway("--root", roots[0]);
+  const adapter = await startProcess([pythonInterpreter(), PEER, "serve", roots[1]], /^(\d+)$/);
+  const side = async (title: string, unit: string, work: (server: ServerProcess) => Promise<number>) => {
+    const standings = await compare(ROUNDS, [
+      { name: "gateway", run: () => work(gateway) },
+      { name: "Rust REST adapter", run: () => work(adapter) },
+    ]);
+    printStandings(title, unit, standings);
+  };
+  try {
+    for (const { port } of [gateway, adapter]) {
+      await post(port, "few/create", small);
+      await post(port, "rows/create", small);
+      for (let count = 1; count < INSERTS; count += 1) await post(port, "rows/insert", small);
+    }
+    await side("Create a table of 2 MB, 1 connection", "tables/s", ({ port }) =>
+      perSecond(() => post(port, `${newName()}/create`, small)),
+    );
+    await side("Insert 2 MB, 1 connection", "inserts/s", async ({ port }) => {
+      const name = newName();
+      await post(port, `${name}/create`, small);
+      return perSecond(() => post(port, `${name}/insert`, small));
+    });
+    const load = (path: string, body: Record<string, unknown>) => (server: ServerProcess) =>
+      runHttpLoad({
+        port: server.port,
+        method: "POST",
+        path: `/v1/table/${path}`,
+        body: JSON.stringify(body),
+        connections: 16,
+        seconds: SECONDS,
+      });
+    await side("Count the rows of 50 MB, 16 connections", "requests/s", load("rows/count_rows", {}));
+    const filtered = { filter: "id = 777", k: 10, vector: {} };
+    await side("Filter 2 MB, 16 connections", "requests/s", load("few/query", filtered));
+    const vector = { single_vector: Array.from({ length: DIMENSIONS }, (_, i) => (i % 10) / 10) };
+    await side("Nearest 10 in 2 MB, 16 connections", "requests/s", load("few/query", { k: 10, vector }));
+    await side("Scan of 50 MB, 1 connection", "MB/s", ({ port }) => scanRate(port));
+  } finally {
+    await Promise.all([gateway.stop(), adapter.stop()]);
+  }
+}
+
+let tables = 0;
+
+function newName(): string {
+  tables += 1;
+  return `table${tables}`;
+}
+
+/** How often work is done in a second, one after the other. */
+async function perSecond(work: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  let count = 0;
+  for (; performance.now() - started < SECONDS * 1000; count += 1) await work();
+  return (count * 1000) / (performance.now() - started);
+}
+
+async function scanRate(port: number): Promise<number> {
+  let bytes = 0;
+  const rate = await perSecond(async () => {
+    ({ bytes } = await post(port, "rows/query", { k: 10_000_000, vector: {} }));
+  });
+  return (rate * bytes) / 1e6;
+}
+
+async function runAlone(folder: string): Promise<void> {
+  const body = join(folder, "large.arrows");
+  const gateway = await startGateway("--root", join(folder, "large"));
+  const measured = async (title: string, path: string, content: Record<string, unknown> | string) => {
+    const memory = watchMemory(gateway.pid);
+    const { bytes, firstByteMs, ms } = await post(gateway.port, path, content);
+    const grown = `memory grew by ${Math.round(memory.end() / MIB)} MiB at most`;
+    const first = typeof content === "string" ? "" : `, first byte after ${Math.round(firstByteMs)} ms`;
+    console.log(`  ${title}: ${(ms / 1000).toFixed(1)} s${first}, ${grown} (answer ${bytes} bytes)`);
+  };
+  try {
+    // The engine is loaded, and code that runs for the first time compiled, before anything is measured.
+    await post(gateway.port, "warm/create", readFileSync(join(folder, "small.arrows")));
+    await post(gateway.port, "warm/query", { k: 10, vector: {} });
+    console.log("\nThe gateway alone, bodies of 1 GiB");
+    await measured("create", "large/create", body);
+    await measured("insert", "large/insert", body);
+    await measured("query", "large/query", { k: (2 ** 30 / (8 + 22 + DIMENSIONS * 4)) | 0, vector: {} });
+  } finally {
+    await gateway.stop();
+  }
+}

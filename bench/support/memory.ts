@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+
+/** Watches how much memory a process takes. */
+export interface MemoryWatch {
+  /** Ends it: how far the resident memory rose above what it was at the start, in bytes. */
+  end(): number;
+}
+
+const EVERY_MS = 20;
+const PAGE_BYTES = 4096;
+
+/** Starts to sample the resident memory of a process; Linux alone tells it. */
+export function watchMemory(pid: number): MemoryWatch {
+  const before = residentBytes(pid);
+  let peak = before;
+  const timer = setInterval(() => {
+    peak = Math.max(peak, residentBytes(pid));
+  }, EVERY_MS);
+  return {
+    end() {
+      clearInterval(timer);
+      return Math.max(peak, residentBytes(pid)) - before;
+    },
+  };
+}
+
+function residentBytes(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * PAGE_BYTES;
+}

@@ -1,0 +1,27 @@
+// Runs the sessions of the real clients. When all pass, their figures become test/clients/results.json, from which
+// the README's table is made; with arguments it runs only these test files and leaves the figures as they are.
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { RESULTS_FOLDER, type SessionResult } from "../test/clients/support/session.ts";
+
+const root = join(import.meta.dirname, "..");
+const chosen = process.argv.slice(2);
+const files = chosen.length > 0 ? chosen : ["test/clients/**/*.test.ts"];
+
+rmSync(RESULTS_FOLDER, { recursive: true, force: true });
+const { status } = spawnSync(process.execPath, ["--test", ...files], { cwd: root, stdio: "inherit" });
+if (status === 0 && chosen.length === 0)
+  writeFileSync(join(root, "test", "clients", "results.json"), figures());
+process.exit(status ?? 1);
+
+function figures(): string {
+  const names = existsSync(RESULTS_FOLDER) ? readdirSync(RESULTS_FOLDER) : [];
+  const results = names.map(
+    (name) => JSON.parse(readFileSync(join(RESULTS_FOLDER, name), "utf8")) as SessionResult,
+  );
+  const sorted = results
+    .map(({ client, version, calls, passed }) => ({ client, version, calls, passed }))
+    .sort((a, b) => (a.client < b.client ? -1 : 1));
+  return `${JSON.stringify(sorted, null, 2)}\n`;
+}

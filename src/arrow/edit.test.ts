@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  Bool,
+  type DataType,
+  Dictionary,
+  Field,
+  FixedSizeList,
+  Float32,
+  Int32,
+  LargeUtf8,
+  List,
+  Null,
+  Schema,
+  Struct,
+  Table,
+  tableFromIPC,
+  tableToIPC,
+  Uint64,
+  Utf8,
+  vectorFromArray,
+} from "apache-arrow";
+import { dropColumn, dropField, replaceFloats, skipRows } from "./edit.ts";
+import { decodeSchema } from "./schema.ts";
+import { END_OF_STREAM, splitIpcFile } from "./stream.ts";
+
+const ROWS = 21;
+const numbers = Array.from({ length: ROWS }, (_, row) => row);
+const some = <T>(value: (row: number) => T) => numbers.map((row) => (row % 3 === 1 ? null : value(row)));
+const struct = new Struct([new Field("x", new Int32(), true), new Field("y", new Utf8(), true)]);
+
+const COLUMNS: Readonly<Record<string, readonly [type: DataType, values: readonly unknown[]]>> = {
+  int: [new Int32(), numbers],
+  maybe: [new Int32(), some((row) => row)],
+  bool: [new Bool(), some((row) => row % 2 === 0)],
+  text: [new Utf8(), some((row) => "é".repeat(row))],
+  large: [new LargeUtf8(), numbers.map(String)],
+  nothing: [new Null(), numbers.map(() => null)],
+  list: [
+    new List(new Field("item", new Utf8(), true)),
+    some((row) => Array.from({ length: row % 4 }, String)),
+  ],
+  vector: [new FixedSizeList(2, new Field("item", new Float32(), true)), numbers.map((row) => [row, -row])],
+  struct: [struct, some((row) => ({ x: row, y: String(row) }))],
+  dictionary: [new Dictionary(new Utf8(), new Int32()), numbers.map((row) => `word ${row % 4}`)],
+  _rowid: [new Uint64(), numbers.map(BigInt)],
+  last: [new Utf8(), some(String)],
+};
+
+/** The messages of a table; a file is a stream between a magic and a footer. */
+function messagesOf(table: Table) {
+  return splitIpcFile(Buffer.concat([Buffer.from("ARROW1\0\0"), tableToIPC(table, "stream")]));
+}
+
+function source() {
+  const entries = Object.entries(COLUMNS);
+  const schema = new Schema(entries.map(([name, [type]]) => new Field(name, type, true)));
+  const vectors = entries.map(([name, [type, values]]) => [name, vectorFromArray([...values], type)]);
+  const table = new Table(schema, Object.fromEntries(vectors));
+  const { schema: head, schemaMetadata, data } = messagesOf(table);
+  return { table, head, fields: decodeSchema(schemaMetadata).fields, data, batch: data.at(-1) as Uint8Array };
+}
+
+function read(...messages: readonly Uint8Array[]) {
+  return tableFromIPC(Buffer.concat([...messages, END_OF_STREAM]));
+}
+
+const plain = (table: Table) =>
+  JSON.stringify(table.toArray(), (_, value) => (typeof value === "bigint" ? Number(value) : value));
+
+test("rows are skipped in columns of every layout", () => {
+  const { table, head, fields, data, batch } = source();
+  for (const count of [1, 7, 8, 9, ROWS - 1]) {
+    const rest = read(head, ...data.slice(0, -1), skipRows(batch, fields, count));
+    assert.equal(plain(rest), plain(table.slice(count)), `without the first ${count}`);
+    assert.equal(rest.getChild("maybe")?.nullCount, table.slice(count).getChild("maybe")?.nullCount);
+  }
+});
+
+test("a column is dropped wherever it is", () => {
+  const { table, head, fields, data, batch } = source();
+  for (const name of ["int", "maybe", "_rowid"]) {
+    const index = fields.findIndex((field) => field.name === name);
+    const kept = Object.keys(COLUMNS).filter((other) => other !== name);
+    const rest = read(dropField(head, index), ...data.slice(0, -1), dropColumn(batch, fields, index));
+    assert.deepEqual(
+      rest.schema.fields.map((field) => field.name),
+      kept,
+    );
+    assert.equal(plain(rest), plain(table.select(kept)));
+  }
+});
+
+test("floats are replaced, and the message that they were in is left alone", () => {
+  const schema = new Schema([new Field("a", new Utf8(), true), new Field("score", new Float32(), true)]);
+  const table = new Table(schema, {
+    a: vectorFromArray(["x", null, "z"], new Utf8()),
+    score: vectorFromArray([1, 2, 3], new Float32()),
+  });
+  const { schema: head, schemaMetadata, data } = messagesOf(table);
+  const [batch] = data as [Uint8Array];
+  const changed = replaceFloats(batch, decodeSchema(schemaMetadata).fields, 1, (row) => row / 2);
+  assert.deepEqual([...(read(head, changed).getChild("score") ?? [])], [0, 0.5, 1]);
+  assert.deepEqual([...(read(head, changed).getChild("a") ?? [])], ["x", null, "z"]);
+  assert.deepEqual([...(read(head, batch).getChild("score") ?? [])], [1, 2, 3]);
+});

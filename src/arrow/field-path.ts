@@ -1,0 +1,58 @@
+import { LanceError } from "../namespace/errors.ts";
+import type { ArrowField, ArrowSchema } from "./schema.ts";
+
+/** A name between backticks, a backtick inside doubled; or a name without backticks and dots. */
+const SEGMENT = /(?:`((?:[^`]|``)+)`|([^`.]+))(\.|$)/y;
+
+/**
+ * Splits a field path into names.
+ *
+ * Names are joined with dots. A name with special characters stands between backticks, and a backtick inside
+ * is doubled.
+ *
+ * @throws LanceError InvalidInput
+ */
+export function parseFieldPath(path: string): string[] {
+  const names: string[] = [];
+  let end = ".";
+  SEGMENT.lastIndex = 0;
+  while (end === ".") {
+    const match = SEGMENT.exec(path);
+    if (match === null) throw new LanceError("InvalidInput", `${JSON.stringify(path)} is not a field path`);
+    const [, quoted, plain, separator = ""] = match;
+    names.push(quoted?.replaceAll("``", "`") ?? (plain as string));
+    end = separator;
+  }
+  return names;
+}
+
+/** A field and the names that lead to it. */
+export interface FoundField {
+  readonly names: readonly string[];
+  readonly field: ArrowField;
+}
+
+/**
+ * The field that a path leads to, through structs.
+ *
+ * @throws LanceError InvalidInput for a malformed path, TableColumnNotFound
+ */
+export function resolveField({ fields }: ArrowSchema, path: string): FoundField {
+  const names = parseFieldPath(path);
+  let [field, among]: [ArrowField | undefined, readonly ArrowField[]] = [undefined, fields];
+  for (const name of names) {
+    field = among.find((candidate) => candidate.name === name);
+    among = field?.type.name === "struct" ? field.children : [];
+  }
+  if (field === undefined) {
+    throw new LanceError("TableColumnNotFound", `column ${JSON.stringify(path)} does not exist`);
+  }
+  return { names, field };
+}
+
+const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+
+/** The path of names, each between backticks where it needs them. */
+export function formatFieldPath(names: readonly string[]): string {
+  return names.map((name) => (PLAIN_NAME.test(name) ? name : `\`${name.replaceAll("`", "``")}\``)).join(".");
+}

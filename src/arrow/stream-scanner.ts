@@ -1,0 +1,150 @@
+import { type BodyCheck, createBodyCheck } from "./body-check.ts";
+import { malformed, parseMessageHead, readPrefix } from "./message.ts";
+import type { PartBuffer } from "./part-buffer.ts";
+import { type ArrowSchema, decodeSchema } from "./schema.ts";
+
+/** A piece of a stream as a file. */
+interface SealedPart {
+  readonly file: Buffer;
+  readonly rows: number;
+}
+
+/** Follows the messages of a stream while it arrives. */
+export interface StreamScanner {
+  /** The schema, once it has arrived. */
+  readonly schema: ArrowSchema;
+  /**
+   * Goes on as far as whole messages have arrived; says why the part has to be cut before it can go on: it has
+   * its `size`, or a `dictionary` is replaced.
+   */
+  advance(part: PartBuffer): "size" | "dictionary" | undefined;
+  /** Goes on without regard to the size of the part. */
+  ignoreSize(): void;
+  /** Makes a file of the messages so far; `begin` starts the next part with what has arrived behind them. */
+  cut(part: PartBuffer): SealedPart & { begin(next: PartBuffer): void };
+  /** Makes a file of the last part, once all bytes have arrived. */
+  finish(part: PartBuffer): SealedPart;
+}
+
+/**
+ * Creates a scanner of one stream.
+ *
+ * @param maxBytes the most that the buffers may unpack to
+ * @param partBytes a part ends with the message that reaches it
+ */
+export function createStreamScanner(maxBytes: number, partBytes: number): StreamScanner {
+  let wantedBytes = partBytes;
+  let check: BodyCheck | undefined;
+  let ended = false;
+  /** Where the next message begins in the part, and how far the part's beginning is into the stream. */
+  let [position, before] = [0, 0];
+  let rowsBefore = 0;
+  let schemaMessage = new Uint8Array();
+  let schemaMetadata = new Uint8Array();
+  /** The dictionaries in use: the message that set one, and those that added to it. */
+  const dictionaries = new Map<bigint, Uint8Array[]>();
+
+  function place(): number {
+    return before + position;
+  }
+  function checked(): BodyCheck {
+    if (check === undefined) throw malformed(place(), "the stream ends before its schema is complete");
+    return check;
+  }
+  /** Takes the next message; `more` when it has not arrived as a whole, else why it begins a new part. */
+  function next(part: PartBuffer): "taken" | "more" | "size" | "dictionary" {
+    const { bytes } = part;
+    const prefix = readPrefix(bytes, position);
+    if (prefix === undefined) return "more";
+    if (prefix.metadataLength === 0) {
+      ended = true;
+      return "more";
+    }
+    if (part.hasBatch && position >= wantedBytes) return "size";
+    const metadataAt = position + prefix.bytes;
+    const bodyAt = metadataAt + prefix.metadataLength;
+    if (bodyAt > bytes.byteLength) return "more";
+    const metadata = bytes.subarray(metadataAt, bodyAt);
+    const head = parseMessageHead(metadata, place());
+    const end = bodyAt + head.bodyLength;
+    if (end > bytes.byteLength) return "more";
+    if (head.kind === "schema") {
+      if (check !== undefined) throw malformed(place(), "there is a second schema");
+      check = createBodyCheck(decodeSchema(metadata), maxBytes);
+      schemaMessage = Uint8Array.from(bytes.subarray(position, end));
+      schemaMetadata = schemaMessage.subarray(prefix.bytes, bodyAt - position);
+    } else {
+      if (check === undefined) throw malformed(place(), "a message comes before the schema");
+      if (head.dictionaryId !== undefined) {
+        const known = dictionaries.get(head.dictionaryId);
+        const message = bytes.subarray(position, end);
+        const repeats = known !== undefined && !head.isDelta && known.length === 1;
+        if (repeats && Buffer.compare(known[0] as Uint8Array, message) === 0) {
+          position = end;
+          return "taken";
+        }
+        if (known !== undefined && !head.isDelta && part.hasBatch) return "dictionary";
+        check.add(head, metadata, bytes.subarray(bodyAt, end), place());
+        const copy = Uint8Array.from(message);
+        dictionaries.set(head.dictionaryId, head.isDelta && known !== undefined ? [...known, copy] : [copy]);
+      } else {
+        check.add(head, metadata, bytes.subarray(bodyAt, end), place());
+      }
+      part.note(head.kind, position, bodyAt - position, head.bodyLength);
+    }
+    position = end;
+    return "taken";
+  }
+  function seal(part: PartBuffer): SealedPart {
+    const { rows } = checked();
+    const sealed = { file: part.seal(position, schemaMetadata), rows: rows - rowsBefore };
+    rowsBefore = rows;
+    return sealed;
+  }
+  /** Repeats the schema and the dictionaries at the start of a part. */
+  function repeatHead(part: PartBuffer): number {
+    part.reset();
+    part.append(schemaMessage);
+    for (const message of [...dictionaries.values()].flat()) {
+      const prefix = readPrefix(Buffer.from(message.buffer, message.byteOffset, message.byteLength), 0);
+      const metadataLength = (prefix?.bytes ?? 0) + (prefix?.metadataLength ?? 0);
+      part.note("dictionary", part.length, metadataLength, message.byteLength - metadataLength);
+      part.append(message);
+    }
+    return part.length;
+  }
+  return {
+    get schema() {
+      return checked().schema;
+    },
+    advance(part) {
+      while (!ended) {
+        const step = next(part);
+        if (step === "taken") continue;
+        return step === "more" ? undefined : step;
+      }
+      return undefined;
+    },
+    ignoreSize() {
+      wantedBytes = Number.POSITIVE_INFINITY;
+    },
+    cut(part) {
+      // Sealing writes the footer over what has arrived behind the messages.
+      const rest = Uint8Array.from(part.bytes.subarray(position));
+      const end = place();
+      const begin = (next: PartBuffer) => {
+        position = repeatHead(next);
+        before = end - position;
+        next.append(rest);
+      };
+      return { ...seal(part), begin };
+    },
+    finish(part) {
+      checked();
+      if (!ended && position !== part.length) {
+        throw malformed(place(), "the stream ends in the middle of a message");
+      }
+      return seal(part);
+    },
+  };
+}

@@ -1,0 +1,220 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { access, mkdir, readdir, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import type { DatasetRef } from "../format/layout.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import { latestVersion } from "../format/versions.ts";
+import { failsWith, openClient, type TestClient, temporaryDirectory } from "../test-support.ts";
+import { type StagedNext, stageNext } from "./fixture.test.ts";
+import { digestOf, type Intent } from "./journal.ts";
+
+const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream");
+const store = createLocalStore();
+
+async function tables(t: TestContext, ...names: string[]) {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  for (const name of names) await client.upload("createTable", name, {}, rows);
+  const datasets = names.map((name) => ({ store, root: join(root, "data", `${name}.lance`).slice(1) }));
+  return { root, client, datasets };
+}
+const newest = async (dataset: DatasetRef) => (await latestVersion(dataset))?.version;
+const exists = (path: string) =>
+  access(path).then(
+    () => true,
+    () => false,
+  );
+
+/** What a process leaves behind that ends in the middle of its work. */
+async function leaveIntent(root: string, intent: Partial<Intent>, pid = 2 ** 22 + 1): Promise<string> {
+  const directory = join(root, "data", ".intents");
+  await mkdir(directory, { recursive: true });
+  const path = join(directory, "left.json");
+  const whole = { versions: [], rows: [], deletions: [], locations: [], ...intent };
+  await writeFile(path, JSON.stringify({ owner: { host: hostname(), pid }, intent: whole }));
+  return path;
+}
+const intended = (dataset: DatasetRef, { version, key, manifestPath, bytes }: StagedNext) => ({
+  dataset: { root: dataset.root, branch: null },
+  version: String(version),
+  key,
+  stagedKey: manifestPath,
+  digest: digestOf(bytes),
+  exists: false,
+});
+
+test("a batch that was cut off between two versions is taken back at the next start", async (t) => {
+  const { root, client, datasets } = await tables(t, "a", "b");
+  const [a, b] = datasets as [DatasetRef, DatasetRef];
+  const [ofA, ofB] = [await stageNext(a, "x"), await stageNext(b, "x")];
+  await store.putIfAbsent(ofA.key, ofA.bytes);
+  await store.delete(ofA.manifestPath);
+  const path = await leaveIntent(root, { versions: [intended(a, ofA), intended(b, ofB)] });
+  await client.close();
+  const next = await openClient(t, root);
+  assert.deepEqual([await newest(a), await newest(b), await exists(path)], [1n, 1n, false]);
+  // What was staged is there again, so that the client can repeat its call.
+  const { versions } = await next.call("batchCreateTableVersions", "$", {
+    entries: [
+      { id: ["a"], version: 2n, manifestPath: ofA.manifestPath },
+      { id: ["b"], version: 2n, manifestPath: ofB.manifestPath },
+    ],
+  });
+  assert.deepEqual(
+    versions.map(({ version }) => version),
+    [2n, 2n],
+  );
+});
+
+test("a batch that was cut off after its commit is completed", async (t) => {
+  const { root, client, datasets } = await tables(t, "a", "b");
+  const [a, b] = datasets as [DatasetRef, DatasetRef];
+  const ofA = await stageNext(a, "x");
+  await store.putIfAbsent(ofA.key, ofA.bytes);
+  const ranges = [{ start: "0", end: "2" }];
+  await leaveIntent(root, {
+    versions: [intended(a, ofA)],
+    deletions: [{ dataset: { root: b.root, branch: null }, ranges }],
+  });
+  // The next batch settles it, even one that comes to nothing.
+  await assert.rejects(
+    client.call("batchCommitTables", "$", { operations: [{}] }),
+    failsWith("InvalidInput"),
+  );
+  const declare = { case: "declareTable" as const, value: { id: ["c"] } };
+  await client.call("batchCommitTables", "$", { operations: [{ operation: declare }] });
+  assert.deepEqual([await newest(a), await newest(b)], [2n, undefined]);
+  assert.equal(await exists(`/${ofA.manifestPath}`), false);
+  assert.deepEqual(await readdir(join(root, "data", ".intents")), []);
+});
+
+test("the commit of the catalog decides, where there is one", async (t) => {
+  const { root, client, datasets } = await tables(t, "a");
+  const [a] = datasets as [DatasetRef];
+  for (const committed of [false, true]) {
+    const staged = await stageNext(a, `x${committed}`);
+    await store.putIfAbsent(staged.key, staged.bytes);
+    if (committed) await client.call("declareTable", "d", {});
+    await leaveIntent(root, {
+      versions: [intended(a, staged)],
+      rows: [{ objectId: "d", location: "d.lance" }],
+    });
+    const next = await openClient(t, root);
+    await next.close();
+    assert.equal(await newest(a), committed ? 2n : 1n);
+  }
+});
+
+test("a version that others have built on stays", async (t) => {
+  const { root, datasets } = await tables(t, "a", "b");
+  const [a, b] = datasets as [DatasetRef, DatasetRef];
+  const [ofA, ofB] = [await stageNext(a, "x"), await stageNext(b, "x")];
+  await store.putIfAbsent(ofA.key, ofA.bytes);
+  const after = await stageNext(a, "y");
+  await store.putIfAbsent(after.key, after.bytes);
+  const path = await leaveIntent(root, { versions: [intended(a, ofA), intended(b, ofB)] });
+  await openClient(t, root);
+  assert.deepEqual([await newest(a), await exists(`/${ofA.key}`), await exists(path)], [3n, true, false]);
+});
+
+test("what a living process is at work on is left alone", async (t) => {
+  const { root, datasets } = await tables(t, "a", "b");
+  const [a, b] = datasets as [DatasetRef, DatasetRef];
+  const [ofA, ofB] = [await stageNext(a, "x"), await stageNext(b, "x")];
+  await store.putIfAbsent(ofA.key, ofA.bytes);
+  const path = await leaveIntent(root, { versions: [intended(a, ofA), intended(b, ofB)] }, process.ppid);
+  await openClient(t, root);
+  assert.deepEqual([await newest(a), await exists(path)], [2n, true]);
+});
+
+test("a rename that was cut off gets its marker, and nobody sees the old name", async (t) => {
+  const { root, client } = await tables(t, "a");
+  const marker = join(root, "data", "a.lance", ".lance-deregistered");
+  await client.call("renameTable", "a", { newTableName: "b" });
+  assert.equal(await exists(marker), true);
+  await client.call("renameTable", "b", { newTableName: "a" });
+  assert.equal(await exists(marker), false);
+  await writeFile(marker, "reserved");
+  await leaveIntent(root, { rows: [{ objectId: "a", location: "a.lance" }], locations: ["a.lance"] });
+  await openClient(t, root);
+  assert.equal(await exists(marker), false);
+});
+
+test("a version that another writer takes first undoes the versions before it", async (t) => {
+  const { client, datasets } = await tables(t, "a", "b");
+  const [a, b] = datasets as [DatasetRef, DatasetRef];
+  const outcomes: PromiseSettledResult<unknown>[] = [];
+  // A rival commits to one of the tables at any moment of the batch.
+  for (let i = 0; i < 15; i++) {
+    const [ofA, ofB, rival] = [
+      await stageNext(a, `a${i}`),
+      await stageNext(b, `b${i}`),
+      await stageNext(b, `r${i}`),
+    ];
+    const entries = [
+      { id: ["a"], version: ofA.version, manifestPath: ofA.manifestPath },
+      { id: ["b"], version: ofB.version, manifestPath: ofB.manifestPath },
+    ];
+    const before = await newest(a);
+    const [batch] = await Promise.allSettled([
+      client.call("batchCreateTableVersions", "$", { entries }),
+      new Promise((resolve) => setTimeout(resolve, i / 4)).then(() =>
+        store.putIfAbsent(rival.key, rival.bytes),
+      ),
+    ]);
+    outcomes.push(batch);
+    if (batch.status === "rejected")
+      assert.ok(failsWith("ConcurrentModification")(batch.reason), String(batch.reason));
+    const landed = batch.status === "fulfilled";
+    assert.equal(await newest(a), (before as bigint) + (landed ? 1n : 0n));
+    assert.equal(
+      Buffer.compare((await store.get(ofB.key)) as Uint8Array, landed ? ofB.bytes : rival.bytes),
+      0,
+    );
+  }
+});
+
+test("killed at any moment, batches are there as a whole or not at all", async (t) => {
+  const { root, client, datasets } = await tables(t, "a", "b");
+  const [a, b] = datasets as [DatasetRef, DatasetRef];
+  await client.close();
+  const script = `
+    import { createDirectoryBackend } from ${JSON.stringify(import.meta.resolve("../index.ts"))};
+    import { createLocalStore } from ${JSON.stringify(import.meta.resolve("../format/local-store.ts"))};
+    import { stageNext } from ${JSON.stringify(import.meta.resolve("./fixture.test.ts"))};
+    import { silent } from ${JSON.stringify(import.meta.resolve("../test-support.ts"))};
+    const [root, ...roots] = process.argv.slice(1);
+    const store = createLocalStore();
+    const { operations } = await createDirectoryBackend({ root, log: silent });
+    const call = { id: [], signal: new AbortController().signal };
+    for (let i = 0; ; i++) {
+      const staged = await Promise.all(roots.map((root) => stageNext({ store, root }, process.pid + "-" + i)));
+      const entries = staged.map(({ version, manifestPath }, n) => ({ id: ["ab"[n]], version, manifestPath }));
+      await operations.batchCreateTableVersions({ entries }, call);
+      process.stdout.write(".");
+    }
+  `;
+  for (let kill = 0; kill < 4; kill++) {
+    const child = spawn(process.execPath, ["--input-type=module", "-e", script, root, a.root, b.root], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    await once(child.stdout, "data");
+    await new Promise((resolve) => setTimeout(resolve, 20 + kill * 17.3));
+    child.kill("SIGKILL");
+    await once(child, "exit");
+    const next: TestClient = await openClient(t, root);
+    await next.close();
+    assert.equal(await newest(a), await newest(b));
+    const left = await readdir(join(root, "data", ".intents"));
+    assert.deepEqual(
+      left.filter((name) => name.endsWith(".json")),
+      [],
+    );
+  }
+  assert.ok(((await newest(a)) as bigint) > 4n);
+});

@@ -1,0 +1,129 @@
+import { randomUUID } from "node:crypto";
+import { clone, create, toBinary } from "@bufbuild/protobuf";
+import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { DataFragmentSchema, ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
+import {
+  Transaction_AppendSchema,
+  Transaction_OverwriteSchema,
+  TransactionSchema,
+} from "../../../gen/lance/format/transaction_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
+import type { Change } from "./commit.ts";
+import type { DatasetRef } from "./layout.ts";
+import { manifestKey } from "./layout.ts";
+import {
+  FLAG_DELETION_FILES,
+  FLAG_NO_TRANSACTION_FILES,
+  FLAG_TABLE_CONFIG,
+  FLAG_V2_FORMAT,
+} from "./manifest.ts";
+import type { ManifestFile } from "./manifest-file.ts";
+import { buildManifestFile } from "./manifest-file.ts";
+import { writeVersionHint } from "./version-hint.ts";
+
+/*
+ * Rows that are too many for one commit of the engine are staged: the engine writes them, in several commits, to
+ * a dataset of its own that looks like the table without its rows. Then the data files move to the table and one
+ * commit adds them all. Names of data files are unique and files say nothing of where they are, so a file is as
+ * good in one dataset as in the other, as long as both agree on fields, their ids and the data format.
+ */
+
+const COMMON_FLAGS = FLAG_DELETION_FILES | FLAG_V2_FORMAT | FLAG_TABLE_CONFIG | FLAG_NO_TRANSACTION_FILES;
+
+/**
+ * Whether staged rows can become a table's: it has none of the features that tie a fragment to its table, such
+ * as stable row ids, other base paths or overlays.
+ */
+export function takesStagedRows({ readerFeatureFlags, writerFeatureFlags }: Manifest): boolean {
+  return ((readerFeatureFlags | writerFeatureFlags) & ~COMMON_FLAGS) === 0n;
+}
+
+/** Writes the first version of a staging dataset: a version of the table without rows and indices. */
+export async function putStagingBase(staging: DatasetRef, base: ManifestFile): Promise<void> {
+  const manifest = clone(ManifestSchema, base.manifest);
+  manifest.fragments = [];
+  manifest.maxFragmentId = undefined;
+  manifest.indexSection = undefined;
+  manifest.branch = undefined;
+  manifest.transactionFile = "";
+  manifest.versionAuxData = 0n;
+  manifest.transactionSectionDeprecated = undefined;
+  manifest.transactionSection = 0n;
+  const transaction = create(TransactionSchema, {
+    readVersion: manifest.version,
+    uuid: randomUUID(),
+    operation: { case: "append", value: create(Transaction_AppendSchema) },
+  });
+  const bytes = buildManifestFile(
+    new Uint8Array(),
+    toBinary(TransactionSchema, transaction),
+    manifest,
+    base.signature,
+  );
+  await staging.store.put(manifestKey(staging, manifest.version, "V2"), bytes);
+  await writeVersionHint(staging, manifest.version);
+}
+
+/**
+ * Adds staged rows to a table, whatever others did to it meanwhile, as long as its schema is the same.
+ *
+ * @param base the version that the staging dataset was made like
+ * @throws LanceError ConcurrentModification
+ */
+export function appendRows(base: Manifest, staged: Manifest): (manifest: Manifest) => Change {
+  return (manifest) => {
+    if (!takesStagedRows(manifest) || !sameStorage(base, manifest)) {
+      throw new LanceError("ConcurrentModification", "the table's schema changed while rows were added");
+    }
+    manifest.fragments.push(...numbered(manifest, staged.fragments));
+    const fragments = unnumbered(staged.fragments);
+    return { operation: { case: "append", value: create(Transaction_AppendSchema, { fragments }) } };
+  };
+}
+
+/**
+ * Puts staged rows, with their schema, in place of all that a table has; settings and table metadata stay.
+ *
+ * @throws LanceError ConcurrentModification
+ */
+export function replaceRows(staged: Manifest): (manifest: Manifest) => Change {
+  return (manifest) => {
+    if (!takesStagedRows(manifest)) {
+      throw new LanceError("ConcurrentModification", "the table's features changed while rows were added");
+    }
+    const { fields, schemaMetadata, dataFormat, writerVersion } = clone(ManifestSchema, staged);
+    Object.assign(manifest, { fields, schemaMetadata, dataFormat, writerVersion });
+    manifest.fragments = numbered(manifest, staged.fragments);
+    const kept = FLAG_TABLE_CONFIG | FLAG_NO_TRANSACTION_FILES;
+    manifest.readerFeatureFlags = staged.readerFeatureFlags;
+    manifest.writerFeatureFlags = (staged.writerFeatureFlags & ~kept) | (manifest.writerFeatureFlags & kept);
+    const fragments = unnumbered(staged.fragments);
+    const value = create(Transaction_OverwriteSchema, { fragments, schema: fields, schemaMetadata });
+    return { operation: { case: "overwrite", value }, dropsIndices: true };
+  };
+}
+
+/** The fragments with the next ids of a table. */
+function numbered(manifest: Manifest, fragments: readonly DataFragment[]): DataFragment[] {
+  const first = manifest.maxFragmentId === undefined ? 0 : manifest.maxFragmentId + 1;
+  const result = fragments.map((fragment, i) => withId(fragment, BigInt(first + i)));
+  if (result.length > 0) manifest.maxFragmentId = first + result.length - 1;
+  return result;
+}
+
+/** Fragments in a transaction have no ids yet. */
+function unnumbered(fragments: readonly DataFragment[]): DataFragment[] {
+  return fragments.map((fragment) => withId(fragment, 0n));
+}
+
+function withId(fragment: DataFragment, id: bigint): DataFragment {
+  return Object.assign(clone(DataFragmentSchema, fragment), { id });
+}
+
+/** Whether files written for one version can be read with another: the same fields under the same ids. */
+function sameStorage(a: Manifest, b: Manifest): boolean {
+  const [one, other] = [a, b].map(({ fields, dataFormat }) =>
+    toBinary(ManifestSchema, create(ManifestSchema, { fields, ...(dataFormat && { dataFormat }) })),
+  );
+  return Buffer.compare(one as Uint8Array, other as Uint8Array) === 0;
+}

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { LanceError } from "../../../namespace/errors.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import { silent, temporaryDirectory } from "../test-support.ts";
+import type { Job } from "./job.ts";
+import { createJobs, type Jobs, type JobWork } from "./jobs.ts";
+import { createJobStore, type JobStore } from "./store.ts";
+
+const storeIn = (path: string) => createJobStore(createLocalStore(path), "jobs");
+
+function jobsOn(t: TestContext, store: JobStore, works: Record<string, JobWork>, leaseMs = 60_000): Jobs {
+  const jobs = createJobs({ store, log: silent, leaseMs, maxRunning: 1 });
+  for (const [kind, work] of Object.entries(works)) jobs.define(kind, work);
+  jobs.start();
+  t.after(() => jobs.close());
+  return jobs;
+}
+
+async function ended(jobs: Jobs, id: string): Promise<Job> {
+  for (;;) {
+    const job = await jobs.get(id);
+    if (job?.finishedAt !== undefined) return job;
+    await sleep(5);
+  }
+}
+
+/** Goes on until it is stopped. */
+const endless: JobWork = (_, signal) =>
+  new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+
+const request = (kind: string) => ({ kind, table: ["a", "b"], spec: { column: "c" } });
+
+test("a job is stored, done and remembered with its result", async (t) => {
+  const jobs = jobsOn(t, storeIn(await temporaryDirectory(t)), { double: async () => ({ rows: 2 }) });
+  const { id } = await jobs.submit(request("double"));
+  const job = await ended(jobs, id);
+  assert.deepEqual([job.state, job.result, job.table, job.lease], ["succeeded", { rows: 2 }, ["a", "b"], undefined]);
+  assert.deepEqual(
+    (await jobs.list()).map((each) => each.id),
+    [id],
+  );
+  assert.equal(await jobs.cancel(id), false);
+});
+
+test("a failure has its name, and an unknown one is opaque", async (t) => {
+  const jobs = jobsOn(t, storeIn(await temporaryDirectory(t)), {
+    refused: async () => {
+      throw new LanceError("TableNotFound", "it is gone");
+    },
+    broken: async () => {
+      throw new Error("secret");
+    },
+  });
+  const refused = await ended(jobs, (await jobs.submit(request("refused"))).id);
+  assert.deepEqual(refused.error, { name: "TableNotFound", code: 4, message: "it is gone" });
+  const broken = await ended(jobs, (await jobs.submit(request("broken"))).id);
+  assert.equal(broken.error?.name, "Internal");
+  assert.doesNotMatch(broken.error?.message ?? "", /secret/);
+});
+
+test("a job can be cancelled while it runs and while it waits, also by another process", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const jobs = jobsOn(t, store, { endless }, 60);
+  const [running, waiting, other] = [
+    await jobs.submit(request("endless")),
+    await jobs.submit(request("endless")),
+    await jobs.submit(request("endless")),
+  ];
+  assert.equal(await jobs.cancel(waiting.id), true);
+  assert.equal((await ended(jobs, waiting.id)).startedAt, undefined);
+  assert.equal(await jobs.cancel(running.id), true);
+  assert.equal((await ended(jobs, running.id)).state, "cancelled");
+  await createJobs({ store, log: silent }).cancel(other.id);
+  assert.equal((await ended(jobs, other.id)).state, "cancelled");
+});
+
+test("a job that a closing process leaves is taken up by the next one at once", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const first = jobsOn(t, store, { endless });
+  const { id } = await first.submit(request("endless"));
+  while ((await first.get(id))?.state !== "running") await sleep(5);
+  await first.close();
+  assert.deepEqual([(await store.get(id))?.state, (await store.get(id))?.lease], ["queued", undefined]);
+  const second = jobsOn(t, store, { endless: async ({ attempts }) => ({ attempts }) });
+  assert.deepEqual((await ended(second, id)).result, { attempts: 2 });
+});
+
+test("the job of a process that died is taken up by exactly one other when its lease is over", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const lease = { owner: "dead", until: Date.now() + 150 };
+  const id = "00000000-0000-4000-8000-000000000000";
+  await store.put({ ...request("count"), id, state: "running", createdAt: 1, attempts: 1, lease });
+  let runs = 0;
+  const count: JobWork = async () => ({ runs: ++runs });
+  const others = [jobsOn(t, store, { count }, 100), jobsOn(t, store, { count }, 100)];
+  await sleep(60);
+  assert.equal(runs, 0);
+  assert.deepEqual((await ended(others[0] as Jobs, id)).result, { runs: 1 });
+  await sleep(120);
+  assert.equal(runs, 1);
+});
+
+test("a job whose processes keep dying is given up", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const id = "00000000-0000-4000-8000-000000000001";
+  await store.put({ ...request("deadly"), id, state: "running", createdAt: 1, attempts: 10 });
+  const jobs = jobsOn(t, store, { deadly: async () => assert.fail("it is begun again") });
+  assert.equal((await ended(jobs, id)).state, "failed");
+});
+
+test("a process that lost its job leaves the record to the other", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const jobs = jobsOn(t, store, { endless }, 90);
+  const job = await jobs.submit(request("endless"));
+  while ((await jobs.get(job.id))?.state !== "running") await sleep(5);
+  const taken = { ...job, attempts: 2, lease: { owner: "other", until: Date.now() + 60_000 } };
+  await store.put(taken);
+  while (jobs.active().length > 0) await sleep(5);
+  assert.deepEqual(await store.get(job.id), taken);
+});
+
+test("ids from outside lead to no other files, and old jobs are forgotten", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const jobs = jobsOn(t, store, { quick: async () => ({}) });
+  assert.equal(await jobs.get("../open/x"), undefined);
+  const { id } = await jobs.submit(request("quick"));
+  await ended(jobs, id);
+  await store.prune(Date.now() + 1000);
+  assert.equal(await jobs.get(id), undefined);
+});

@@ -1,0 +1,189 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "pino";
+import { LanceError, toLanceError } from "../../../namespace/errors.ts";
+import type { Job, JobFacts, JobRequest, JobState } from "./job.ts";
+import { createSlots } from "./slots.ts";
+import type { JobStore } from "./store.ts";
+
+/** Does a job. It may be done a second time after a crash, so it has to bear repetition. */
+export type JobWork = (job: Job, signal: AbortSignal) => Promise<JobFacts>;
+
+/** Options of {@link createJobs}. */
+export interface JobsOptions {
+  readonly store: JobStore;
+  readonly log: Logger;
+  /** The most jobs that run at the same time in this process. Default: 2. */
+  readonly maxRunning?: number | undefined;
+  /** For how long a job belongs to a process that does not renew its lease, in milliseconds. Default: 30,000. */
+  readonly leaseMs?: number | undefined;
+  /** How long jobs that have ended are remembered, in milliseconds. Default: 7 days. */
+  readonly keepMs?: number | undefined;
+}
+
+/** Long work with ids that survive a restart. */
+export interface Jobs {
+  /** Says how jobs of a kind are done; before {@link Jobs.start}. */
+  define(kind: string, work: JobWork): void;
+  /** Takes up the jobs that earlier processes left behind, and goes on looking for those of others that die. */
+  start(): void;
+  /** Stores a job; it is done in the background. */
+  submit(request: JobRequest): Promise<Job>;
+  /** Work that shares the bound on running jobs, and that nobody remembers. */
+  runUnrecorded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
+  get(id: string): Promise<Job | undefined>;
+  /** All jobs that are remembered, the oldest first. */
+  list(): Promise<Job[]>;
+  /** The jobs that this process has in hand. */
+  active(): Job[];
+  /** Asks a job to stop; false when it has ended or there is none. */
+  cancel(id: string): Promise<boolean>;
+  /** Stops the running jobs and leaves them to the next process. */
+  close(): Promise<void>;
+}
+
+/** A job that was taken up so often by processes that died is not taken up again. */
+const MAX_ATTEMPTS = 10;
+
+const CANCELLED = new LanceError("Cancelled", "the job was cancelled");
+const CLOSING = new LanceError("ServiceUnavailable", "the server is shutting down");
+const LOST = new LanceError("ServiceUnavailable", "another process has taken the job over");
+
+interface Active {
+  job: Job;
+  readonly controller: AbortController;
+  /** The last write of the record; writes follow each other. */
+  writing: Promise<void>;
+  finished: Promise<void>;
+}
+
+/** Creates the jobs of a catalog. */
+export function createJobs(options: JobsOptions): Jobs {
+  const { store, log, maxRunning = 2, leaseMs = 30_000, keepMs = 7 * 24 * 60 * 60 * 1000 } = options;
+  const owner = randomUUID();
+  const slots = createSlots(maxRunning);
+  const kinds = new Map<string, JobWork>();
+  const active = new Map<string, Active>();
+  const timers: NodeJS.Timeout[] = [];
+  let closing = false;
+
+  const lease = () => ({ owner, until: Date.now() + leaseMs });
+
+  /** Writes a state of the record after the writes before it. */
+  function write(entry: Active, change: Partial<Job>, how: (job: Job) => Promise<void> = store.put): Promise<void> {
+    const writing = entry.writing.then(() => {
+      entry.job = { ...entry.job, ...change };
+      return how(entry.job);
+    });
+    entry.writing = writing.catch(() => {});
+    return writing;
+  }
+  function takeUp(job: Job): Active {
+    const controller = new AbortController();
+    const entry: Active = { job, controller, writing: Promise.resolve(), finished: Promise.resolve() };
+    active.set(job.id, entry);
+    entry.finished = perform(entry)
+      .catch((error) => log.error({ err: error, job: job.id }, "the state of a job cannot be written"))
+      .finally(() => active.delete(job.id));
+    return entry;
+  }
+  async function perform(entry: Active): Promise<void> {
+    const { signal } = entry.controller;
+    const work = kinds.get(entry.job.kind) as JobWork;
+    try {
+      const result = await slots.run(signal, async () => {
+        await write(entry, { state: "running", startedAt: Date.now(), lease: lease() });
+        return work(entry.job, signal);
+      });
+      await finish(entry, "succeeded", { result });
+    } catch (thrown) {
+      if (signal.reason === LOST) return;
+      if (signal.reason === CLOSING) return await write(entry, { state: "queued", lease: undefined });
+      if (signal.reason === CANCELLED) return await finish(entry, "cancelled", {});
+      const error = toLanceError(thrown);
+      log.warn({ err: thrown, job: entry.job.id, kind: entry.job.kind }, "a job failed");
+      const { name, code } = error.entry;
+      await finish(entry, "failed", { error: { name, code, message: error.message } });
+    }
+  }
+  function finish(entry: Active, state: JobState, change: Partial<Job>): Promise<void> {
+    return write(entry, { ...change, state, finishedAt: Date.now(), lease: undefined }, store.finish);
+  }
+
+  async function renew(entry: Active): Promise<void> {
+    const { job, controller } = entry;
+    if (await store.isCancelRequested(job.id)) controller.abort(CANCELLED);
+    const stored = await store.get(job.id);
+    if (!active.has(job.id) || controller.signal.aborted || entry.job.finishedAt !== undefined) return;
+    if (stored?.lease?.owner === owner) await write(entry, { lease: lease() });
+    else controller.abort(LOST);
+  }
+  async function sweep(): Promise<void> {
+    for (const job of await store.listOpen()) {
+      if (closing) return;
+      const free = job.lease === undefined || job.lease.until < Date.now();
+      if (!free || active.has(job.id) || !kinds.has(job.kind)) continue;
+      const attempts = job.attempts + 1;
+      if (!(await store.claim(job, attempts))) continue;
+      const taken: Job = { ...job, attempts, lease: lease() };
+      if (attempts > MAX_ATTEMPTS) await giveUp(taken);
+      else {
+        await store.put(taken);
+        takeUp(taken);
+      }
+    }
+  }
+  function giveUp(job: Job): Promise<void> {
+    const message = `the job was begun ${MAX_ATTEMPTS} times and never ended`;
+    const error = { name: "Internal", code: 18, message };
+    return store.finish({ ...job, state: "failed", finishedAt: Date.now(), lease: undefined, error });
+  }
+  function every(milliseconds: number, what: string, task: () => Promise<unknown>): void {
+    const timer = setInterval(() => {
+      task().catch((error) => log.warn({ err: error }, what));
+    }, milliseconds);
+    timers.push(timer.unref());
+  }
+
+  return {
+    define(kind, work) {
+      kinds.set(kind, work);
+    },
+    start() {
+      const sweepLogged = () =>
+        sweep().catch((error) => log.warn({ err: error }, "the jobs of the catalog cannot be read"));
+      void sweepLogged();
+      every(leaseMs / 2, "jobs", sweepLogged);
+      every(leaseMs / 3, "the lease of a job cannot be renewed", () =>
+        Promise.all([...active.values()].map(renew)),
+      );
+      every(60 * 60 * 1000, "old jobs cannot be removed", () => store.prune(Date.now() - keepMs));
+    },
+    async submit({ kind, table, spec }) {
+      if (!kinds.has(kind)) throw new Error(`there is no work of the kind ${kind}`);
+      if (closing) throw CLOSING;
+      const id = randomUUID();
+      const state = "queued";
+      const job: Job = { id, kind, table, spec, state, createdAt: Date.now(), attempts: 1, lease: lease() };
+      await store.put(job);
+      takeUp(job);
+      return job;
+    },
+    runUnrecorded: slots.run,
+    get: store.get,
+    list: store.list,
+    active: () => [...active.values()].map(({ job }) => job),
+    async cancel(id) {
+      const job = await store.get(id);
+      if (job === undefined || job.finishedAt !== undefined) return false;
+      await store.requestCancel(id);
+      active.get(id)?.controller.abort(CANCELLED);
+      return true;
+    },
+    async close() {
+      closing = true;
+      for (const timer of timers) clearInterval(timer);
+      for (const { controller } of active.values()) controller.abort(CLOSING);
+      await Promise.all([...active.values()].map(({ finished }) => finished));
+    },
+  };
+}

@@ -1,0 +1,83 @@
+import type { ObjectStore } from "../format/storage.ts";
+import { listNames } from "../format/storage.ts";
+import type { Job } from "./job.ts";
+
+/**
+ * Jobs as JSON objects in the storage of the catalog: those to be done under `open/`, those that have ended under
+ * `done/`. A claim is an object that only one process can create.
+ */
+export interface JobStore {
+  /** Writes a job that has not ended. */
+  put(job: Job): Promise<void>;
+  /** Writes a job that has ended. */
+  finish(job: Job): Promise<void>;
+  get(id: string): Promise<Job | undefined>;
+  /** All jobs, the oldest first. */
+  list(): Promise<Job[]>;
+  /** Those that have not ended. */
+  listOpen(): Promise<Job[]>;
+  /** Takes an attempt of a job; false when another process has it. */
+  claim(job: Job, attempt: number): Promise<boolean>;
+  requestCancel(id: string): Promise<void>;
+  isCancelRequested(id: string): Promise<boolean>;
+  /** Forgets the jobs that ended before a time, in milliseconds since 1970. */
+  prune(before: number): Promise<void>;
+}
+
+/** The directory of the jobs in the base of a catalog; implementations of the public format pass over it. */
+export const JOBS_DIRECTORY = ".lance-gateway/jobs";
+
+const JOB_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Creates the store of a directory, given as an object key. Nothing is written before there is a job. */
+export function createJobStore(store: ObjectStore, directory: string): JobStore {
+  const key = (folder: "open" | "done", id: string) => `${directory}/${folder}/${id}.json`;
+  const claimKey = (id: string, attempt: number) => `${directory}/claims/${id}.${attempt}`;
+  const cancelKey = (id: string) => `${directory}/cancelled/${id}`;
+
+  async function read(folder: "open" | "done", id: string): Promise<Job | undefined> {
+    const bytes = await store.get(key(folder, id));
+    return bytes && (JSON.parse(Buffer.from(bytes).toString("utf8")) as Job);
+  }
+  async function readAll(folder: "open" | "done"): Promise<Job[]> {
+    const names = await listNames(store, `${directory}/${folder}`);
+    const ids = names.map((name) => name.replace(/\.json$/, "")).filter((id) => JOB_ID.test(id));
+    const jobs = await Promise.all(ids.map((id) => read(folder, id)));
+    return jobs.filter((job) => job !== undefined).sort((a, b) => a.createdAt - b.createdAt);
+  }
+  const encode = (job: Job) => Buffer.from(JSON.stringify(job, null, 2));
+
+  return {
+    put: (job) => store.put(key("open", job.id), encode(job)),
+    async finish(job) {
+      await store.put(key("done", job.id), encode(job));
+      await store.delete(key("open", job.id));
+      await store.delete(cancelKey(job.id));
+      for (let attempt = 1; attempt <= job.attempts; attempt++) await store.delete(claimKey(job.id, attempt));
+    },
+    async get(id) {
+      if (!JOB_ID.test(id)) return undefined;
+      // A job that ends between the two looks is found by the second.
+      return (await read("open", id)) ?? (await read("done", id));
+    },
+    async list() {
+      const jobs = new Map<string, Job>();
+      for (const job of [...(await readAll("open")), ...(await readAll("done"))]) jobs.set(job.id, job);
+      return [...jobs.values()].sort((a, b) => a.createdAt - b.createdAt);
+    },
+    async listOpen() {
+      const open = await readAll("open");
+      // One that a process wrote as done before it died is done.
+      const done = await Promise.all(open.map(({ id }) => store.head(key("done", id))));
+      return open.filter((_, i) => done[i] === undefined);
+    },
+    claim: (job, attempt) => store.putIfAbsent(claimKey(job.id, attempt), Buffer.from("")),
+    requestCancel: (id) => store.put(cancelKey(id), Buffer.from("")),
+    isCancelRequested: async (id) => (await store.head(cancelKey(id))) !== undefined,
+    async prune(before) {
+      for (const { id, finishedAt = 0 } of await readAll("done")) {
+        if (finishedAt < before) await store.delete(key("done", id));
+      }
+    },
+  };
+}

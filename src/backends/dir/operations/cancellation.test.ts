@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { Int32 } from "apache-arrow";
+import { streamOf } from "../../../../test/support/rows.ts";
+import { MergeInsertIntoTableRequestSchema } from "../../../gen/lance/namespace/v1/data_pb.ts";
+import {
+  CountTableRowsRequestSchema,
+  QueryTableRequestSchema,
+} from "../../../gen/lance/namespace/v1/query_pb.ts";
+import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
+import type { Operation } from "../../../namespace/port.ts";
+import { createDirectoryBackend } from "../index.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
+
+const ROWS = 100_000;
+
+async function opened(t: TestContext) {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  const ids = Array.from({ length: ROWS }, (_, id) => id);
+  await client.upload("createTable", "t", {}, streamOf({ id: { type: new Int32(), values: ids } }));
+  const backend = await createDirectoryBackend({ root, log: silent });
+  t.after(() => backend.close());
+  return { client, operations: backend.operations };
+}
+
+function callOf(operation: Operation, signal: AbortSignal) {
+  return {
+    method: LanceNamespaceService.method[operation],
+    protocol: "grpc" as const,
+    requestId: "test",
+    headers: {},
+    signal,
+    deadline: undefined,
+    accept: undefined,
+    log: silent,
+    id: ["t"],
+    identity: { apiKey: undefined, authToken: undefined },
+    releaseBody() {},
+    responseHeaders: {},
+  };
+}
+
+test("a query that is cancelled between two batches ends with Cancelled", async (t) => {
+  const { operations } = await opened(t);
+  const controller = new AbortController();
+  const request = create(QueryTableRequestSchema, {});
+  const result = operations.queryTable?.(request, callOf("queryTable", controller.signal));
+  assert.ok(result);
+  const messages = result[Symbol.asyncIterator]();
+  assert.equal((await messages.next()).done, false);
+  controller.abort();
+  await assert.rejects(async () => {
+    for (let next = await messages.next(); !next.done; next = await messages.next());
+  }, failsWith("Cancelled"));
+});
+
+test("calls that are cancelled already end before the engine works", async (t) => {
+  const { operations, client } = await opened(t);
+  const signal = AbortSignal.abort();
+  const count = operations.countTableRows?.(
+    create(CountTableRowsRequestSchema, {}),
+    callOf("countTableRows", signal),
+  );
+  await assert.rejects(count as Promise<unknown>, failsWith("Cancelled"));
+  const merge = operations.mergeInsertIntoTable?.(
+    create(MergeInsertIntoTableRequestSchema, { on: ["id"], whenNotMatchedBySourceDelete: true }),
+    (async function* () {
+      yield streamOf({ id: { type: new Int32(), values: [1] } });
+    })(),
+    callOf("mergeInsertIntoTable", signal),
+  );
+  await assert.rejects(merge as Promise<unknown>, failsWith("Cancelled"));
+  assert.equal((await client.call("countTableRows", "t")).count, BigInt(ROWS));
+});
+
+test("short calls are answered while results are read", async (t) => {
+  const { operations, client } = await opened(t);
+  const controller = new AbortController();
+  const scans = Array.from({ length: 4 }, async () => {
+    while (!controller.signal.aborted) {
+      const request = create(QueryTableRequestSchema, {});
+      const { signal } = new AbortController();
+      for await (const _ of operations.queryTable?.(request, callOf("queryTable", signal)) ?? []);
+    }
+  });
+  for (let round = 0; round < 20; round++) {
+    const started = performance.now();
+    await client.call("describeTable", "t", { loadDetailedMetadata: true });
+    const milliseconds = performance.now() - started;
+    assert.ok(milliseconds < 2000, `${milliseconds} ms`);
+  }
+  controller.abort();
+  await Promise.all(scans);
+});

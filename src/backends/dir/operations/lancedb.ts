@@ -1,0 +1,60 @@
+import { create } from "@bufbuild/protobuf";
+import { collectUpload } from "../../../arrow/upload.ts";
+import {
+  AbortMultipartWriteResponseSchema,
+  AddColumnsFromSchemaResponseSchema,
+  CompleteMultipartWriteResponseSchema,
+  CreateMultipartWriteResponseSchema,
+  PrewarmIndexResponseSchema,
+} from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
+import type { LanceDbExtensions } from "../../../namespace/port.ts";
+import { checkName, requireNewName, schemaOf } from "./columns.ts";
+import type { DirContext } from "./context.ts";
+import { withGuarded } from "./guarded.ts";
+import { requireTable } from "./lookup.ts";
+import type { MultipartWrites } from "./multipart.ts";
+
+/** What LanceDB's remote clients ask for beyond the contract; the engine has no call for the rest on a disk. */
+export function createLanceDbExtensions(
+  context: DirContext,
+  writes: MultipartWrites,
+): Partial<LanceDbExtensions> {
+  const { maxUploadBytes } = context;
+  return {
+    async addColumnsFromSchema({ branch }, data, call) {
+      const { file, schema } = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
+      if (schema.fields.length === 0) throw new LanceError("InvalidInput", "the schema has no columns");
+      const added = await withGuarded(context, call, { branch }, async ({ table, wait }) => {
+        const current = await wait(() => schemaOf(table));
+        for (const { name } of schema.fields) requireNewName(current, checkName(name));
+        return wait(() => table.addColumnsWithSchema(file));
+      });
+      return create(AddColumnsFromSchemaResponseSchema, { version: BigInt(added.version) });
+    },
+    async createMultipartWrite({ branch }, { id }) {
+      const table = await requireTable(context, id);
+      return create(CreateMultipartWriteResponseSchema, { uploadId: await writes.begin(table, branch) });
+    },
+    async completeMultipartWrite({ branch, uploadId }, call) {
+      const table = await requireTable(context, call.id);
+      const { rows, version } = await writes.complete({ id: uploadId, table, branch }, call);
+      return create(CompleteMultipartWriteResponseSchema, { version, numInsertedRows: rows });
+    },
+    async abortMultipartWrite({ branch, uploadId }, { id }) {
+      const table = await requireTable(context, id);
+      await writes.abort({ id: uploadId, table, branch });
+      return create(AbortMultipartWriteResponseSchema);
+    },
+    async prewarmIndex({ indexName }, call) {
+      await withGuarded(context, call, {}, async ({ table, wait }) => {
+        const indices = await wait(() => table.listIndices());
+        if (!indices.some(({ name }) => name === indexName)) {
+          throw new LanceError("TableIndexNotFound", `index ${JSON.stringify(indexName)} does not exist`);
+        }
+        await wait(() => table.prewarmIndex(indexName));
+      });
+      return create(PrewarmIndexResponseSchema);
+    },
+  };
+}

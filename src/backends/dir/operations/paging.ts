@@ -1,0 +1,46 @@
+import { LanceError } from "../../../namespace/errors.ts";
+import type { DirContext } from "./context.ts";
+
+/** The entries of a page, at most; a limit that is not positive counts as none. */
+export function pageSize({ maxPageSize }: DirContext, limit = 0): number {
+  return limit > 0 ? Math.min(limit, maxPageSize) : maxPageSize;
+}
+
+/**
+ * Makes the token of a page.
+ *
+ * @param listing what is listed, in which order: a token of another listing is refused
+ * @param last where the page before ended
+ */
+export function encodeToken(listing: string, last: string): string {
+  return Buffer.from(`${listing}:${last}`).toString("base64url");
+}
+
+/**
+ * Reads a token of {@link encodeToken}; none and an empty one are the first page's.
+ *
+ * @throws LanceError InvalidInput
+ */
+export function decodeToken(listing: string, token = ""): string | undefined {
+  if (token === "") return undefined;
+  const text = Buffer.from(token, "base64url").toString("utf8");
+  if (text.startsWith(`${listing}:`)) return text.slice(listing.length + 1);
+  throw new LanceError("InvalidInput", "page_token is not from this listing");
+}
+
+/** A page of entries that have names, in the order of the names. */
+export function pageOfNames<T>(
+  context: DirContext,
+  listing: string,
+  entries: ReadonlyMap<string, T>,
+  { limit, pageToken }: { readonly limit?: number | undefined; readonly pageToken?: string | undefined },
+): { readonly entries: [name: string, entry: T][]; readonly pageToken?: string } {
+  const after = decodeToken(listing, pageToken);
+  const rest = [...entries]
+    .filter(([name]) => after === undefined || name > after)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const page = rest.slice(0, pageSize(context, limit));
+  const last = page.at(-1);
+  if (page.length === rest.length || last === undefined) return { entries: page };
+  return { entries: page, pageToken: encodeToken(listing, last[0]) };
+}

@@ -1,0 +1,192 @@
+import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
+import type { ArrowSchema } from "../../../../arrow/schema.ts";
+import {
+  type BooleanQuery,
+  type FtsOperator,
+  type FtsQuery,
+  type MatchQuery,
+  FtsOperator as Operator,
+  type PhraseQuery,
+} from "../../../../gen/lance/namespace/v1/query_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { loadNative, type NativeQueryBase, type NativeTextQuery } from "../../engine/native.ts";
+import type { QueryFields } from "./fields.ts";
+
+/** A search for words, checked against the table. */
+export interface TextSearch {
+  apply(query: NativeQueryBase): void;
+}
+
+/** What a full-text query is read against. */
+export interface TextTarget {
+  readonly schema: ArrowSchema;
+  /** The paths of the fields that have a full-text index. */
+  indexedFields(): Promise<readonly string[]>;
+}
+
+/** The deepest tree of conditions. */
+const MAX_DEPTH = 32;
+
+const DEFAULT_EXPANSIONS = 50;
+const DEFAULT_NEGATIVE_BOOST = 0.5;
+
+/**
+ * The full-text search of a request; undefined when it has none.
+ *
+ * @throws LanceError InvalidInput, TableColumnNotFound
+ */
+export async function textSearch(
+  { fullTextQuery }: QueryFields,
+  target: TextTarget,
+): Promise<TextSearch | undefined> {
+  if (fullTextQuery === undefined) return undefined;
+  const { stringQuery, structuredQuery } = fullTextQuery;
+  if (stringQuery !== undefined && structuredQuery !== undefined) {
+    throw invalid("full_text_query has a string and a structure; it must have one of them");
+  }
+  if (stringQuery !== undefined) {
+    const { query: text } = stringQuery;
+    const columns = stringQuery.columns.map((path) => searchedField(target, path));
+    return {
+      apply: (query) => query.fullTextSearch({ query: text, columns: columns.length > 0 ? columns : null }),
+    };
+  }
+  if (structuredQuery === undefined) return undefined;
+  const defaults = leavesColumnOpen(structuredQuery.query, 0) ? await target.indexedFields() : [];
+  const tree = createTreeReader(target, defaults)(structuredQuery.query, 0);
+  return { apply: (query) => query.fullTextSearch({ query: tree }) };
+}
+
+function searchedField({ schema }: TextTarget, path: string): string {
+  return formatFieldPath(resolveField(schema, path).names);
+}
+
+type Kind = "match" | "phrase" | "boost" | "multiMatch" | "boolean";
+
+const KINDS: Readonly<Record<Kind, string>> = {
+  match: "match",
+  phrase: "phrase",
+  boost: "boost",
+  multiMatch: "multi_match",
+  boolean: "boolean",
+};
+
+/** The one field of a node that is set. */
+function kindOf(node: FtsQuery | undefined, depth: number): Kind {
+  if (depth > MAX_DEPTH) throw invalid(`a full-text query must not be nested deeper than ${MAX_DEPTH}`);
+  const set = (Object.keys(KINDS) as Kind[]).filter((kind) => node?.[kind] !== undefined);
+  const [kind] = set;
+  if (kind === undefined || set.length > 1) {
+    throw invalid(`a full-text query must be exactly one of ${Object.values(KINDS).join(", ")}`);
+  }
+  return kind;
+}
+
+/** The nodes below a node. */
+function childrenOf(node: FtsQuery): readonly (FtsQuery | undefined)[] {
+  const { boost, boolean } = node;
+  if (boost !== undefined) return [boost.positive, boost.negative];
+  return boolean === undefined ? [] : [...boolean.must, ...boolean.should, ...boolean.mustNot];
+}
+
+/** Whether a condition names no field and so searches all that have an index. */
+function leavesColumnOpen(node: FtsQuery | undefined, depth: number): boolean {
+  kindOf(node, depth);
+  const { match, phrase, multiMatch } = node as FtsQuery;
+  const leaves = [match, phrase, ...(multiMatch?.matchQueries ?? [])].filter((leaf) => leaf !== undefined);
+  return (
+    leaves.some(({ column }) => !column) ||
+    childrenOf(node as FtsQuery).some((child) => leavesColumnOpen(child, depth + 1))
+  );
+}
+
+function createTreeReader(target: TextTarget, defaults: readonly string[]) {
+  const make = loadNative().JsFullTextQuery;
+
+  function fieldsOf(column: string | undefined): readonly string[] {
+    if (column) return [searchedField(target, column)];
+    if (defaults.length > 0) return defaults;
+    throw invalid("no column has a full-text index; create one, or name the column to search");
+  }
+  function match(query: MatchQuery): NativeTextQuery[] {
+    const { terms, boost = 1, fuzziness = 0, maxExpansions = DEFAULT_EXPANSIONS, prefixLength = 0 } = query;
+    checkCounts({ fuzziness, max_expansions: maxExpansions, prefix_length: prefixLength });
+    checkFactor("boost", boost);
+    const operator = operatorOf(query.operator);
+    return fieldsOf(query.column).map((column) =>
+      make.matchQuery(terms, column, boost, fuzziness, maxExpansions, operator, prefixLength),
+    );
+  }
+  function phrase({ terms, column, slop = 0 }: PhraseQuery): NativeTextQuery[] {
+    checkCounts({ slop });
+    return fieldsOf(column).map((name) => make.phraseQuery(terms, name, slop));
+  }
+  /** Matches that differ in nothing but field and boost are one query of the engine's, which takes the best. */
+  function multiMatch(queries: readonly MatchQuery[]): NativeTextQuery {
+    const [first] = queries;
+    if (first === undefined) throw invalid("multi_match must have a match query");
+    const alike = queries.every(
+      ({ terms, operator, fuzziness, prefixLength }) =>
+        !fuzziness &&
+        !prefixLength &&
+        terms === first.terms &&
+        operatorOf(operator) === operatorOf(first.operator),
+    );
+    if (!alike) return anyOf(queries.flatMap(match));
+    const fields = queries.flatMap(({ column, boost = 1 }) => {
+      checkFactor("boost", boost);
+      return fieldsOf(column).map((name) => ({ name, boost }));
+    });
+    return make.multiMatchQuery(
+      first.terms,
+      fields.map(({ name }) => name),
+      fields.map(({ boost }) => boost),
+      operatorOf(first.operator),
+    );
+  }
+  function anyOf(queries: readonly NativeTextQuery[]): NativeTextQuery {
+    const [only, ...others] = queries;
+    if (only !== undefined && others.length === 0) return only;
+    return make.booleanQuery(queries.map((query) => ["SHOULD", query]));
+  }
+  function boolean({ must, should, mustNot }: BooleanQuery, depth: number): NativeTextQuery {
+    if (must.length === 0 && should.length === 0) {
+      throw invalid("a boolean query must have a query in must or should");
+    }
+    return make.booleanQuery([
+      ...must.map((query) => ["MUST", read(query, depth)] as ["MUST", NativeTextQuery]),
+      ...should.map((query) => ["SHOULD", read(query, depth)] as ["SHOULD", NativeTextQuery]),
+      ...mustNot.map((query) => ["MUST_NOT", read(query, depth)] as ["MUST_NOT", NativeTextQuery]),
+    ]);
+  }
+  function read(node: FtsQuery | undefined, depth: number): NativeTextQuery {
+    kindOf(node, depth);
+    const query = node as FtsQuery;
+    if (query.match) return anyOf(match(query.match));
+    if (query.phrase) return anyOf(phrase(query.phrase));
+    if (query.multiMatch) return multiMatch(query.multiMatch.matchQueries);
+    if (query.boolean) return boolean(query.boolean, depth + 1);
+    const { positive, negative, negativeBoost = DEFAULT_NEGATIVE_BOOST } = query.boost ?? {};
+    checkFactor("negative_boost", negativeBoost);
+    return make.boostQuery(read(positive, depth + 1), read(negative, depth + 1), negativeBoost);
+  }
+  return read;
+}
+
+function operatorOf(operator: FtsOperator | undefined): "AND" | "OR" {
+  return operator === Operator.AND ? "AND" : "OR";
+}
+
+function checkCounts(counts: Readonly<Record<string, number>>): void {
+  for (const [name, value] of Object.entries(counts)) {
+    if (value < 0) throw invalid(`${name} must not be negative`);
+  }
+}
+
+function checkFactor(name: string, value: number): void {
+  if (!Number.isFinite(value) || value < 0) throw invalid(`${name} must be a finite number, not below 0`);
+}
+
+function invalid(message: string): LanceError {
+  return new LanceError("InvalidInput", message);
+}

@@ -1,0 +1,159 @@
+import { type FoundField, formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
+import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { NativeQuery, NativeVectorQuery } from "../../engine/native.ts";
+import type { QueryFields } from "./fields.ts";
+
+/** The vector column where a request names none and the table has several. */
+const DEFAULT_VECTOR_COLUMN = "vector";
+
+const DISTANCES: Readonly<Record<string, string>> = {
+  l2: "l2",
+  euclidean: "l2",
+  cosine: "cosine",
+  dot: "dot",
+  inner_product: "dot",
+  hamming: "hamming",
+};
+
+/** The partitions of an IVF index that are searched where the request does not say. */
+const DEFAULT_PROBES = 20;
+
+/** A search for near neighbours, checked against the table. */
+export interface VectorSearch {
+  readonly vectors: readonly Float32Array[];
+  /** Turns a query into the search. */
+  apply(query: NativeQuery): NativeVectorQuery;
+}
+
+/**
+ * The vector search of a request; undefined when it has no vector.
+ *
+ * @throws LanceError InvalidInput, TableColumnNotFound
+ */
+export function vectorSearch(request: QueryFields, schema: ArrowSchema): VectorSearch | undefined {
+  const vectors = queryVectors(request);
+  const [first, ...others] = vectors;
+  if (first === undefined) return undefined;
+  const column = vectorColumn(schema, request.vectorColumn);
+  for (const vector of vectors) checkVector(vector, column);
+  const distance = request.distanceType ? distanceName(request.distanceType) : undefined;
+  const probes = probeRange(request);
+  return {
+    vectors,
+    apply(plain) {
+      const query = plain.nearestTo(first);
+      for (const other of others) query.addQueryVector(other);
+      query.column(formatFieldPath(column.names));
+      if (distance !== undefined) query.distanceType(distance);
+      if (request.prefilter === false) query.postfilter();
+      if (request.lowerBound !== undefined || request.upperBound !== undefined) {
+        query.distanceRange(request.lowerBound, request.upperBound);
+      }
+      if (probes !== undefined) {
+        query.nprobes(probes.minimum);
+        if (probes.maximum !== probes.minimum) query.maximumNprobes(probes.maximum);
+      }
+      if (request.refineFactor) query.refineFactor(request.refineFactor);
+      if (request.ef) query.ef(request.ef);
+      if (request.bypassVectorIndex) query.bypassVectorIndex();
+      return query;
+    },
+  };
+}
+
+function queryVectors({ vector }: QueryFields): Float32Array[] {
+  if (vector === undefined) return [];
+  const { singleVector, multiVector } = vector;
+  if (singleVector.length > 0 && multiVector.length > 0) {
+    throw new LanceError("InvalidInput", "vector has one and several; it must have one of them");
+  }
+  const all = singleVector.length > 0 ? [singleVector] : multiVector.map(({ values }) => values);
+  return all.filter((values) => values.length > 0).map((values) => Float32Array.from(values));
+}
+
+/** The range of partitions to search: a maximum of 0 is no bound; nprobes is both, where neither is set. */
+function probeRange({ nprobes, minimumNprobes, maximumNprobes }: QueryFields) {
+  if (minimumNprobes === undefined && maximumNprobes === undefined) {
+    return nprobes ? { minimum: nprobes, maximum: nprobes } : undefined;
+  }
+  if (minimumNprobes === 0) throw new LanceError("InvalidInput", "minimum_nprobes must be at least 1");
+  const bound = maximumNprobes || Number.POSITIVE_INFINITY;
+  const minimum = minimumNprobes ?? Math.min(DEFAULT_PROBES, bound);
+  if (minimum > bound) {
+    throw new LanceError("InvalidInput", "minimum_nprobes must not be greater than maximum_nprobes");
+  }
+  return { minimum, maximum: maximumNprobes ?? Math.max(DEFAULT_PROBES, minimum) };
+}
+
+/** A column that can be searched. */
+interface VectorColumn extends FoundField {
+  readonly dimension: number;
+  /** Whether its components are bytes. */
+  readonly bytes: boolean;
+}
+
+/** The shape of a field of vectors, or of lists of vectors; undefined for any other. */
+function vectorShape(field: ArrowField): Pick<VectorColumn, "dimension" | "bytes"> | undefined {
+  const { type, children } = field;
+  const [item] = children;
+  if (item === undefined) return undefined;
+  if (type.name === "list" || type.name === "large_list") {
+    return item.type.name === "fixed_size_list" ? vectorShape(item) : undefined;
+  }
+  if (type.name !== "fixed_size_list") return undefined;
+  const bytes = item.type.name === "int" && item.type.bits === 8 && !item.type.signed;
+  const number = item.type.name === "float" || (item.type.name === "int" && item.type.bits === 8);
+  return number ? { dimension: type.size, bytes } : undefined;
+}
+
+function vectorColumn(schema: ArrowSchema, path: string | undefined): VectorColumn {
+  if (path) {
+    const found = resolveField(schema, path);
+    const shape = vectorShape(found.field);
+    if (shape !== undefined) return { ...found, ...shape };
+    throw new LanceError("InvalidInput", `column ${JSON.stringify(path)} does not hold vectors`);
+  }
+  const candidates = schema.fields.flatMap((field) => {
+    const shape = vectorShape(field);
+    return shape === undefined ? [] : [{ names: [field.name], field, ...shape }];
+  });
+  const chosen =
+    candidates.length === 1
+      ? candidates[0]
+      : candidates.find(({ field }) => field.name === DEFAULT_VECTOR_COLUMN);
+  if (chosen !== undefined) return chosen;
+  const names = candidates.map(({ field }) => field.name).join(", ");
+  throw new LanceError(
+    "InvalidInput",
+    names === ""
+      ? "the table has no column of vectors at its top level"
+      : `the table has several columns of vectors (${names}); name one with vector_column`,
+  );
+}
+
+function checkVector(vector: Float32Array, { names, dimension, bytes }: VectorColumn): void {
+  const column = JSON.stringify(formatFieldPath(names));
+  if (vector.length !== dimension) {
+    throw new LanceError(
+      "InvalidInput",
+      `the query vector has ${vector.length} components, and those of column ${column} have ${dimension}`,
+    );
+  }
+  if (!vector.every(Number.isFinite)) {
+    throw new LanceError("InvalidInput", "the components of a query vector must be finite numbers");
+  }
+  if (bytes && !vector.every((value) => Number.isInteger(value) && value >= 0 && value <= 255)) {
+    throw new LanceError("InvalidInput", `column ${column} holds bytes; components must be 0 to 255`);
+  }
+}
+
+export function distanceName(name: string): string {
+  const key = name.toLowerCase();
+  const known = Object.hasOwn(DISTANCES, key) ? DISTANCES[key] : undefined;
+  if (known !== undefined) return known;
+  throw new LanceError(
+    "InvalidInput",
+    `distance_type ${JSON.stringify(name)} is none of ${Object.keys(DISTANCES).join(", ")}`,
+  );
+}

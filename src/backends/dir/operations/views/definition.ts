@@ -1,0 +1,141 @@
+import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
+import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
+import { collectUpload } from "../../../../arrow/upload.ts";
+import {
+  type CreateMaterializedViewRequest,
+  MaterializedViewKind,
+} from "../../../../gen/lance/namespace/v1/view_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { FoundTable } from "../lookup.ts";
+
+/** What a view is made of; it is kept in the properties of its table, where clients see it. */
+export interface ViewDefinition {
+  readonly sourceQuery: string;
+  /** The schema of the view as the client sent it: base64 of an Arrow schema message. */
+  readonly outputSchema: string;
+  readonly withNoData: boolean;
+  /** Kept for those who refresh; this server starts no refresh by itself. */
+  readonly autoRefresh: boolean;
+}
+
+const PREFIX = "lance_gateway.view.";
+const KIND = "query";
+
+/** The properties of a view's table. */
+export function toProperties(definition: ViewDefinition): Record<string, string> {
+  const { sourceQuery, outputSchema, withNoData, autoRefresh } = definition;
+  return {
+    [`${PREFIX}kind`]: KIND,
+    [`${PREFIX}source_query`]: sourceQuery,
+    [`${PREFIX}output_schema`]: outputSchema,
+    [`${PREFIX}with_no_data`]: String(withNoData),
+    [`${PREFIX}auto_refresh`]: String(autoRefresh),
+  };
+}
+
+/**
+ * The definition of a view.
+ *
+ * @throws LanceError InvalidInput for a table that is not a view
+ */
+export function readDefinition({ properties }: FoundTable): ViewDefinition {
+  const [kind, sourceQuery, outputSchema] = ["kind", "source_query", "output_schema"].map(
+    (key) => properties[PREFIX + key],
+  );
+  if (kind !== KIND || sourceQuery === undefined || outputSchema === undefined) {
+    throw new LanceError("InvalidInput", "the table is not a materialized view");
+  }
+  return {
+    sourceQuery,
+    outputSchema,
+    withNoData: properties[`${PREFIX}with_no_data`] === "true",
+    autoRefresh: properties[`${PREFIX}auto_refresh`] === "true",
+  };
+}
+
+/** @throws LanceError InvalidInput; Unsupported for the kinds that need a function */
+export function checkDefinition(request: CreateMaterializedViewRequest): ViewDefinition {
+  const { kind, udtfSpec, sourceQuery, outputSchema, withNoData = true, autoRefresh = false } = request;
+  if (kind === MaterializedViewKind.UNSPECIFIED) throw invalid("kind is missing");
+  if (kind !== MaterializedViewKind.QUERY) {
+    throw new LanceError(
+      "Unsupported",
+      "views of the kinds udtf and chunker need a Python function, which this server does not run; it has those of the kind query",
+    );
+  }
+  if (udtfSpec !== undefined) throw invalid("udtf_spec is not for views of the kind query");
+  return { sourceQuery, outputSchema, withNoData, autoRefresh };
+}
+
+/** A schema as the start of an Arrow IPC stream. */
+export interface OutputSchema {
+  readonly schema: ArrowSchema;
+  /** The schema message with its prefix. */
+  readonly message: Uint8Array;
+}
+
+/**
+ * Reads the schema of a view: an Arrow schema message, as `pyarrow.Schema.serialize` makes it, or an IPC stream or
+ * file without rows.
+ *
+ * @throws LanceError InvalidInput
+ */
+export async function readOutputSchema(outputSchema: string, maxBytes: number): Promise<OutputSchema> {
+  if (!/^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(outputSchema)) throw invalid("output_schema is not base64");
+  const bytes = Buffer.from(outputSchema, "base64");
+  const ended = bytes.subarray(-END_OF_STREAM.byteLength).equals(END_OF_STREAM);
+  const isFile = bytes.subarray(0, 6).toString("latin1") === "ARROW1";
+  async function* stream() {
+    yield bytes;
+    if (!ended && !isFile) yield END_OF_STREAM;
+  }
+  const { file, schema } = await collectUpload(stream(), { maxBytes });
+  if (schema.fields.length === 0) throw invalid("output_schema has no columns");
+  return { schema, message: splitIpcFile(file).schema };
+}
+
+/**
+ * Checks that the result of a view's query has the columns that the view says it has.
+ *
+ * @throws LanceError TableSchemaValidationError
+ */
+export function checkResult(result: ArrowSchema, view: ArrowSchema): void {
+  for (let i = 0; i < Math.max(result.fields.length, view.fields.length); i++) {
+    const [actual, wanted] = [result.fields[i], view.fields[i]];
+    if (
+      actual !== undefined &&
+      wanted !== undefined &&
+      actual.name === wanted.name &&
+      sameType(actual, wanted)
+    ) {
+      continue;
+    }
+    throw new LanceError(
+      "TableSchemaValidationError",
+      `column ${i + 1} of source_query is ${describe(actual)}, and of output_schema ${describe(wanted)}`,
+    );
+  }
+}
+
+/** The names of a list's items differ between writers and mean nothing. */
+function sameType(a: ArrowField, b: ArrowField): boolean {
+  const named = a.type.name === "struct";
+  return (
+    JSON.stringify(a.type) === JSON.stringify(b.type) &&
+    (a.dictionary === undefined) === (b.dictionary === undefined) &&
+    a.children.length === b.children.length &&
+    a.children.every((child, i) => {
+      const other = b.children[i] as ArrowField;
+      return (!named || child.name === other.name) && sameType(child, other);
+    })
+  );
+}
+
+function describe(field: ArrowField | undefined): string {
+  if (field === undefined) return "missing";
+  return `${JSON.stringify(field.name)} of the type ${JSON.stringify(field.type)}`;
+}
+
+function invalid(message: string): LanceError {
+  return new LanceError("InvalidInput", message);
+}

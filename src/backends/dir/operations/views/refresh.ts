@@ -1,0 +1,173 @@
+import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import { engineCall } from "../../engine/errors.ts";
+import type { NativeTable } from "../../engine/native.ts";
+import { commitMetadata } from "../../format/commit.ts";
+import { readVersion } from "../../format/versions.ts";
+import type { Job, JobFacts } from "../../jobs/job.ts";
+import type { DirContext } from "../context.ts";
+import { datasetOf, type FoundTable, requireTable, withData } from "../lookup.ts";
+import { receiveRows } from "../received-rows.ts";
+import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from "./definition.ts";
+import { parseViewQuery, type ViewQuery } from "./query-text.ts";
+import { buildSourceQuery, firstNewFragment, type Part, resultSchema, resultStream } from "./source.ts";
+
+/** The entry of a view's table metadata that says what its rows were made from. */
+const STATE_KEY = "lance_gateway.view.state";
+
+/**
+ * What the rows of a view were made from. It is committed as the version right after that of the rows: at any
+ * other version, somebody else has changed the view, or a refresh did not get to its end.
+ */
+interface ViewState {
+  /** The location of the source. */
+  readonly source: string;
+  readonly sourceVersion: string;
+  /** The version of the view that has the rows. */
+  readonly rowsVersion: string;
+  readonly query: string;
+}
+
+/** A refresh that knows everything it works with. */
+interface Refresh {
+  readonly context: DirContext;
+  readonly view: FoundTable;
+  readonly source: FoundTable;
+  readonly sourceVersion: bigint;
+  readonly native: NativeTable;
+  readonly text: string;
+  readonly query: ViewQuery;
+  readonly output: OutputSchema;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Brings a view up to date with a version of its source: with the rows that were added since the last refresh,
+ * where nothing but that has happened to source and view, and as a whole otherwise.
+ *
+ * It can be repeated at any point: a refresh that did not end leaves a view that is made anew.
+ */
+export async function refreshView(context: DirContext, job: Job, signal: AbortSignal): Promise<JobFacts> {
+  const view = await requireTable(context, job.table);
+  if (view.location !== job.spec["location"]) throw new LanceError("TableNotFound", "the view was replaced");
+  const { sourceQuery: text, outputSchema } = readDefinition(view);
+  const query = parseViewQuery(text);
+  const source = await requireTable(context, query.source);
+  const wanted = job.spec["sourceVersion"];
+  const sourceVersion = wanted === undefined ? await newestVersion(context, source) : BigInt(String(wanted));
+  const output = await readOutputSchema(outputSchema, context.maxUploadBytes);
+  return withData(context, source, { version: sourceVersion }, async (native) => {
+    checkResult(await resultSchema(buildSourceQuery(native, query, output, {})), output.schema);
+    return run({ context, view, source, sourceVersion, native, text, query, output, signal });
+  });
+}
+
+async function run(refresh: Refresh): Promise<JobFacts> {
+  const { context, view, sourceVersion, query } = refresh;
+  const { manifest } = await readVersion(datasetOf(context, view));
+  const added = await planIncrement(refresh, manifest);
+  if (added !== undefined) {
+    const before = Number(manifest.version);
+    if (added === "nothing")
+      return { mode: "none", rows: 0, sourceVersion: Number(sourceVersion), version: before };
+    const result = await append(refresh, added);
+    // Whoever came in between has written rows that do not follow from the source.
+    if (result !== undefined && result.version <= before + 1) return finish(refresh, "incremental", result);
+  }
+  return finish(refresh, "full", await replace(refresh, { limit: query.limit }));
+}
+
+/** The part of the source that the view lacks; undefined when that cannot be told. */
+async function planIncrement(
+  { context, source, sourceVersion, text, query, view }: Refresh,
+  manifest: Manifest,
+): Promise<Part | "nothing" | undefined> {
+  const state = readState(manifest);
+  if (state === undefined || state.query !== text || state.source !== source.location) return undefined;
+  if (manifest.version !== BigInt(state.rowsVersion) + 1n || BigInt(state.sourceVersion) > sourceVersion) {
+    return undefined;
+  }
+  if (BigInt(state.sourceVersion) === sourceVersion) return "nothing";
+  const older = await manifestOf(context, source, BigInt(state.sourceVersion));
+  const newer = await manifestOf(context, source, sourceVersion);
+  const fromFragment = older && newer && firstNewFragment(older, newer);
+  if (fromFragment === undefined || query.limit === undefined) {
+    return fromFragment === undefined ? undefined : { fromFragment };
+  }
+  const rows = await withData(context, view, {}, (native) => engineCall(() => native.countRows()));
+  return query.limit > rows ? { fromFragment, limit: query.limit - rows } : "nothing";
+}
+
+interface Written {
+  readonly rows: number;
+  readonly version: number;
+}
+
+async function append(refresh: Refresh, part: Part): Promise<Written | undefined> {
+  try {
+    return await write(refresh, part, false);
+  } catch (error) {
+    if (isLanceError(error, "ConcurrentModification")) return undefined;
+    throw error;
+  }
+}
+
+function replace(refresh: Refresh, part: Part): Promise<Written> {
+  return write(refresh, part, true);
+}
+
+function write(
+  { context, view, native, query, output, signal }: Refresh,
+  part: Part,
+  overwrite: boolean,
+): Promise<Written> {
+  const rows = resultStream(buildSourceQuery(native, query, output, part), output, signal);
+  const call = { signal, releaseBody() {} };
+  return receiveRows(context, rows, call, { table: view, overwrite }, async (received) => ({
+    rows: received.rows,
+    version: await (overwrite ? received.replace(view) : received.append(view)),
+  }));
+}
+
+async function finish(
+  { context, view, source, sourceVersion, text, signal }: Refresh,
+  mode: string,
+  { rows, version }: Written,
+): Promise<JobFacts> {
+  const state: ViewState = {
+    source: source.location,
+    sourceVersion: String(sourceVersion),
+    rowsVersion: String(version),
+    query: text,
+  };
+  const entries = { [STATE_KEY]: JSON.stringify(state) };
+  const committed = await commitMetadata(
+    datasetOf(context, view),
+    { tableMetadata: { entries } },
+    { signal },
+  );
+  return { mode, rows, sourceVersion: Number(sourceVersion), version: Number(committed.version) };
+}
+
+function readState({ tableMetadata }: Manifest): ViewState | undefined {
+  const text = tableMetadata[STATE_KEY];
+  return text === undefined ? undefined : (JSON.parse(text) as ViewState);
+}
+
+function newestVersion(context: DirContext, table: FoundTable): Promise<bigint> {
+  return withData(context, table, {}, async (native) => BigInt(await engineCall(() => native.version())));
+}
+
+/** The manifest of a version; undefined when it has been cleaned up. */
+async function manifestOf(
+  context: DirContext,
+  table: FoundTable,
+  version: bigint,
+): Promise<Manifest | undefined> {
+  try {
+    return (await readVersion(datasetOf(context, table), version)).manifest;
+  } catch (error) {
+    if (isLanceError(error, "TableVersionNotFound")) return undefined;
+    throw error;
+  }
+}

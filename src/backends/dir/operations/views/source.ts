@@ -1,0 +1,91 @@
+import { toBinary } from "@bufbuild/protobuf";
+import { type ArrowSchema, decodeSchema } from "../../../../arrow/schema.ts";
+import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
+import { FieldSchema } from "../../../../gen/lance/format/file_pb.ts";
+import { DataFragmentSchema, type Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { engineCall } from "../../engine/errors.ts";
+import type { NativeQuery, NativeTable } from "../../engine/native.ts";
+import { untilAborted } from "../../engine/wait.ts";
+import type { OutputSchema } from "./definition.ts";
+import type { ViewQuery } from "./query-text.ts";
+
+/** Which part of a source is asked for. */
+export interface Part {
+  /** Only rows of this fragment and those after it. */
+  readonly fromFragment?: bigint | undefined;
+  /** Rows, at most. */
+  readonly limit?: number | undefined;
+}
+
+/** Builds the engine's query of a view. */
+export function buildSourceQuery(
+  source: NativeTable,
+  { columns, where }: ViewQuery,
+  { schema }: OutputSchema,
+  { fromFragment, limit }: Part,
+): NativeQuery {
+  const query = source.query();
+  if (columns.length === 0) query.selectColumns(schema.fields.map(({ name }) => name));
+  else query.select(columns.map(([name, expression]) => [name, expression]));
+  // The upper half of a row's address is its fragment.
+  const added = fromFragment === undefined ? [] : [`_rowaddr >= ${fromFragment << 32n}`];
+  const conditions = [...added, ...(where === undefined ? [] : [`(${where})`])];
+  if (conditions.length > 0) query.onlyIf(conditions.join(" AND "));
+  if (limit !== undefined) query.limit(limit);
+  return query;
+}
+
+/** The schema of a query's result. */
+export async function resultSchema(query: NativeQuery): Promise<ArrowSchema> {
+  const file = await engineCall(() => query.outputSchema());
+  return decodeSchema(splitIpcFile(file).schemaMetadata);
+}
+
+/** The rows of a batch, at most. */
+const BATCH_ROWS = 4096;
+
+/**
+ * The result of a query as an IPC stream with the schema of the view, which is that of the result but for what
+ * does not change a buffer: nullability and metadata.
+ */
+export async function* resultStream(
+  query: NativeQuery,
+  { message }: OutputSchema,
+  signal: AbortSignal,
+): AsyncIterable<Uint8Array> {
+  const wait = <T>(work: () => Promise<T>) => engineCall(() => untilAborted(work(), signal));
+  yield message;
+  const batches = await wait(() => query.execute(BATCH_ROWS));
+  for (;;) {
+    const batch = await wait(() => batches.next());
+    if (batch === null) break;
+    yield* splitIpcFile(batch).data;
+  }
+  yield END_OF_STREAM;
+}
+
+/**
+ * The first fragment that a version of a table has beyond an older one; undefined when more has changed than that
+ * fragments were added, and the number after the last one when nothing has.
+ */
+export function firstNewFragment(older: Manifest, newer: Manifest): bigint | undefined {
+  const before = new Map(
+    older.fragments.map((fragment) => [fragment.id, toBinary(DataFragmentSchema, fragment)]),
+  );
+  const last = older.fragments.reduce((id, fragment) => (fragment.id > id ? fragment.id : id), -1n);
+  let kept = 0;
+  for (const fragment of newer.fragments) {
+    const known = before.get(fragment.id);
+    if (known === undefined && fragment.id > last) continue;
+    if (known === undefined || Buffer.compare(known, toBinary(DataFragmentSchema, fragment)) !== 0)
+      return undefined;
+    kept++;
+  }
+  return kept === before.size && sameFields(older, newer) ? last + 1n : undefined;
+}
+
+/** Columns that were renamed, or that lost their place to others, are in the same files under other names. */
+function sameFields(older: Manifest, newer: Manifest): boolean {
+  const bytes = ({ fields }: Manifest) => Buffer.concat(fields.map((field) => toBinary(FieldSchema, field)));
+  return bytes(older).equals(bytes(newer));
+}

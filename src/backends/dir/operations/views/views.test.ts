@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Field, Int32, List, Schema, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
+import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
+import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
+import { createLocalStore } from "../../format/local-store.ts";
+import type { Job } from "../../jobs/job.ts";
+import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
+import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
+
+const jobsOf = (root: string) => createJobStore(createLocalStore(), `${root.slice(1)}/data/${JOBS_DIRECTORY}`);
+
+async function ended(root: string, id: string): Promise<Job> {
+  for (;;) {
+    const job = await jobsOf(root).get(id);
+    if (job?.finishedAt !== undefined) return job;
+    await sleep(5);
+  }
+}
+
+const rows = (from: number, to: number) =>
+  tableToIPC(
+    new Table({ id: vectorFromArray(Array.from({ length: to - from }, (_, i) => from + i), new Int32()) }),
+    "stream",
+  );
+
+const ID = Buffer.from(tableToIPC(new Table(new Schema([new Field("id", new Int32(), true)])), "stream"));
+
+/** A table `t` with the ids 0 to 9 and a view `v` of it. */
+async function openView(t: TestContext, sourceQuery: string, options = {}) {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root, options);
+  await client.upload("createTable", "t", {}, rows(0, 10));
+  const outputSchema = ID.toString("base64");
+  await client.call("createMaterializedView", "v", { kind: MaterializedViewKind.QUERY, sourceQuery, outputSchema });
+  const refresh = async (request = {}) => {
+    const { jobId } = await client.call("refreshMaterializedView", "v", request);
+    const { state, result, error } = await ended(root, jobId);
+    assert.equal(state, "succeeded", error?.message);
+    return [result?.["mode"], result?.["rows"]];
+  };
+  return { root, client, refresh, ids: () => idsOf(client) };
+}
+
+async function idsOf(client: TestClient): Promise<number[]> {
+  const { data } = await queried(client);
+  return data.sort((a, b) => a - b);
+}
+
+async function queried(client: TestClient) {
+  const table = tableFromIPC(await client.query("v"));
+  return { data: [...(table.getChild("id") ?? [])].map(Number), schema: table.schema };
+}
+
+test("a refresh takes only the rows that were added, while nothing else happens", async (t) => {
+  const { client, refresh, ids } = await openView(t, "SELECT * FROM t WHERE id % 2 = 0");
+  assert.deepEqual(await refresh(), ["full", 5]);
+  assert.deepEqual(await refresh(), ["none", 0]);
+  await client.upload("insertIntoTable", "t", {}, rows(10, 14));
+  await client.upload("insertIntoTable", "t", {}, rows(14, 16));
+  assert.deepEqual(await refresh(), ["incremental", 3]);
+  await client.upload("insertIntoTable", "t", {}, rows(17, 18));
+  assert.deepEqual(await refresh(), ["incremental", 0]);
+  assert.deepEqual(await refresh(), ["none", 0]);
+  assert.deepEqual(await ids(), [0, 2, 4, 6, 8, 10, 12, 14]);
+});
+
+test("what changes rows of the source, the view or their columns makes a view anew", async (t) => {
+  const { client, refresh, ids } = await openView(t, "SELECT id FROM t");
+  await refresh();
+  await client.call("deleteFromTable", "t", { predicate: "id = 3" });
+  assert.deepEqual(await refresh(), ["full", 9]);
+  await client.call("updateTable", "t", { updates: [{ pair: ["id", "id + 100"] }] as never, predicate: "id = 4" });
+  assert.deepEqual(await refresh(), ["full", 9]);
+  await client.upload("insertIntoTable", "v", {}, rows(50, 51));
+  await client.upload("insertIntoTable", "t", {}, rows(20, 21));
+  assert.deepEqual(await refresh(), ["full", 10]);
+  await client.call("alterTableAddColumns", "t", { newColumns: [{ name: "other", expression: "-id" }] });
+  await client.call("alterTableAlterColumns", "t", {
+    alterations: [
+      { path: "id", rename: "other" },
+      { path: "other", rename: "id" },
+    ],
+  });
+  assert.deepEqual(await refresh(), ["full", 10]);
+  assert.equal((await ids()).at(-1), 0);
+  assert.deepEqual(await refresh({ srcVersion: 1n }), ["full", 10]);
+  await client.upload("insertIntoTable", "t", { mode: InsertMode.OVERWRITE }, rows(0, 2));
+  assert.deepEqual(await refresh(), ["full", 2]);
+  await client.call("dropTable", "t");
+  await client.upload("createTable", "t", {}, rows(0, 3));
+  assert.deepEqual(await refresh(), ["full", 3]);
+});
+
+test("a limit is kept by full refreshes and by those of added rows", async (t) => {
+  const { client, refresh, ids } = await openView(t, "SELECT id FROM t LIMIT 12");
+  assert.deepEqual(await refresh(), ["full", 10]);
+  await client.upload("insertIntoTable", "t", {}, rows(10, 20));
+  assert.deepEqual(await refresh(), ["incremental", 2]);
+  await client.upload("insertIntoTable", "t", {}, rows(20, 30));
+  assert.deepEqual(await refresh(), ["none", 0]);
+  assert.equal((await ids()).length, 12);
+});
+
+test("a view that is larger than a part is written part by part, as one version", async (t) => {
+  const { root, client, refresh, ids } = await openView(t, "SELECT id FROM t", { uploadPartBytes: 20_000 });
+  await client.upload("insertIntoTable", "t", {}, rows(10, 20_000));
+  assert.deepEqual(await refresh(), ["full", 20_000]);
+  await client.upload("insertIntoTable", "t", {}, rows(20_000, 40_000));
+  assert.deepEqual(await refresh(), ["incremental", 20_000]);
+  assert.equal((await ids()).length, 40_000);
+  // Two refreshes of two versions each, after the first.
+  const { version } = await client.call("describeTable", "v", { loadDetailedMetadata: true });
+  assert.equal(version, 5n);
+  assert.equal((await jobsOf(root).list()).length, 2);
+});
+
+test("refreshes at the same time add no row twice", async (t) => {
+  const { root, client, refresh, ids } = await openView(t, "SELECT id FROM t");
+  await refresh();
+  await client.upload("insertIntoTable", "t", {}, rows(10, 20));
+  const accepted = await Promise.all([1, 2, 3].map(() => client.call("refreshMaterializedView", "v")));
+  for (const { jobId } of accepted) await ended(root, jobId);
+  assert.deepEqual(
+    await ids(),
+    Array.from({ length: 20 }, (_, i) => i),
+  );
+});
+
+test("a view keeps the schema that it was made with", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows(0, 3));
+  const schema = new Schema(
+    [
+      new Field("id", new Int32(), false, new Map([["unit", "m"]])),
+      new Field("tags", new List(new Field("element", new Utf8(), true)), true),
+    ],
+    new Map([["owner", "me"]]),
+  );
+  await client.call("createMaterializedView", "v", {
+    kind: MaterializedViewKind.QUERY,
+    sourceQuery: "SELECT id, make_array(concat('t', cast(id as string))) AS tags FROM t",
+    outputSchema: Buffer.from(tableToIPC(new Table(schema), "file")).toString("base64"),
+    autoRefresh: true,
+  });
+  const { properties } = await client.call("describeTable", "v");
+  assert.equal(properties["lance_gateway.view.auto_refresh"], "true");
+  assert.match(properties["lance_gateway.view.source_query"] ?? "", /^SELECT/);
+  await ended(root, (await client.call("refreshMaterializedView", "v")).jobId);
+  const { data, schema: kept } = await queried(client);
+  assert.deepEqual(data, [0, 1, 2]);
+  assert.deepEqual([kept.fields[0]?.nullable, kept.fields[0]?.metadata.get("unit")], [false, "m"]);
+  assert.equal(kept.metadata.get("owner"), "me");
+});
+
+test("a job that a restart interrupts is done by the next process, under its id", async (t) => {
+  const root = await temporaryDirectory(t);
+  const first = await openClient(t, root);
+  await first.upload("createTable", "t", {}, rows(0, 5000));
+  await first.call("alterTableAddColumns", "t", { newColumns: [{ name: "twice", computed: "id * 2" }] });
+  const backfill = await first.call("alterTableBackfillColumns", "t", { column: "twice" });
+  await first.close();
+  assert.equal((await jobsOf(root).get(backfill.jobId))?.state, "queued");
+
+  const second = await openClient(t, root);
+  const job = await ended(root, backfill.jobId);
+  assert.deepEqual([job.state, job.attempts, job.table], ["succeeded", 2, ["t"]]);
+  assert.equal((await second.call("countTableRows", "t", { predicate: "twice = id * 2" })).count, 5000n);
+  assert.deepEqual((await second.call("listAllTables", "$")).tables, ["t"]);
+});
+
+test("a job whose table is gone or another fails and says so", async (t) => {
+  const root = await temporaryDirectory(t);
+  const first = await openClient(t, root);
+  await first.call("createNamespace", "n");
+  await first.upload("createTable", "n$t", {}, rows(0, 10));
+  await first.call("alterTableAddColumns", "n$t", { newColumns: [{ name: "twice", computed: "id * 2" }] });
+  const { jobId } = await first.call("alterTableBackfillColumns", "n$t", { column: "twice" });
+  await first.close();
+  const job = (await jobsOf(root).get(jobId)) as Job;
+  const moved = { ...job, id: jobId.replace(/^./, "f"), spec: { ...job.spec, location: "other" } };
+  await jobsOf(root).put(moved);
+  await openClient(t, root);
+  assert.equal((await ended(root, jobId)).state, "succeeded");
+  assert.equal((await ended(root, moved.id)).error?.name, "TableNotFound");
+});

@@ -1,0 +1,97 @@
+import { create } from "@bufbuild/protobuf";
+import { END_OF_STREAM } from "../../../../arrow/stream.ts";
+import { CreateTableMode, CreateTableRequestSchema } from "../../../../gen/lance/namespace/v1/data_pb.ts";
+import {
+  CreateMaterializedViewResponseSchema,
+  RefreshMaterializedViewResponseSchema,
+} from "../../../../gen/lance/namespace/v1/view_pb.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
+import type { LanceNamespace } from "../../../../namespace/port.ts";
+import type { DirContext } from "../context.ts";
+import { openGuarded } from "../guarded.ts";
+import { createKeyedLocks } from "../keyed-locks.ts";
+import { checkNewIdentifier, requireTable } from "../lookup.ts";
+import {
+  checkDefinition,
+  checkResult,
+  type OutputSchema,
+  readDefinition,
+  readOutputSchema,
+  toProperties,
+} from "./definition.ts";
+import { parseViewQuery, type ViewQuery } from "./query-text.ts";
+import { refreshView } from "./refresh.ts";
+import { buildSourceQuery, resultSchema } from "./source.ts";
+
+/** The kind of the jobs that refresh a view. */
+const REFRESH_VIEW = "refresh_view";
+
+/** The operations on materialized views. */
+export function createViewOperations(
+  context: DirContext,
+  createTable: LanceNamespace["createTable"],
+): Pick<LanceNamespace, "createMaterializedView" | "refreshMaterializedView"> {
+  const { jobs, maxUploadBytes } = context;
+  const locks = createKeyedLocks();
+
+  jobs.define(REFRESH_VIEW, (job, signal) =>
+    locks.withLocks([String(job.spec["location"])], () => refreshView(context, job, signal)),
+  );
+
+  async function submit(view: Identifier, sourceVersion: bigint | undefined): Promise<string> {
+    const { location } = await requireTable(context, view);
+    const spec = { location, ...(sourceVersion !== undefined && { sourceVersion: String(sourceVersion) }) };
+    return (await jobs.submit({ kind: REFRESH_VIEW, table: view, spec })).id;
+  }
+
+  /** Opens the source at a version, and checks its columns against those of a view. */
+  async function checkSource(
+    query: ViewQuery,
+    output: OutputSchema,
+    version: bigint | undefined,
+    call: Call,
+  ): Promise<void> {
+    const data = await openGuarded(context, call, { version }, await requireTable(context, query.source));
+    try {
+      const schema = await data.wait(() => resultSchema(buildSourceQuery(data.table, query, output, {})));
+      checkResult(schema, output.schema);
+    } finally {
+      data.release();
+    }
+  }
+
+  return {
+    async createMaterializedView(request, call) {
+      checkNewIdentifier(call.id);
+      const definition = checkDefinition(request);
+      const query = parseViewQuery(definition.sourceQuery);
+      if (sameIdentifier(query.source, call.id)) {
+        throw new LanceError("InvalidInput", `the view cannot be its own source ${joinIdentifier(call.id)}`);
+      }
+      const output = await readOutputSchema(definition.outputSchema, maxUploadBytes);
+      await checkSource(query, output, undefined, call);
+      const properties = toProperties(definition);
+      const table = create(CreateTableRequestSchema, { mode: CreateTableMode.CREATE, properties });
+      const { version = 1n } = await createTable(table, emptyStream(output), call);
+      const jobId = definition.withNoData ? undefined : await submit(call.id, undefined);
+      return create(CreateMaterializedViewResponseSchema, { version, ...(jobId !== undefined && { jobId }) });
+    },
+    async refreshMaterializedView({ srcVersion, outputLimit }, call) {
+      const view = await requireTable(context, call.id);
+      const { sourceQuery, outputSchema } = readDefinition(view);
+      if (outputLimit !== undefined) {
+        throw new LanceError("InvalidInput", "output_limit is for views of the kind chunker");
+      }
+      const output = await readOutputSchema(outputSchema, maxUploadBytes);
+      await checkSource(parseViewQuery(sourceQuery), output, srcVersion, call);
+      return create(RefreshMaterializedViewResponseSchema, { jobId: await submit(call.id, srcVersion) });
+    },
+  };
+}
+
+async function* emptyStream({ message }: OutputSchema): AsyncIterable<Uint8Array> {
+  yield message;
+  yield END_OF_STREAM;
+}

@@ -1,0 +1,30 @@
+import { LANCE_TYPE_NAMES } from "../namespace/type-names.ts";
+import type { FieldTexts } from "./dialect.ts";
+
+const TO_LANCE: ReadonlyMap<string, string> = new Map([
+  ...LANCE_TYPE_NAMES,
+  // The specification has no units; its readers take these.
+  ["time32", "time32:ms"],
+  ["time64", "time64:us"],
+  ["timestamp", "timestamp:us:-"],
+  ["duration", "duration:us"],
+]);
+
+const DECIMAL = /^decimal(\d+)$/;
+
+/** Writes a type in Lance's own words: what `logical_type` says, or the name that `type` stands for. */
+export function writeLanceType({ type = '""', logical_type: logical, ...rest }: FieldTexts): FieldTexts {
+  if (logical !== undefined) return { type: logical };
+  const name = JSON.parse(type) as string;
+  const bits = DECIMAL.exec(name)?.[1];
+  if (bits !== undefined) return { type: JSON.stringify(decimalName(bits, Number(rest["length"] ?? 0))) };
+  // Lance's readers know no maps, but a map is a list of its entries to them.
+  const lance = name === "map" ? "list" : (TO_LANCE.get(name) ?? name);
+  return { type: JSON.stringify(lance), ...rest };
+}
+
+/** A decimal's length is its precision times 1000 plus its scale, which may be negative. */
+function decimalName(bits: string, length: number): string {
+  const precision = Math.round(length / 1000);
+  return `decimal:${bits}:${precision}:${length - precision * 1000}`;
+}

@@ -1,0 +1,36 @@
+import { isObject } from "./shapes.ts";
+
+/** The vector of a search: an array of numbers, an array of arrays, or an empty array for none. */
+export function readVector(json: unknown): unknown {
+  if (!Array.isArray(json)) return json;
+  return Array.isArray(json[0]) ? { multi_vector: json } : { single_vector: json };
+}
+
+/** The columns of a result: an array of names, or expressions by alias. */
+export function readColumns(json: unknown): unknown {
+  if (Array.isArray(json)) return { column_names: json };
+  if (!isObject(json) || Array.isArray(json["column_names"]) || isObject(json["column_aliases"])) return json;
+  return { column_aliases: json };
+}
+
+/** A full-text query: words with the columns to look in, or a structured query. */
+export function readFullText(json: unknown): unknown {
+  if (!isObject(json)) return json;
+  const { query } = json;
+  if (typeof query === "string") return { string_query: json };
+  return isObject(query) ? { structured_query: { query } } : json;
+}
+
+/** The same words in several columns, with one boost for each. */
+export function readMultiMatch(json: unknown): unknown {
+  if (!isObject(json) || !Array.isArray(json["columns"])) return json;
+  const { query, columns, boost: boosts, ...others } = json;
+  return {
+    match_queries: columns.map((column, index) => ({
+      ...others,
+      column,
+      terms: query,
+      boost: Array.isArray(boosts) ? boosts[index] : undefined,
+    })),
+  };
+}

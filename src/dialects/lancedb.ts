@@ -1,0 +1,94 @@
+import {
+  CreateTableBranchRequestSchema,
+  DeleteTableBranchRequestSchema,
+} from "../gen/lance/namespace/v1/branch_pb.ts";
+import {
+  CreateTableRequestSchema,
+  MergeInsertIntoTableRequestSchema,
+  UpdateTableResponseSchema,
+} from "../gen/lance/namespace/v1/data_pb.ts";
+import { CreateTableIndexRequestSchema } from "../gen/lance/namespace/v1/index_pb.ts";
+import {
+  FullTextQuerySchema,
+  MultiMatchQuerySchema,
+  QueryColumnsSchema,
+  QueryVectorSchema,
+} from "../gen/lance/namespace/v1/query_pb.ts";
+import { JsonArrowDataTypeSchema } from "../gen/lance/namespace/v1/schema_pb.ts";
+import {
+  DescribeTableRequestSchema,
+  RenameTableRequestSchema,
+  RestoreTableRequestSchema,
+} from "../gen/lance/namespace/v1/table_pb.ts";
+import { ListTableTagsResponseSchema } from "../gen/lance/namespace/v1/tag_pb.ts";
+import { type Dialect, form } from "./dialect.ts";
+import { writeLanceType } from "./lance-types.ts";
+import { readColumns, readFullText, readMultiMatch, readVector } from "./lancedb-query.ts";
+import { absentAs, alsoNamed, bare, renamed } from "./shapes.ts";
+
+const DELIMITER = /(?:^|&)delimiter=/;
+
+/**
+ * LanceDB's remote clients: `lancedb.connect("db://…", host_override=…)` in Python and Rust, and their twin in Node.
+ *
+ * They are told by their user agent, which their users can set, or by the header that names the database. They
+ * also bring their headers into a client of the specification; that one always says the delimiter, and they never do.
+ */
+export const lancedb: Dialect = {
+  name: "lancedb",
+
+  recognises({ headers, query }) {
+    const agent = headers["user-agent"];
+    const named = headers["x-lancedb-database"] !== undefined;
+    return (named || (typeof agent === "string" && agent.startsWith("LanceDB-"))) && !DELIMITER.test(query);
+  },
+
+  forms: new Map([
+    form(QueryVectorSchema, { read: readVector }),
+    form(QueryColumnsSchema, { read: readColumns }),
+    form(FullTextQuerySchema, { read: readFullText }),
+    form(MultiMatchQuerySchema, { read: readMultiMatch }),
+    form(RenameTableRequestSchema, { read: renamed({ new_namespace: "new_namespace_id" }) }),
+    form(CreateTableIndexRequestSchema, {
+      read: renamed({ metric_type: "distance_type" }),
+      // They warn that an index is always replaced, and some send false with every request.
+      settle(request) {
+        request.replace = true;
+      },
+    }),
+    // A table that is not checked out is restored to what it is.
+    form(RestoreTableRequestSchema, { read: absentAs("version", 0) }),
+    // They send no flags and need the version and the schema.
+    form(DescribeTableRequestSchema, {
+      settle(request) {
+        request.loadDetailedMetadata ??= true;
+      },
+    }),
+    form(MergeInsertIntoTableRequestSchema, {
+      settle(request) {
+        request.useIndex ??= true;
+      },
+    }),
+    form(JsonArrowDataTypeSchema, { write: writeLanceType }),
+    form(ListTableTagsResponseSchema, { write: bare("tags") }),
+    form(UpdateTableResponseSchema, { write: alsoNamed({ updated_rows: "rows_updated" }) }),
+  ]),
+
+  errors: [
+    { error: "TableAlreadyExists", request: CreateTableRequestSchema.typeName, status: 400 },
+    // To them any 404 is a missing table, unless the request is about nothing but the other thing.
+    { error: "TableBranchNotFound", request: CreateTableBranchRequestSchema.typeName, status: 404 },
+    { error: "TableBranchNotFound", request: DeleteTableBranchRequestSchema.typeName, status: 404 },
+    { error: "TableBranchNotFound", status: 400 },
+    { error: "TableColumnNotFound", status: 400 },
+    { error: "TableTagNotFound", status: 400 },
+    // A 409 is tried three times over, which helps against other writers only.
+    { error: "TableTagAlreadyExists", status: 400 },
+    { error: "TableIndexAlreadyExists", status: 400 },
+    { error: "InvalidTableState", status: 400 },
+  ],
+
+  // What they may use: several vectors in one query, structured full-text queries, multipart writes. From 0.5.0
+  // on they would ask for blobs.
+  headers: { "phalanx-version": "0.4.0" },
+};

@@ -1,0 +1,41 @@
+import type { FieldTexts } from "./dialect.ts";
+
+/** Whether a JSON value is an object. */
+export function isObject(json: unknown): json is Readonly<Record<string, unknown>> {
+  return typeof json === "object" && json !== null && !Array.isArray(json);
+}
+
+/** Reads fields that have other names; a name of the specification's goes before the client's. */
+export function renamed(names: Readonly<Record<string, string>>): (json: unknown) => unknown {
+  return (json) => {
+    if (!isObject(json)) return json;
+    const renamedJson: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(json)) {
+      const ours = Object.hasOwn(names, name) ? (names[name] as string) : name;
+      if (ours === name || json[ours] === undefined) renamedJson[ours] = value;
+    }
+    return renamedJson;
+  };
+}
+
+/** Reads null, or nothing, as a value. */
+export function absentAs(name: string, value: unknown): (json: unknown) => unknown {
+  return (json) => (isObject(json) ? { ...json, [name]: json[name] ?? value } : json);
+}
+
+/** Writes the value of a field under further names too. */
+export function alsoNamed(names: Readonly<Record<string, string>>): (fields: FieldTexts) => FieldTexts {
+  return (fields) => {
+    const all: Record<string, string> = { ...fields };
+    for (const [name, also] of Object.entries(names)) {
+      const text = fields[name];
+      if (text !== undefined) all[also] = text;
+    }
+    return all;
+  };
+}
+
+/** Writes one field as the whole. */
+export function bare(name: string): (fields: FieldTexts) => string {
+  return (fields) => fields[name] ?? "null";
+}

@@ -1,0 +1,43 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { writeArrowFiles } from "./support/arrow-files.ts";
+import { type GatewayProcess, startGateway } from "./support/gateway.ts";
+import { recordResult, resultIn } from "./support/session.ts";
+import { ROOT, runSession, runTool } from "./support/tools.ts";
+
+const PLUGINS = [
+  "google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.11",
+  "google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.0",
+];
+const cache = join(ROOT, ".cache");
+const module = join(import.meta.dirname, "go");
+
+/** Generates the stubs as a module of their own, which the session's `go.mod` refers to. */
+async function generateStubs(): Promise<void> {
+  const bin = join(cache, "bin");
+  for (const plugin of PLUGINS) await runTool("go", ["install", plugin], { env: { GOBIN: bin } });
+  const path = `${bin}:${join(ROOT, "node_modules", ".bin")}:${process.env["PATH"]}`;
+  const template = join(module, "buf.gen.yaml");
+  await runTool("buf", ["generate", "--template", template, "--path", "proto/lance/namespace"], {
+    env: { PATH: path },
+  });
+  const stubs = join(cache, "go", "contract");
+  mkdirSync(stubs, { recursive: true });
+  writeFileSync(join(stubs, "go.mod"), "module contract\n\ngo 1.25.0\n");
+}
+
+describe("a gRPC client generated for Go", () => {
+  let gateway: GatewayProcess;
+  before(async () => {
+    gateway = await startGateway();
+  });
+  after(() => gateway.close());
+
+  it("has an ordinary session", async () => {
+    await generateStubs();
+    const program = join(cache, "bin", "go-session");
+    await runTool("go", ["build", "-o", program, "."], { cwd: module });
+    recordResult(resultIn(await runSession(program, [gateway.address, writeArrowFiles()])));
+  });
+});

@@ -1,0 +1,22 @@
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { writeArrowFiles } from "./support/arrow-files.ts";
+import { type GatewayProcess, startGateway } from "./support/gateway.ts";
+import { recordResult, resultIn } from "./support/session.ts";
+import { runSession } from "./support/tools.ts";
+
+describe("the Java client", () => {
+  let gateway: GatewayProcess;
+  before(async () => {
+    gateway = await startGateway();
+  });
+  after(() => gateway.close());
+
+  it("has an ordinary session", async () => {
+    const values = [`-Duri=${gateway.uri}`, `-Drows=${writeArrowFiles()}`];
+    const pom = join(import.meta.dirname, "java", "pom.xml");
+    recordResult(
+      resultIn(await runSession("mvn", ["-q", "-B", "-f", pom, "compile", "exec:java", ...values])),
+    );
+  });
+});

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** What a client's session came to. */
+export interface SessionResult {
+  readonly client: string;
+  readonly version: string;
+  /** The calls whose result was checked. */
+  readonly calls: number;
+  /** Those of them whose result was the right one. */
+  readonly passed: number;
+}
+
+/** Where a run leaves the results of its sessions; `scripts/clients.ts` collects them. */
+export const RESULTS_FOLDER = join(import.meta.dirname, "..", "..", "..", ".cache", "clients");
+
+/** A session is worth its name from this number of calls on. */
+const ORDINARY_CALLS = 40;
+
+/** Keeps the result of a session for the README's table, and fails the test if a call did not pass. */
+export function recordResult(result: SessionResult): void {
+  mkdirSync(RESULTS_FOLDER, { recursive: true });
+  const file = `${result.client.replaceAll(/[^\w.-]+/g, "-")}.json`;
+  writeFileSync(join(RESULTS_FOLDER, file), JSON.stringify(result));
+  assert.ok(result.calls >= ORDINARY_CALLS, `${result.client}: only ${result.calls} calls`);
+  assert.equal(result.passed, result.calls, `${result.client}: ${result.calls - result.passed} calls failed`);
+}
+
+/** The result that a client's program prints, on a line of its own but for what colours a terminal. */
+export function resultIn(output: string): SessionResult {
+  const result = /\{[^{}]*"passed"[^{}]*\}/.exec(output)?.[0];
+  assert.ok(result, `no result in: ${output}`);
+  return JSON.parse(result) as SessionResult;
+}
+
+/** A session of a client in this process. */
+export interface Session {
+  /** One call and the checks of its result; a failed one is told and the session goes on. */
+  check(call: string, work: () => Promise<unknown>): Promise<void>;
+  /** Records the result. */
+  end(): void;
+}
+
+/** Begins a session; `tell` takes the failures. */
+export function createSession(client: string, version: string, tell: (text: string) => void): Session {
+  let [calls, passed] = [0, 0];
+  return {
+    async check(call, work) {
+      calls++;
+      try {
+        await work();
+        passed++;
+      } catch (error) {
+        tell(`${client}: ${call}: ${error}`);
+      }
+    },
+    end: () => recordResult({ client, version, calls, passed }),
+  };
+}
+
+/** Counts the calls of a library that tests use as its users do. */
+export interface WatchedClient {
+  /** The same object; calls that answer with a promise are counted, also those of what it hands out. */
+  watch<T extends object>(target: T): T;
+  /** Records the result; to be called where the tests have passed, for then every call has. */
+  end(): void;
+}
+
+/** Begins to watch a client. */
+export function watchClient(client: string, version: string): WatchedClient {
+  let calls = 0;
+
+  function watch<T extends object>(target: T): T {
+    return new Proxy(target, {
+      get(_, name) {
+        const member: unknown = Reflect.get(target, name, target);
+        if (typeof member !== "function") return member;
+        // The library's own objects must not meet a proxy as `this`: they have private members.
+        return (...args: unknown[]) => handOut(member.apply(target, args));
+      },
+    });
+  }
+
+  function handOut(result: unknown): unknown {
+    if (result instanceof Promise) {
+      calls++;
+      return result.then(handOut);
+    }
+    const isOwn = typeof result === "object" && result !== null && isOfLibrary(result);
+    return isOwn ? watch(result) : result;
+  }
+
+  return { watch, end: () => recordResult({ client, version, calls, passed: calls }) };
+}
+
+/** Whether an object has methods of its own that answer with promises: data has none. */
+function isOfLibrary(value: object): boolean {
+  return /^(Remote|Local)?(Connection|Table|Tags|Branches)$|Query|MergeInsert/.test(
+    value.constructor?.name ?? "",
+  );
+}
