@@ -16,7 +16,11 @@ export function pythonInterpreter(): string {
   const wanted = readFileSync(requirements, "utf8");
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return python;
   mkdirSync(environment, { recursive: true });
-  execFileSync("python3", ["-m", "venv", "--clear", environment], { stdio: "inherit" });
+  try {
+    execFileSync("python3", ["-m", "venv", "--clear", environment], { stdio: "inherit" });
+  } catch (cause) {
+    throw new Error("the Python clients need Python 3.11 or newer with its venv module", { cause });
+  }
   execFileSync(python, ["-m", "pip", "install", "--quiet", "-r", requirements], { stdio: "inherit" });
   writeFileSync(stamp, wanted);
   return python;

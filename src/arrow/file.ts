@@ -1,17 +1,22 @@
-import { LanceError } from "../namespace/errors.ts";
 import { createByteReader } from "./byte-reader.ts";
+import { createFileDictionaries } from "./file-dictionaries.ts";
 import { type Block, fileTail } from "./footer.ts";
 import { CONTINUATION, FILE_MAGIC, MAX_METADATA_BYTES, malformed, parseMessageHead } from "./message.ts";
 
 const FILE_HEAD = Buffer.concat([FILE_MAGIC, new Uint8Array(2)]);
 
+/** A body of this size, in bytes, costs less to copy than to send by itself. */
+const SMALL_BODY_BYTES = 64 * 1024;
+
 /**
  * Turns an Arrow IPC stream, split anywhere, into an IPC file, while it goes by.
  *
- * The messages pass as they are, with backpressure; only dictionaries are held for a moment. A file may not
- * replace a dictionary, so a repeated one is left out. An input that already is a file passes unchanged.
+ * The messages pass as they are, with backpressure. A file may not replace a dictionary, so a repeated one is
+ * left out, and another one is added to the one before; batches then pass with their indices moved. An input
+ * that already is a file passes unchanged.
  *
- * @throws LanceError InvalidInput for a malformed stream, Unsupported when a dictionary changes on the way.
+ * @throws LanceError InvalidInput for a malformed stream; Unsupported when a dictionary changes on the way and
+ *   the indices cannot be moved.
  */
 export async function* toIpcFile(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const reader = createByteReader(chunks);
@@ -20,29 +25,31 @@ export async function* toIpcFile(chunks: AsyncIterable<Uint8Array>): AsyncIterab
     yield* reader.rest();
     return;
   }
-  yield FILE_HEAD;
+  let begun: Uint8Array = FILE_HEAD;
   let position = FILE_HEAD.byteLength;
   let schema: Uint8Array | undefined;
   const blocks = { dictionary: [] as Block[], batch: [] as Block[] };
-  const dictionaries = new Map<bigint, Uint8Array>();
+  const dictionaries = createFileDictionaries();
 
   for (;;) {
     const offset = position - FILE_HEAD.byteLength;
     const message = await readMetadata(reader, offset);
     if (message === undefined) break;
-    const head = parseMessageHead(message.metadata, offset);
-    const block = {
-      offset: position,
-      metadataLength: message.framed.byteLength,
-      bodyLength: head.bodyLength,
-    };
-    if (head.dictionaryId !== undefined && !head.isDelta) {
+    const { metadata } = message;
+    let { framed } = message;
+    const head = parseMessageHead(metadata, offset);
+    const isDictionary = head.kind === "dictionary";
+    const moves = head.kind === "batch" && schema !== undefined && dictionaries.moved;
+    if (isDictionary || moves || head.bodyLength <= SMALL_BODY_BYTES) {
       const body = await exactly(reader.take(head.bodyLength), head.bodyLength, offset);
-      const whole = Buffer.concat([message.framed, body]);
-      if (!isNew(dictionaries, head.dictionaryId, whole)) continue;
+      const added = isDictionary ? dictionaries.add(head, framed, metadata, body) : framed;
+      if (added === undefined) continue;
+      framed = added;
+      const whole = Buffer.concat([begun, framed, body]);
+      if (moves) dictionaries.move(schema as Uint8Array, metadata, whole.subarray(-head.bodyLength));
       yield whole;
     } else {
-      yield message.framed;
+      yield Buffer.concat([begun, framed]);
       let left = head.bodyLength;
       for await (const chunk of reader.pass(left)) {
         left -= chunk.byteLength;
@@ -50,25 +57,14 @@ export async function* toIpcFile(chunks: AsyncIterable<Uint8Array>): AsyncIterab
       }
       if (left > 0) throw malformed(offset, "the stream ends in the middle of a message");
     }
-    if (head.kind === "schema") schema = message.metadata;
+    begun = new Uint8Array();
+    const block = { offset: position, metadataLength: framed.byteLength, bodyLength: head.bodyLength };
+    if (head.kind === "schema") schema = metadata;
     else blocks[head.kind].push(block);
     position += block.metadataLength + block.bodyLength;
   }
   if (schema === undefined) throw malformed(0, "the stream has no schema");
   yield fileTail(schema, blocks.dictionary, blocks.batch);
-}
-
-function isNew(known: Map<bigint, Uint8Array>, id: bigint, message: Uint8Array): boolean {
-  const before = known.get(id);
-  if (before === undefined) {
-    known.set(id, message);
-    return true;
-  }
-  if (Buffer.compare(before, message) === 0) return false;
-  throw new LanceError(
-    "Unsupported",
-    "a dictionary of the result changes, which an Arrow IPC file cannot hold; ask for an Arrow IPC stream",
-  );
 }
 
 interface Reader {

@@ -30,8 +30,9 @@ import { isLanceError, LanceError } from "../namespace/errors.ts";
 import { toIpcFile } from "./file.ts";
 import { PYARROW_STREAMS } from "./fixtures.ts";
 import { schemaTable } from "./message.ts";
+import { createPartBufferPool } from "./part-buffer.ts";
 import { END_OF_STREAM, splitIpcFile } from "./stream.ts";
-import { collectUpload } from "./upload.ts";
+import { collectUpload, readUpload } from "./upload.ts";
 
 const LIMIT = { maxBytes: 10_000_000 };
 
@@ -91,7 +92,7 @@ const tables = fc.integer({ min: 0, max: 20 }).chain((length) => {
         text: vectorFromArray(values.text, new Utf8()),
         bytes: vectorFromArray(values.bytes, new Binary()),
         word: vectorFromArray(values.word, new FixedSizeBinary(4)),
-        words: vectorFromArray(values.words, new Dictionary(new Utf8(), new Int8())),
+        words: vectorFromArray(values.words, new Dictionary(new Utf8(), new Int8(), 7)),
         list: vectorFromArray(values.list, new List(item(new Int32()))),
         vector: vectorFromArray(values.vector, new FixedSizeList(3, item(new Float32()))),
         struct: vectorFromArray(
@@ -159,11 +160,116 @@ test("several batches and repeated dictionaries make one file", async () => {
     '{"d": "a"}',
     '{"d": "b"}',
   ]);
+});
 
-  const other = await messagesOf(new Table({ d: vectorFromArray(["x", "y"], type) }));
-  await assert.rejects(join(toIpcFile(split(Buffer.concat([schema, ...data, ...other.data]), []))), (error) =>
+/** A stream whose second and fourth batch have another dictionary than the first and third. */
+async function changingDictionaries(index: Int8 | Int32 = new Int32()): Promise<Buffer> {
+  const type = new Dictionary(new Utf8(), index, 1);
+  const item = new Field("item", new Dictionary(new Utf8(), index, 2), true);
+  const batch = (words: string[]) =>
+    messagesOf(
+      new Table({
+        d: vectorFromArray(words, type),
+        l: vectorFromArray(
+          words.map((word) => [word]),
+          new List(item),
+        ),
+        n: vectorFromArray([1, 2], new Int32()),
+      }),
+    );
+  const [one, other] = [await batch(["a", "b"]), await batch(["x", "a"])];
+  return Buffer.concat([one.schema, ...[one, other, one, other].flatMap(({ data }) => data), END_OF_STREAM]);
+}
+
+test("another dictionary is added to the one before in a file, and its indices are moved", async () => {
+  for (const index of [new Int8(), new Int32()]) {
+    const stream = await changingDictionaries(index);
+    const words = [...(tableFromIPC(stream).getChild("n") ?? [])].length;
+    assert.equal(words, 8);
+    const file = tableFromIPC(await join(toIpcFile(split(stream, [100, 333]))));
+    assert.deepEqual([...(file.getChild("d") ?? [])], ["a", "b", "x", "a", "a", "b", "x", "a"]);
+    const lists = [...(file.getChild("l") ?? [])].map((list) => [...list]);
+    assert.deepEqual(lists, [["a"], ["b"], ["x"], ["a"], ["a"], ["b"], ["x"], ["a"]]);
+  }
+});
+
+test("indices that are too small for all dictionaries together are refused", async () => {
+  const type = new Dictionary(new Utf8(), new Int8(), 1);
+  const words = (prefix: string) => Array.from({ length: 100 }, (_, i) => `${prefix}${i}`);
+  const [one, other] = await Promise.all(
+    ["a", "b"].map((prefix) => messagesOf(new Table({ d: vectorFromArray(words(prefix), type) }))),
+  );
+  const stream = Buffer.concat([one?.schema, ...(one?.data ?? []), ...(other?.data ?? [])] as Uint8Array[]);
+  await assert.rejects(join(toIpcFile(split(stream, []))), (error) => isLanceError(error, "Unsupported"));
+});
+
+test("an upload is cut into files of whole batches, with schema and dictionaries in each", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(tables, { minLength: 1, maxLength: 4 }),
+      fc.array(fc.nat()),
+      fc.nat(3000),
+      async (parts, cuts, partBytes) => {
+        const messages = await Promise.all(parts.map(messagesOf));
+        const data = messages.flatMap((message) => message.data);
+        const stream = Buffer.concat([messages[0]?.schema as Uint8Array, ...data, END_OF_STREAM]);
+        const found: string[] = [];
+        let [rows, bytes] = [0, 0];
+        let last = false;
+        for await (const part of readUpload(split(stream, cuts), { ...LIMIT, partBytes })) {
+          assert.equal(last, false);
+          found.push(...rowsOf(part.file).slice(1));
+          rows += part.rows;
+          bytes += part.bodyBytes;
+          last = part.last;
+        }
+        assert.equal(last, true);
+        assert.equal(bytes, stream.byteLength);
+        assert.equal(rows, found.length);
+        assert.deepEqual(
+          found,
+          parts.flatMap((part) => rowsOf(tableToIPC(part, "stream")).slice(1)),
+        );
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+test("a dictionary that changes ends a part, and an upload that must be one file", async () => {
+  const stream = await changingDictionaries();
+  const words: string[] = [];
+  for await (const { file } of readUpload(split(stream, [77]), { ...LIMIT, partBytes: 1e9 })) {
+    words.push(...(tableFromIPC(file).getChild("d") ?? []));
+  }
+  assert.deepEqual(words, ["a", "b", "x", "a", "a", "b", "x", "a"]);
+  await assert.rejects(collectUpload(split(stream, []), LIMIT), (error) =>
     isLanceError(error, "Unsupported"),
   );
+});
+
+test("an upload that may not be cut is one part, whatever its size", async () => {
+  const { schema, data } = await messagesOf(new Table({ id: vectorFromArray([1, 2, 3], new Int32()) }));
+  const stream = Buffer.concat([schema, ...data, ...data, ...data, END_OF_STREAM]);
+  const pool = createPartBufferPool(LIMIT.maxBytes);
+  for (let round = 0; round < 3; round++) {
+    let asked = 0;
+    const mayCut = async () => {
+      asked++;
+      return false;
+    };
+    const parts = [];
+    for await (const { rows, last } of readUpload(split(stream, [9]), {
+      ...LIMIT,
+      partBytes: 1,
+      mayCut,
+      pool,
+    })) {
+      parts.push([rows, last]);
+    }
+    assert.deepEqual(parts, [[9, true]]);
+    assert.equal(asked, 1);
+  }
 });
 
 test("compressed bodies pass, and count as what they unpack to", async () => {

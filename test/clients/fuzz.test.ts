@@ -7,7 +7,7 @@ import { runPython } from "./support/python.ts";
 import { ROOT } from "./support/tools.ts";
 
 /** Requests of each operation that fit the document; half as many that do not come on top. */
-const EXAMPLES = 30;
+const EXAMPLES = 26;
 
 describe("requests generated from the public OpenAPI document", () => {
   let gateway: GatewayProcess;
@@ -23,6 +23,6 @@ describe("requests generated from the public OpenAPI document", () => {
     t.diagnostic(output);
     const { operations, requests, successes } = JSON.parse(output);
     assert.equal(operations, 54);
-    assert.ok(requests > 2000 && successes > 200, output);
+    assert.ok(requests > 1500 && successes > 200, output);
   });
 });

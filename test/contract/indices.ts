@@ -47,7 +47,9 @@ export function indexTests(world: World): void {
       ];
       for (const [i, [indexType, column]] of requests.entries()) {
         const request = { id, indexType, column, name: `i${i}` };
-        await (i % 2 === 0 ? world.client.createTableIndex(request) : world.client.createTableScalarIndex(request));
+        await (i % 2 === 0
+          ? world.client.createTableIndex(request)
+          : world.client.createTableScalarIndex(request));
       }
       const indexes = await list(id);
       assert.deepEqual(
@@ -74,7 +76,11 @@ export function indexTests(world: World): void {
         ["ivf_pq", "IVF_PQ", { numSubVectors: 2, numBits: 4, distanceType: "dot" }],
         ["IvfRq", "IVF_RQ", { numBits: 3 }],
         ["IVF_HNSW_PQ", "IVF_HNSW_PQ", { numSubVectors: 2, m: 8, efConstruction: 20 }],
-        ["ivf-hnsw-sq", "IVF_HNSW_SQ", { m: 8, efConstruction: 20, numPartitions: undefined, targetPartitionSize: 300 }],
+        [
+          "ivf-hnsw-sq",
+          "IVF_HNSW_SQ",
+          { m: 8, efConstruction: 20, numPartitions: undefined, targetPartitionSize: 300 },
+        ],
       ];
       for (const [i, [indexType, , parameters]] of requests.entries()) {
         const name = `v${i}`;
@@ -103,7 +109,10 @@ export function indexTests(world: World): void {
       assert.deepEqual(await names(id), ["id_idx"]);
       const again = { id, column: "id", indexType: "BITMAP" };
       await refused("TableIndexAlreadyExists", world.client.createTableIndex(again));
-      await refused("TableIndexAlreadyExists", world.client.createTableScalarIndex({ ...again, column: "name", name: "id_idx" }));
+      await refused(
+        "TableIndexAlreadyExists",
+        world.client.createTableScalarIndex({ ...again, column: "name", name: "id_idx" }),
+      );
       const both = ["a", "a"].map((name) => world.client.createTableIndex({ ...again, name }));
       const outcomes = await Promise.allSettled(both);
       assert.deepEqual(outcomes.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
@@ -158,7 +167,8 @@ export function indexTests(world: World): void {
 
     test("that cannot be built are refused with the reason", async () => {
       const id = await world.table(people(300));
-      const build = (request: object) => world.client.createTableIndex({ id, column: "vector", indexType: "IVF_PQ", ...request });
+      const build = (request: object) =>
+        world.client.createTableIndex({ id, column: "vector", indexType: "IVF_PQ", ...request });
       for (const indexType of ["NGRAM", "ZONEMAP", "BLOOMFILTER", "rtree", "IVF_SQ", "IVF_HNSW_FLAT"]) {
         const error = await refused("Unsupported", build({ indexType }));
         assert.match(error.message, new RegExp(indexType));
@@ -191,9 +201,15 @@ export function indexTests(world: World): void {
       await refused("TableColumnNotFound", build({ column: "nothing" }));
       await refused("InvalidInput", build({ column: "" }));
       for (const indexType of ["VECTOR", "IVF_FLAT", "ivf_hnsw_sq"]) {
-        await refused("InvalidInput", world.client.createTableScalarIndex({ id, column: "vector", indexType }));
+        await refused(
+          "InvalidInput",
+          world.client.createTableScalarIndex({ id, column: "vector", indexType }),
+        );
       }
-      await refused("TableNotFound", world.client.createTableIndex({ id: await world.declared(), column: "id", indexType: "BTREE" }));
+      await refused(
+        "TableNotFound",
+        world.client.createTableIndex({ id: await world.declared(), column: "id", indexType: "BTREE" }),
+      );
       assert.deepEqual(await names(id), []);
     });
 
@@ -202,7 +218,10 @@ export function indexTests(world: World): void {
       await world.client.createTableIndex({ id, column: "id", indexType: "BTREE" });
       const { version = 0n } = await world.client.insertIntoTable({ id }, personStream(people(3, 5)));
       const figures = await stats(id, "id_idx");
-      assert.deepEqual([figures.numIndexedRows, figures.numUnindexedRows, figures.indexType], [5n, 3n, "BTREE"]);
+      assert.deepEqual(
+        [figures.numIndexedRows, figures.numUnindexedRows, figures.indexType],
+        [5n, 3n, "BTREE"],
+      );
       assert.deepEqual([figures.numIndices, figures.distanceType], [1, undefined]);
       const older = await stats(id, "id_idx", { version: version - 1n });
       assert.equal(older.numUnindexedRows, 0n);
@@ -244,7 +263,10 @@ export function indexTests(world: World): void {
       await world.client.dropTableIndex({ id, indexName: "id_idx", branch });
       assert.deepEqual(await names(id, { branch }), []);
       const missing = { id, branch: "missing" };
-      await refused("TableBranchNotFound", world.client.createTableIndex({ ...missing, column: "id", indexType: "BTREE" }));
+      await refused(
+        "TableBranchNotFound",
+        world.client.createTableIndex({ ...missing, column: "id", indexType: "BTREE" }),
+      );
       await refused("TableBranchNotFound", world.client.listTableIndices(missing));
     });
 

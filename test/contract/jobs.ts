@@ -184,7 +184,10 @@ export function jobTests(world: World): void {
       for (const kind of [MaterializedViewKind.UDTF, MaterializedViewKind.CHUNKER]) {
         await refused("Unsupported", create(id, "anything", { kind }));
       }
-      await refused("InvalidInput", create(id, `${query} ${source.join(".")}`, { kind: MaterializedViewKind.UNSPECIFIED }));
+      await refused(
+        "InvalidInput",
+        create(id, `${query} ${source.join(".")}`, { kind: MaterializedViewKind.UNSPECIFIED }),
+      );
       await refused("InvalidInput", create(id, `${query} ${source.join(".")}`, { udtfSpec: {} }));
     });
   });

@@ -10,9 +10,16 @@ import { CATALOG_SCENARIOS } from "./catalog-scenarios.ts";
 import { CHANGE_SCENARIOS } from "./change-scenarios.ts";
 import { DATA_SCENARIOS } from "./data-scenarios.ts";
 import { HISTORY_SCENARIOS } from "./history-scenarios.ts";
+import { TABLE_SCENARIOS } from "./table-scenarios.ts";
 
 const protocols = Object.keys(PROTOCOLS);
-const scenarios = [...CATALOG_SCENARIOS, ...DATA_SCENARIOS, ...CHANGE_SCENARIOS, ...HISTORY_SCENARIOS];
+const scenarios = [
+  ...CATALOG_SCENARIOS,
+  ...DATA_SCENARIOS,
+  ...CHANGE_SCENARIOS,
+  ...HISTORY_SCENARIOS,
+  ...TABLE_SCENARIOS,
+];
 
 /** The namespace of a wire; all are of one length, so that answers differ in nothing else. */
 function namespaceOf(protocol: string): string {

@@ -40,6 +40,34 @@ NAMES = {
     "new_columns": [[{"name": "twice", "expression": "id * 2"}], [{"name": "id", "expression": "1"}]],
     "updates": [[["name", "'x'"]], [["missing", "1"]], [["id", "id + "]]],
     "on": ["id", "name", "missing"],
+    "mode": ["Create", "ExistOk", "Overwrite", "append", "Skip", "Fail", "NOTHING"],
+    "behavior": ["Restrict", "Cascade", "NOTHING"],
+    "naming_scheme": ["V1", "V2"],
+    "limit": [1, 2, 0, -1],
+    "when_matched_update_all": [True, False],
+    "when_not_matched_insert_all": [True, False],
+    "ranges": [[{"start_version": 1, "end_version": 2}], [{"start_version": 0, "end_version": -1}]],
+    "alterations": [[{"path": "name", "rename": "label"}], [{"path": "id", "data_type": "string"}]],
+    "new_table_name": ["renamed", "declared"],
+    "new_namespace_id": [["fuzz", "inner"], ["missing"]],
+    "location": ["nowhere", "../outside"],
+    "operations": [[{"declare_table": {"id": ["fuzz", "new"]}}], [{"deregister_table": {"id": ["missing"]}}]],
+    "entries": [[{"id": ["fuzz", "people"], "version": 2, "manifest_path": "nowhere"}]],
+    "actions": [[{"setPropertyAction": {"key": "a", "value": "b"}}], [{"unsetPropertyAction": {"key": "a"}}]],
+    "query": [{"k": 1, "vector": {"single_vector": [1.0, 0.0]}}, {"k": 1, "vector": {}, "filter": "id >"}],
+    "kind": ["query", "udtf"],
+    "source_query": ["SELECT id, name FROM fuzz.people WHERE id > 1", "SELECT"],
+}
+# Names that mean something else in one operation.
+OWN_NAMES = {
+    "UpdateFieldMetadata": {"updates": [[{"path": "name", "metadata": {"a": "b", "c": None}}]]},
+    "CreateTable": {"properties": ['{"a": "b"}', "{"], "storage_options": ["{}", "[]"]},
+    "CreateTableBranch": {"name": ["side", "other"]},
+    "DeleteTableBranch": {"name": ["side", "other"]},
+    "CreateTableTag": {"branch": ["main"]},
+    "AlterTableDropColumns": {"columns": [["name"], ["missing"]]},
+    "QueryTable": {"columns": [{"column_names": ["id"]}, {"column_aliases": {"n": "name"}}, {}]},
+    "AnalyzeTableQueryPlan": {"columns": [{"column_names": ["id"]}]},
 }
 UPLOADS = [
     stream(people()),
@@ -48,9 +76,15 @@ UPLOADS = [
     stream(people())[:-100],
     b"",
 ]
-TABLES = ["fuzz$people", "fuzz$people", "fuzz$declared", "fuzz$missing"]
-NAMESPACES = ["fuzz", "fuzz$inner", "missing", "$"]
-KEPT = {0: "sent as generated", 1: "one value known", 2: "all values known", 3: "all values known"}
+# The part of the path before the id, and ids; those that come first are aimed at more often.
+IDS = {
+    "namespace": ["fuzz", "fuzz$inner", "fuzz$fresh", "$", "missing"],
+    "table": ["fuzz$people", "fuzz$people", "fuzz$people", "fuzz$declared", "fuzz$fresh", "fuzz$missing"],
+    "materialized_view": ["fuzz$view", "fuzz$people", "fuzz$missing"],
+    "transaction": ["fuzz$people$1", "fuzz$people$99", "fuzz$people"],
+}
+# How a generated request is changed before it is sent.
+AS_IT_IS, SOME_KNOWN, ALL_KNOWN, ONLY_KNOWN = range(4)
 
 schemathesis.openapi.media_type(ARROW, st.sampled_from(UPLOADS) | st.binary(max_size=64))
 
@@ -76,37 +110,42 @@ def prepare() -> None:
     session.post(f"{uri}/v1/table/fuzz$declared/declare", json={})
     session.post(f"{uri}/v1/table/fuzz$people/tags/create", json={"tag": "first", "version": 1})
     session.post(f"{uri}/v1/table/fuzz$people/branches/create", json={"name": "side"})
+    session.post(f"{uri}/v1/table/fuzz$people/create_index", json={"column": "id", "index_type": "BTREE"})
 
 
 def aim(case, data) -> None:
     """Points a request at what exists, most of the time: random names alone would only ever be missing."""
-    kept = data.draw(st.sampled_from(sorted(KEPT)))
-    if kept == 0:
+    change = data.draw(st.sampled_from([AS_IT_IS, SOME_KNOWN, ALL_KNOWN, ONLY_KNOWN, ONLY_KNOWN]))
+    if change == AS_IT_IS:
         return
+    path = case.path_parameters or {}
     parts = [part for part in (case.body, case.query) if isinstance(part, dict)]
-    if "id" in (case.path_parameters or {}):
-        known = NAMESPACES if "/namespace/" in case.path else TABLES
-        case.path_parameters["id"] = data.draw(st.sampled_from(known))
-        for part in parts:
-            part.pop("id", None)
-            part.pop("delimiter", None)
-    if "index_name" in (case.path_parameters or {}):
-        case.path_parameters["index_name"] = data.draw(st.sampled_from(["id_idx", "missing"]))
+    if "id" in path:
+        path["id"] = data.draw(st.sampled_from(IDS[case.path.split("/")[2]]))
+    if "index_name" in path:
+        path["index_name"] = data.draw(st.sampled_from(["id_idx", "missing"]))
+    names = NAMES | OWN_NAMES.get(case.operation.definition.raw["operationId"], {})
     for part in parts:
+        # What says the same as the path seldom does when both are random.
+        for name in {"id", "delimiter", "index_name"} & part.keys():
+            del part[name]
         for name in sorted(part):
-            if name in NAMES and (kept > 1 or data.draw(st.booleans())):
-                part[name] = data.draw(st.sampled_from(NAMES[name]))
-        # Rare fields seldom all hold at once: without most of them, calls also succeed.
-        if kept == 3:
-            for name in sorted(set(part) - set(NAMES)):
-                if name not in required(case) and data.draw(st.booleans()):
+            if name in names and (change > SOME_KNOWN or data.draw(st.booleans())):
+                part[name] = data.draw(st.sampled_from(names[name]))
+        # Optional fields seldom all hold at once: without most of them, calls also succeed.
+        if change == ONLY_KNOWN:
+            for name in sorted(part.keys() - set(required(case))):
+                if name not in names or data.draw(st.integers(0, 3)):
                     del part[name]
 
 
 def required(case) -> list[str]:
-    reference = case.operation.definition.raw.get("requestBody", {}).get("content", {})
-    schema = reference.get("application/json", {}).get("schema", {}).get("$ref", "").split("/")[-1]
-    return case.operation.schema.raw_schema["components"]["schemas"].get(schema, {}).get("required", [])
+    """The fields that a request has to have."""
+    content = case.operation.definition.raw.get("requestBody", {}).get("content", {})
+    schema = content.get("application/json", {}).get("schema", {}).get("$ref", "").split("/")[-1]
+    in_body = case.operation.schema.raw_schema["components"]["schemas"].get(schema, {}).get("required", [])
+    # Without one of the flags a merge has nothing to do.
+    return ["on", "when_matched_update_all", *in_body]
 
 
 def check(case, answer) -> str | None:

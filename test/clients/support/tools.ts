@@ -9,7 +9,6 @@ export const ROOT = join(import.meta.dirname, "..", "..", "..");
 const TOOLS: Readonly<Record<string, string>> = {
   go: "Go 1.25 or newer (https://go.dev/dl)",
   mvn: "Maven 3.8 or newer with a JDK of version 17 or newer (https://maven.apache.org)",
-  python3: "Python 3.11 or newer with its venv module (https://www.python.org)",
 };
 
 /** How long a program may take, with the downloads of its first run. */

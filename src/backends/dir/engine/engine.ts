@@ -10,6 +10,8 @@ export interface EngineOptions {
   readonly log: Logger;
   /** The most tables that stay open while nobody uses them. Default: 256. */
   readonly maxHandles?: number | undefined;
+  /** How long a table stays open while nobody uses it, in milliseconds. Default: 10 minutes. */
+  readonly idleMs?: number | undefined;
   /** The engine's cache of index data, in bytes. Default: 256 MiB. */
   readonly indexCacheBytes?: number | undefined;
   /** The engine's cache of file metadata, in bytes. Default: 128 MiB. */
@@ -43,7 +45,8 @@ const MIB = 1024 * 1024;
 
 /** Creates the engine; its native part is loaded on first use, so that the process starts quickly. */
 export function createEngine(options: EngineOptions): Engine {
-  const { log, maxHandles = 256, indexCacheBytes = 256 * MIB, metadataCacheBytes = 128 * MIB } = options;
+  const { log, maxHandles = 256, idleMs = 10 * 60_000 } = options;
+  const { indexCacheBytes = 256 * MIB, metadataCacheBytes = 128 * MIB } = options;
   let connecting: ReturnType<typeof connect> | undefined;
 
   async function connect() {
@@ -62,7 +65,7 @@ export function createEngine(options: EngineOptions): Engine {
     });
     return connecting;
   }
-  const handles = createHandles(maxHandles, async (location) => {
+  const handles = createHandles({ max: maxHandles, idleMs }, async (location) => {
     const { connection } = await connected();
     return connection.openTable(tableName(location), []);
   });

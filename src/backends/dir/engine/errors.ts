@@ -51,6 +51,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     /index cannot be created on the field|Unprocessable|LanceError\(Index\)|Invalid data type/,
     "InvalidInput",
   ],
+  [/cannot make a column non-nullable and cast/, "InvalidInput"],
   [/LanceError\(Schema\)|Invalid expression for column|Cannot drop all columns/, "InvalidInput"],
   [
     /Creating empty vector indices/,

@@ -17,9 +17,11 @@ export interface Handles {
   /**
    * Opens a table, or takes its open handle, and brings it to the newest version.
    *
-   * @throws LanceError TableNotFound, when there is no data at the location.
+   * @param check called before a location is opened; a handle that is open stands for a location that passed,
+   *   because another directory in its place is opened anew
+   * @throws LanceError TableNotFound, when there is no data at the location; that of `check`
    */
-  acquire(location: string): Promise<Lease>;
+  acquire(location: string, check?: () => Promise<void>): Promise<Lease>;
   /** Closes the handle of a table that was dropped, as soon as nobody uses it. */
   forget(location: string): void;
   closeAll(): void;
@@ -31,15 +33,28 @@ interface Handle {
   /** Moves to the newest version; false when the table is not the one that was opened. */
   readonly refresh: () => Promise<boolean>;
   users: number;
+  /** When it was last acquired, in milliseconds of `performance.now`. */
+  lastUsed: number;
   forgotten: boolean;
 }
 
+/** Options of {@link createHandles}. */
+export interface HandleOptions {
+  /** The most handles that stay open while nobody uses them. */
+  readonly max: number;
+  /** How long a handle stays open while nobody uses it, in milliseconds. */
+  readonly idleMs: number;
+}
+
 /**
- * Keeps up to `max` handles open and closes those that were not used for the longest time.
+ * Keeps handles open, and closes those that were not used for the longest time, or for a long time.
  *
  * @param open opens the table at a location
  */
-export function createHandles(max: number, open: (location: string) => Promise<NativeTable>): Handles {
+export function createHandles(
+  { max, idleMs }: HandleOptions,
+  open: (location: string) => Promise<NativeTable>,
+): Handles {
   const handles = new Map<string, Promise<Handle>>();
   const settled = new Map<string, Handle>();
 
@@ -60,25 +75,40 @@ export function createHandles(max: number, open: (location: string) => Promise<N
       if (handle.users === 0) forget(location);
     }
   }
-  async function openHandle(location: string): Promise<Handle> {
+  // In the order of their use, so that the first one that is young enough ends the search.
+  function closeIdle(): void {
+    const before = performance.now() - idleMs;
+    for (const [location, handle] of settled) {
+      if (handle.lastUsed > before) return;
+      if (handle.users === 0) forget(location);
+    }
+  }
+  const timer = setInterval(closeIdle, idleMs / 4).unref();
+
+  async function openHandle(location: string, check?: () => Promise<void>): Promise<Handle> {
+    await check?.();
     const identity = await identityOf(location);
     const table = await open(location);
     const handle: Handle = {
       table,
       identity,
       refresh: createSharedCheck(async () => {
-        const [same] = await Promise.all([identityOf(location), table.checkoutLatest()]);
-        return same === identity;
+        // Both are waited for, whatever comes of one: a table cannot be closed while a call of it runs.
+        const [now, moved] = await Promise.allSettled([identityOf(location), table.checkoutLatest()]);
+        if (now.status === "rejected") throw now.reason;
+        if (moved.status === "rejected") throw moved.reason;
+        return now.value === identity;
       }),
       users: 0,
+      lastUsed: performance.now(),
       forgotten: false,
     };
     return handle;
   }
-  function find(location: string): Promise<Handle> {
+  function find(location: string, check?: () => Promise<void>): Promise<Handle> {
     const known = handles.get(location);
     if (known !== undefined) return known;
-    const opening = openHandle(location);
+    const opening = openHandle(location, check);
     handles.set(location, opening);
     opening.then(
       (handle) => {
@@ -96,9 +126,10 @@ export function createHandles(max: number, open: (location: string) => Promise<N
     );
     return opening;
   }
-  async function use(location: string): Promise<Lease | undefined> {
-    const handle = await find(location);
+  async function use(location: string, check?: () => Promise<void>): Promise<Lease | undefined> {
+    const handle = await find(location, check);
     handle.users++;
+    handle.lastUsed = performance.now();
     const lease = createLease(handle, closeIfUnused);
     try {
       if (await handle.refresh()) {
@@ -115,10 +146,10 @@ export function createHandles(max: number, open: (location: string) => Promise<N
     return undefined;
   }
   return {
-    async acquire(location) {
+    async acquire(location, check) {
       try {
         // A table that was dropped and made anew elsewhere is opened again; a second change is a failure.
-        const lease = (await use(location)) ?? (await use(location));
+        const lease = (await use(location, check)) ?? (await use(location, check));
         if (lease !== undefined) return lease;
       } catch (error) {
         throw toEngineError(error);
@@ -127,6 +158,7 @@ export function createHandles(max: number, open: (location: string) => Promise<N
     },
     forget,
     closeAll() {
+      clearInterval(timer);
       for (const location of [...settled.keys()]) forget(location);
     },
   };

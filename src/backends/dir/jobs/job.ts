@@ -28,5 +28,7 @@ export interface Job extends JobRequest {
   /** The process that has it in hand, and until when nobody else may take it; none is free to be taken. */
   readonly lease?: { readonly owner: string; readonly until: number } | undefined;
   readonly result?: JobFacts | undefined;
-  readonly error?: { readonly name: ErrorName | string; readonly code: number; readonly message: string } | undefined;
+  readonly error?:
+    | { readonly name: ErrorName | string; readonly code: number; readonly message: string }
+    | undefined;
 }

@@ -36,7 +36,10 @@ test("a job is stored, done and remembered with its result", async (t) => {
   const jobs = jobsOn(t, storeIn(await temporaryDirectory(t)), { double: async () => ({ rows: 2 }) });
   const { id } = await jobs.submit(request("double"));
   const job = await ended(jobs, id);
-  assert.deepEqual([job.state, job.result, job.table, job.lease], ["succeeded", { rows: 2 }, ["a", "b"], undefined]);
+  assert.deepEqual(
+    [job.state, job.result, job.table, job.lease],
+    ["succeeded", { rows: 2 }, ["a", "b"], undefined],
+  );
   assert.deepEqual(
     (await jobs.list()).map((each) => each.id),
     [id],
@@ -100,6 +103,16 @@ test("the job of a process that died is taken up by exactly one other when its l
   assert.deepEqual((await ended(others[0] as Jobs, id)).result, { runs: 1 });
   await sleep(120);
   assert.equal(runs, 1);
+});
+
+test("a process that died between its claim and its first note of it does not keep the job", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const id = "00000000-0000-4000-8000-000000000002";
+  const job: Job = { ...request("quick"), id, state: "queued", createdAt: 1, attempts: 1 };
+  await store.put(job);
+  assert.equal(await store.claim(job, 2), true);
+  const jobs = jobsOn(t, store, { quick: async ({ attempts }) => ({ attempts }) }, 100);
+  assert.deepEqual((await ended(jobs, id)).result, { attempts: 3 });
 });
 
 test("a job whose processes keep dying is given up", async (t) => {

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { LanceError, toLanceError } from "../../../namespace/errors.ts";
+import { createTurns } from "../engine/turns.ts";
+import { untilAborted } from "../engine/wait.ts";
 import type { Job, JobFacts, JobRequest, JobState } from "./job.ts";
-import { createSlots } from "./slots.ts";
 import type { JobStore } from "./store.ts";
 
 /** Does a job. It may be done a second time after a crash, so it has to bear repetition. */
@@ -60,16 +61,36 @@ interface Active {
 export function createJobs(options: JobsOptions): Jobs {
   const { store, log, maxRunning = 2, leaseMs = 30_000, keepMs = 7 * 24 * 60 * 60 * 1000 } = options;
   const owner = randomUUID();
-  const slots = createSlots(maxRunning);
+  const turns = createTurns(maxRunning);
   const kinds = new Map<string, JobWork>();
   const active = new Map<string, Active>();
   const timers: NodeJS.Timeout[] = [];
   let closing = false;
+  let sweeping = Promise.resolve();
 
   const lease = () => ({ owner, until: Date.now() + leaseMs });
 
+  /** Waits for a turn, but not beyond the signal; work that has begun is waited for to its end. */
+  async function inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const ended = turns.run(
+      () => {
+        begin();
+        return work();
+      },
+      () => !signal.aborted,
+    );
+    ended.catch(() => {});
+    await untilAborted(begun, signal);
+    return (await ended) as T;
+  }
+
   /** Writes a state of the record after the writes before it. */
-  function write(entry: Active, change: Partial<Job>, how: (job: Job) => Promise<void> = store.put): Promise<void> {
+  function write(
+    entry: Active,
+    change: Partial<Job>,
+    how: (job: Job) => Promise<void> = store.put,
+  ): Promise<void> {
     const writing = entry.writing.then(() => {
       entry.job = { ...entry.job, ...change };
       return how(entry.job);
@@ -90,7 +111,7 @@ export function createJobs(options: JobsOptions): Jobs {
     const { signal } = entry.controller;
     const work = kinds.get(entry.job.kind) as JobWork;
     try {
-      const result = await slots.run(signal, async () => {
+      const result = await inTurn(signal, async () => {
         await write(entry, { state: "running", startedAt: Date.now(), lease: lease() });
         return work(entry.job, signal);
       });
@@ -122,14 +143,26 @@ export function createJobs(options: JobsOptions): Jobs {
       if (closing) return;
       const free = job.lease === undefined || job.lease.until < Date.now();
       if (!free || active.has(job.id) || !kinds.has(job.kind)) continue;
-      const attempts = job.attempts + 1;
-      if (!(await store.claim(job, attempts))) continue;
-      const taken: Job = { ...job, attempts, lease: lease() };
-      if (attempts > MAX_ATTEMPTS) await giveUp(taken);
-      else {
-        await store.put(taken);
-        takeUp(taken);
+      const attempts = await claim(job);
+      if (attempts === undefined) continue;
+      // It may have been done, claims and all, since it was listed.
+      const current = await store.get(job.id);
+      if (current?.attempts !== job.attempts || current.finishedAt !== undefined) continue;
+      const taken: Job = { ...job, attempts, lease: closing ? undefined : lease() };
+      if (attempts > MAX_ATTEMPTS) {
+        await giveUp(taken);
+        continue;
       }
+      await store.put(taken);
+      if (!closing) takeUp(taken);
+    }
+  }
+  /** The number of the attempt that is this process's; undefined when another process is about to begin one. */
+  async function claim(job: Job): Promise<number | undefined> {
+    for (let attempt = job.attempts + 1; ; attempt++) {
+      if (await store.claim(job, attempt)) return attempt;
+      // A process that died right after its claim has left the record as it was.
+      if (Date.now() - (await store.claimedAt(job, attempt)) < leaseMs) return undefined;
     }
   }
   function giveUp(job: Job): Promise<void> {
@@ -149,10 +182,14 @@ export function createJobs(options: JobsOptions): Jobs {
       kinds.set(kind, work);
     },
     start() {
-      const sweepLogged = () =>
-        sweep().catch((error) => log.warn({ err: error }, "the jobs of the catalog cannot be read"));
-      void sweepLogged();
-      every(leaseMs / 2, "jobs", sweepLogged);
+      const sweepNext = () => {
+        sweeping = sweeping
+          .then(sweep)
+          .catch((error) => log.warn({ err: error }, "the jobs of the catalog cannot be read"));
+        return sweeping;
+      };
+      void sweepNext();
+      every(leaseMs / 2, "the jobs of the catalog cannot be read", sweepNext);
       every(leaseMs / 3, "the lease of a job cannot be renewed", () =>
         Promise.all([...active.values()].map(renew)),
       );
@@ -168,7 +205,7 @@ export function createJobs(options: JobsOptions): Jobs {
       takeUp(job);
       return job;
     },
-    runUnrecorded: slots.run,
+    runUnrecorded: inTurn,
     get: store.get,
     list: store.list,
     active: () => [...active.values()].map(({ job }) => job),
@@ -183,6 +220,7 @@ export function createJobs(options: JobsOptions): Jobs {
       closing = true;
       for (const timer of timers) clearInterval(timer);
       for (const { controller } of active.values()) controller.abort(CLOSING);
+      await sweeping;
       await Promise.all([...active.values()].map(({ finished }) => finished));
     },
   };

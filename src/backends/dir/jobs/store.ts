@@ -18,6 +18,8 @@ export interface JobStore {
   listOpen(): Promise<Job[]>;
   /** Takes an attempt of a job; false when another process has it. */
   claim(job: Job, attempt: number): Promise<boolean>;
+  /** When an attempt was taken, in milliseconds since 1970; 0 if it was not. */
+  claimedAt(job: Job, attempt: number): Promise<number>;
   requestCancel(id: string): Promise<void>;
   isCancelRequested(id: string): Promise<boolean>;
   /** Forgets the jobs that ended before a time, in milliseconds since 1970. */
@@ -25,7 +27,7 @@ export interface JobStore {
 }
 
 /** The directory of the jobs in the base of a catalog; implementations of the public format pass over it. */
-export const JOBS_DIRECTORY = ".lance-gateway/jobs";
+export const JOBS_DIRECTORY = ".jobs";
 
 const JOB_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -72,6 +74,7 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
       return open.filter((_, i) => done[i] === undefined);
     },
     claim: (job, attempt) => store.putIfAbsent(claimKey(job.id, attempt), Buffer.from("")),
+    claimedAt: async ({ id }, attempt) => (await store.head(claimKey(id, attempt)))?.modifiedMillis ?? 0,
     requestCancel: (id) => store.put(cancelKey(id), Buffer.from("")),
     isCancelRequested: async (id) => (await store.head(cancelKey(id))) !== undefined,
     async prune(before) {

@@ -99,8 +99,16 @@ const KINDS: readonly IndexKind[] = [
   }),
 ];
 
-/** Kinds that Lance has and the engine's Node API does not offer. */
-const OUT_OF_REACH = ["NGRAM", "ZONEMAP", "BLOOMFILTER", "RTREE", "IVF_SQ", "IVF_HNSW_FLAT", "HNSW_FLAT"];
+/** Kinds that Lance has and the engine's Node API does not build, with its names in lists where it lists them. */
+const OUT_OF_REACH: readonly (readonly [name: string, listed?: string])[] = [
+  ["NGRAM"],
+  ["ZONEMAP"],
+  ["BLOOMFILTER"],
+  ["RTREE"],
+  ["IVF_SQ", "IvfSq"],
+  ["IVF_HNSW_FLAT", "IvfHnswFlat"],
+  ["HNSW_FLAT"],
+];
 
 /** Upper and lower case, underscores, hyphens and spaces make no difference. */
 const plain = (name: string) => name.toUpperCase().replaceAll(/[-_\s]/g, "");
@@ -108,7 +116,10 @@ const plain = (name: string) => name.toUpperCase().replaceAll(/[-_\s]/g, "");
 const BY_NAME = new Map(
   KINDS.flatMap((kind) => [kind.name, ...kind.aliases].map((name) => [plain(name), kind] as const)),
 );
-const LISTED = new Map(KINDS.map(({ name, listed }) => [listed, name]));
+const LISTED = new Map<string | undefined, string>([
+  ...KINDS.map(({ name, listed }) => [listed, name] as const),
+  ...OUT_OF_REACH.map(([name, listed]) => [listed, name] as const),
+]);
 
 /**
  * The kind of a request.
@@ -118,7 +129,7 @@ const LISTED = new Map(KINDS.map(({ name, listed }) => [listed, name]));
 export function indexKind(type: string): IndexKind {
   const kind = BY_NAME.get(plain(type));
   if (kind !== undefined) return kind;
-  if (OUT_OF_REACH.some((name) => plain(name) === plain(type))) {
+  if (OUT_OF_REACH.some(([name]) => plain(name) === plain(type))) {
     throw new LanceError("Unsupported", `the engine's Node API cannot build indices of the type ${type}`);
   }
   const known = KINDS.map(({ name }) => name).join(", ");

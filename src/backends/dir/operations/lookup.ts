@@ -111,8 +111,7 @@ export async function openData(
   { location, path }: FoundTable,
   { version, branch }: Reference,
 ): Promise<Lease> {
-  await layout.checkNoEscape(location);
-  const lease = await engine.acquire(path);
+  const lease = await engine.acquire(path, () => layout.checkNoEscape(location));
   const named = isMain(branch) ? undefined : branch;
   if (version === undefined && named === undefined) return lease;
   try {

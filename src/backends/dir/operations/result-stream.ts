@@ -50,7 +50,8 @@ export async function* resultMessages(
   options: ResultOptions,
 ): AsyncIterable<QueryTableResponse> {
   let contentType = ARROW_STREAM;
-  for await (const chunk of resultStream(built, options)) {
+  const chunks = resultStream(built, options);
+  for await (const chunk of isSmall(built) ? joined(chunks) : chunks) {
     for (let at = 0; at < chunk.byteLength; at += MESSAGE_BYTES) {
       const data = chunk.subarray(at, at + MESSAGE_BYTES);
       yield create(QueryTableResponseSchema, { data: { contentType, data } });
@@ -102,9 +103,20 @@ async function shapeOf({ shape }: BuiltQuery, { wait }: Guarded) {
   return splitIpcFile(await wait(() => shape.outputSchema()));
 }
 
+function isSmall({ maxRows }: BuiltQuery): boolean {
+  return maxRows !== undefined && maxRows <= SMALL_RESULT_ROWS;
+}
+
+/** The chunks of a small result as one: each costs more on its way than copying it. */
+async function* joined(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const chunk of chunks) pieces.push(chunk);
+  yield Buffer.concat(pieces);
+}
+
 /** How many rows make a batch; where types do not tell their width, the table's average row is the measure. */
 async function batchRows(built: BuiltQuery, data: Guarded): Promise<number> {
-  if (built.maxRows !== undefined && built.maxRows <= SMALL_RESULT_ROWS) return MAX_BATCH_ROWS;
+  if (isSmall(built)) return MAX_BATCH_ROWS;
   const { schemaMetadata } = await shapeOf(built, data);
   const { bytes, exact } = rowWidth(decodeSchema(schemaMetadata));
   const width = exact ? bytes : Math.max(bytes, await averageRow(data));

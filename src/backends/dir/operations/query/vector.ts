@@ -148,6 +148,7 @@ function checkVector(vector: Float32Array, { names, dimension, bytes }: VectorCo
   }
 }
 
+/** The engine's name of a distance. @throws LanceError InvalidInput */
 export function distanceName(name: string): string {
   const key = name.toLowerCase();
   const known = Object.hasOwn(DISTANCES, key) ? DISTANCES[key] : undefined;

@@ -75,8 +75,8 @@ export interface OutputSchema {
 }
 
 /**
- * Reads the schema of a view: an Arrow schema message, as `pyarrow.Schema.serialize` makes it, or an IPC stream or
- * file without rows.
+ * Reads the schema of a view: an Arrow schema message, as `pyarrow.Schema.serialize` makes it, or an IPC stream
+ * without rows.
  *
  * @throws LanceError InvalidInput
  */
@@ -84,10 +84,12 @@ export async function readOutputSchema(outputSchema: string, maxBytes: number): 
   if (!/^[A-Za-z0-9+/\s]+={0,2}\s*$/.test(outputSchema)) throw invalid("output_schema is not base64");
   const bytes = Buffer.from(outputSchema, "base64");
   const ended = bytes.subarray(-END_OF_STREAM.byteLength).equals(END_OF_STREAM);
-  const isFile = bytes.subarray(0, 6).toString("latin1") === "ARROW1";
+  if (bytes.subarray(0, 6).toString("latin1") === "ARROW1") {
+    throw invalid("output_schema is an Arrow IPC file; it must be a schema message or an IPC stream");
+  }
   async function* stream() {
     yield bytes;
-    if (!ended && !isFile) yield END_OF_STREAM;
+    if (!ended) yield END_OF_STREAM;
   }
   const { file, schema } = await collectUpload(stream(), { maxBytes });
   if (schema.fields.length === 0) throw invalid("output_schema has no columns");

@@ -72,8 +72,8 @@ export function firstNewFragment(older: Manifest, newer: Manifest): bigint | und
   const before = new Map(
     older.fragments.map((fragment) => [fragment.id, toBinary(DataFragmentSchema, fragment)]),
   );
-  const last = older.fragments.reduce((id, fragment) => (fragment.id > id ? fragment.id : id), -1n);
-  let kept = 0;
+  let [last, kept] = [-1n, 0];
+  for (const { id } of older.fragments) if (id > last) last = id;
   for (const fragment of newer.fragments) {
     const known = before.get(fragment.id);
     if (known === undefined && fragment.id > last) continue;
