@@ -6,7 +6,7 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pythonInterpreter } from "../scripts/python-environment.ts";
-import { post } from "./data/client.ts";
+import { send } from "./data/client.ts";
 import { runHttpLoad } from "./support/http-load.ts";
 import { watchMemory } from "./support/memory.ts";
 import { type ServerProcess, startGateway, startProcess } from "./support/process.ts";
@@ -50,23 +50,23 @@ async function compareWithAdapter(folder: string): Promise<void> {
   };
   try {
     for (const { port } of [gateway, adapter]) {
-      await post(port, "few/create", small);
-      await post(port, "rows/create", small);
-      for (let count = 1; count < INSERTS; count += 1) await post(port, "rows/insert", small);
+      await send(port, "namespace/bench/create", {});
+      for (const name of ["few", "rows"]) await send(port, `table/bench$${name}/create`, small);
+      for (let count = 1; count < INSERTS; count += 1) await send(port, "table/bench$rows/insert", small);
     }
     await side("Create a table of 2 MB, 1 connection", "tables/s", ({ port }) =>
-      perSecond(() => post(port, `${newName()}/create`, small)),
+      perSecond(() => send(port, `table/${newName()}/create`, small)),
     );
     await side("Insert 2 MB, 1 connection", "inserts/s", async ({ port }) => {
       const name = newName();
-      await post(port, `${name}/create`, small);
-      return perSecond(() => post(port, `${name}/insert`, small));
+      await send(port, `table/${name}/create`, small);
+      return perSecond(() => send(port, `table/${name}/insert`, small));
     });
     const load = (path: string, body: Record<string, unknown>) => (server: ServerProcess) =>
       runHttpLoad({
         port: server.port,
         method: "POST",
-        path: `/v1/table/${path}`,
+        path: `/v1/table/bench$${path}`,
         body: JSON.stringify(body),
         connections: 16,
         seconds: SECONDS,
@@ -86,7 +86,7 @@ let tables = 0;
 
 function newName(): string {
   tables += 1;
-  return `table${tables}`;
+  return `bench$t${tables}`;
 }
 
 /** How often work is done in a second, one after the other. */
@@ -100,7 +100,7 @@ async function perSecond(work: () => Promise<unknown>): Promise<number> {
 async function scanRate(port: number): Promise<number> {
   let bytes = 0;
   const rate = await perSecond(async () => {
-    ({ bytes } = await post(port, "rows/query", { k: 10_000_000, vector: {} }));
+    ({ bytes } = await send(port, "table/bench$rows/query", { k: 10_000_000, vector: {} }));
   });
   return (rate * bytes) / 1e6;
 }
@@ -110,20 +110,50 @@ async function runAlone(folder: string): Promise<void> {
   const gateway = await startGateway("--root", join(folder, "large"));
   const measured = async (title: string, path: string, content: Record<string, unknown> | string) => {
     const memory = watchMemory(gateway.pid);
-    const { bytes, firstByteMs, ms } = await post(gateway.port, path, content);
+    const { bytes, firstByteMs, ms } = await send(gateway.port, path, content);
     const grown = `memory grew by ${Math.round(memory.end() / MIB)} MiB at most`;
     const first = typeof content === "string" ? "" : `, first byte after ${Math.round(firstByteMs)} ms`;
     console.log(`  ${title}: ${(ms / 1000).toFixed(1)} s${first}, ${grown} (answer ${bytes} bytes)`);
   };
   try {
     // The engine is loaded, and code that runs for the first time compiled, before anything is measured.
-    await post(gateway.port, "warm/create", readFileSync(join(folder, "small.arrows")));
-    await post(gateway.port, "warm/query", { k: 10, vector: {} });
+    await send(gateway.port, "table/warm/create", readFileSync(join(folder, "small.arrows")));
+    await send(gateway.port, "table/warm/query", { k: 10, vector: {} });
     console.log("\nThe gateway alone, bodies of 1 GiB");
-    await measured("create", "large/create", body);
-    await measured("insert", "large/insert", body);
-    await measured("query", "large/query", { k: (2 ** 30 / (8 + 22 + DIMENSIONS * 4)) | 0, vector: {} });
+    await measured("create", "table/large/create", body);
+    await measured("insert", "table/large/insert", body);
+    await measured("query", "table/large/query", {
+      k: (2 ** 30 / (8 + 22 + DIMENSIONS * 4)) | 0,
+      vector: {},
+    });
+    console.log("\nDescribe and list, one after the other, at rest and while 4 scans and an index build run");
+    await printLatencies("at rest", gateway.port);
+    const busy = { ended: false };
+    const scan = async () => {
+      while (!busy.ended) await send(gateway.port, "table/large/query", { k: 500_000, vector: {} });
+    };
+    const index = { column: "vector", index_type: "IVF_PQ", distance_type: "l2" };
+    const work = [send(gateway.port, "table/large/create_index", index), ...[1, 2, 3, 4].map(scan)];
+    await printLatencies("busy", gateway.port);
+    busy.ended = true;
+    await Promise.all(work);
   } finally {
     await gateway.stop();
+  }
+}
+
+async function printLatencies(when: string, port: number): Promise<void> {
+  const calls = {
+    describe: () => send(port, "table/large/describe", {}),
+    list: () => send(port, "namespace/$/table/list"),
+  };
+  for (const [name, call] of Object.entries(calls)) {
+    const times: number[] = [];
+    await perSecond(async () => {
+      times.push((await call()).ms);
+    });
+    times.sort((a, b) => a - b);
+    const [p50, p99] = [0.5, 0.99].map((part) => times[Math.floor(times.length * part)]?.toFixed(1));
+    console.log(`  ${name} ${when}: p50 ${p50} ms, p99 ${p99} ms of ${times.length} calls`);
   }
 }

@@ -18,13 +18,14 @@ const ARROW = "application/vnd.apache.arrow.stream";
 /**
  * Sends a request and reads its answer to the end.
  *
- * @param body JSON, Arrow bytes, or the path of a file with Arrow bytes
+ * @param path below `/v1`
+ * @param body JSON, Arrow bytes, or the path of a file with Arrow bytes; without one it is a GET
  * @throws Error for any status but 200
  */
-export async function post(
+export async function send(
   port: number,
   path: string,
-  body: Record<string, unknown> | Buffer | string,
+  body?: Record<string, unknown> | Buffer | string,
 ): Promise<Outcome> {
   const started = performance.now();
   const isArrow = typeof body === "string" || Buffer.isBuffer(body);
@@ -32,14 +33,14 @@ export async function post(
   const outgoing = request({
     host: "127.0.0.1",
     port,
-    method: "POST",
-    path: `/v1/table/${path}`,
+    method: body === undefined ? "GET" : "POST",
+    path: `/v1/${path}`,
     headers,
     agent,
   });
   const answered = once(outgoing, "response") as Promise<[IncomingMessage]>;
   if (typeof body === "string") await pipeline(createReadStream(body, { highWaterMark: 2 ** 18 }), outgoing);
-  else outgoing.end(isArrow ? body : JSON.stringify(body));
+  else outgoing.end(isArrow || body === undefined ? body : JSON.stringify(body));
   const [answer] = await answered;
   let [bytes, firstByteMs] = [0, Number.NaN];
   for await (const chunk of answer) {

@@ -49,11 +49,16 @@ export async function serveBackend(backend: Backend, options: WireOptions, log: 
 
 /** Starts the gateway over a directory, as `lance-gateway serve` does. */
 export async function startGateway(options: ServeOptions, log: Logger): Promise<Gateway> {
-  const { root, tableDirectory, maxUploadBytes, managedVersioning } = options;
+  const { root, tableDirectory, maxUploadBytes, managedVersioning, idleSeconds } = options;
   const backend = await createDirectoryBackend({
     root,
     tableDirectory,
     maxUploadBytes,
+    uploadPartBytes: options.uploadPartBytes,
+    indexCacheBytes: options.indexCacheBytes,
+    metadataCacheBytes: options.metadataCacheBytes,
+    maxOpenTables: options.maxOpenTables,
+    tableIdleMs: idleSeconds * 1000,
     managedVersioning,
     log,
   });

@@ -115,6 +115,41 @@ export const SERVE_OPTIONS = {
     fallback: "2GiB",
     parse: parseSize,
   },
+  uploadPartBytes: {
+    flag: "upload-part-size",
+    value: "SIZE",
+    help: "How much of an Arrow body is written at once; a longer one is written in parts that become one version.",
+    fallback: "32MiB",
+    parse: parseSize,
+  },
+  indexCacheBytes: {
+    flag: "index-cache-size",
+    value: "SIZE",
+    help: "The memory of the engine for parts of indices.",
+    fallback: "256MiB",
+    parse: parseSize,
+  },
+  metadataCacheBytes: {
+    flag: "metadata-cache-size",
+    value: "SIZE",
+    help: "The memory of the engine for the metadata of files.",
+    fallback: "128MiB",
+    parse: parseSize,
+  },
+  maxOpenTables: {
+    flag: "max-open-tables",
+    value: "N",
+    help: "The most tables that stay open while nobody uses them.",
+    fallback: "256",
+    parse: parseInteger(1, 1_000_000),
+  },
+  idleSeconds: {
+    flag: "table-idle-seconds",
+    value: "N",
+    help: "How long a table stays open while nobody uses it.",
+    fallback: "600",
+    parse: parseInteger(1, 86_400),
+  },
   drainSeconds: {
     flag: "drain-seconds",
     value: "N",
@@ -135,6 +170,11 @@ export interface ServeOptions {
   readonly maxMessageBytes: number;
   readonly maxUploadBytes: number;
   readonly maxBufferedBytes: number;
+  readonly uploadPartBytes: number;
+  readonly indexCacheBytes: number;
+  readonly metadataCacheBytes: number;
+  readonly maxOpenTables: number;
+  readonly idleSeconds: number;
   readonly drainSeconds: number;
 }
 

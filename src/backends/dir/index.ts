@@ -53,6 +53,8 @@ export interface DirectoryBackendOptions {
   readonly metadataCacheBytes?: number | undefined;
   /** The most tables that stay open while nobody uses them. Default: 256. */
   readonly maxOpenTables?: number | undefined;
+  /** How long a table stays open while nobody uses it, in milliseconds. Default: 10 minutes. */
+  readonly tableIdleMs?: number | undefined;
   /** The most entries of a page of a listing. Default: 10,000. */
   readonly maxPageSize?: number | undefined;
   /**
@@ -75,12 +77,13 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     tableDirectory,
     log,
     maxOpenTables: maxHandles,
+    tableIdleMs: idleMs,
     indexCacheBytes,
     metadataCacheBytes,
     maxUploadBytes = 1024 ** 3,
   } = options;
   const base = await openBase(root, tableDirectory);
-  const engine = createEngine({ log, maxHandles, indexCacheBytes, metadataCacheBytes });
+  const engine = createEngine({ log, maxHandles, idleMs, indexCacheBytes, metadataCacheBytes });
   const store = createLocalStore();
   const catalog = createCatalog(createManifestTable(base, engine, store), log);
   const jobs = createJobs({ store: createJobStore(store, `${base.slice(1)}/${JOBS_DIRECTORY}`), log });

@@ -118,7 +118,6 @@ export function createHandles(
           return;
         }
         settled.set(location, handle);
-        evict();
       },
       () => {
         if (handles.get(location) === opening) handles.delete(location);
@@ -128,9 +127,15 @@ export function createHandles(
   }
   async function use(location: string, check?: () => Promise<void>): Promise<Lease | undefined> {
     const handle = await find(location, check);
+    if (handle.forgotten && handle.users === 0) return undefined;
     handle.users++;
     handle.lastUsed = performance.now();
-    const lease = createLease(handle, closeIfUnused);
+    // Not before the new handle counts as used: it would be the first to go.
+    evict();
+    const lease = createLease(handle, () => {
+      closeIfUnused(handle);
+      evict();
+    });
     try {
       if (await handle.refresh()) {
         if (settled.delete(location)) settled.set(location, handle);
@@ -164,7 +169,7 @@ export function createHandles(
   };
 }
 
-function createLease(handle: Handle, closeIfUnused: (handle: Handle) => void): Lease {
+function createLease(handle: Handle, onRelease: () => void): Lease {
   let released = false;
   return {
     table: handle.table,
@@ -172,7 +177,7 @@ function createLease(handle: Handle, closeIfUnused: (handle: Handle) => void): L
       if (released) return;
       released = true;
       handle.users--;
-      closeIfUnused(handle);
+      onRelease();
     },
   };
 }

@@ -1,0 +1,104 @@
+import assert from "node:assert/strict";
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { failsWith, temporaryDirectory } from "../test-support.ts";
+import { createHandles } from "./handles.ts";
+import type { NativeTable } from "./native.ts";
+
+/** Tables that say whether they are open; a closed one cannot be used, one in use cannot be closed. */
+function fakeTables(checkout: () => Promise<void> = async () => {}) {
+  const open = new Set<string>();
+  return {
+    open,
+    async openTable(location: string): Promise<NativeTable> {
+      open.add(location);
+      let running = 0;
+      const table = {
+        async checkoutLatest() {
+          running++;
+          await checkout().finally(() => running--);
+        },
+        close() {
+          if (running > 0) throw new Error("it is in use");
+          open.delete(location);
+        },
+      };
+      return table as Partial<NativeTable> as NativeTable;
+    },
+  };
+}
+
+async function makeTable(root: string, name: string): Promise<string> {
+  await mkdir(join(root, name, "_versions"), { recursive: true });
+  return join(root, name);
+}
+
+test("handles stay open up to their number, and those in use beyond it", async (t) => {
+  const root = await temporaryDirectory(t);
+  const tables = fakeTables();
+  const handles = createHandles({ max: 2, idleMs: 60_000 }, tables.openTable);
+  t.after(handles.closeAll);
+  const paths = await Promise.all(["a", "b", "c", "d"].map((name) => makeTable(root, name)));
+  const leases = [];
+  for (const path of paths) leases.push(await handles.acquire(path));
+  assert.equal(tables.open.size, 4);
+  for (const lease of leases) lease.release();
+  assert.equal(tables.open.size, 2);
+  (await handles.acquire(paths[1] as string)).release();
+  (await handles.acquire(await makeTable(root, "e"))).release();
+  assert.deepEqual([...tables.open].map((path) => path.at(-1)).sort(), ["b", "e"]);
+});
+
+test("a handle that nobody uses is closed after a time, one in use is not", async (t) => {
+  const root = await temporaryDirectory(t);
+  const tables = fakeTables();
+  const handles = createHandles({ max: 10, idleMs: 40 }, tables.openTable);
+  t.after(handles.closeAll);
+  const [idle, used] = [await makeTable(root, "idle"), await makeTable(root, "used")];
+  const lease = await handles.acquire(used);
+  (await handles.acquire(idle)).release();
+  const keepAlive = setInterval(() => {}, 1000);
+  while (tables.open.has(idle)) await sleep(5);
+  clearInterval(keepAlive);
+  assert.deepEqual([...tables.open], [used]);
+  lease.release();
+  assert.equal((await handles.acquire(idle)).table === lease.table, false);
+});
+
+test("a location is checked before it is opened, and not again while the same directory is there", async (t) => {
+  const root = await temporaryDirectory(t);
+  const handles = createHandles({ max: 10, idleMs: 60_000 }, fakeTables().openTable);
+  t.after(handles.closeAll);
+  const path = await makeTable(root, "t");
+  let checks = 0;
+  const check = async () => {
+    checks++;
+  };
+  for (let i = 0; i < 3; i++) (await handles.acquire(path, check)).release();
+  assert.equal(checks, 1);
+  await rm(path, { recursive: true });
+  await makeTable(root, "other");
+  await makeTable(root, "t");
+  (await handles.acquire(path, check)).release();
+  assert.equal(checks, 2);
+});
+
+test("a table that goes away while it is brought up to date is closed when the engine is done", async (t) => {
+  const root = await temporaryDirectory(t);
+  const gate = Promise.withResolvers<void>();
+  let slow = false;
+  const tables = fakeTables(() => (slow ? gate.promise : Promise.resolve()));
+  const handles = createHandles({ max: 10, idleMs: 60_000 }, tables.openTable);
+  t.after(handles.closeAll);
+  const path = await makeTable(root, "t");
+  (await handles.acquire(path)).release();
+  slow = true;
+  await rm(path, { recursive: true });
+  const gone = assert.rejects(handles.acquire(path), failsWith("TableNotFound"));
+  await sleep(20);
+  gate.resolve();
+  await gone;
+  assert.equal(tables.open.size, 0);
+});

@@ -1,0 +1,15 @@
+import { after, before, describe, it } from "node:test";
+import { type GatewayProcess, startGateway } from "./support/gateway.ts";
+import { runPython } from "./support/python.ts";
+
+describe("long uploads", () => {
+  let gateway: GatewayProcess;
+  before(async () => {
+    gateway = await startGateway("--upload-part-size", "64KiB");
+  });
+  after(() => gateway.close());
+
+  it("pylance writes beside them, and finds every row and every version in order", async () => {
+    await runPython("staged_rows.py", gateway.uri, gateway.base);
+  });
+});
