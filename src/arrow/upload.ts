@@ -19,6 +19,8 @@ export interface PartOptions extends UploadOptions {
   readonly partBytes: number;
   /** Asked once, when the first part has its size: whether there may be another; else it takes the whole. */
   readonly mayCut?: () => Promise<boolean>;
+  /** Whether the memory of chunks may be freed at once rather than when it is collected. Default: false. */
+  readonly ownsChunks?: boolean;
   /** Where buffers come from and go to when the iteration ends; the parts must not be used after that. */
   readonly pool?: PartBufferPool;
 }
@@ -91,7 +93,7 @@ export async function* readUpload(
 
 async function* readParts(
   chunks: AsyncIterable<Uint8Array>,
-  { maxBytes, partBytes, mayCut, signal }: PartOptions,
+  { maxBytes, partBytes, mayCut, ownsChunks = false, signal }: PartOptions,
   bufferOf: (part: number) => PartBuffer,
 ): AsyncGenerator<UploadPart, void> {
   let current = bufferOf(0);
@@ -109,6 +111,7 @@ async function* readParts(
       throw new LanceError("PayloadTooLarge", `body is larger than ${maxBytes} bytes`);
     }
     current.append(chunk);
+    if (ownsChunks) letGo(chunk);
     if (received < FILE_MAGIC.byteLength || isFile()) continue;
     for (let reason = scanner.advance(current); reason !== undefined; reason = scanner.advance(current)) {
       if (reason === "size" && parts === 0 && mayCut !== undefined && !(await mayCut())) {
@@ -135,4 +138,13 @@ async function* readParts(
   }
   const { file, rows } = scanner.finish(current);
   yield { file, schema: scanner.schema, rows, bodyBytes: received - taken, last: true };
+}
+
+/**
+ * Frees the memory of a chunk that has it for itself. Left to the collector, the chunks of a body would start one
+ * full collection after the other.
+ */
+function letGo({ buffer, byteLength }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength && !buffer.resizable)
+    buffer.transfer(0);
 }

@@ -23,6 +23,11 @@ export interface CallInit {
   /** The media type that the client asks for in a body that is not JSON; undefined leaves it to the wire. */
   readonly accept: string | undefined;
   readonly log: Logger;
+  /**
+   * Whether the chunks of the call's body are nobody else's, so that whoever has copied one may take its memory
+   * back. Default: false.
+   */
+  readonly ownsBody?: boolean;
 }
 
 /** The context of one call: what the wire said of it, and what the pipeline has settled. */

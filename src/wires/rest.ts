@@ -106,6 +106,8 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect): Call {
     deadline: timeout === undefined ? undefined : Date.now() + timeout,
     accept: headers["accept"],
     log: exchange.log,
+    // A decoder may go on with the memory of what it gave.
+    ownsBody: headers["content-encoding"] === undefined,
   });
   exchange.responseHeaders = call.responseHeaders;
   const { typeName } = binding.method.input;

@@ -42,7 +42,7 @@ export interface Purpose {
 export async function receiveRows<T>(
   context: DirContext,
   data: AsyncIterable<Uint8Array>,
-  call: Pick<Call, "signal" | "releaseBody">,
+  call: Pick<Call, "signal" | "ownsBody" | "releaseBody">,
   purpose: Purpose,
   work: (rows: ReceivedRows) => Promise<T>,
 ): Promise<T> {
@@ -53,7 +53,8 @@ export async function receiveRows<T>(
     base = table && (await newestVersion(context, table, branch));
     return base === undefined || takesStagedRows(base.manifest);
   };
-  const parts = readUpload(data, { maxBytes, partBytes, mayCut, pool, signal: call.signal });
+  const { signal, ownsBody: ownsChunks = false } = call;
+  const parts = readUpload(data, { maxBytes, partBytes, mayCut, ownsChunks, pool, signal });
   try {
     const { value: first } = await parts.next();
     if (first === undefined) throw new Error("an upload has at least one part");

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import type { UploadPart } from "../../../arrow/upload.ts";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import type { Layout } from "../catalog/layout.ts";
 import { engineCall } from "../engine/errors.ts";
 import { type Change, commitChange, commitFirst } from "../format/commit.ts";
 import { type DatasetRef, dataDirectory } from "../format/layout.ts";
@@ -54,7 +55,7 @@ export async function withStagedRows<T>(
   work: (staged: StagedRows) => Promise<T>,
 ): Promise<T> {
   const { engine, store, layout } = context;
-  const path = join(layout.base, `${PREFIX}${randomBytes(8).toString("hex")}`);
+  const path = newStagingPath(layout);
   const staging: DatasetRef = { store, root: path.slice(1) };
   try {
     if (base !== undefined) await putStagingBase(staging, base);
@@ -102,6 +103,11 @@ export async function withStagedRows<T>(
       lease.release();
     }
   }
+}
+
+/** A directory for data that no table has yet; what is left there is removed after a day. */
+export function newStagingPath({ base }: Layout): string {
+  return join(base, `${PREFIX}${randomBytes(8).toString("hex")}`);
 }
 
 /** Removes what processes that came to a sudden end have left behind. */

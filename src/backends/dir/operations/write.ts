@@ -1,3 +1,4 @@
+import { rename, rm } from "node:fs/promises";
 import { create } from "@bufbuild/protobuf";
 import {
   CreateTableMode,
@@ -26,6 +27,7 @@ import {
 } from "./lookup.ts";
 import type { MultipartWrites } from "./multipart.ts";
 import { type ReceivedRows, receiveRows } from "./received-rows.ts";
+import { newStagingPath } from "./staged-write.ts";
 
 /** How often a creation looks again when the table comes or goes meanwhile. */
 const MAX_LOOKS = 3;
@@ -37,19 +39,40 @@ export function createWriteOperations(
 ): Pick<LanceNamespace, "createTable" | "insertIntoTable"> {
   const { catalog, layout } = context;
 
-  /** Makes a table that nobody has: first its row, which only one of several callers gets, then its data. */
+  /**
+   * Makes a table that nobody has: its row, which only one of several callers gets, and at the same time its
+   * data, which moves to its place when both are there.
+   */
   async function createNew(id: Identifier, rows: ReceivedRows, properties: Record<string, string>) {
-    const location = await claimTable(context, id, properties);
-    const path = layout.pathOf(location);
+    const staging = newStagingPath(layout);
+    const data = rows.create({ path: staging });
+    data.catch(() => {});
     try {
-      await layout.setDeregistered(location, false);
-      const version = await rows.create({ path });
-      if ((await catalog.read()).get(objectIdOf(id))?.location === location) return { path, version };
-      throw new LanceError("ConcurrentModification", "the table was dropped while it was written");
+      const location = await claimTable(context, id, properties);
+      const path = layout.pathOf(location);
+      try {
+        await layout.setDeregistered(location, false);
+        const version = await data;
+        await moveNew(staging, path);
+        if ((await catalog.read()).get(objectIdOf(id))?.location === location) return { path, version };
+        throw new LanceError("ConcurrentModification", "the table was dropped while it was written");
+      } catch (error) {
+        // Whoever took the declared name over in between has written a table that stays.
+        if (!isLanceError(error, "TableAlreadyExists")) await giveUp(id, location);
+        throw error;
+      }
+    } finally {
+      await data.catch(() => {});
+      await rm(staging, { recursive: true, force: true });
+    }
+  }
+  /** @throws LanceError TableAlreadyExists, when there is a table by now. */
+  async function moveNew(from: string, to: string): Promise<void> {
+    try {
+      await rename(from, to);
     } catch (error) {
-      // Whoever took the declared name over in between has written a table that stays.
-      if (!isLanceError(error, "TableAlreadyExists")) await giveUp(id, location);
-      throw error;
+      const taken = ["ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "");
+      throw taken ? new LanceError("TableAlreadyExists", "the table already exists") : error;
     }
   }
   async function giveUp(id: Identifier, location: string): Promise<void> {
