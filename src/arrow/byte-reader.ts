@@ -23,7 +23,7 @@ export function createByteReader(chunks: AsyncIterable<Uint8Array>): ByteReader 
   }
   async function peek(length: number): Promise<Uint8Array> {
     if (pending.byteLength < length) {
-      const pieces = [pending];
+      const pieces = pending.byteLength === 0 ? [] : [pending];
       let size = pending.byteLength;
       while (size < length) {
         const next = await input.next();
@@ -31,7 +31,7 @@ export function createByteReader(chunks: AsyncIterable<Uint8Array>): ByteReader 
         pieces.push(next.value);
         size += next.value.byteLength;
       }
-      pending = pieces.length === 1 ? pending : Buffer.concat(pieces, size);
+      pending = pieces.length === 1 ? (pieces[0] as Uint8Array) : Buffer.concat(pieces, size);
     }
     return pending.subarray(0, length);
   }

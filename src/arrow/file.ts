@@ -86,8 +86,9 @@ async function readMetadata(
   if (length === 0) return undefined;
   if (length > MAX_METADATA_BYTES)
     throw malformed(offset, `the metadata of a message would be ${length} bytes long`);
-  const metadata = await exactly(reader.take(length), length, offset);
-  return { framed: Buffer.concat([prefix, metadata]), metadata };
+  // A copy: the schema is needed to the end, when the chunk that it came in may be gone.
+  const framed = Buffer.concat([prefix, await exactly(reader.take(length), length, offset)]);
+  return { framed, metadata: framed.subarray(prefix.byteLength) };
 }
 
 async function exactly(bytes: Promise<Uint8Array>, length: number, offset: number): Promise<Uint8Array> {

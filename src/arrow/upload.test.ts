@@ -118,6 +118,29 @@ test("a stream becomes a file with the same rows, however it is split", async ()
   );
 });
 
+/** The messages of a stream, each in memory of its own that is gone when the next one is asked for. */
+async function* borrowed(stream: Uint8Array): AsyncIterable<Uint8Array> {
+  const { schema, data } = splitIpcFile(await join(toIpcFile(split(stream, []))));
+  for (const message of [schema, ...data, END_OF_STREAM]) {
+    const chunk = new Uint8Array(message);
+    yield chunk;
+    chunk.buffer.transfer(0);
+  }
+}
+
+test("a stream becomes a file although its chunks do not last", async () => {
+  const large = new Table({ id: vectorFromArray(Int32Array.from({ length: 50_000 }, (_, i) => i)) });
+  const words = new Table({
+    d: vectorFromArray(["a", "b", "a"], new Dictionary(new Utf8(), new Int32(), 1)),
+  });
+  for (const table of [large, words]) {
+    const stream = tableToIPC(table, "stream");
+    const pieces: Buffer[] = [];
+    for await (const chunk of toIpcFile(borrowed(stream))) pieces.push(Buffer.from(chunk));
+    assert.deepEqual(rowsOf(Buffer.concat(pieces)), rowsOf(stream));
+  }
+});
+
 test("a file is accepted as an upload, and passes the streaming conversion unchanged", async () => {
   await fc.assert(
     fc.asyncProperty(tables, fc.array(fc.nat()), async (table, cuts) => {

@@ -1,5 +1,6 @@
 import { LanceError } from "../namespace/errors.ts";
 import { isIpcFile, scanIpcFile } from "./file-scan.ts";
+import { freeAtOnce } from "./memory.ts";
 import { FILE_MAGIC } from "./message.ts";
 import { createPartBuffer, type PartBuffer, type PartBufferPool } from "./part-buffer.ts";
 import type { ArrowSchema } from "./schema.ts";
@@ -111,7 +112,7 @@ async function* readParts(
       throw new LanceError("PayloadTooLarge", `body is larger than ${maxBytes} bytes`);
     }
     current.append(chunk);
-    if (ownsChunks) letGo(chunk);
+    if (ownsChunks) freeAtOnce(chunk);
     if (received < FILE_MAGIC.byteLength || isFile()) continue;
     for (let reason = scanner.advance(current); reason !== undefined; reason = scanner.advance(current)) {
       if (reason === "size" && parts === 0 && mayCut !== undefined && !(await mayCut())) {
@@ -138,13 +139,4 @@ async function* readParts(
   }
   const { file, rows } = scanner.finish(current);
   yield { file, schema: scanner.schema, rows, bodyBytes: received - taken, last: true };
-}
-
-/**
- * Frees the memory of a chunk that has it for itself. Left to the collector, the chunks of a body would start one
- * full collection after the other.
- */
-function letGo({ buffer, byteLength }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength && !buffer.resizable)
-    buffer.transfer(0);
 }

@@ -25,9 +25,14 @@ export interface CallInit {
   readonly log: Logger;
   /**
    * Whether the chunks of the call's body are nobody else's, so that whoever has copied one may take its memory
-   * back. Default: false.
+   * back. Whoever calls an operation with a body of another origin says false. Default: false.
    */
   readonly ownsBody?: boolean;
+  /**
+   * Whether the wire, when it asks for the third chunk of the result or a later one, is done with those before, so
+   * that their memory can be taken back. Default: false.
+   */
+  readonly releasesChunks?: boolean;
 }
 
 /** The context of one call: what the wire said of it, and what the pipeline has settled. */

@@ -108,6 +108,7 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect): Call {
     log: exchange.log,
     // A decoder may go on with the memory of what it gave.
     ownsBody: headers["content-encoding"] === undefined,
+    releasesChunks: true,
   });
   exchange.responseHeaders = call.responseHeaders;
   const { typeName } = binding.method.input;

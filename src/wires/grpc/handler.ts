@@ -94,6 +94,8 @@ function begin(exchange: Exchange, rpc: Rpc, headers: IncomingHttpHeaders): Call
     deadline: milliseconds === undefined ? undefined : Date.now() + milliseconds,
     accept: undefined,
     log: exchange.log,
+    // Each is copied into its message.
+    releasesChunks: true,
   });
   exchange.responseHeaders = call.responseHeaders;
   if (milliseconds !== undefined) exchange.expireIn(milliseconds);

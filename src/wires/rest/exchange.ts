@@ -13,6 +13,9 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** A body that is still on its way is read to its end without further ado up to this size. */
 const SMALL_BODY_BYTES = 64 * 1024;
 
+/** A first piece of no more bytes than this may be the whole answer, which then leaves in one packet. */
+const SMALL_PIECE_BYTES = 64 * 1024;
+
 /** Headers that are the wire's own or the connection's; a call cannot set them. */
 const RESERVED =
   /^(?::.*|content-length|te|trailer|connection|keep-alive|proxy-connection|transfer-encoding|upgrade|x-request-id)$/;
@@ -41,6 +44,7 @@ export class Exchange {
   onDone: (() => void) | undefined;
   readonly #abort = new AbortController();
   #deadline: NodeJS.Timeout | undefined;
+  #wrote = false;
 
   constructor(request: RestRequest, response: RestResponse, path: string, requestId: string, log: Logger) {
     this.request = request;
@@ -77,16 +81,26 @@ export class Exchange {
     (this.response as ServerResponse).writeHead(status, headers);
   }
 
-  /** Sends a piece of the body; resolves when there is room for another, or when the exchange is done. */
+  /**
+   * Sends a piece of the body. Resolves when the system has taken it, so that its memory is no longer in use, or
+   * when the exchange is done; a small first piece is not waited for.
+   */
   async write(piece: Uint8Array): Promise<void> {
+    if (this.done) return;
     const response: Writable = this.response as ServerResponse;
-    if (this.done || response.write(piece)) return;
+    const isFirst = !this.#wrote;
+    this.#wrote = true;
+    if (isFirst && piece.byteLength <= SMALL_PIECE_BYTES) {
+      response.write(piece);
+      return;
+    }
     await new Promise<void>((resolve) => {
       const resume = () => {
-        response.off("drain", resume).off("close", resume);
+        response.off("close", resume);
         resolve();
       };
-      response.on("drain", resume).on("close", resume);
+      response.on("close", resume);
+      response.write(piece, (error) => error ?? resume());
     });
   }
 

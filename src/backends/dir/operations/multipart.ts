@@ -102,7 +102,10 @@ export function createMultipartWrites(context: DirContext): MultipartWrites {
         const data = joinIpcStreams(parts.map((part) => () => createReadStream(join(taken, part))));
         const { table, branch } = write;
         const overwrite = names.includes(OVERWRITE);
-        const outcome = await insertRows(context, { table, branch, overwrite }, data, call);
+        const outcome = await insertRows(context, { table, branch, overwrite }, data, {
+          ...call,
+          ownsBody: false,
+        });
         await rm(taken, { recursive: true, force: true });
         return outcome;
       } catch (error) {

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../../../arrow/media-types.ts";
+import { freeAtOnce } from "../../../arrow/memory.ts";
 import { rowWidth } from "../../../arrow/row-width.ts";
 import { decodeSchema } from "../../../arrow/schema.ts";
 import { END_OF_STREAM, splitIpcFile } from "../../../arrow/stream.ts";
@@ -67,6 +68,8 @@ async function* resultStream(
   const rows = await batchRows(built, data);
   const { batches, ranked } = await data.wait(() => start(built, rows, timeLimit(call)));
   const edit = createResultEditor(built, ranked);
+  // A small result is collected before it is sent.
+  const frees = call.releasesChunks === true && !isSmall(built);
   const isWanted = () => !call.signal.aborted;
   let first = true;
   let pull = () => batches.next();
@@ -80,6 +83,8 @@ async function* resultStream(
     if (first) yield edited.schema;
     first = false;
     yield* edited.data;
+    // A wire that was broken off may still be sending.
+    if (frees && !call.signal.aborted) freeAtOnce(batch);
   }
   if (first) yield edit({ ...(await shapeOf(built, data)), data: [] }).schema;
   yield END_OF_STREAM;

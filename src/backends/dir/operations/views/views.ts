@@ -74,7 +74,7 @@ export function createViewOperations(
       await checkSource(query, output, undefined, call);
       const properties = toProperties(definition);
       const table = create(CreateTableRequestSchema, { mode: CreateTableMode.CREATE, properties });
-      const { version = 1n } = await createTable(table, emptyStream(output), call);
+      const { version = 1n } = await createTable(table, emptyStream(output), { ...call, ownsBody: false });
       const jobId = definition.withNoData ? undefined : await submit(call.id, undefined);
       return create(CreateMaterializedViewResponseSchema, { version, ...(jobId !== undefined && { jobId }) });
     },

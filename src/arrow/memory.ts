@@ -1,0 +1,8 @@
+/**
+ * Frees bytes that nobody reads any more, where they have their memory for themselves. Left to the collector, the
+ * chunks of a long body would start one full collection after the other.
+ */
+export function freeAtOnce({ buffer, byteLength }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength && !buffer.resizable)
+    buffer.transfer(0);
+}
