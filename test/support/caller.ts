@@ -3,6 +3,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { type Call, createCall } from "../../src/namespace/call.ts";
 import { toLanceError } from "../../src/namespace/errors.ts";
+import type { Service } from "../../src/namespace/service.ts";
 import { createService, type ServiceOptions } from "../../src/pipeline/service.ts";
 import { CallError, collect, createClient, type LanceClient } from "./client.ts";
 
@@ -25,12 +26,20 @@ export function beginCall(method: DescMethod, overrides: Partial<Call> = {}): Ca
 
 /** A client that calls the pipeline over a backend directly, without any wire. */
 export function createCaller(options: ServiceOptions): LanceClient {
-  const service = createService(options);
+  return createServiceCaller(createService(options));
+}
+
+/** The same over any service; every call has the given headers. */
+export function createServiceCaller(
+  service: Service,
+  headers: Readonly<Record<string, string>> = {},
+): LanceClient {
+  const begin = (method: DescMethod) =>
+    beginCall(method, { headers: Object.assign(Object.create(null), headers) });
   return createClient({
-    unary: (method, request) => failing(service.unary(method, request, beginCall(method))),
-    upload: (method, request, body) => failing(service.upload(method, request, body, beginCall(method))),
-    download: (method, request) =>
-      failing(collect(method, service.download(method, request, beginCall(method)))),
+    unary: (method, request) => failing(service.unary(method, request, begin(method))),
+    upload: (method, request, body) => failing(service.upload(method, request, body, begin(method))),
+    download: (method, request) => failing(collect(method, service.download(method, request, begin(method)))),
   });
 }
 

@@ -1,20 +1,11 @@
 import type { Logger } from "pino";
-import { createPartBufferPool } from "../../arrow/part-buffer.ts";
 import type { Backend } from "../../namespace/port.ts";
-import { createJournal } from "./batch/journal.ts";
 import { settleAbandoned } from "./batch/settle.ts";
-import { createCatalog } from "./catalog/catalog.ts";
-import { createLayout, openBase } from "./catalog/layout.ts";
-import { createManifestTable } from "./catalog/manifest.ts";
-import { createEngine } from "./engine/engine.ts";
-import { createLocalStore } from "./format/local-store.ts";
-import { createJobs } from "./jobs/jobs.ts";
-import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
+import { openDirectory } from "./open.ts";
 import { createBackfillOperations } from "./operations/backfill.ts";
 import { createBranchOperations } from "./operations/branches.ts";
 import { createChangeOperations } from "./operations/change.ts";
 import { createColumnOperations } from "./operations/columns.ts";
-import type { DirContext } from "./operations/context.ts";
 import { createDeclareOperations } from "./operations/declare.ts";
 import { createDescribeOperations } from "./operations/describe.ts";
 import { createDropOperations } from "./operations/drop.ts";
@@ -27,6 +18,7 @@ import { createMetadataOperations } from "./operations/metadata.ts";
 import { createMultipartWrites } from "./operations/multipart.ts";
 import { createNamespaceOperations } from "./operations/namespaces.ts";
 import { createReadOperations } from "./operations/read.ts";
+import { onlyReads } from "./operations/read-only.ts";
 import { createRenameOperations } from "./operations/rename.ts";
 import { sweepStaging } from "./operations/staged-write.ts";
 import { createStatsOperations } from "./operations/stats.ts";
@@ -35,11 +27,20 @@ import { createTransactionOperations } from "./operations/transactions.ts";
 import { createVersionOperations } from "./operations/versions.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import { createWriteOperations } from "./operations/write.ts";
+import type { StorageOptions } from "./stores/options.ts";
 
 /** Options of {@link createDirectoryBackend}. */
 export interface DirectoryBackendOptions {
-  /** The directory of the catalog, an absolute path or one relative to the working directory. */
+  /**
+   * The directory of the catalog: an absolute path, one relative to the working directory, or a URI such as
+   * `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
+   */
   readonly root: string;
+  /**
+   * How the storage of a URI is reached, in the words of Lance, for example `aws_endpoint` (docs/storage.md). The
+   * values are handed to the engine and to the client library of the storage, and to nobody else. Default: none.
+   */
+  readonly storageOptions?: StorageOptions | undefined;
   /** The directory below the root that holds the tables; `.` is the root. Default: `data`, or the root of an existing catalog. */
   readonly tableDirectory?: string | undefined;
   readonly log: Logger;
@@ -62,48 +63,42 @@ export interface DirectoryBackendOptions {
    * `table_version_tracking_enabled` (`true` or anything else) comes before it. Default: false.
    */
   readonly managedVersioning?: boolean | undefined;
+  /**
+   * How old the last look at the storage may be for a read to answer without another one, in milliseconds. What
+   * this process committed is always seen. Default: 0, a read sees every commit that finished before it.
+   */
+  readonly maxStalenessMs?: number | undefined;
+  /**
+   * Whether the manifest of the catalog is kept small in the background: files joined, old versions pruned.
+   * Default: true.
+   */
+  readonly maintenance?: boolean | undefined;
+  /** The most changes of the catalog that wait to be committed; more are refused with Throttling. Default: 10,000. */
+  readonly maxWaitingMutations?: number | undefined;
+}
+
+/** The backend of a directory. */
+export interface DirectoryBackend extends Backend {
+  /** Why the catalog is served for reading only; undefined when it is not. */
+  readonly readOnly: string | undefined;
 }
 
 /**
  * Creates the backend that serves a directory of Lance tables, in the public directory catalog format.
  *
- * The engine is loaded in the background.
+ * The engine is loaded in the background. Where the directory cannot be written, or its storage has no conditional
+ * writes, every operation that writes is refused.
  *
  * @throws Error with one clear line, when the directory cannot be used.
  */
-export async function createDirectoryBackend(options: DirectoryBackendOptions): Promise<Backend> {
-  const {
-    root,
-    tableDirectory,
-    log,
-    maxOpenTables: maxHandles,
-    tableIdleMs: idleMs,
-    indexCacheBytes,
-    metadataCacheBytes,
-    maxUploadBytes = 1024 ** 3,
-  } = options;
-  const base = await openBase(root, tableDirectory);
-  const engine = createEngine({ log, maxHandles, idleMs, indexCacheBytes, metadataCacheBytes });
-  const store = createLocalStore();
-  const catalog = createCatalog(createManifestTable(base, engine, store), log);
-  const jobs = createJobs({ store: createJobStore(store, `${base.slice(1)}/${JOBS_DIRECTORY}`), log });
-  const context: DirContext = {
-    catalog,
-    layout: createLayout(base),
-    engine,
-    jobs,
-    journal: createJournal(base, store),
-    store,
-    log,
-    maxUploadBytes,
-    uploadPartBytes: options.uploadPartBytes ?? 32 * 1024 ** 2,
-    uploadBuffers: createPartBufferPool(maxUploadBytes),
-    maxPageSize: options.maxPageSize ?? 10_000,
-    managedVersioning: options.managedVersioning ?? false,
-  };
+export async function createDirectoryBackend(options: DirectoryBackendOptions): Promise<DirectoryBackend> {
+  const { context, readOnly, close } = await openDirectory(options);
+  const { catalog, engine, jobs, layout, store, log } = context;
   const writes = createMultipartWrites(context);
-  await sweepStaging(base);
-  await settleAbandoned(context);
+  if (readOnly === undefined) {
+    await sweepStaging(store, layout);
+    await settleAbandoned(context);
+  }
   engine.warmUp().catch((error) => log.error({ err: error }, "the engine cannot be loaded"));
   const writeOperations = createWriteOperations(context, writes);
   const operations = {
@@ -130,11 +125,11 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     ...createViewOperations(context, writeOperations.createTable),
   };
   // The operations have said how jobs are done.
-  jobs.start();
+  if (readOnly === undefined) jobs.start();
   return {
     name: "dir",
-    operations,
-    extensions: createLanceDbExtensions(context, writes),
+    readOnly,
+    ...onlyReads(readOnly, { operations, extensions: createLanceDbExtensions(context, writes) }),
     async ready() {
       try {
         await engine.warmUp();
@@ -145,10 +140,6 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
         return false;
       }
     },
-    async close() {
-      await jobs.close();
-      await catalog.close();
-      await engine.close();
-    },
+    close,
   };
 }

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import type { ObjectStore } from "../format/storage.ts";
-import { listNames } from "../format/storage.ts";
+import { keyIn, listNames } from "../format/storage.ts";
 
 /**
  * What a change of several files is about to do, so that it can be completed or undone after a crash.
@@ -20,6 +20,15 @@ export interface Intent {
   }[];
   /** Locations whose marker files have to follow the catalog. */
   readonly locations: readonly string[];
+  /** Locations that lose their row. Default: none. */
+  readonly departures?: readonly Departure[];
+}
+
+/** A location that loses its row. */
+export interface Departure {
+  readonly location: string;
+  /** Whether its directory goes too, once no row has it. */
+  readonly remove: boolean;
 }
 
 /** A dataset, by its place in the storage. */
@@ -42,6 +51,8 @@ export interface IntendedVersion {
 
 /** An intent that is written down. */
 export interface PendingIntent {
+  /** The name of its file in {@link INTENTS_DIRECTORY}. */
+  readonly name: string;
   readonly intent: Intent;
   /** Removes it: everything is done, or undone. */
   end(): Promise<void>;
@@ -54,61 +65,87 @@ export interface Journal {
   begin(intent: Intent): Promise<PendingIntent>;
   /** The intents whose process has ended, or is on another machine and has been silent for a minute. */
   abandoned(): Promise<PendingIntent[]>;
+  /** The keys of files that hold no intent; they are passed over. */
+  broken(): Promise<string[]>;
 }
 
+/** The directory of the intents in the base of a catalog; implementations of the public format pass over it. */
+export const INTENTS_DIRECTORY = ".intents";
+
 interface Entry {
-  readonly owner: { readonly host: string; readonly pid: number };
+  readonly owner: { readonly host: string; readonly pid: number; readonly process?: string };
   readonly intent: Intent;
 }
 
-/** The intents that this process is at work on. */
-const underWay = new Set<string>();
+/** Tells this process from others, also from one that had its number before it. */
+const PROCESS = randomUUID();
+
+/** The intents that this process has left to be settled later. */
+const leftBehind = new Set<string>();
 
 /** How old the intent of another machine's process has to be before it counts as abandoned, in milliseconds. */
 const FOREIGN_LEASE = 60_000;
 
-/** Opens the journal of a base directory. */
+/** Opens the journal of a base directory, given by its key. */
 export function createJournal(base: string, store: ObjectStore): Journal {
-  const directory = `${base.slice(1)}/.intents`;
+  const directory = keyIn(base, INTENTS_DIRECTORY);
 
   function pending(name: string, intent: Intent): PendingIntent {
     return {
+      name,
       intent,
       async end() {
         await store.delete(`${directory}/${name}`);
-        underWay.delete(name);
+        leftBehind.delete(name);
       },
       abandon() {
-        underWay.delete(name);
+        leftBehind.add(name);
       },
     };
   }
   async function isAbandoned(name: string, { owner }: Entry): Promise<boolean> {
-    if (underWay.has(name)) return false;
+    if (owner.process === PROCESS) return leftBehind.has(name);
     if (owner.host === hostname()) return owner.pid === process.pid || !isRunning(owner.pid);
     const info = await store.head(`${directory}/${name}`);
     return info !== undefined && Date.now() - info.modifiedMillis > FOREIGN_LEASE;
   }
+  async function entries(): Promise<{ name: string; entry: Entry | undefined }[]> {
+    const found: { name: string; entry: Entry | undefined }[] = [];
+    for (const name of (await listNames(store, directory)).filter((each) => each.endsWith(".json"))) {
+      const bytes = await store.get(`${directory}/${name}`);
+      if (bytes !== undefined) found.push({ name, entry: parseEntry(bytes) });
+    }
+    return found;
+  }
   return {
     async begin(intent) {
       const name = `${randomUUID()}.json`;
-      const entry: Entry = { owner: { host: hostname(), pid: process.pid }, intent };
-      underWay.add(name);
+      const entry: Entry = { owner: { host: hostname(), pid: process.pid, process: PROCESS }, intent };
       await store.put(`${directory}/${name}`, Buffer.from(JSON.stringify(entry)));
       return pending(name, intent);
     },
     async abandoned() {
-      const names = (await listNames(store, directory)).filter((name) => name.endsWith(".json"));
       const found: PendingIntent[] = [];
-      for (const name of names) {
-        const bytes = await store.get(`${directory}/${name}`);
-        if (bytes === undefined) continue;
-        const entry = JSON.parse(Buffer.from(bytes).toString("utf8")) as Entry;
-        if (await isAbandoned(name, entry)) found.push(pending(name, entry.intent));
+      for (const { name, entry } of await entries()) {
+        if (entry !== undefined && (await isAbandoned(name, entry))) found.push(pending(name, entry.intent));
       }
       return found;
     },
+    async broken() {
+      const broken = (await entries()).filter(({ entry }) => entry === undefined);
+      return broken.map(({ name }) => `${directory}/${name}`);
+    },
   };
+}
+
+/** The entry in a file; undefined when it holds none, as after a power failure. */
+function parseEntry(bytes: Uint8Array): Entry | undefined {
+  try {
+    const { owner, intent } = JSON.parse(Buffer.from(bytes).toString("utf8")) as Partial<Entry>;
+    return owner === undefined || !Array.isArray(intent?.versions) ? undefined : { owner, intent };
+  } catch {
+    return undefined;
+  }
 }
 
 /** What a manifest is recognized by. */

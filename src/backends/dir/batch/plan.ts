@@ -24,6 +24,7 @@ import {
   findTable,
   tableNotFound,
 } from "../operations/lookup.ts";
+import type { Departure } from "./journal.ts";
 import type { Batch } from "./run.ts";
 
 type Newest = Pick<VersionName, "version" | "scheme">;
@@ -51,6 +52,7 @@ export async function createPlanner(context: DirContext): Promise<Planner> {
   const changes: ((draft: Draft) => void)[] = [];
   const deletions: { dataset: DatasetRef; ranges: readonly VersionRange[] }[] = [];
   const locations: string[] = [];
+  const departures: Departure[] = [];
   const newest = new Map<string, Newest | undefined>();
 
   async function tableOf(id: Identifier): Promise<FoundTable> {
@@ -69,7 +71,7 @@ export async function createPlanner(context: DirContext): Promise<Planner> {
     changes.push(apply);
   }
   return {
-    batch: { versions, changes, deletions, locations },
+    batch: { versions, changes, deletions, locations, departures },
     async createVersion(id, request) {
       const dataset = datasetOf(context, await tableOf(id), normalizeBranch(request.branch));
       const prepared = await prepareVersion(dataset, toStaged(request), await newestOf(dataset));
@@ -87,15 +89,21 @@ export async function createPlanner(context: DirContext): Promise<Planner> {
     },
     async declare(id, { location: wanted, properties }) {
       checkNewIdentifier(id);
-      const { location, apply } = await planClaim(context, draft, id, properties, wanted || undefined);
-      change(apply);
+      const { apply } = await planClaim(context, draft, id, properties, wanted || undefined);
+      const location = apply(draft);
+      changes.push((rows) => {
+        if (apply(rows) === location) return;
+        throw new LanceError("ConcurrentModification", "the location of a table was taken meanwhile");
+      });
       locations.push(location);
       return location;
     },
     async deregister(id) {
       const table = await tableOf(id);
       if (table.listed) change((rows) => takeRow(context, rows, id));
-      if (isRootDirectory(table.location)) locations.push(table.location);
+      const { location } = table;
+      if (isRootDirectory(location) && table.listed) departures.push({ location, remove: false });
+      else if (isRootDirectory(location)) locations.push(location);
       return table;
     },
   };

@@ -4,8 +4,8 @@ import type { VersionRange } from "../format/delete-versions.ts";
 import type { DatasetRef } from "../format/layout.ts";
 import { type PreparedVersion, publishVersion } from "../format/staged-version.ts";
 import type { DirContext } from "../operations/context.ts";
-import { digestOf, type IntendedDataset, type Intent } from "./journal.ts";
-import { complete, isCommitted, takeBack } from "./settle.ts";
+import { type Departure, digestOf, type IntendedDataset, type Intent } from "./journal.ts";
+import { complete, isCommitted, markDepartures, settleDepartures, takeBack } from "./settle.ts";
 
 /** A change of several tables that has been checked and not yet begun. */
 export interface Batch {
@@ -15,6 +15,8 @@ export interface Batch {
   readonly deletions: readonly { readonly dataset: DatasetRef; readonly ranges: readonly VersionRange[] }[];
   /** Locations whose marker files have to follow the catalog. */
   readonly locations: readonly string[];
+  /** Locations that lose their row by the changes. Default: none. */
+  readonly departures?: readonly Departure[];
 }
 
 /** What has come of a batch. */
@@ -40,9 +42,11 @@ export async function runBatch(
   // From here on the work goes on to its end, whether somebody waits for it or not.
   const pending = await journal.begin(intent);
   try {
+    await markDepartures(context, intent);
     await commit(context, batch, intent);
-    const deleted = await complete(context, intent);
-    await pending.end();
+    const { deleted, tidy } = await complete(context, intent);
+    if (tidy) await pending.end();
+    else pending.abandon();
     return { deleted };
   } catch (error) {
     if (error instanceof NotCommitted) {
@@ -57,6 +61,9 @@ export async function runBatch(
 /** The batch is undone; the cause says why. */
 class NotCommitted extends Error {}
 
+/** Failures of the storage, after which a commit may or may not be there. */
+const UNDECIDED = ["Internal", "ServiceUnavailable", "Throttling", "DeadlineExceeded"] as const;
+
 /** Commits a batch. @throws NotCommitted; any other failure leaves open how much of it has been done */
 async function commit(context: DirContext, { versions, changes }: Batch, intent: Intent): Promise<void> {
   try {
@@ -64,11 +71,18 @@ async function commit(context: DirContext, { versions, changes }: Batch, intent:
     if (intent.rows.length > 0) await context.catalog.mutate((draft) => applyAll(changes, draft));
   } catch (cause) {
     // A refusal is certain; of another failure only the storage can tell what it came to.
-    const refused = cause instanceof LanceError && !cause.is("Internal");
+    const refused = cause instanceof LanceError && !UNDECIDED.some((name) => cause.is(name));
+    if (!refused && !leavesTrace(intent)) throw cause;
     if (!refused && (await isCommitted(context, intent))) return;
     await takeBack(context, intent);
+    await settleDepartures(context, intent);
     throw new NotCommitted("the batch is undone", { cause });
   }
+}
+
+/** Whether the storage can tell this commit from another one: rows that are gone may have been taken by anybody. */
+function leavesTrace({ rows, versions }: Intent): boolean {
+  return versions.length > 0 || rows.some(({ location }) => location !== null);
 }
 
 /** @throws LanceError Cancelled, while nothing has been changed */
@@ -86,7 +100,10 @@ export function applyAll(changes: Batch["changes"], draft: Draft): void {
   }
 }
 
-function toIntent({ versions, changes, deletions, locations }: Batch, state: CatalogView): Intent {
+function toIntent(
+  { versions, changes, deletions, locations, departures }: Batch,
+  state: CatalogView,
+): Intent {
   const draft = createDraft(state);
   applyAll(changes, draft);
   return {
@@ -104,6 +121,7 @@ function toIntent({ versions, changes, deletions, locations }: Batch, state: Cat
       ranges: ranges.map(({ start, end }) => ({ start: String(start), end: String(end) })),
     })),
     locations,
+    ...(departures !== undefined && { departures }),
   };
 }
 

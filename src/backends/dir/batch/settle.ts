@@ -5,27 +5,68 @@ import type { DatasetRef } from "../format/layout.ts";
 import { latestVersion } from "../format/versions.ts";
 import type { DirContext } from "../operations/context.ts";
 import { digestOf, type IntendedDataset, type IntendedVersion, type Intent } from "./journal.ts";
+import { removeTables } from "./remove-tables.ts";
+
+/** What has come of an intent. */
+export interface Settled {
+  readonly committed: boolean;
+  /** Whether nothing is left to do; what is left has been logged. */
+  readonly tidy: boolean;
+}
 
 /**
  * Completes an intent or takes it back, by what is there. Repeating it changes nothing more, so it does not
  * matter who does it, or how often.
- *
- * @returns whether the intent has been carried out
  */
-export async function settle(context: DirContext, intent: Intent): Promise<boolean> {
+export async function settle(context: DirContext, intent: Intent): Promise<Settled> {
   const committed = await isCommitted(context, intent);
-  if (committed) await complete(context, intent);
-  else await takeBack(context, intent);
-  return committed;
+  if (committed) return { committed, tidy: (await complete(context, intent)).tidy };
+  await takeBack(context, intent);
+  return { committed, tidy: await settleDepartures(context, intent) };
 }
 
 /** Undoes what was done for an intent that is not committed. */
-export async function takeBack(context: DirContext, { versions }: Intent): Promise<void> {
-  for (const version of [...versions].reverse()) await takeVersionBack(context, version);
+export async function takeBack(context: DirContext, intent: Intent): Promise<void> {
+  for (const version of [...intent.versions].reverse()) await takeVersionBack(context, version);
 }
 
-/** Does what follows the commit of an intent; returns how many manifests each of its deletions deleted. */
-export async function complete(context: DirContext, intent: Intent): Promise<number[]> {
+/**
+ * Lets what is at the locations of departures follow the catalog: it decides by the rows alone, so it is right
+ * whether the intent has been committed or not.
+ *
+ * @returns whether nothing is left to do
+ */
+export async function settleDepartures(
+  context: DirContext,
+  { departures = [] }: Pick<Intent, "departures">,
+): Promise<boolean> {
+  if (departures.length === 0) return true;
+  const state = await context.catalog.read();
+  const gone = departures.filter(({ location, remove }) => remove && state.ownerOf(location) === undefined);
+  for (const { location } of departures) {
+    if (!gone.some((each) => each.location === location)) await settleMarkers(context, state, location);
+  }
+  return removeTables(
+    context,
+    gone.map(({ location }) => location),
+  );
+}
+
+/** Marks the directories of departures as no tables before their rows go, or they would show without a row. */
+export async function markDepartures(
+  { layout }: DirContext,
+  { departures = [] }: Pick<Intent, "departures">,
+): Promise<void> {
+  for (const { location } of departures) {
+    if (isRootDirectory(location)) await layout.setDeregistered(location, true);
+  }
+}
+
+/** Does what follows the commit of an intent; `deleted` is how many manifests each of its deletions deleted. */
+export async function complete(
+  context: DirContext,
+  intent: Intent,
+): Promise<{ deleted: number[]; tidy: boolean }> {
   const { store } = context;
   const deleted: number[] = [];
   for (const { dataset, ranges } of intent.deletions) {
@@ -35,7 +76,7 @@ export async function complete(context: DirContext, intent: Intent): Promise<num
   const state = await context.catalog.read();
   for (const location of intent.locations) await settleMarkers(context, state, location);
   for (const { stagedKey } of intent.versions) await store.delete(stagedKey).catch(() => {});
-  return deleted;
+  return { deleted, tidy: await settleDepartures(context, intent) };
 }
 
 /** Settles what processes that have ended left behind; failures are logged, and tried again another time. */
@@ -43,9 +84,9 @@ export async function settleAbandoned(context: DirContext): Promise<void> {
   const { journal, log } = context;
   try {
     for (const pending of await journal.abandoned()) {
-      const committed = await settle(context, pending.intent);
-      await pending.end();
-      log.warn({ committed }, "a change that was cut off has been settled");
+      const { committed, tidy } = await settle(context, pending.intent);
+      if (tidy) await pending.end();
+      log.warn({ committed, tidy }, "a change that was cut off has been settled");
     }
   } catch (error) {
     log.error({ err: error }, "a change that was cut off cannot be settled");
@@ -92,14 +133,14 @@ async function takeVersionBack(context: DirContext, intended: IntendedVersion): 
 
 /** Deletes versions, and with them what the engine keeps of the table: it may be at one of them. */
 export async function dropVersions(
-  { engine }: DirContext,
+  { engine, store }: DirContext,
   dataset: DatasetRef,
   ranges: readonly VersionRange[],
 ): Promise<number> {
   try {
     return await deleteVersions(dataset, ranges);
   } finally {
-    engine.forget(`/${dataset.root}`);
+    engine.forget(store.uriOf(dataset.root));
   }
 }
 

@@ -1,40 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { access, mkdir, readdir, realpath, rename, rm, writeFile } from "node:fs/promises";
-import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { isAbsolute, relative, resolve, sep } from "node:path";
 import { LanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import { MANIFEST_NAME } from "./manifest.ts";
-
-/** The directory that new catalogs keep their manifest and their tables in. */
-const DATA_DIRECTORY = "data";
 
 const RESERVED_MARKER = ".lance-reserved";
 const DEREGISTERED_MARKER = ".lance-deregistered";
-const MARKER_TEXT = "reserved";
-
-/**
- * Finds the base directory of a catalog and creates it.
- *
- * It is `<root>/data`, unless the root already is a Lance catalog; `tableDirectory` names another one below the
- * root, `.` for the root itself.
- *
- * @returns the real path, without symbolic links
- * @throws Error with one clear line, when the root cannot be used.
- */
-export async function openBase(root: string, tableDirectory: string | undefined): Promise<string> {
-  try {
-    await mkdir(root, { recursive: true });
-    const names = await readdir(root);
-    const isCatalog = names.some((name) => name === MANIFEST_NAME || name.endsWith(".lance"));
-    const base = resolve(root, tableDirectory ?? (isCatalog ? "." : DATA_DIRECTORY));
-    if (!isInside(resolve(root), base)) throw new Error("the table directory is outside of it");
-    await mkdir(base, { recursive: true });
-    return await realpath(base);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot use ${root} as the directory of a catalog: ${reason}`, { cause: error });
-  }
-}
+const MARKER = Buffer.from("reserved");
 
 /** Draws the name of a new table's directory: its own name in the root, a random prefix and the id elsewhere. */
 export function newLocation(id: Identifier): string {
@@ -71,11 +44,14 @@ export function checkNewLocation(location: string): void {
   );
 }
 
-/** Where tables are on the disk. */
+/** Where the tables of a catalog are. */
 export interface Layout {
+  /** The path or URI of the directory that holds the manifest and the tables. */
   readonly base: string;
+  /** Its key. */
+  readonly baseKey: string;
   /**
-   * The absolute path of a location.
+   * The absolute path or the URI of a location.
    *
    * @throws LanceError InvalidInput, when it would be outside of the base.
    */
@@ -98,71 +74,95 @@ export interface Layout {
   reserve(location: string): Promise<void>;
   /** Marks a directory as no table, or takes the mark away. */
   setDeregistered(location: string, deregistered: boolean): Promise<void>;
-  /** Removes a table's directory with all that is in it; a missing one is fine. */
-  remove(location: string): Promise<void>;
+  /** Removes a table's directory with all that is in it; false if there was none, or another caller took it. */
+  remove(location: string): Promise<boolean>;
 }
 
-/** Creates the layout of a base directory. */
-export function createLayout(base: string): Layout {
-  function pathOf(location: string): string {
-    if (staysInside(base, location) && staysInside(base, decoded(location))) return resolve(base, location);
+/** A name that stands for itself in a path and in a URI. */
+const PLAIN_NAME = /^[\w$-][\w.$-]*$/;
+
+/** Creates the layout of a base directory, given by its key. */
+export function createLayout(store: ObjectStore, baseKey: string): Layout {
+  const { files } = store;
+  const root = resolve("/", baseKey);
+
+  /** @throws LanceError InvalidInput */
+  function keyOf(location: string): string {
+    // Nearly all are names of directories in the base, which need no thought.
+    if (PLAIN_NAME.test(location)) return keyIn(baseKey, location);
+    const plain = decoded(location);
+    // Where the engine takes locations for URIs, it undoes their encoding.
+    if (staysInside(root, location) && staysInside(root, plain))
+      return resolve(root, files === undefined ? plain : location).slice(1);
     throw new LanceError("InvalidInput", `location ${JSON.stringify(location)} is outside of the catalog`);
   }
-  const has = (location: string, name: string) => canAccess(join(pathOf(location), name));
+  const markerOf = (location: string) => `${keyOf(location)}/${DEREGISTERED_MARKER}`;
+  async function hasManifest(key: string): Promise<boolean> {
+    for await (const page of store.list(`${key}/_versions`))
+      if (page.some(({ name }) => name.endsWith(".manifest"))) return true;
+    return false;
+  }
   const layout: Layout = {
-    base,
-    pathOf,
+    base: store.uriOf(baseKey),
+    baseKey,
+    pathOf: (location) => store.uriOf(keyOf(location)),
     async checkNoEscape(location) {
-      const path = pathOf(location);
-      const real = await realpathOfExisting(path);
-      if (real !== path) {
+      if (await files?.leadsThroughLink(keyOf(location))) {
         throw new LanceError(
           "InvalidInput",
           `location ${JSON.stringify(location)} leads through a symbolic link`,
         );
       }
     },
-    async hasData(location) {
-      try {
-        return (await readdir(join(pathOf(location), "_versions"))).some((name) =>
-          name.endsWith(".manifest"),
-        );
-      } catch {
-        return false;
-      }
-    },
-    exists: (location) => canAccess(pathOf(location)),
+    hasData: async (location) => hasManifest(keyOf(location)),
+    exists: async (location) => store.exists(keyOf(location)),
     async isUnlistedTable(location) {
-      if (await has(location, DEREGISTERED_MARKER)) return false;
-      return (await has(location, RESERVED_MARKER)) || (await layout.hasData(location));
+      const key = keyOf(location);
+      const names = await listNames(store, key);
+      if (names.includes(DEREGISTERED_MARKER)) return false;
+      return names.includes(RESERVED_MARKER) || (names.includes("_versions") && (await hasManifest(key)));
     },
     async tableDirectories() {
-      const entries = await readdir(base, { withFileTypes: true });
-      return entries
-        .filter((entry) => entry.isDirectory() && entry.name.endsWith(".lance"))
-        .map((entry) => entry.name);
+      const names: string[] = [];
+      for await (const page of store.list(baseKey))
+        for (const { name, isDirectory } of page)
+          if (isDirectory && name.endsWith(".lance")) names.push(name);
+      return names;
     },
     async reserve(location) {
       await layout.checkNoEscape(location);
-      await mkdir(pathOf(location), { recursive: true });
-      await writeFile(join(pathOf(location), RESERVED_MARKER), MARKER_TEXT);
+      await store.put(`${keyOf(location)}/${RESERVED_MARKER}`, MARKER);
     },
     async setDeregistered(location, deregistered) {
-      const marker = join(pathOf(location), DEREGISTERED_MARKER);
-      if (!deregistered) await rm(marker, { force: true });
-      else if (await layout.exists(location)) await writeFile(marker, MARKER_TEXT);
+      if (!deregistered) {
+        await store.delete(markerOf(location));
+        return;
+      }
+      if (!(await layout.exists(location))) return;
+      try {
+        await store.put(markerOf(location), MARKER);
+      } catch (error) {
+        // A directory that was removed meanwhile needs no mark.
+        if (await layout.exists(location)) throw error;
+      }
     },
     async remove(location) {
       await layout.checkNoEscape(location);
-      // Renamed first, so that a table whose row is gone does not show as a directory half removed.
-      const trash = join(base, `.dropped-${randomBytes(8).toString("hex")}`);
-      try {
-        await rename(pathOf(location), trash);
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-        throw error;
+      const key = keyOf(location);
+      if (files !== undefined) {
+        // Renamed first, so that a table whose row is gone does not show as a directory half removed.
+        const trash = keyIn(baseKey, `.dropped-${randomBytes(8).toString("hex")}`);
+        const moved = await files.moveDirectory(key, trash);
+        if (moved) await store.deleteDirectory(trash);
+        return moved;
       }
-      await rm(trash, { recursive: true, force: true });
+      const found = await store.exists(key);
+      if (found) {
+        // The mark is there as long as anything else, so that it shows as no table, and as a place taken.
+        await store.put(markerOf(location), MARKER);
+        await store.deleteDirectory(key, DEREGISTERED_MARKER);
+      }
+      return found;
     },
   };
   return layout;
@@ -186,27 +186,7 @@ function decoded(location: string): string {
 }
 
 /** Whether a path is a directory or something in it. */
-function isInside(directory: string, path: string): boolean {
+export function isInside(directory: string, path: string): boolean {
   const way = relative(directory, path);
   return way === "" || !(way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way));
-}
-
-async function canAccess(path: string): Promise<boolean> {
-  try {
-    await access(path);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** The real path of what exists of a path, with the rest as it is. */
-async function realpathOfExisting(path: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    const parent = resolve(path, "..");
-    return join(parent === path ? path : await realpathOfExisting(parent), relative(parent, path));
-  }
 }

@@ -1,53 +1,82 @@
-import { access } from "node:fs/promises";
-import { join } from "node:path";
-import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
+import type { Logger } from "pino";
+import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { Lease } from "../engine/handles.ts";
 import type { NativeTable } from "../engine/native.ts";
-import type { ObjectStore } from "../format/storage.ts";
-import { readVersion } from "../format/versions.ts";
-import type { Row } from "./row.ts";
-import type { Changes } from "./state.ts";
+import { manifestKey } from "../format/layout.ts";
+import type { ManifestFile } from "../format/manifest-file.ts";
+import { keyIn, type ObjectStore } from "../format/storage.ts";
+import { createHintWriter } from "../format/version-hint.ts";
+import { latestVersion, readVersion } from "../format/versions.ts";
+import { createJoining, createOptimizing, createPruning } from "./chores.ts";
+import { foreignValues } from "./foreign-values.ts";
+import { createFreshness, type Head } from "./freshness.ts";
+import type { Chore } from "./housekeeping.ts";
+import { readDelta, readState } from "./reader.ts";
+import { type CatalogState, type Changes, createState, type Delta } from "./state.ts";
+import { type Committed, createManifestWriter, type PreparedJoin } from "./writer.ts";
 
 /** The name of the manifest table inside the base directory. */
 export const MANIFEST_NAME = "__manifest";
 
 /** The `__manifest` table as a dataset. */
 export interface ManifestTable {
+  /** The newest version, with every commit that had finished before this call, whichever process made it. */
+  head(): Promise<Head>;
+  /** Reads a version as a whole. */
+  read(version: number): Promise<CatalogState>;
   /**
-   * The newest version; 0 while the table does not exist.
+   * Reads what a version has that an earlier one of the same table has not.
    *
-   * @throws LanceError Unsupported, when a newer writer has put the catalog out of reach.
+   * @returns undefined when the later one has to be read as a whole: the earlier one is gone, or much is new
    */
-  latest(): Promise<number>;
-  /** The rows of a version, in the order of the table. */
-  read(version: number): Promise<Row[]>;
+  changes(from: number, to: number): Promise<Delta | undefined>;
   /** Creates the table when it does not exist; another process may do so at the same time. */
   ensure(): Promise<void>;
   /**
-   * Commits changes and returns the version; `known` are the ids that the changes replace rather than add.
+   * Commits changes as the version after the one that `state` is of.
    *
-   * When another process commits at the same time, the engine applies the changes again on top of it: an
-   * added row whose id is there already is left out, a replaced one wins, a deleted one is gone.
-   *
-   * @throws LanceError ConcurrentModification, when that is not possible.
+   * @returns undefined if another writer has made that version; nothing is left behind then
+   * @throws LanceError Unsupported for a table that cannot be written here; ServiceUnavailable and others that the
+   *   storage says, after which the commit may stand or not
    */
-  commit(changes: Changes, known: ReadonlySet<string>): Promise<number>;
-  /** Joins small fragments and drops old versions; returns the version afterwards. */
-  compact(): Promise<number>;
-  close(): void;
+  commit(version: number, state: CatalogState, changes: Changes): Promise<Committed | undefined>;
+  /** What a version says; undefined when it is gone. */
+  manifestOf(version: number): Promise<Manifest | undefined>;
+  /** Writes the rows of some fragments of a version, which `state` is of, to one file. */
+  prepareJoin(
+    version: number,
+    state: CatalogState,
+    fragments: readonly DataFragment[],
+  ): Promise<PreparedJoin>;
+  /** Commits a join as the version after the given one; undefined if that is not possible any more. */
+  join(version: number, prepared: PreparedJoin): Promise<Committed | undefined>;
+  /** The background work that keeps the table small. */
+  chores(access: ChoreAccess, log: Logger): readonly Chore[];
+  /** Whether a version that was made here is in the history, and not beside one that went on without it. */
+  isCurrent(version: number): Promise<boolean>;
+  close(): Promise<void>;
 }
 
-/** How long old versions stay for readers of other processes, in milliseconds. */
-const KEEP_VERSIONS_MS = 10 * 60 * 1000;
+/** What background work needs of the catalog. */
+export interface ChoreAccess {
+  /** What the newest version says; undefined while there is none. */
+  current(): Promise<Manifest | undefined>;
+  /** Joins plain fragments; false when they have changed meanwhile. */
+  join(fragments: readonly DataFragment[]): Promise<boolean>;
+}
 
-/** Gives access to the manifest table of a base directory; `store` has the file system from its root. */
+/** Gives access to the manifest table of a base directory, a path or URI of the store. */
 export function createManifestTable(base: string, engine: Engine, store: ObjectStore): ManifestTable {
-  const location = join(base, MANIFEST_NAME);
-  const dataset = { store, root: location.slice(1) };
-  let exists = false;
+  const root = keyIn(store.keyOf(base), MANIFEST_NAME);
+  const location = store.uriOf(root);
+  const dataset = { store, root };
+  const head = createFreshness(dataset);
+  const writer = createManifestWriter(dataset);
+  const hint = createHintWriter(dataset);
+  let newest: ManifestFile | undefined;
 
   async function open(): Promise<Lease> {
     return engine.acquire(location);
@@ -60,83 +89,113 @@ export function createManifestTable(base: string, engine: Engine, store: ObjectS
       lease.release();
     }
   }
-  return {
-    async latest() {
-      if (!exists && !(await hasVersions(location))) return 0;
+  async function at<T>(version: number, work: (table: NativeTable) => Promise<T>): Promise<T> {
+    return using(async (shared) => {
+      const table = await engine.atVersion(shared, version);
       try {
-        const version = await using((table) => table.version());
-        exists = true;
-        return version;
-      } catch (error) {
-        if (!isLanceError(error, "TableNotFound")) throw error;
-        exists = false;
-        return 0;
+        return await work(table);
+      } finally {
+        table.close();
       }
-    },
+    });
+  }
+  async function fileOf(version: number): Promise<ManifestFile | undefined> {
+    if (newest?.manifest.version === BigInt(version)) return newest;
+    try {
+      newest = await readVersion(dataset, BigInt(version));
+      return newest;
+    } catch (error) {
+      if (isLanceError(error, "TableVersionNotFound")) return undefined;
+      throw error;
+    }
+  }
+  /** Does what needs a version as it is; undefined when the version is gone. */
+  async function withBase<T>(
+    version: number,
+    work: (base: ManifestFile) => Promise<T>,
+  ): Promise<T | undefined> {
+    const base = await fileOf(version);
+    if (base === undefined) return undefined;
+    checkFlags(base.manifest, "writer");
+    return work(base);
+  }
+  async function checkForeignValues(
+    { manifest }: ManifestFile,
+    state: CatalogState,
+    changes: Changes,
+  ): Promise<void> {
+    const condition = foreignValues(manifest, state, changes);
+    if (condition === undefined) return;
+    const count = await at(Number(manifest.version), (table) => table.countRows(condition));
+    if (count === 0) return;
+    throw new LanceError(
+      "Unsupported",
+      "another program keeps values with this object that this version cannot keep when it is changed",
+    );
+  }
+  function landed(committed: Committed | undefined): Committed | undefined {
+    if (committed === undefined) return undefined;
+    newest = committed.file;
+    hint(committed.file.manifest.version);
+    return committed;
+  }
+  return {
+    head,
     async read(version) {
-      if (version === 0) return [];
-      checkFlags((await readVersion(dataset, BigInt(version))).manifest, "reader");
-      const { decodeRows, ROW_COLUMNS } = await import("./row-codec.ts");
-      return using(async (shared) => {
-        const table = await engine.atVersion(shared, version);
-        try {
-          const query = table.query();
-          query.selectColumns(ROW_COLUMNS);
-          const batches = await query.execute(65_536);
-          const rows: Row[] = [];
-          for (let batch = await batches.next(); batch !== null; batch = await batches.next()) {
-            for (const row of decodeRows(batch)) rows.push(row);
-          }
-          return rows;
-        } finally {
-          table.close();
-        }
-      });
+      if (version === 0) return createState([]);
+      newest = await readVersion(dataset, BigInt(version));
+      checkFlags(newest.manifest, "reader");
+      return at(version, readState);
+    },
+    async changes(from, to) {
+      // Read again it could be that of another table, which has taken the place of the one that is known.
+      const earlier = newest?.manifest.version === BigInt(from) ? newest : undefined;
+      const later = await fileOf(to);
+      if (earlier === undefined || later === undefined) return undefined;
+      checkFlags(later.manifest, "reader");
+      return at(to, (table) => readDelta(table, earlier.manifest.fragments, later.manifest.fragments));
     },
     async ensure() {
-      if (exists) return;
+      if ((await head()).version > 0) return;
       const { encodeRows } = await import("./row-codec.ts");
       try {
         await engine.create(location, encodeRows([]), "create");
       } catch (error) {
         if (!isLanceError(error, "TableAlreadyExists")) throw error;
       }
-      exists = true;
     },
-    async commit(changes, known) {
-      const { encodeRows } = await import("./row-codec.ts");
-      const rows = [...changes.values()].filter((row) => row !== undefined);
-      const gone = [...changes].filter(([, row]) => row === undefined).map(([id]) => id);
-      return using(async (table) => {
-        checkFlags((await readVersion(dataset, BigInt(await table.version()))).manifest, "writer");
-        if (rows.length === 0) {
-          return (await table.delete(isOneOf(gone))).version;
-        }
-        let merge = table.mergeInsert(["object_id"]).whenNotMatchedInsertAll();
-        if (rows.some((row) => known.has(row.objectId))) merge = merge.whenMatchedUpdateAll();
-        if (gone.length > 0) merge = merge.whenNotMatchedBySourceDelete(isOneOf(gone));
-        return (await merge.execute(encodeRows(rows))).version;
-      });
+    async commit(version, state, changes) {
+      return landed(
+        await withBase(version, async (base) => {
+          await checkForeignValues(base, state, changes);
+          return writer.commit(base, state, changes);
+        }),
+      );
     },
-    compact() {
-      return using(async (table) => {
-        await table.optimize(Date.now() - KEEP_VERSIONS_MS);
-        return table.version();
-      });
+    manifestOf: async (version) => (await fileOf(version))?.manifest,
+    async prepareJoin(version, state, fragments) {
+      const prepared = await withBase(version, (base) => writer.prepareJoin(base, state, fragments));
+      if (prepared === undefined) throw new LanceError("ConcurrentModification", "the version is gone");
+      return prepared;
     },
-    close() {
+    async join(version, prepared) {
+      return landed(await withBase(version, (base) => writer.join(base, prepared)));
+    },
+    chores({ current, join }, log) {
+      // Nothing is older than the first of all dates: the engine's own pruning would take too much.
+      const optimize = () => using((table) => table.optimize(0));
+      return [createJoining(current, join), createOptimizing(current, optimize, log), createPruning(dataset)];
+    },
+    async isCurrent(version) {
+      const newest = await latestVersion(dataset);
+      if (newest === undefined || newest.version <= BigInt(version)) return true;
+      return (await store.head(manifestKey(dataset, BigInt(version) + 1n, newest.scheme))) !== undefined;
+    },
+    async close() {
+      await hint.settled();
       engine.forget(location);
     },
   };
-}
-
-async function hasVersions(location: string): Promise<boolean> {
-  try {
-    await access(join(location, "_versions"));
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Refuses a catalog that needs a feature from a later version of the format; no feature is known yet. */
@@ -147,9 +206,4 @@ function checkFlags({ tableMetadata }: Manifest, role: "reader" | "writer"): voi
     "Unsupported",
     `the catalog uses features that this version cannot ${role === "reader" ? "read" : "write"} (${role} flags ${flags}); upgrade the server`,
   );
-}
-
-/** A condition for rows by their id. */
-function isOneOf(objectIds: readonly string[]): string {
-  return `object_id IN (${objectIds.map((id) => `'${id.replaceAll("'", "''")}'`).join(", ")})`;
 }

@@ -1,4 +1,5 @@
 import {
+  DataType,
   Field,
   List,
   makeBuilder,
@@ -10,8 +11,10 @@ import {
   tableFromIPC,
   tableToIPC,
   Utf8,
+  type Vector,
 } from "apache-arrow";
 import type { Row } from "./row.ts";
+import { propertiesText, type RowBatch, type TextColumn, textColumn } from "./row-batch.ts";
 
 /** The key that makes concurrent inserts of one object conflict. */
 const PRIMARY_KEY = new Map([["lance-schema:unenforced-primary-key:position", "0"]]);
@@ -25,8 +28,11 @@ const SCHEMA = new Schema([
   new Field("base_objects", new List(new Field("object_id", new Utf8(), true)), true),
 ]);
 
+/** The engine's column of row addresses: the fragment in the upper half of 64 bits, the offset in the lower one. */
+export const ADDRESS_COLUMN = "_rowaddr";
+
 /** The columns that are read. */
-export const ROW_COLUMNS = ["object_id", "object_type", "location", "metadata"];
+export const ROW_COLUMNS = ["object_id", "object_type", "location", "metadata", ADDRESS_COLUMN];
 
 /** Encodes rows as an Arrow IPC file with the schema of `__manifest`. */
 export function encodeRows(rows: readonly Row[]): Buffer {
@@ -49,33 +55,49 @@ function columnValue(row: Row, column: string): string | null {
     case "location":
       return row.location ?? null;
     case "metadata":
-      return Object.keys(row.properties).length === 0 ? null : JSON.stringify(row.properties);
+      return propertiesText(row.properties);
     default:
       return null;
   }
 }
 
-/** Decodes the rows of one batch, an Arrow IPC file with the columns {@link ROW_COLUMNS}. */
-export function* decodeRows(ipcFile: Uint8Array): Generator<Row> {
+/**
+ * Reads one batch, an Arrow IPC file with the columns {@link ROW_COLUMNS}, without making rows of it.
+ *
+ * Other implementations may lay out texts otherwise, for example as dictionaries; those are decoded.
+ */
+export function decodeBatch(ipcFile: Uint8Array): RowBatch {
   const table = tableFromIPC(ipcFile);
-  const [ids, types, locations, metadata] = ROW_COLUMNS.map((name) => table.getChild(name));
-  for (let i = 0; i < table.numRows; i++) {
-    yield {
-      objectId: String(ids?.get(i)),
-      objectType: String(types?.get(i)),
-      location: locations?.get(i) ?? undefined,
-      properties: parseProperties(metadata?.get(i)),
-    };
-  }
+  const text = (name: string) => toTextColumn(table.getChild(name), table.numRows);
+  return {
+    length: table.numRows,
+    objectId: text("object_id"),
+    objectType: text("object_type"),
+    location: text("location"),
+    metadata: text("metadata"),
+    addresses: decodeAddresses(table),
+  };
 }
 
-/** Other writers may keep other JSON in the column; only entries of text are properties. */
-function parseProperties(json: string | null | undefined): Record<string, string> {
-  if (json === null || json === undefined || json === "") return {};
-  try {
-    const entries = Object.entries(JSON.parse(json) as object);
-    return Object.fromEntries(entries.filter(([, value]) => typeof value === "string"));
-  } catch {
-    return {};
-  }
+/** The addresses of a batch with {@link ADDRESS_COLUMN}: for each row the offset and the fragment. */
+export function decodeAddressBatch(ipcFile: Uint8Array): Uint32Array {
+  return decodeAddresses(tableFromIPC(ipcFile));
+}
+
+function decodeAddresses(table: Table): Uint32Array {
+  const numbers = table.getChild(ADDRESS_COLUMN)?.toArray() as BigUint64Array | undefined;
+  if (numbers === undefined) throw new Error(`the engine left out ${ADDRESS_COLUMN}`);
+  // The engine's numbers are little endian on every machine that it runs on.
+  return new Uint32Array(numbers.buffer, numbers.byteOffset, numbers.length * 2);
+}
+
+function toTextColumn(column: Vector | null, length: number): TextColumn {
+  const data = column?.data[0];
+  if (column === null || data === undefined) return textColumn(Array.from({ length }, () => undefined));
+  if (column.data.length > 1 || !DataType.isUtf8(data.type)) return textColumn([...column]);
+  return {
+    bytes: data.values as Uint8Array,
+    offsets: data.valueOffsets as Int32Array,
+    isNull: data.nullCount === 0 ? () => false : (index) => !data.getValid(index),
+  };
 }

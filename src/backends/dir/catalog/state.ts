@@ -1,10 +1,14 @@
-import { ownName, parentId, type Row } from "./row.ts";
+import { createIndexedRows, type IndexedRows } from "./indexed-rows.ts";
+import { parentId, type Row } from "./row.ts";
+import { NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./row-batch.ts";
+import { compareBytes, compareKeys, isChild, parentEnd, type RowKey } from "./row-key.ts";
 
 /** What can be asked of the catalog's rows. */
 export interface CatalogView {
   get(objectId: string): Row | undefined;
-  /** The ids of everything below a namespace, direct or not; of everything for the root. */
-  descendants(objectId: string): string[];
+  /** The ids of everything below a namespace, direct or not; of everything for the root. Changes end the iteration. */
+  descendants(objectId: string): Iterable<string>;
+  /** Whether there are direct children of any kind. */
   hasChildren(objectId: string): boolean;
   /** The table whose directory this is. */
   ownerOf(location: string): string | undefined;
@@ -15,99 +19,231 @@ export interface CatalogView {
 /** Changes to the rows, by object id; undefined stands for a row that goes away. */
 export type Changes = ReadonlyMap<string, Row | undefined>;
 
+/** Where a row is in the manifest's dataset: a fragment, and the row's place among the fragment's physical rows. */
+export interface RowAddress {
+  readonly fragment: number;
+  readonly offset: number;
+}
+
+/** A row as it is stored. */
+export interface PlacedRow extends RowAddress {
+  readonly objectId: string;
+  readonly objectType: string;
+  readonly location: string | undefined;
+  /** The text of the column, whatever JSON it is. */
+  readonly metadata: string | undefined;
+}
+
+/** What a later version of the manifest has that a state has not. */
+export interface Delta {
+  /** The fragments whose rows are all gone from their places: removed, or written anew. */
+  readonly lostFragments: ReadonlySet<number>;
+  /** For each fragment where rows were deleted which rows are left: 1 at the offset of each. */
+  readonly remaining: ReadonlyMap<number, Uint8Array>;
+  /** The rows of new fragments and of those written anew, with their addresses. */
+  readonly added: readonly RowBatch[];
+}
+
 /** All rows of the manifest, indexed for lookups and for listings in order. */
 export interface CatalogState extends CatalogView {
-  /** The names of a namespace's direct children of one kind, in order, after a given one. */
+  /**
+   * The names of a namespace's direct children of one kind after a given one, in the order of their UTF-8 bytes.
+   */
   children(objectId: string, kind: "namespace" | "table", after: string, limit: number): string[];
-  apply(changes: Changes): void;
+  /**
+   * Where the rows with an id are: what a deletion vector has to name to remove the object. Normally there is
+   * one; more when a foreign writer has doubled the id. Undefined when there is no such row, or when it was
+   * applied without its address.
+   */
+  addressesOf(objectId: string): readonly RowAddress[] | undefined;
+  /**
+   * Takes over a commit of this process, in place.
+   *
+   * @param addresses where the rows that were put are now, and rows that only moved, by object id; a row that was
+   *   put and has none counts as having no known address until the manifest is read again
+   */
+  apply(changes: Changes, addresses?: ReadonlyMap<string, RowAddress>): void;
+  /** Takes over what other processes committed, in place. */
+  merge(delta: Delta): void;
+  /**
+   * The rows that are in some fragments, as they are stored, for a commit that writes them anew; of an id that a
+   * foreign writer has doubled the first.
+   */
+  rowsIn(fragments: ReadonlySet<number>): Iterable<PlacedRow>;
+  /** Which of a fragment's physical rows are there, but for further ones of doubled ids: 1 at the offset of each. */
+  remainingIn(fragment: number, physicalRows: number): Uint8Array;
   readonly size: number;
+  /**
+   * Whether {@link CatalogState.merge} is possible: every row's address is known, and no id was doubled by a
+   * foreign writer. When it is not, the manifest has to be read as a whole.
+   */
+  readonly isMergeable: boolean;
+  /** How many ids foreign writers have doubled. */
+  readonly duplicates: number;
 }
 
-interface Children {
-  readonly namespace: string[];
-  readonly table: string[];
-  /** Rows of any kind, those of unknown kinds included. */
-  count: number;
+/** Makes a state of batches, in the order of the table; of two rows with one id the first counts. */
+export interface StateBuilder {
+  add(batch: RowBatch): void;
+  finish(): CatalogState;
 }
 
-/** Indexes rows; of two rows with one id the first counts. */
+/** Indexes rows. */
 export function createState(rows: Iterable<Row>): CatalogState {
-  const byId = new Map<string, Row>();
-  const byLocation = new Map<string, string>();
-  const nested = new Set<string>();
-  const byParent = new Map<string, Children>();
+  const builder = createStateBuilder();
+  builder.add(toBatch([...rows]));
+  return builder.finish();
+}
 
-  function childrenOf(parent: string): Children {
-    let children = byParent.get(parent);
-    if (children === undefined) {
-      children = { namespace: [], table: [], count: 0 };
-      byParent.set(parent, children);
-    }
-    return children;
-  }
-  function index(row: Row): Children {
-    byId.set(row.objectId, row);
-    if (row.location !== undefined) byLocation.set(row.location, row.objectId);
-    if (row.location?.includes("/")) nested.add(row.location);
-    const children = childrenOf(parentId(row.objectId));
-    children.count++;
-    return children;
-  }
-  function remove(objectId: string): void {
-    const row = byId.get(objectId);
-    if (row === undefined) return;
-    byId.delete(objectId);
-    if (row.location !== undefined && byLocation.get(row.location) === objectId) {
-      byLocation.delete(row.location);
-      nested.delete(row.location);
-    }
-    const children = childrenOf(parentId(objectId));
-    children.count--;
-    const names = isListed(row) ? children[row.objectType] : [];
-    const at = lowerBound(names, ownName(objectId));
-    if (names[at] === ownName(objectId)) names.splice(at, 1);
-  }
-
-  for (const row of rows) {
-    if (byId.has(row.objectId)) continue;
-    const children = index(row);
-    if (isListed(row)) children[row.objectType].push(ownName(row.objectId));
-  }
-  for (const { namespace, table } of byParent.values()) {
-    namespace.sort(compare);
-    table.sort(compare);
-  }
-
-  const view: CatalogState = {
-    get: (objectId) => byId.get(objectId),
-    descendants(objectId) {
-      const prefix = objectId === "" ? "" : `${objectId}$`;
-      return [...byId.keys()].filter((id) => id !== objectId && id.startsWith(prefix));
+/** Begins a state. A row takes about 100 bytes beside its texts, and becomes an object when it is asked for. */
+export function createStateBuilder(): StateBuilder {
+  const rows = createIndexedRows();
+  return {
+    add(batch) {
+      for (let i = 0; i < batch.length; i++) rows.addNew(batch, i);
     },
-    hasChildren: (objectId) => (byParent.get(objectId)?.count ?? 0) > 0,
-    ownerOf: (location) => byLocation.get(location),
-    nestedLocations: () => nested,
+    finish() {
+      rows.sort();
+      return stateOf(rows);
+    },
+  };
+}
+
+const NO_PROPERTIES: Readonly<Record<string, string>> = Object.freeze({});
+
+function stateOf(rows: IndexedRows): CatalogState {
+  const { store } = rows;
+  return {
+    get(objectId) {
+      const row = rows.find(objectId);
+      if (row < 0) return undefined;
+      const metadata = store.metadata(row) ?? "";
+      return {
+        objectId,
+        objectType: store.type(row),
+        location: store.location(row),
+        properties: metadata === "" ? NO_PROPERTIES : parseProperties(metadata),
+      };
+    },
+    descendants: (objectId) => (objectId === "" ? everything(rows) : below(rows, objectId)),
+    hasChildren(objectId) {
+      const place = rows.place(objectId, "", -1);
+      const row = rows.first((key) => compareKeys(key, place) < 0);
+      return row !== undefined && isChild(rows.key(row), place);
+    },
+    ownerOf(location) {
+      const row = rows.findLocation(location);
+      return row < 0 ? undefined : store.id(row);
+    },
+    *nestedLocations() {
+      for (const row of rows.nested) yield store.location(row) as string;
+    },
     children(objectId, kind, after, limit) {
-      const names = byParent.get(objectId)?.[kind] ?? [];
-      let start = lowerBound(names, after);
-      if (names[start] === after) start++;
-      return names.slice(start, start + limit);
+      const names: string[] = [];
+      const place = rows.place(objectId, after, store.kindOf(kind));
+      for (const row of rows.from((key) => compareKeys(key, place) <= 0)) {
+        if (names.length >= limit) break;
+        const key = rows.key(row);
+        if (key.kind !== place.kind || !isChild(key, place)) break;
+        const name = store.name(row);
+        // Two ids may stand for one name in the root: `x` and `$x`.
+        if (name !== names.at(-1)) names.push(name);
+      }
+      return names;
     },
-    apply(changes) {
+    addressesOf(objectId) {
+      const row = rows.find(objectId);
+      if (row < 0 || store.fragment(row) === NO_FRAGMENT) return undefined;
+      return [{ fragment: store.fragment(row), offset: store.offset(row) }, ...rows.furtherPlaces(objectId)];
+    },
+    apply(changes, addresses) {
+      const put: Row[] = [];
       for (const [objectId, row] of changes) {
-        remove(objectId);
-        if (row === undefined) continue;
-        const children = index(row);
-        if (!isListed(row)) continue;
-        const names = children[row.objectType];
-        names.splice(lowerBound(names, ownName(objectId)), 0, ownName(objectId));
+        rows.remove(objectId);
+        if (row !== undefined) put.push(row);
+      }
+      const batch = toBatch(put, addresses && toAddressColumn(put, addresses));
+      for (let i = 0; i < batch.length; i++) rows.addNew(batch, i);
+      for (const [objectId, address] of addresses ?? []) {
+        const row = changes.has(objectId) ? -1 : rows.find(objectId);
+        if (row >= 0) store.setAddress(row, address);
+      }
+    },
+    merge: (delta) => rows.merge(delta),
+    remainingIn(fragment, physicalRows) {
+      const remaining = new Uint8Array(physicalRows);
+      for (const row of store.rowsIn(new Set([fragment]))) remaining[store.offset(row)] = 1;
+      return remaining;
+    },
+    *rowsIn(fragments) {
+      for (const row of store.rowsIn(fragments)) {
+        yield {
+          fragment: store.fragment(row),
+          offset: store.offset(row),
+          objectId: store.id(row),
+          objectType: store.type(row),
+          location: store.location(row),
+          metadata: store.metadata(row),
+        };
       }
     },
     get size() {
-      return byId.size;
+      return store.size;
+    },
+    get isMergeable() {
+      return rows.isMergeable;
+    },
+    get duplicates() {
+      return rows.duplicates;
     },
   };
-  return view;
+}
+
+function toAddressColumn(rows: readonly Row[], addresses: ReadonlyMap<string, RowAddress>): Uint32Array {
+  const column = new Uint32Array(rows.length * 2);
+  for (const [i, { objectId }] of rows.entries()) {
+    const { fragment, offset } = addresses.get(objectId) ?? { fragment: NO_FRAGMENT, offset: 0 };
+    column[i * 2] = offset;
+    column[i * 2 + 1] = fragment;
+  }
+  return column;
+}
+
+function* everything({ store }: IndexedRows): IterableIterator<string> {
+  for (const row of store.rows()) {
+    const id = store.id(row);
+    if (id !== "") yield id;
+  }
+}
+
+/** The ids below a namespace: its children, and those whose parent's id begins with its own and a `$`. */
+function* below(rows: IndexedRows, objectId: string): IterableIterator<string> {
+  const own = Buffer.from(objectId);
+  yield* withParent(rows, own, (key) => parentEnd(key) - key.start === own.byteLength);
+  yield* withParent(rows, Buffer.from(`${objectId}$`), () => true);
+}
+
+/** The ids of the rows from a parent on, as long as their parents begin with its id and meet a condition. */
+function* withParent(
+  rows: IndexedRows,
+  prefix: Buffer,
+  isMeant: (key: RowKey) => boolean,
+): IterableIterator<string> {
+  const length = prefix.byteLength;
+  // A name of no bytes after the prefix: the place before all children of it.
+  const place = {
+    bytes: Buffer.concat([prefix, Buffer.from("$")]),
+    start: 0,
+    end: length + 1,
+    nameStart: length + 1,
+    kind: -1,
+  };
+  for (const row of rows.from((key) => compareKeys(key, place) < 0)) {
+    const key = rows.key(row);
+    if (parentEnd(key) - key.start < length || !isMeant(key)) return;
+    if (compareBytes(key.bytes, key.start, key.start + length, prefix, 0, length) !== 0) return;
+    yield rows.store.id(row);
+  }
 }
 
 /** A draft: a state with changes on top of it, which later changes see. */
@@ -120,18 +256,30 @@ export interface Draft extends CatalogView {
 /** Begins a draft of changes to a state. */
 export function createDraft(base: CatalogView): Draft {
   const changes = new Map<string, Row | undefined>();
+  /** The changed rows by their locations. */
+  const owners = new Map<string, string>();
   const get = (id: string) => (changes.has(id) ? changes.get(id) : base.get(id));
   const locationOwner = (location: string) => {
-    for (const row of changes.values()) if (row?.location === location) return row.objectId;
+    const changed = owners.get(location);
+    if (changed !== undefined) return changed;
     const owner = base.ownerOf(location);
     return owner !== undefined && get(owner)?.location === location ? owner : undefined;
   };
-  function descendants(objectId: string): string[] {
+  function change(objectId: string, row: Row | undefined): void {
+    const location = changes.get(objectId)?.location;
+    if (location !== undefined && owners.get(location) === objectId) owners.delete(location);
+    if (row?.location !== undefined) owners.set(row.location, objectId);
+    changes.set(objectId, row);
+  }
+  function* descendants(objectId: string): IterableIterator<string> {
     const prefix = objectId === "" ? "" : `${objectId}$`;
-    const added = [...changes.keys()].filter(
-      (id) => id !== objectId && id.startsWith(prefix) && base.get(id) === undefined,
-    );
-    return [...base.descendants(objectId), ...added].filter((id) => get(id) !== undefined);
+    // Those that are changed now: the caller may delete what it gets.
+    const changed = [...changes.keys()];
+    for (const id of base.descendants(objectId)) if (get(id) !== undefined) yield id;
+    for (const id of changed) {
+      if (id === objectId || !id.startsWith(prefix)) continue;
+      if (get(id) !== undefined && base.get(id) === undefined) yield id;
+    }
   }
   return {
     get,
@@ -139,7 +287,10 @@ export function createDraft(base: CatalogView): Draft {
     hasChildren(objectId) {
       for (const [id, row] of changes) if (row !== undefined && parentId(id) === objectId) return true;
       if (!base.hasChildren(objectId)) return false;
-      return changes.size === 0 || descendants(objectId).length > 0;
+      for (const id of base.descendants(objectId)) {
+        if (parentId(id) === objectId && get(id) !== undefined) return true;
+      }
+      return false;
     },
     ownerOf: locationOwner,
     *nestedLocations() {
@@ -148,31 +299,12 @@ export function createDraft(base: CatalogView): Draft {
       for (const row of changes.values()) if (row?.location?.includes("/")) yield row.location;
     },
     put(row) {
-      changes.set(row.objectId, row);
+      change(row.objectId, row);
     },
     delete(objectId) {
+      change(objectId, undefined);
       if (base.get(objectId) === undefined) changes.delete(objectId);
-      else changes.set(objectId, undefined);
     },
     changes,
   };
-}
-
-function isListed(row: Row): row is Row & { objectType: "namespace" | "table" } {
-  return row.objectType === "namespace" || row.objectType === "table";
-}
-
-/** The first place whose name is not before the given one. */
-function lowerBound(names: readonly string[], name: string): number {
-  let [low, high] = [0, names.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((names[middle] as string) < name) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,13 +1,20 @@
 import type { Logger } from "pino";
 import { LanceError } from "../../../namespace/errors.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import type { ObjectStore } from "../format/storage.ts";
 import { engineCall } from "./errors.ts";
 import { createHandles, type Handles } from "./handles.ts";
 import { loadNative, type NativeTable } from "./native.ts";
 import { createResolver, tableName } from "./resolver.ts";
+import { createWatcher } from "./watch.ts";
 
 /** Options of {@link createEngine}. */
 export interface EngineOptions {
   readonly log: Logger;
+  /** Where the datasets are. Default: the local disk. */
+  readonly store?: ObjectStore | undefined;
+  /** How the engine opens that storage, in the engine's own words; it has secrets. Default: nothing. */
+  readonly storageOptions?: Readonly<Record<string, string>> | undefined;
   /** The most tables that stay open while nobody uses them. Default: 256. */
   readonly maxHandles?: number | undefined;
   /** How long a table stays open while nobody uses it, in milliseconds. Default: 10 minutes. */
@@ -45,14 +52,20 @@ const MIB = 1024 * 1024;
 
 /** Creates the engine; its native part is loaded on first use, so that the process starts quickly. */
 export function createEngine(options: EngineOptions): Engine {
-  const { log, maxHandles = 256, idleMs = 10 * 60_000 } = options;
+  const {
+    log,
+    store = createLocalStore(),
+    storageOptions = {},
+    maxHandles = 256,
+    idleMs = 600_000,
+  } = options;
   const { indexCacheBytes = 256 * MIB, metadataCacheBytes = 128 * MIB } = options;
   let connecting: ReturnType<typeof connect> | undefined;
 
   async function connect() {
     const started = performance.now();
     const native = loadNative();
-    const resolver = await createResolver();
+    const resolver = await createResolver(storageOptions);
     const session = new native.Session(BigInt(indexCacheBytes), BigInt(metadataCacheBytes));
     const connection = await native.Connection.newWithNamespace("rest", resolver.properties, { session });
     log.debug({ ms: Math.round(performance.now() - started) }, "engine loaded");
@@ -65,10 +78,13 @@ export function createEngine(options: EngineOptions): Engine {
     });
     return connecting;
   }
-  const handles = createHandles({ max: maxHandles, idleMs }, async (location) => {
-    const { connection } = await connected();
-    return connection.openTable(tableName(location), []);
-  });
+  const handles = createHandles(
+    { max: maxHandles, idleMs, watch: createWatcher(store) },
+    async (location) => {
+      const { connection } = await connected();
+      return connection.openTable(tableName(location), []);
+    },
+  );
   return {
     acquire: handles.acquire,
     forget: handles.forget,

@@ -105,6 +105,21 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
   ],
   ["Job failed: lance error: LanceError(Arrow): Divide by zero error, /x.rs:1:2", "InvalidInput"],
   ["lance error: disk is full at /secret/path", "Internal"],
+  [
+    "lance error: LanceError(IO): Unable to copy file: No space left on device (os error 28), /x.rs:1:2",
+    "ServiceUnavailable",
+  ],
+  ["lance error: LanceError(IO): Read-only file system (os error 30), /x.rs:1:2", "Unsupported"],
+  ["lance error: LanceError(IO): Permission denied (os error 13), /x.rs:1:2", "ServiceUnavailable"],
+  [
+    "LanceError(IO): Generic S3 error: Server returned non-2xx status code: 503 Service Unavailable: <Error><Code>SlowDown</Code></Error>",
+    "Throttling",
+  ],
+  [
+    "LanceError(IO): Generic S3 error: Error performing GET http://h/b after 1 retries: HTTP error: error sending request",
+    "ServiceUnavailable",
+  ],
+  ["LanceError(IO): non-2xx status code: 403 Forbidden: <Code>AccessDenied</Code>", "ServiceUnavailable"],
 ];
 
 test("each text of the engine has its meaning", () => {
@@ -116,4 +131,10 @@ test("each text of the engine has its meaning", () => {
     assert.doesNotMatch(error.message, /cargo|secret|\n/, text);
     if (message !== undefined) assert.equal(error.message, message);
   }
+});
+
+test("a signed address does not get into the log", () => {
+  const said = "Error performing GET https://a.example.com/c/b?sv=1&sig=secret%2Fvalue&se=2 after 1 retries";
+  const { cause } = toEngineError(new Error(said));
+  assert.equal((cause as Error).message, said.replace("secret%2Fvalue", ""));
 });

@@ -6,6 +6,28 @@ import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
  */
 const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: string])[] = [
   [
+    /SlowDown|Please reduce your request rate|429 Too Many Requests|503 (?:Service Unavailable|Slow Down)|ServerBusy/,
+    "Throttling",
+    "the storage of the table asks for fewer requests",
+  ],
+  [
+    /No space left on device|Disk quota exceeded|os error (?:28|122)\b/,
+    "ServiceUnavailable",
+    "the storage of the table is full",
+  ],
+  [/Read-only file system|os error 30\b/, "Unsupported", "the storage of the table is read-only"],
+  [
+    /Permission denied|os error (?:1|13)\b|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|(?:401 Unauthorized|403 Forbidden)|AuthenticationFailed/,
+    "ServiceUnavailable",
+    "the storage of the table denies access to the server",
+  ],
+  [/NoSuchBucket|ContainerNotFound/, "ServiceUnavailable", "the bucket of the table does not exist"],
+  [
+    /error sending request|HTTP error: (?:request or response body error|operation timed out)|after \d+ retries|Connection refused|Error performing token request|os error (?:5|24|104|111)\b|\b50[0234] [A-Z]/,
+    "ServiceUnavailable",
+    "the storage of the table does not answer",
+  ],
+  [
     /commit conflict|concurrent (?:transaction|modification|writer)|Too many concurrent writers|Retryable commit|does not have a transaction file/i,
     "ConcurrentModification",
     "another writer changed the table at the same time",
@@ -91,8 +113,9 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
  *
  * Paths and the engine's own source places are left out of the message.
  */
-export function toEngineError(thrown: unknown): LanceError {
-  if (thrown instanceof LanceError) return thrown;
+export function toEngineError(failure: unknown): LanceError {
+  if (failure instanceof LanceError) return failure;
+  const thrown = withoutSignatures(failure);
   const said = thrown instanceof Error ? thrown.message : String(thrown);
   const text = said.replace(/^Job failed: /, "");
   for (const [pattern, name, message] of MEANINGS) {
@@ -102,6 +125,14 @@ export function toEngineError(thrown: unknown): LanceError {
     cause: thrown,
   });
 }
+
+/** A failure whose text may go into the log: the addresses in it may be signed, which is as good as a key. */
+function withoutSignatures(failure: unknown): unknown {
+  if (!(failure instanceof Error) || failure.message.search(SIGNATURE) < 0) return failure;
+  return new Error(failure.message.replaceAll(SIGNATURE, "$1="));
+}
+
+const SIGNATURE = /\b(sig|X-Amz-Signature|X-Amz-Security-Token|X-Goog-Signature)=[^&\s"')]+/gi;
 
 /** Whether a hybrid search failed because no vector was near enough, while there were words that match. */
 export function hasNoNeighbours(thrown: unknown): boolean {

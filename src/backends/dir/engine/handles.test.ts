@@ -3,9 +3,13 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createLocalStore } from "../format/local-store.ts";
 import { failsWith, temporaryDirectory } from "../test-support.ts";
 import { createHandles } from "./handles.ts";
 import type { NativeTable } from "./native.ts";
+import { createWatcher } from "./watch.ts";
+
+const watch = createWatcher(createLocalStore());
 
 /** Tables that say whether they are open; a closed one cannot be used, one in use cannot be closed. */
 function fakeTables(checkout: () => Promise<void> = async () => {}) {
@@ -38,7 +42,7 @@ async function makeTable(root: string, name: string): Promise<string> {
 test("handles stay open up to their number, and those in use beyond it", async (t) => {
   const root = await temporaryDirectory(t);
   const tables = fakeTables();
-  const handles = createHandles({ max: 2, idleMs: 60_000 }, tables.openTable);
+  const handles = createHandles({ max: 2, idleMs: 60_000, watch }, tables.openTable);
   t.after(handles.closeAll);
   const paths = await Promise.all(["a", "b", "c", "d"].map((name) => makeTable(root, name)));
   const leases = [];
@@ -54,7 +58,7 @@ test("handles stay open up to their number, and those in use beyond it", async (
 test("a handle that nobody uses is closed after a time, one in use is not", async (t) => {
   const root = await temporaryDirectory(t);
   const tables = fakeTables();
-  const handles = createHandles({ max: 10, idleMs: 40 }, tables.openTable);
+  const handles = createHandles({ max: 10, idleMs: 40, watch }, tables.openTable);
   t.after(handles.closeAll);
   const [idle, used] = [await makeTable(root, "idle"), await makeTable(root, "used")];
   const lease = await handles.acquire(used);
@@ -69,7 +73,7 @@ test("a handle that nobody uses is closed after a time, one in use is not", asyn
 
 test("a location is checked before it is opened, and not again while the same directory is there", async (t) => {
   const root = await temporaryDirectory(t);
-  const handles = createHandles({ max: 10, idleMs: 60_000 }, fakeTables().openTable);
+  const handles = createHandles({ max: 10, idleMs: 60_000, watch }, fakeTables().openTable);
   t.after(handles.closeAll);
   const path = await makeTable(root, "t");
   let checks = 0;
@@ -90,7 +94,7 @@ test("a table that goes away while it is brought up to date is closed when the e
   const gate = Promise.withResolvers<void>();
   let slow = false;
   const tables = fakeTables(() => (slow ? gate.promise : Promise.resolve()));
-  const handles = createHandles({ max: 10, idleMs: 60_000 }, tables.openTable);
+  const handles = createHandles({ max: 10, idleMs: 60_000, watch }, tables.openTable);
   t.after(handles.closeAll);
   const path = await makeTable(root, "t");
   (await handles.acquire(path)).release();

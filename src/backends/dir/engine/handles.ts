@@ -1,9 +1,8 @@
-import { stat } from "node:fs/promises";
-import { join } from "node:path";
 import { LanceError } from "../../../namespace/errors.ts";
 import { toEngineError } from "./errors.ts";
 import type { NativeTable } from "./native.ts";
 import { createSharedCheck } from "./shared-check.ts";
+import type { Watcher } from "./watch.ts";
 
 /** A handle that is in use; it stays open until it is released. */
 export interface Lease {
@@ -29,7 +28,6 @@ export interface Handles {
 
 interface Handle {
   readonly table: NativeTable;
-  readonly identity: string;
   /** Moves to the newest version; false when the table is not the one that was opened. */
   readonly refresh: () => Promise<boolean>;
   users: number;
@@ -44,6 +42,8 @@ export interface HandleOptions {
   readonly max: number;
   /** How long a handle stays open while nobody uses it, in milliseconds. */
   readonly idleMs: number;
+  /** Tells whether a table that is open is still the one at its location. */
+  readonly watch: Watcher;
 }
 
 /**
@@ -52,7 +52,7 @@ export interface HandleOptions {
  * @param open opens the table at a location
  */
 export function createHandles(
-  { max, idleMs }: HandleOptions,
+  { max, idleMs, watch }: HandleOptions,
   open: (location: string) => Promise<NativeTable>,
 ): Handles {
   const handles = new Map<string, Promise<Handle>>();
@@ -87,18 +87,11 @@ export function createHandles(
 
   async function openHandle(location: string, check?: () => Promise<void>): Promise<Handle> {
     await check?.();
-    const identity = await identityOf(location);
+    const moveOn = await watch(location);
     const table = await open(location);
     const handle: Handle = {
       table,
-      identity,
-      refresh: createSharedCheck(async () => {
-        // Both are waited for, whatever comes of one: a table cannot be closed while a call of it runs.
-        const [now, moved] = await Promise.allSettled([identityOf(location), table.checkoutLatest()]);
-        if (now.status === "rejected") throw now.reason;
-        if (moved.status === "rejected") throw moved.reason;
-        return now.value === identity;
-      }),
+      refresh: createSharedCheck(() => moveOn(table)),
       users: 0,
       lastUsed: performance.now(),
       forgotten: false,
@@ -180,17 +173,4 @@ function createLease(handle: Handle, onRelease: () => void): Lease {
       onRelease();
     },
   };
-}
-
-/**
- * Tells a table from another one that took its place. The engine would stay at the old version when the new
- * table has fewer versions, and so miss that it is another.
- */
-async function identityOf(location: string): Promise<string> {
-  try {
-    const { ino, birthtimeNs } = await stat(join(location, "_versions"), { bigint: true });
-    return `${ino}-${birthtimeNs}`;
-  } catch (error) {
-    throw new LanceError("TableNotFound", "the table has no data", { cause: error });
-  }
 }

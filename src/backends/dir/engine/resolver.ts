@@ -20,8 +20,14 @@ export function tableName(location: string): string {
   return Buffer.from(location).toString("base64url");
 }
 
-/** Starts a resolver on a free port. */
-export async function createResolver(): Promise<Resolver> {
+/**
+ * Starts a resolver on a free port.
+ *
+ * @param storageOptions how the engine opens the storage of the locations
+ */
+export async function createResolver(
+  storageOptions: Readonly<Record<string, string>> = {},
+): Promise<Resolver> {
   const secret = randomBytes(32).toString("hex");
   const server = createServer((request, response) => {
     request.resume();
@@ -30,7 +36,9 @@ export async function createResolver(): Promise<Resolver> {
     response.writeHead(known ? 200 : 404, { "content-type": "application/json" });
     response.end(
       JSON.stringify(
-        known ? { location: Buffer.from(name, "base64url").toString() } : { code: 4, error: "not found" },
+        known
+          ? { location: Buffer.from(name, "base64url").toString(), storage_options: storageOptions }
+          : { code: 4, error: "not found" },
       ),
     );
   });

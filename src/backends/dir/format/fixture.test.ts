@@ -3,6 +3,7 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import type { DatasetRef } from "./layout.ts";
 import type { ObjectStore } from "./storage.ts";
 
@@ -59,7 +60,26 @@ export function createMemoryStore(listsInOrder = false): MemoryStore {
   return {
     objects,
     listsInOrder,
+    uriOf: (key) => `memory://${key}`,
+    keyOf: (uri) => uri.slice("memory://".length),
     get: async (key) => objects.get(key),
+    async getStream(key) {
+      const bytes = objects.get(key);
+      return bytes && Readable.from([bytes]);
+    },
+    exists: async (directory) => [...objects.keys()].some((key) => key.startsWith(`${directory}/`)),
+    async putStream(key, bytes) {
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of bytes) chunks.push(chunk);
+      objects.set(key, Buffer.concat(chunks));
+    },
+    async move(from, to) {
+      objects.set(to, objects.get(from) as Uint8Array);
+      objects.delete(from);
+    },
+    async deleteDirectory(directory) {
+      for (const key of objects.keys()) if (key.startsWith(`${directory}/`)) objects.delete(key);
+    },
     getTail: async (key, length) => {
       const bytes = objects.get(key);
       return (

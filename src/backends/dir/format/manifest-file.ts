@@ -52,6 +52,12 @@ export async function readManifestFile(store: ObjectStore, key: string): Promise
   return { key, manifest: decodeManifest(key, body), ...footer, read };
 }
 
+/** A manifest file that is in memory, under a key that it has or is to get. */
+export function manifestFileOf(key: string, bytes: Uint8Array, manifest: Manifest): ManifestFile {
+  const footer = readFooter(key, bytes, bytes.byteLength);
+  return { key, manifest, ...footer, read: async (start, end) => bytes.subarray(start, end) };
+}
+
 /** Decodes a manifest file that is in memory. @throws Error naming the file if it is no manifest */
 export function parseManifestFile(key: string, bytes: Uint8Array): Manifest {
   const { position } = readFooter(key, bytes, bytes.byteLength);

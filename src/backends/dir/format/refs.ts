@@ -80,7 +80,10 @@ export async function updateTag(dataset: DatasetRef, name: string, target: TagTa
 
 /** Deletes a tag. @throws LanceError InvalidInput, TableTagNotFound */
 export async function deleteTag(dataset: DatasetRef, name: string): Promise<void> {
-  if (!(await dataset.store.delete(tagKey(dataset, name)))) throw tagNotFound(name);
+  const key = tagKey(dataset, name);
+  // An object store deletes what is not there as well as what is.
+  const found = dataset.store.files !== undefined || (await dataset.store.head(key)) !== undefined;
+  if (!found || !(await dataset.store.delete(key))) throw tagNotFound(name);
 }
 
 /** All branches of a table but main, by name. */

@@ -12,3 +12,29 @@ export async function writeVersionHint(dataset: DatasetRef, version: bigint): Pr
   if (dataset.store.listsInOrder) return;
   await dataset.store.put(versionHintKey(dataset), Buffer.from(`{"version":${version}}`));
 }
+
+/** Writes hints in the background. */
+export interface HintWriter {
+  /** Remembers a version; of several that come while one is written only the last is. */
+  (version: bigint): void;
+  /** Ends when nothing is written any more. */
+  settled(): Promise<void>;
+}
+
+/** Creates a writer of hints for commits that do not wait for them: one that is missing costs only a search. */
+export function createHintWriter(dataset: DatasetRef): HintWriter {
+  let wanted: bigint | undefined;
+  let writing: Promise<void> | undefined;
+  async function write(): Promise<void> {
+    for (let version = wanted; version !== undefined; version = wanted) {
+      wanted = undefined;
+      await writeVersionHint(dataset, version).catch(() => {});
+    }
+    writing = undefined;
+  }
+  const remember = (version: bigint) => {
+    wanted = version;
+    writing ??= write();
+  };
+  return Object.assign(remember, { settled: async () => writing });
+}

@@ -1,5 +1,6 @@
+import { randomBytes } from "node:crypto";
 import type { ObjectStore } from "../format/storage.ts";
-import { listNames } from "../format/storage.ts";
+import { keyIn, listNames } from "../format/storage.ts";
 import type { Job } from "./job.ts";
 
 /**
@@ -73,7 +74,7 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
       const done = await Promise.all(open.map(({ id }) => store.head(key("done", id))));
       return open.filter((_, i) => done[i] === undefined);
     },
-    claim: (job, attempt) => store.putIfAbsent(claimKey(job.id, attempt), Buffer.from("")),
+    claim: (job, attempt) => store.putIfAbsent(claimKey(job.id, attempt), randomBytes(16)),
     claimedAt: async ({ id }, attempt) => (await store.head(claimKey(id, attempt)))?.modifiedMillis ?? 0,
     requestCancel: (id) => store.put(cancelKey(id), Buffer.from("")),
     isCancelRequested: async (id) => (await store.head(cancelKey(id))) !== undefined,
@@ -83,4 +84,28 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
       }
     },
   };
+}
+
+/**
+ * The keys of files that jobs left behind in a base directory: claims and cancellations of jobs that are not open,
+ * and the open records of jobs that have ended.
+ */
+export async function findJobFiles(store: ObjectStore, baseKey: string): Promise<string[]> {
+  const directory = keyIn(baseKey, JOBS_DIRECTORY);
+  const idsIn = async (folder: string) => {
+    const names = await listNames(store, `${directory}/${folder}`);
+    return names.map((name) => ({ name, id: name.split(".")[0] ?? "" })).filter(({ id }) => JOB_ID.test(id));
+  };
+  // Open ones are looked at last: a job that is new has its claim here and its record there.
+  const [claims, cancelled, done] = await Promise.all(["claims", "cancelled", "done"].map(idsIn));
+  const open = (await idsIn("open")).map(({ id }) => id);
+  const ended = new Set(done?.map(({ id }) => id));
+  const alive = new Set(open.filter((id) => !ended.has(id)));
+  return [
+    ...(claims ?? []).filter(({ id }) => !alive.has(id)).map(({ name }) => `${directory}/claims/${name}`),
+    ...(cancelled ?? [])
+      .filter(({ id }) => !alive.has(id))
+      .map(({ name }) => `${directory}/cancelled/${name}`),
+    ...open.filter((id) => ended.has(id)).map((id) => `${directory}/open/${id}.json`),
+  ];
 }

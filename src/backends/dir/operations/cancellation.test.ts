@@ -38,6 +38,7 @@ function callOf(operation: Operation, signal: AbortSignal) {
     id: ["t"],
     identity: { apiKey: undefined, authToken: undefined },
     releaseBody() {},
+    database: undefined,
     responseHeaders: {},
   };
 }

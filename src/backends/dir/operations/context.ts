@@ -26,6 +26,8 @@ export interface DirContext {
   readonly uploadBuffers: PartBufferPool;
   /** The most entries of a page. */
   readonly maxPageSize: number;
+  /** How old the last look at the storage may be for a read, in milliseconds. */
+  readonly maxStalenessMs: number;
   /** Whether writers have to commit with CreateTableVersion, where a table's properties do not say. */
   readonly managedVersioning: boolean;
 }

@@ -24,11 +24,27 @@ import {
 export function createDeclareOperations(
   context: DirContext,
 ): Pick<LanceNamespace, "declareTable" | "registerTable"> {
-  const { catalog, layout } = context;
+  const { catalog, layout, log } = context;
+
+  /** Marks the location of a table that has its row: implementations that list directories go by the mark. */
+  async function reserve(location: string): Promise<void> {
+    let failure: unknown;
+    await layout.reserve(location).catch((error: unknown) => {
+      failure = error;
+    });
+    if ((await catalog.read()).ownerOf(location) !== undefined) {
+      if (failure !== undefined)
+        log.warn({ err: failure, location }, "a declared table is not marked as such");
+      return;
+    }
+    // Whoever dropped it meanwhile found no directory, and the one that is there now would show as a table.
+    await layout.remove(location);
+  }
+
   return {
     async declareTable({ location: wanted, properties }, { id }) {
       const location = await claimTable(context, id, properties, wanted || undefined);
-      await layout.reserve(location);
+      await reserve(location);
       return declaredTable(context, location, properties);
     },
     async registerTable({ location, mode, properties }, { id }) {
@@ -66,10 +82,8 @@ export function declaredTable(
 
 /** A name that is about to be taken. */
 export interface Claim {
-  /** Relative to the base. */
-  readonly location: string;
-  /** Takes the name, as a mutation of the catalog. */
-  apply(draft: Draft): void;
+  /** Takes the name, as a mutation of the catalog; returns the table's location, relative to the base. */
+  apply(draft: Draft): string;
 }
 
 /**
@@ -87,13 +101,14 @@ export async function claimTable(
 ): Promise<string> {
   const { catalog } = context;
   checkNewIdentifier(id);
-  const { location, apply } = await planClaim(context, await catalog.read(), id, properties, wanted);
-  await catalog.mutate(apply);
-  return location;
+  const { apply } = await planClaim(context, await catalog.read(), id, properties, wanted);
+  return catalog.mutate(apply);
 }
 
 /**
  * Prepares to take a name for a new table: chooses its location and writes nothing. See {@link claimTable}.
+ *
+ * The usual location of a root's table may be taken until the name is: then the table gets another one.
  *
  * @param id checked by {@link checkNewIdentifier}
  * @throws LanceError TableAlreadyExists, InvalidInput; `apply` throws the others.
@@ -112,13 +127,16 @@ export async function planClaim(
     throw new LanceError("InvalidInput", `location ${JSON.stringify(wanted)} is not empty`);
   }
   await layout.checkNoEscape(location);
+  const other = uniqueLocation(id);
   return {
-    location,
     apply(draft) {
       requireParent(draft, id);
       if (draft.get(objectIdOf(id)) !== undefined) throw tableExists(id);
-      checkFree(draft, location, undefined);
-      draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
+      const taken = wanted === undefined && draft.ownerOf(location) !== undefined;
+      const chosen = taken ? other : location;
+      checkFree(draft, chosen, undefined);
+      draft.put({ objectId: objectIdOf(id), objectType: "table", location: chosen, properties });
+      return chosen;
     },
   };
 }

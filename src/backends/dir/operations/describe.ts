@@ -41,7 +41,7 @@ export function createDescribeOperations(
         location: table.path,
         properties: { ...table.properties },
         ...managedVersioning(context, table.properties),
-        ...(request.withTableUri && { tableUri: pathToFileURL(table.path).href }),
+        ...(request.withTableUri && { tableUri: uriOf(context, table.path) }),
       });
       const pinned = request.version !== undefined || request.tag !== undefined || !isMain(request.branch);
       // A client that sets no flag gets the catalog's own answer, which costs no look at the data.
@@ -59,6 +59,11 @@ export function createDescribeOperations(
       return create(TableExistsResponseSchema);
     },
   };
+}
+
+/** A location as a URI, whatever the storage. */
+function uriOf({ store }: DirContext, path: string): string {
+  return store.files === undefined ? path : pathToFileURL(path).href;
 }
 
 /** The fields of a description that only the dataset can tell. */

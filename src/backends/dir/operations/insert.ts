@@ -1,6 +1,7 @@
 import type { Call } from "../../../namespace/call.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import type { DirContext } from "./context.ts";
+import { writeFirst } from "./first-version.ts";
 import { type FoundTable, isMain } from "./lookup.ts";
 import { type ReceivedRows, receiveRows } from "./received-rows.ts";
 
@@ -37,14 +38,13 @@ export function insertRows(
 
 /** Gives a declared table its data; undefined when it has some. */
 async function firstVersion(
-  { layout }: DirContext,
+  context: DirContext,
   table: FoundTable,
   rows: ReceivedRows,
 ): Promise<number | undefined> {
-  if (await layout.hasData(table.location)) return undefined;
+  if (await context.layout.hasData(table.location)) return undefined;
   try {
-    await layout.checkNoEscape(table.location);
-    return await rows.create(table);
+    return await writeFirst(context, table, () => rows.create(table));
   } catch (error) {
     if (isLanceError(error, "TableAlreadyExists")) return undefined;
     throw error;

@@ -6,6 +6,8 @@ import {
 } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
+import { createBaseListing } from "../catalog/base-listing.ts";
+import { compareNames, firstAfter, mergeNames } from "../catalog/names.ts";
 import type { CatalogState } from "../catalog/state.ts";
 import type { DirContext } from "./context.ts";
 import { isNamespace, namespaceNotFound, objectIdOf } from "./lookup.ts";
@@ -15,7 +17,8 @@ import { pageSize } from "./paging.ts";
 export function createListOperations(
   context: DirContext,
 ): Pick<LanceNamespace, "listNamespaces" | "listTables" | "listAllTables"> {
-  const { catalog } = context;
+  const { catalog, store, layout, maxStalenessMs } = context;
+  const directories = createBaseListing(store, layout, maxStalenessMs);
 
   /** The state, once it is known to have the namespace, or children of one that another writer left out. */
   async function stateWith(id: Identifier): Promise<CatalogState> {
@@ -26,13 +29,17 @@ export function createListOperations(
 
   async function pageOfTables(id: Identifier, request: PageRequest): Promise<Page> {
     const state = await stateWith(id);
-    const unlisted = id.length === 0 ? await unlistedTables(context, state) : [];
-    const source = (after: string, limit: number) =>
-      merge(
-        state.children(objectIdOf(id), "table", after, limit),
-        unlisted.filter((name) => name > after),
-        limit,
+    const source: Source = async (after, count) => {
+      const listed = state.children(objectIdOf(id), "table", after, count);
+      if (id.length > 0) return listed;
+      // Past a full page nothing is asked for.
+      const end = listed.length === count ? listed.at(-1) : undefined;
+      return mergeNames(
+        listed,
+        await unlistedTables(context, state, await directories(), after, end, count),
+        count,
       );
+    };
     const limit = pageSize(context, request.limit);
     if (request.includeDeclared ?? true) return pageOf(source, request.pageToken, limit);
     return pageOfWritten(context, state, id, source, request.pageToken, limit);
@@ -41,8 +48,9 @@ export function createListOperations(
   return {
     async listNamespaces({ pageToken, limit }, { id }) {
       const state = await stateWith(id);
-      const source: Source = (after, count) => state.children(objectIdOf(id), "namespace", after, count);
-      const { names, ...page } = pageOf(source, pageToken, pageSize(context, limit));
+      const source: Source = async (after, count) =>
+        state.children(objectIdOf(id), "namespace", after, count);
+      const { names, ...page } = await pageOf(source, pageToken, pageSize(context, limit));
       return create(ListNamespacesResponseSchema, { namespaces: names, ...page });
     },
     async listTables(request, { id }) {
@@ -73,10 +81,10 @@ interface Page {
 }
 
 /** Up to `limit` names after a given one, in order. */
-type Source = (after: string, limit: number) => string[];
+type Source = (after: string, limit: number) => Promise<string[]>;
 
-function pageOf(source: Source, token = "", limit: number): Page {
-  const names = source(token, limit + 1);
+async function pageOf(source: Source, token = "", limit: number): Promise<Page> {
+  const names = await source(token, limit + 1);
   if (names.length <= limit) return { names };
   const page = names.slice(0, limit);
   return { names: page, pageToken: page.at(-1) ?? "" };
@@ -96,7 +104,7 @@ async function pageOfWritten(
 ): Promise<Page> {
   const names: string[] = [];
   for (let after = token; ; ) {
-    const batch = source(after, PROBES);
+    const batch = await source(after, PROBES);
     const written = await Promise.all(
       batch.map((name) => layout.hasData(state.get(objectIdOf([...id, name]))?.location ?? `${name}.lance`)),
     );
@@ -111,31 +119,34 @@ async function pageOfWritten(
   }
 }
 
-/** The names of root tables that only their directories tell of, in order. */
-async function unlistedTables({ layout }: DirContext, state: CatalogState): Promise<string[]> {
-  const directories = (await layout.tableDirectories()).filter(
-    (name) => state.ownerOf(name) === undefined && state.get(name.slice(0, -".lance".length)) === undefined,
-  );
-  const real = await Promise.all(directories.map((name) => layout.isUnlistedTable(name)));
-  return directories
-    .filter((_, i) => real[i])
-    .map((name) => name.slice(0, -".lance".length))
-    .sort();
-}
-
-/** The first names of two ordered lists without a name in common. */
-function merge(a: readonly string[], b: readonly string[], limit: number): string[] {
-  if (b.length === 0) return a.slice(0, limit);
-  const names: string[] = [];
-  for (let [i, j] = [0, 0]; names.length < limit && (i < a.length || j < b.length); ) {
-    const [left, right] = [a[i], b[j]];
-    if (right === undefined || (left !== undefined && left < right)) {
-      names.push(left as string);
-      i++;
-    } else {
-      names.push(right);
-      j++;
+/**
+ * Up to `limit` names of root tables that only their directories tell of, in order.
+ *
+ * @param names the names of all directories, in order
+ * @param after the names up to this one are left out
+ * @param end the names past this one are left out; undefined leaves out none
+ */
+async function unlistedTables(
+  { layout }: DirContext,
+  state: CatalogState,
+  names: readonly string[],
+  after: string,
+  end: string | undefined,
+  limit: number,
+): Promise<string[]> {
+  const found: string[] = [];
+  let waiting: string[] = [];
+  for (let i = firstAfter(names, after); found.length < limit; i++) {
+    const name = names[i];
+    const isPast = name === undefined || (end !== undefined && compareNames(name, end) > 0);
+    if (!isPast && state.ownerOf(`${name}.lance`) === undefined && state.get(name) === undefined) {
+      waiting.push(name);
     }
+    if (!isPast && waiting.length < PROBES) continue;
+    const real = await Promise.all(waiting.map((one) => layout.isUnlistedTable(`${one}.lance`)));
+    found.push(...waiting.filter((_, at) => real[at]));
+    waiting = [];
+    if (isPast) break;
   }
-  return names;
+  return found.slice(0, limit);
 }

@@ -148,7 +148,7 @@ export function managedVersioning(
 
 /** A table's files, or those of one of its branches, for what the engine has no call for. */
 export function datasetOf({ store }: DirContext, { path }: FoundTable, branch?: string): DatasetRef {
-  return { store, root: path.slice(1), branch: isMain(branch) ? undefined : branch };
+  return { store, root: store.keyOf(path), branch: isMain(branch) ? undefined : branch };
 }
 
 /** Whether a branch as requests name it is the main branch. */

@@ -17,6 +17,7 @@ import { onePredicate } from "../engine/predicate.ts";
 import { cancellationOf, timeLimit, untilAborted } from "../engine/wait.ts";
 import type { DirContext } from "./context.ts";
 import { parseDuration } from "./duration.ts";
+import { createShared, writeFirst } from "./first-version.ts";
 import { openGuarded } from "./guarded.ts";
 import { createKeyedLocks } from "./keyed-locks.ts";
 import { type FoundTable, isMain, requireTable } from "./lookup.ts";
@@ -34,17 +35,16 @@ interface Plan {
 
 /** The operation that merges rows into a table by key. */
 export function createMergeOperations(context: DirContext): Pick<LanceNamespace, "mergeInsertIntoTable"> {
-  const { layout, engine, maxUploadBytes } = context;
+  const { layout, maxUploadBytes } = context;
   const locks = createKeyedLocks();
 
   /** Merges into a table that is only declared: nothing matches there. Undefined when it has data. */
   async function firstVersion(table: FoundTable, upload: Upload, plan: Plan) {
     if (await layout.hasData(table.location)) return undefined;
     keysOf(plan, upload.schema, upload.schema);
-    await layout.checkNoEscape(table.location);
     try {
       const file = plan.insert ? upload.file : emptyIpcFile(upload.file);
-      const version = await engine.create(table.path, file, "create");
+      const version = await writeFirst(context, table, () => createShared(context, table, file));
       return answer({ version, numInsertedRows: plan.insert ? upload.rows : 0 });
     } catch (error) {
       if (isLanceError(error, "TableAlreadyExists")) return undefined;

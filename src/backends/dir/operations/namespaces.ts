@@ -12,9 +12,9 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
 import type { Row } from "../catalog/row.ts";
-import type { Draft } from "../catalog/state.ts";
+import type { CatalogView, Draft } from "../catalog/state.ts";
 import type { DirContext } from "./context.ts";
-import { removeTables } from "./drop.ts";
+import { mutateAndRemove } from "./drop.ts";
 import { isNamespace, isUnlistedTable, namespaceNotFound, objectIdOf, requireParent } from "./lookup.ts";
 
 type Operations = Pick<
@@ -33,11 +33,13 @@ export function createNamespaceOperations(context: DirContext): Operations {
   }
 
   return {
-    async createNamespace({ mode, properties }, { id }) {
+    async createNamespace({ mode, properties }, { id, signal }) {
       if (id.length === 0) throw alreadyExists(id);
       for (const name of id) checkNewName(name);
-      if (await isUnlistedTable(context, await catalog.read(), id)) throw alreadyExists(id);
-      const { answer, removed } = await catalog.mutate((draft) => {
+      const state = await catalog.read();
+      if (await isUnlistedTable(context, state, id)) throw alreadyExists(id);
+      const expected = mode === CreateNamespaceMode.OVERWRITE ? locationsBelow(state, objectIdOf(id)) : [];
+      const createIn = (draft: Draft) => {
         requireParent(draft, id);
         const existing = draft.get(objectIdOf(id));
         if (existing !== undefined && existing.objectType !== "namespace") throw alreadyExists(id);
@@ -48,8 +50,8 @@ export function createNamespaceOperations(context: DirContext): Operations {
         const locations = deleteBelow(draft, objectIdOf(id));
         draft.put({ objectId: objectIdOf(id), objectType: "namespace", location: undefined, properties });
         return { answer: properties, removed: locations };
-      });
-      await removeTables(context, removed);
+      };
+      const { answer } = await mutateAndRemove(context, expected, createIn, signal);
       return create(CreateNamespaceResponseSchema, { properties: { ...answer } });
     },
     async describeNamespace(_request, { id }) {
@@ -60,26 +62,34 @@ export function createNamespaceOperations(context: DirContext): Operations {
       await requireNamespace(id);
       return create(NamespaceExistsResponseSchema);
     },
-    async dropNamespace({ mode, behavior }, { id }) {
+    async dropNamespace({ mode, behavior }, { id, signal }) {
       if (id.length === 0) throw new LanceError("InvalidInput", "the root namespace cannot be dropped");
       const objectId = objectIdOf(id);
-      const { properties, removed } = await catalog.mutate((draft) => {
+      const cascades = behavior === DropNamespaceBehavior.CASCADE;
+      const expected = cascades ? locationsBelow(await catalog.read(), objectId) : [];
+      const dropIn = (draft: Draft) => {
         const row = draft.get(objectId);
         if (row?.objectType !== "namespace") {
           if (mode === DropNamespaceMode.SKIP) return { properties: {}, removed: [] };
           throw namespaceNotFound(id);
         }
-        if (behavior !== DropNamespaceBehavior.CASCADE && draft.hasChildren(objectId)) {
+        if (!cascades && draft.hasChildren(objectId)) {
           throw new LanceError("NamespaceNotEmpty", `namespace ${joinIdentifier(id)} is not empty`);
         }
         const locations = deleteBelow(draft, objectId);
         draft.delete(objectId);
         return { properties: row.properties, removed: locations };
-      });
-      await removeTables(context, removed);
+      };
+      const { properties } = await mutateAndRemove(context, expected, dropIn, signal);
       return create(DropNamespaceResponseSchema, { properties: { ...properties } });
     },
   };
+}
+
+/** The locations of all tables below a namespace. */
+function locationsBelow(view: CatalogView, objectId: string): string[] {
+  if (!view.hasChildren(objectId)) return [];
+  return [...view.descendants(objectId)].flatMap((id) => view.get(id)?.location ?? []);
 }
 
 /** Deletes everything below a namespace and returns the locations of the tables among it. */

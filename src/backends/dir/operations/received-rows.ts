@@ -9,13 +9,16 @@ import type { ManifestFile } from "../format/manifest-file.ts";
 import { takesStagedRows } from "../format/staged-rows.ts";
 import { readVersion } from "../format/versions.ts";
 import type { DirContext } from "./context.ts";
+import { createShared } from "./first-version.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "./lookup.ts";
 import { type StagedRows, withStagedRows } from "./staged-write.ts";
 
 /** The rows of an upload, as something that a table can be made of. */
 export interface ReceivedRows {
   readonly rows: number;
-  /** Writes a new dataset. @throws LanceError TableAlreadyExists */
+  /** Writes a new dataset to a place that nobody else writes to. */
+  stage(path: string): Promise<number>;
+  /** Writes a table's first version, unless another writer is first. @throws LanceError TableAlreadyExists */
   create(table: Pick<FoundTable, "path">): Promise<number>;
   /** Writes a version that replaces everything. */
   replace(table: FoundTable): Promise<number>;
@@ -95,7 +98,8 @@ function wholeRows(context: DirContext, part: UploadPart, branch: string | undef
   const { file, rows } = part;
   return {
     rows,
-    create: ({ path }) => engine.create(path, file, "create"),
+    stage: (path) => engine.create(path, file, "create"),
+    create: (table) => createShared(context, table, file),
     replace(table) {
       if (isMain(branch)) return engine.create(table.path, file, "overwrite");
       return withData(context, table, { branch }, (native) =>
@@ -112,9 +116,12 @@ function wholeRows(context: DirContext, part: UploadPart, branch: string | undef
 }
 
 function stagedRows(context: DirContext, staged: StagedRows, branch: string | undefined): ReceivedRows {
+  const create = ({ path }: Pick<FoundTable, "path">) =>
+    staged.create({ store: context.store, root: context.store.keyOf(path) });
   return {
     rows: staged.rows,
-    create: ({ path }) => staged.create({ store: context.store, root: path.slice(1) }),
+    stage: (path) => create({ path }),
+    create,
     replace: (table) => staged.replace(datasetOf(context, table, branch)),
     append: (table) => staged.append(datasetOf(context, table, branch)),
   };

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, utimes } from "node:fs/promises";
+import { mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import {
@@ -20,6 +20,7 @@ import { readTransaction } from "../format/transactions.ts";
 import { readVersion } from "../format/versions.ts";
 import { createDirectoryBackend } from "../index.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
+import { newStagingId } from "./staged-write.ts";
 
 const SCHEMA = new Schema([new Field("id", new Int32(), true), new Field("name", new Utf8(), true)]);
 
@@ -167,11 +168,14 @@ test("dictionaries that change within an upload keep their values", async (t) =>
 
 test("what a process that came to a sudden end left behind is removed after a day", async (t) => {
   const root = await temporaryDirectory(t);
-  const [old, young] = [".staging-00", ".staging-01"].map((name) => join(root, "data", name));
-  await mkdir(old as string, { recursive: true });
-  await mkdir(young as string);
-  await utimes(old as string, 0, 0);
+  const old = "0".repeat(32);
+  const directories = [old, newStagingId(), `upload-${old}`, old.replace(/0$/, "1")];
+  const [, young, , used] = directories.map((id) => `.staging-${id}`);
+  for (const id of directories) await mkdir(join(root, "data", `.staging-${id}`), { recursive: true });
+  await writeFile(join(root, "data", used as string, "part"), "fresh");
+  await writeFile(join(root, "data", `.staging-${old}`, "part"), "old");
+  await utimes(join(root, "data", `.staging-${old}`, "part"), 0, 0);
   const backend = await createDirectoryBackend({ root, log: silent });
   t.after(() => backend.close());
-  assert.deepEqual(await stagingOf(root), [".staging-01"]);
+  assert.deepEqual((await stagingOf(root)).sort(), [used, young]);
 });

@@ -1,4 +1,3 @@
-import { rename, rm } from "node:fs/promises";
 import { create } from "@bufbuild/protobuf";
 import {
   CreateTableMode,
@@ -11,10 +10,11 @@ import {
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
+import { removeTables } from "../batch/remove-tables.ts";
 import { sameProperties } from "../catalog/row.ts";
 import type { DirContext } from "./context.ts";
 import { claimTable } from "./declare.ts";
-import { removeTables } from "./drop.ts";
+import { writeFirst } from "./first-version.ts";
 import { insertRows } from "./insert.ts";
 import {
   checkNewIdentifier,
@@ -27,7 +27,7 @@ import {
 } from "./lookup.ts";
 import type { MultipartWrites } from "./multipart.ts";
 import { type ReceivedRows, receiveRows } from "./received-rows.ts";
-import { newStagingPath } from "./staged-write.ts";
+import { newStagingKey } from "./staged-write.ts";
 
 /** How often a creation looks again when the table comes or goes meanwhile. */
 const MAX_LOOKS = 3;
@@ -37,23 +37,28 @@ export function createWriteOperations(
   context: DirContext,
   writes: MultipartWrites,
 ): Pick<LanceNamespace, "createTable" | "insertIntoTable"> {
-  const { catalog, layout } = context;
+  const { catalog, layout, store } = context;
+  const { files } = store;
 
   /**
-   * Makes a table that nobody has: its row, which only one of several callers gets, and at the same time its
-   * data, which moves to its place when both are there.
+   * Makes a table that nobody has: its row, which only one of several callers gets, and its data.
+   *
+   * On a disk both are made at the same time, and the data moves to its place when both are there. Elsewhere
+   * nothing can be moved like that, so the data follows the row.
    */
   async function createNew(id: Identifier, rows: ReceivedRows, properties: Record<string, string>) {
-    const staging = newStagingPath(layout);
-    const data = rows.create({ path: staging });
-    data.catch(() => {});
+    const staging = files && newStagingKey(layout);
+    const early = staging === undefined ? undefined : rows.stage(store.uriOf(staging));
+    early?.catch(() => {});
     try {
       const location = await claimTable(context, id, properties);
       const path = layout.pathOf(location);
       try {
         await layout.setDeregistered(location, false);
-        const version = await data;
-        await moveNew(staging, path);
+        const version = await (early ?? rows.create({ path }));
+        if (staging !== undefined && !(await files?.moveDirectory(staging, store.keyOf(path)))) {
+          throw new LanceError("TableAlreadyExists", "the table already exists");
+        }
         if ((await catalog.read()).get(objectIdOf(id))?.location === location) return { path, version };
         throw new LanceError("ConcurrentModification", "the table was dropped while it was written");
       } catch (error) {
@@ -62,17 +67,8 @@ export function createWriteOperations(
         throw error;
       }
     } finally {
-      await data.catch(() => {});
-      await rm(staging, { recursive: true, force: true });
-    }
-  }
-  /** @throws LanceError TableAlreadyExists, when there is a table by now. */
-  async function moveNew(from: string, to: string): Promise<void> {
-    try {
-      await rename(from, to);
-    } catch (error) {
-      const taken = ["ENOTEMPTY", "EEXIST"].includes((error as NodeJS.ErrnoException).code ?? "");
-      throw taken ? new LanceError("TableAlreadyExists", "the table already exists") : error;
+      await early?.catch(() => {});
+      if (staging !== undefined) await store.deleteDirectory(staging);
     }
   }
   async function giveUp(id: Identifier, location: string): Promise<void> {
@@ -85,6 +81,12 @@ export function createWriteOperations(
     if (table.listed && sameProperties(table.properties, properties)) return;
     await catalog.mutate((draft) => {
       requireParent(draft, id);
+      if (table.listed && draft.get(objectIdOf(id))?.location !== table.location) {
+        throw new LanceError(
+          "ConcurrentModification",
+          "the table was dropped or renamed while it was written",
+        );
+      }
       draft.put({ objectId: objectIdOf(id), objectType: "table", location: table.location, properties });
     });
   }
@@ -113,7 +115,9 @@ export function createWriteOperations(
         }
         if (written && mode !== CreateTableMode.OVERWRITE) throw tableExists(id);
         await layout.checkNoEscape(table.location);
-        const version = await (written ? rows.replace(table) : rows.create(table));
+        const version = written
+          ? await rows.replace(table)
+          : await writeFirst(context, table, () => rows.create(table));
         const kept = written || Object.keys(properties).length > 0 ? properties : { ...table.properties };
         await setProperties(id, table, kept);
         return create(CreateTableResponseSchema, {

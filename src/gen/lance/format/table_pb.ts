@@ -5,19 +5,19 @@
 // @generated from file lance/format/table.proto (package lance.table, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Field } from "./file_pb.ts";
 import { file_lance_format_file } from "./file_pb.ts";
-import type { Message } from "@bufbuild/protobuf";
+import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file lance/format/table.proto.
  */
 export const file_lance_format_table: GenFile = /*@__PURE__*/
-  fileDesc("ChhsYW5jZS9mb3JtYXQvdGFibGUucHJvdG8SC2xhbmNlLnRhYmxlIrkJCghNYW5pZmVzdBIhCgZmaWVsZHMYASADKAsyES5sYW5jZS5maWxlLkZpZWxkEiwKCWZyYWdtZW50cxgCIAMoCzIZLmxhbmNlLnRhYmxlLkRhdGFGcmFnbWVudBIPCgd2ZXJzaW9uGAMgASgEEhgKEHZlcnNpb25fYXV4X2RhdGEYBCABKAQSQgoPc2NoZW1hX21ldGFkYXRhGAUgAygLMikubGFuY2UudGFibGUuTWFuaWZlc3QuU2NoZW1hTWV0YWRhdGFFbnRyeRIaCg1pbmRleF9zZWN0aW9uGAYgASgESACIAQESLQoJdGltZXN0YW1wGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBILCgN0YWcYCCABKAkSHAoUcmVhZGVyX2ZlYXR1cmVfZmxhZ3MYCSABKAQSHAoUd3JpdGVyX2ZlYXR1cmVfZmxhZ3MYCiABKAQSHAoPbWF4X2ZyYWdtZW50X2lkGAsgASgNSAGIAQESGAoQdHJhbnNhY3Rpb25fZmlsZRgMIAEoCRI7Cg53cml0ZXJfdmVyc2lvbhgNIAEoCzIjLmxhbmNlLnRhYmxlLk1hbmlmZXN0LldyaXRlclZlcnNpb24SPAoLZGF0YV9mb3JtYXQYDyABKAsyJy5sYW5jZS50YWJsZS5NYW5pZmVzdC5EYXRhU3RvcmFnZUZvcm1hdBIxCgZjb25maWcYECADKAsyIS5sYW5jZS50YWJsZS5NYW5pZmVzdC5Db25maWdFbnRyeRJACg50YWJsZV9tZXRhZGF0YRgTIAMoCzIoLmxhbmNlLnRhYmxlLk1hbmlmZXN0LlRhYmxlTWV0YWRhdGFFbnRyeRITCgZicmFuY2gYFCABKAlIAogBARIrCh50cmFuc2FjdGlvbl9zZWN0aW9uX2RlcHJlY2F0ZWQYFSABKARIA4gBARIgChN0cmFuc2FjdGlvbl9zZWN0aW9uGBcgASgESASIAQEaiQEKDVdyaXRlclZlcnNpb24SDwoHbGlicmFyeRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhcKCnByZXJlbGVhc2UYAyABKAlIAIgBARIbCg5idWlsZF9tZXRhZGF0YRgEIAEoCUgBiAEBQg0KC19wcmVyZWxlYXNlQhEKD19idWlsZF9tZXRhZGF0YRo5ChFEYXRhU3RvcmFnZUZvcm1hdBITCgtmaWxlX2Zvcm1hdBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJGjUKE1NjaGVtYU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4ARotCgtDb25maWdFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKElRhYmxlTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9pbmRleF9zZWN0aW9uQhIKEF9tYXhfZnJhZ21lbnRfaWRCCQoHX2JyYW5jaEIhCh9fdHJhbnNhY3Rpb25fc2VjdGlvbl9kZXByZWNhdGVkQhYKFF90cmFuc2FjdGlvbl9zZWN0aW9uImMKDERhdGFGcmFnbWVudBIKCgJpZBgBIAEoBBIwCg1kZWxldGlvbl9maWxlGAMgASgLMhkubGFuY2UudGFibGUuRGVsZXRpb25GaWxlEhUKDXBoeXNpY2FsX3Jvd3MYBCABKAQiKAoMRGVsZXRpb25GaWxlEhgKEG51bV9kZWxldGVkX3Jvd3MYBCABKARiBnByb3RvMw", [file_google_protobuf_timestamp, file_lance_format_file]);
+  fileDesc("ChhsYW5jZS9mb3JtYXQvdGFibGUucHJvdG8SC2xhbmNlLnRhYmxlIrkJCghNYW5pZmVzdBIhCgZmaWVsZHMYASADKAsyES5sYW5jZS5maWxlLkZpZWxkEiwKCWZyYWdtZW50cxgCIAMoCzIZLmxhbmNlLnRhYmxlLkRhdGFGcmFnbWVudBIPCgd2ZXJzaW9uGAMgASgEEhgKEHZlcnNpb25fYXV4X2RhdGEYBCABKAQSQgoPc2NoZW1hX21ldGFkYXRhGAUgAygLMikubGFuY2UudGFibGUuTWFuaWZlc3QuU2NoZW1hTWV0YWRhdGFFbnRyeRIaCg1pbmRleF9zZWN0aW9uGAYgASgESACIAQESLQoJdGltZXN0YW1wGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBILCgN0YWcYCCABKAkSHAoUcmVhZGVyX2ZlYXR1cmVfZmxhZ3MYCSABKAQSHAoUd3JpdGVyX2ZlYXR1cmVfZmxhZ3MYCiABKAQSHAoPbWF4X2ZyYWdtZW50X2lkGAsgASgNSAGIAQESGAoQdHJhbnNhY3Rpb25fZmlsZRgMIAEoCRI7Cg53cml0ZXJfdmVyc2lvbhgNIAEoCzIjLmxhbmNlLnRhYmxlLk1hbmlmZXN0LldyaXRlclZlcnNpb24SPAoLZGF0YV9mb3JtYXQYDyABKAsyJy5sYW5jZS50YWJsZS5NYW5pZmVzdC5EYXRhU3RvcmFnZUZvcm1hdBIxCgZjb25maWcYECADKAsyIS5sYW5jZS50YWJsZS5NYW5pZmVzdC5Db25maWdFbnRyeRJACg50YWJsZV9tZXRhZGF0YRgTIAMoCzIoLmxhbmNlLnRhYmxlLk1hbmlmZXN0LlRhYmxlTWV0YWRhdGFFbnRyeRITCgZicmFuY2gYFCABKAlIAogBARIrCh50cmFuc2FjdGlvbl9zZWN0aW9uX2RlcHJlY2F0ZWQYFSABKARIA4gBARIgChN0cmFuc2FjdGlvbl9zZWN0aW9uGBcgASgESASIAQEaiQEKDVdyaXRlclZlcnNpb24SDwoHbGlicmFyeRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhcKCnByZXJlbGVhc2UYAyABKAlIAIgBARIbCg5idWlsZF9tZXRhZGF0YRgEIAEoCUgBiAEBQg0KC19wcmVyZWxlYXNlQhEKD19idWlsZF9tZXRhZGF0YRo5ChFEYXRhU3RvcmFnZUZvcm1hdBITCgtmaWxlX2Zvcm1hdBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJGjUKE1NjaGVtYU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4ARotCgtDb25maWdFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKElRhYmxlTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9pbmRleF9zZWN0aW9uQhIKEF9tYXhfZnJhZ21lbnRfaWRCCQoHX2JyYW5jaEIhCh9fdHJhbnNhY3Rpb25fc2VjdGlvbl9kZXByZWNhdGVkQhYKFF90cmFuc2FjdGlvbl9zZWN0aW9uIokBCgxEYXRhRnJhZ21lbnQSCgoCaWQYASABKAQSJAoFZmlsZXMYAiADKAsyFS5sYW5jZS50YWJsZS5EYXRhRmlsZRIwCg1kZWxldGlvbl9maWxlGAMgASgLMhkubGFuY2UudGFibGUuRGVsZXRpb25GaWxlEhUKDXBoeXNpY2FsX3Jvd3MYBCABKAQikQEKCERhdGFGaWxlEgwKBHBhdGgYASABKAkSDgoGZmllbGRzGAIgAygFEhYKDmNvbHVtbl9pbmRpY2VzGAMgAygFEhoKEmZpbGVfbWFqb3JfdmVyc2lvbhgEIAEoDRIaChJmaWxlX21pbm9yX3ZlcnNpb24YBSABKA0SFwoPZmlsZV9zaXplX2J5dGVzGAYgASgEIroBCgxEZWxldGlvbkZpbGUSPQoJZmlsZV90eXBlGAEgASgOMioubGFuY2UudGFibGUuRGVsZXRpb25GaWxlLkRlbGV0aW9uRmlsZVR5cGUSFAoMcmVhZF92ZXJzaW9uGAIgASgEEgoKAmlkGAMgASgEEhgKEG51bV9kZWxldGVkX3Jvd3MYBCABKAQiLwoQRGVsZXRpb25GaWxlVHlwZRIPCgtBUlJPV19BUlJBWRAAEgoKBkJJVE1BUBABYgZwcm90bzM", [file_google_protobuf_timestamp, file_lance_format_file]);
 
 /**
  * One version of a table.
@@ -250,6 +250,13 @@ export type DataFragment = Message<"lance.table.DataFragment"> & {
   id: bigint;
 
   /**
+   * The files that hold its columns, all with the same number of rows.
+   *
+   * @generated from field: repeated lance.table.DataFile files = 2;
+   */
+  files: DataFile[];
+
+  /**
    * Which of the rows are deleted.
    *
    * @generated from field: lance.table.DeletionFile deletion_file = 3;
@@ -272,11 +279,88 @@ export const DataFragmentSchema: GenMessage<DataFragment> = /*@__PURE__*/
   messageDesc(file_lance_format_table, 1);
 
 /**
+ * Some columns of a fragment.
+ *
+ * @generated from message lance.table.DataFile
+ */
+export type DataFile = Message<"lance.table.DataFile"> & {
+  /**
+   * The name below `data`.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * The ids of the fields in the file; -2 for one that another file has taken over.
+   *
+   * @generated from field: repeated int32 fields = 2;
+   */
+  fields: number[];
+
+  /**
+   * The column of the file that each of the fields is, -1 for a field without one.
+   *
+   * @generated from field: repeated int32 column_indices = 3;
+   */
+  columnIndices: number[];
+
+  /**
+   * The version of the file's format.
+   *
+   * @generated from field: uint32 file_major_version = 4;
+   */
+  fileMajorVersion: number;
+
+  /**
+   * The minor version of the file's format.
+   *
+   * @generated from field: uint32 file_minor_version = 5;
+   */
+  fileMinorVersion: number;
+
+  /**
+   * The size of the file in bytes; zero means that it is not known.
+   *
+   * @generated from field: uint64 file_size_bytes = 6;
+   */
+  fileSizeBytes: bigint;
+};
+
+/**
+ * Describes the message lance.table.DataFile.
+ * Use `create(DataFileSchema)` to create a new message.
+ */
+export const DataFileSchema: GenMessage<DataFile> = /*@__PURE__*/
+  messageDesc(file_lance_format_table, 2);
+
+/**
  * Says which rows of a fragment are deleted.
  *
  * @generated from message lance.table.DeletionFile
  */
 export type DeletionFile = Message<"lance.table.DeletionFile"> & {
+  /**
+   * How the rows are listed.
+   *
+   * @generated from field: lance.table.DeletionFile.DeletionFileType file_type = 1;
+   */
+  fileType: DeletionFile_DeletionFileType;
+
+  /**
+   * The version that the file was made from, a part of its name.
+   *
+   * @generated from field: uint64 read_version = 2;
+   */
+  readVersion: bigint;
+
+  /**
+   * What tells its name apart from others.
+   *
+   * @generated from field: uint64 id = 3;
+   */
+  id: bigint;
+
   /**
    * How many they are; zero means that the writer did not count them.
    *
@@ -290,5 +374,39 @@ export type DeletionFile = Message<"lance.table.DeletionFile"> & {
  * Use `create(DeletionFileSchema)` to create a new message.
  */
 export const DeletionFileSchema: GenMessage<DeletionFile> = /*@__PURE__*/
-  messageDesc(file_lance_format_table, 2);
+  messageDesc(file_lance_format_table, 3);
+
+/**
+ * How the rows are listed.
+ *
+ * @generated from enum lance.table.DeletionFile.DeletionFileType
+ */
+export const DeletionFile_DeletionFileType = {
+  /**
+   * An Arrow file with the offsets of the rows; its name ends in `.arrow`.
+   *
+   * @generated from enum value: ARROW_ARRAY = 0;
+   */
+  ARROW_ARRAY: 0,
+
+  /**
+   * A Roaring bitmap; its name ends in `.bin`.
+   *
+   * @generated from enum value: BITMAP = 1;
+   */
+  BITMAP: 1,
+} as const;
+
+/**
+ * How the rows are listed.
+ *
+ * @generated from enum lance.table.DeletionFile.DeletionFileType
+ */
+export type DeletionFile_DeletionFileType = (typeof DeletionFile_DeletionFileType)[keyof typeof DeletionFile_DeletionFileType] | UnknownEnum;
+
+/**
+ * Describes the enum lance.table.DeletionFile.DeletionFileType.
+ */
+export const DeletionFile_DeletionFileTypeSchema: GenEnum<DeletionFile_DeletionFileType> = /*@__PURE__*/
+  enumDesc(file_lance_format_table, 3, 0);
 

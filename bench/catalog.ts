@@ -1,0 +1,156 @@
+// The catalog: the gateway beside the Rust REST adapter of the pylance wheel, on equal roots and by the same
+// requests, in turn. With --tables N the gateway alone: what it takes to serve so many, beside a root of 1,000.
+import { execFileSync } from "node:child_process";
+import { cp, mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
+import { pythonInterpreter } from "../scripts/python-environment.ts";
+import { declare, declareOne, describe, exists, list, tableName, type Work } from "./catalog/work.ts";
+import { send } from "./data/client.ts";
+import { residentBytes } from "./support/memory.ts";
+import { type ServerProcess, startGateway, startProcess } from "./support/process.ts";
+import { compare, printStandings } from "./support/report.ts";
+
+const ROOT_MAKER = join(import.meta.dirname, "catalog", "peer.py");
+const ADAPTER = join(import.meta.dirname, "data", "peer.py");
+const SECONDS = 3;
+const ROUNDS = 3;
+const SIZES = [2000, 100_000] as const;
+const DECLARES = 2000;
+const MIB = 1024 * 1024;
+
+/** What is measured, and how many times the adapter's rate is the goal at each of {@link SIZES}. */
+const WORK: readonly { title: string; work: Work; goals: readonly [number, number]; rounds: number }[] = [
+  { title: "describe, 16 connections", work: describe, goals: [10, 50], rounds: ROUNDS },
+  { title: "exists, 16 connections", work: exists, goals: [10, 50], rounds: ROUNDS },
+  { title: "list a page of 100, 16 connections", work: list, goals: [10, 100], rounds: ROUNDS },
+  { title: "declare, 1 connection", work: declare(1), goals: [1, 10], rounds: 2 },
+  { title: "declare, 64 connections", work: declare(64), goals: [20, 100], rounds: 2 },
+];
+
+/** Runs the comparison, or with `--tables N` the gateway alone. */
+export async function run(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: { tables: { type: "string" } } });
+  const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
+  try {
+    if (values.tables !== undefined) {
+      await runAlone(folder, Number(values.tables));
+      return;
+    }
+    for (const [index, tables] of SIZES.entries()) await compareAt(folder, tables, index as 0 | 1);
+    await printDisk(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function makeRoot(folder: string, tables: number): Promise<string> {
+  const root = join(folder, String(tables));
+  await mkdir(root);
+  execFileSync(pythonInterpreter(), [ROOT_MAKER, "root", root, String(tables)]);
+  return root;
+}
+
+async function compareAt(folder: string, tables: number, index: 0 | 1): Promise<void> {
+  const root = await makeRoot(folder, tables);
+  await cp(root, `${root}-adapter`, { recursive: true });
+  const gateway = await startGateway("--root", root);
+  const adapter = await startProcess([pythonInterpreter(), ADAPTER, "serve", `${root}-adapter`], /^(\d+)$/);
+  try {
+    for (const { port } of [gateway, adapter]) await send(port, `table/bench$${tableName(0)}/describe`, {});
+    for (const { title, work, goals, rounds } of WORK) {
+      const standings = await compare(rounds, [
+        { name: "gateway", run: () => work(gateway.port, tables, SECONDS) },
+        { name: "Rust REST adapter", run: () => work(adapter.port, tables, SECONDS) },
+      ]);
+      const [ours = Number.NaN, theirs = Number.NaN] = standings.map(({ rate }) => rate);
+      printStandings(`${tables.toLocaleString("en")} tables: ${title}`, "/s", standings);
+      console.log(`  goal ${goals[index]} ×: ${ours / theirs >= goals[index] ? "reached" : "MISSED"}`);
+    }
+  } finally {
+    await Promise.all([gateway.stop(), adapter.stop()]);
+  }
+}
+
+/** What many commits leave in the manifest, once nothing has been to do for a while. */
+async function printDisk(folder: string): Promise<void> {
+  const root = await makeRoot(folder, 1);
+  const before = await bytesIn(join(root, "__manifest"));
+  const gateway = await startGateway("--root", root);
+  try {
+    for (let count = 0; count < DECLARES; count += 1) await declareOne(gateway.port);
+    await sleep(5000);
+    const left = (await bytesIn(join(root, "__manifest"))) - before;
+    console.log(
+      `\n${DECLARES} declares, one after the other, left ${(left / 1e6).toFixed(1)} MB (goal: 5 MB)`,
+    );
+  } finally {
+    await gateway.stop();
+  }
+}
+
+async function bytesIn(folder: string): Promise<number> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  // A file may be cleaned up while it is looked at.
+  const sizes = files.map((file) =>
+    stat(join(file.parentPath, file.name)).then(
+      (found) => found.size,
+      () => 0,
+    ),
+  );
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+interface Loaded {
+  readonly tables: number;
+  readonly server: ServerProcess;
+}
+
+async function runAlone(folder: string, tables: number): Promise<void> {
+  const servers: Loaded[] = [];
+  try {
+    for (const count of [1000, tables]) {
+      const root = await makeRoot(folder, count);
+      const started = performance.now();
+      const server = await startGateway("--root", root);
+      const listening = performance.now();
+      await send(server.port, `table/bench$${tableName(count - 1)}/describe`, {});
+      const loaded = performance.now();
+      console.log(
+        `${count.toLocaleString("en")} tables: listens after ${seconds(listening - started)} s, ` +
+          `first answer ${seconds(loaded - listening)} s later, ${mib(server)} MiB resident`,
+      );
+      servers.push({ tables: count, server });
+    }
+    for (const [title, work] of [
+      ["describe", describe],
+      ["exists", exists],
+      ["list a page of 100", list],
+    ] as const) {
+      const standings = await compare(
+        ROUNDS,
+        servers.toReversed().map(({ tables: count, server }) => ({
+          name: `${count.toLocaleString("en")} tables`,
+          run: () => work(server.port, count, SECONDS),
+        })),
+      );
+      printStandings(`${title}, 16 connections`, "/s", standings);
+    }
+    for (const { tables: count, server } of servers) {
+      console.log(`${count.toLocaleString("en")} tables: ${mib(server)} MiB resident after the load`);
+    }
+  } finally {
+    await Promise.all(servers.map(({ server }) => server.stop()));
+  }
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(2);
+}
+
+function mib({ pid }: ServerProcess): number {
+  return Math.round(residentBytes(pid) / MIB);
+}

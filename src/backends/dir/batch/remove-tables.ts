@@ -1,0 +1,25 @@
+import type { DirContext } from "../operations/context.ts";
+
+/**
+ * Removes the directories of tables that the catalog no longer has.
+ *
+ * The tables are gone already, so a directory that cannot be removed is only logged.
+ *
+ * @returns whether none is left
+ */
+export async function removeTables(
+  { layout, engine, log }: DirContext,
+  locations: readonly string[],
+): Promise<boolean> {
+  let all = true;
+  for (const location of locations) {
+    try {
+      engine.forget(layout.pathOf(location));
+      await layout.remove(location);
+    } catch (error) {
+      all = false;
+      log.warn({ err: error, location }, "the directory of a dropped table is left behind");
+    }
+  }
+  return all;
+}

@@ -1,0 +1,39 @@
+import { createSharedCheck } from "../engine/shared-check.ts";
+import type { DirectoryStamp, ObjectStore } from "../format/storage.ts";
+import { allowStaleness, isSame, isSettled } from "./freshness.ts";
+import type { Layout } from "./layout.ts";
+import { compareNames } from "./names.ts";
+
+const SUFFIX = ".lance";
+
+/**
+ * Creates a listing of the tables that directories in the base may stand for: the names of the `*.lance`
+ * directories without that ending, in the order of {@link compareNames}, with every directory that was made
+ * before the call.
+ *
+ * On a disk it is read again only when the stamp of the base has changed, or was too young to tell.
+ *
+ * @param maxStalenessMs how old the last look may be, in milliseconds
+ */
+export function createBaseListing(
+  store: ObjectStore,
+  layout: Pick<Layout, "baseKey" | "tableDirectories">,
+  maxStalenessMs: number,
+): () => Promise<readonly string[]> {
+  let names: readonly string[] = [];
+  let stamp: DirectoryStamp | undefined;
+
+  const look = createSharedCheck(async () => {
+    const now = Date.now();
+    const seen = store.files?.directoryStamp(layout.baseKey);
+    if (seen !== undefined && isSame(seen, stamp)) return;
+    const directories = await layout.tableDirectories();
+    names = directories.map((name) => name.slice(0, -SUFFIX.length)).sort(compareNames);
+    stamp = seen !== undefined && isSettled(seen, now) ? seen : undefined;
+  });
+  const lenient = allowStaleness(look, maxStalenessMs);
+  return async () => {
+    await lenient();
+    return names;
+  };
+}

@@ -1,0 +1,99 @@
+import { randomBytes } from "node:crypto";
+import { constants } from "node:fs";
+import { access, mkdir, readdir, realpath } from "node:fs/promises";
+import { join, relative, resolve } from "node:path";
+import { keyIn, type ObjectStore } from "../format/storage.ts";
+import type { OpenedStore } from "../stores/open.ts";
+import { isInside } from "./layout.ts";
+import { MANIFEST_NAME } from "./manifest.ts";
+
+/** The directory that new catalogs keep their manifest and their tables in. */
+const DATA_DIRECTORY = "data";
+
+/** The base directory of a catalog. */
+export interface Base {
+  readonly key: string;
+  /** Why nothing can be written; undefined when it can. */
+  readonly readOnly: string | undefined;
+}
+
+/**
+ * Finds the base directory of a catalog, and creates it on a disk.
+ *
+ * It is `<root>/data`, unless the root already is a Lance catalog; `tableDirectory` names another one below the
+ * root, `.` for the root itself. On a disk it is the real path, without symbolic links.
+ *
+ * @throws Error with one clear line, when the root cannot be used.
+ */
+export async function openBase(opened: OpenedStore, tableDirectory: string | undefined): Promise<Base> {
+  const { store, root } = opened;
+  try {
+    if (store.files !== undefined) return await openDirectory(store, root, tableDirectory);
+    const directory = tableDirectory ?? ((await isCatalog(store, root)) ? "." : DATA_DIRECTORY);
+    const base = resolve("/", root, directory);
+    if (!isInside(resolve("/", root), base)) throw new Error("the table directory is outside of it");
+    const key = base.slice(1);
+    return { key, readOnly: await probe(store, key) };
+  } catch (error) {
+    const place = store.files === undefined ? store.uriOf(root) : root;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`cannot use ${place} as the directory of a catalog: ${reason}`, { cause: error });
+  }
+}
+
+async function openDirectory(store: ObjectStore, root: string, tableDirectory: string | undefined) {
+  await makeDirectory(root);
+  const names = await readdir(root);
+  const holdsCatalog = names.some((name) => name === MANIFEST_NAME || name.endsWith(".lance"));
+  const base = resolve(root, tableDirectory ?? (holdsCatalog ? "." : DATA_DIRECTORY));
+  if (!isInside(resolve(root), base)) throw new Error("the table directory is outside of it");
+  const made = await makeDirectory(base);
+  const path = made ? await realpath(base) : join(await realpath(root), relative(resolve(root), base));
+  const writable = made && (await access(path, constants.W_OK).then(() => true, isDenied));
+  return { key: store.keyOf(path), readOnly: writable ? undefined : "its directory cannot be written" };
+}
+
+/** @returns false where nothing can be made */
+async function makeDirectory(path: string): Promise<boolean> {
+  return mkdir(path, { recursive: true }).then(() => true, isDenied);
+}
+
+/**
+ * Making a directory with those above it fails with ENOENT where the file system is read-only.
+ *
+ * @returns false for a failure that says that nothing can be written, and throws any other
+ */
+function isDenied(error: NodeJS.ErrnoException): false {
+  if (["EROFS", "EACCES", "EPERM", "ENOENT"].includes(error.code ?? "")) return false;
+  throw error;
+}
+
+async function isCatalog(store: ObjectStore, root: string): Promise<boolean> {
+  if (await store.exists(keyIn(root, MANIFEST_NAME))) return true;
+  for await (const page of store.list(root))
+    if (page.some(({ name, isDirectory }) => isDirectory && name.endsWith(".lance"))) return true;
+  return false;
+}
+
+/**
+ * Tries whether a store refuses to write an object that is there: every commit depends on it.
+ *
+ * @returns why the store cannot be written; undefined when it can
+ * @throws LanceError when it does not answer, or cannot even be read
+ */
+async function probe(store: ObjectStore, base: string): Promise<string | undefined> {
+  const key = keyIn(base, `.probe-${randomBytes(8).toString("hex")}`);
+  await store.exists(base);
+  const [first, second] = [Buffer.from("first"), Buffer.from("second")];
+  try {
+    if (!(await store.putIfAbsent(key, first))) return "its storage refuses conditional writes";
+  } catch {
+    return "its storage refuses conditional writes, or any";
+  }
+  try {
+    const replaced = await store.putIfAbsent(key, second);
+    return replaced ? "its storage has no conditional writes" : undefined;
+  } finally {
+    await store.delete(key);
+  }
+}

@@ -1,0 +1,119 @@
+import type { Logger } from "pino";
+import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import type { DatasetRef } from "../format/layout.ts";
+import { pruneVersions } from "../format/prune.ts";
+import { liveRows, SETTLED_ROWS } from "./commit-plan.ts";
+import { mayLeaveGap } from "./gap-marker.ts";
+import type { Chore } from "./housekeeping.ts";
+import { isPlainFragment, rowFormatOf } from "./row-fragment.ts";
+
+/** How many of the newest versions of the manifest stay. */
+const KEEP_VERSIONS = 20;
+
+/**
+ * How long a version stays in any case, in milliseconds: whoever looks for a new version at least so often finds it
+ * right after the one that it knows. Longer on object stores, whose clocks may differ from the servers'.
+ */
+const MIN_AGE_MS = { disk: 15_000, objectStore: 120_000 } as const;
+
+/** How often versions are looked at that only their age keeps, in milliseconds. */
+const PRUNE_PAUSE_MS = 5_000;
+
+/** Prunes old versions of the manifest table. */
+export function createPruning(dataset: DatasetRef): Chore {
+  const staying = new Set<bigint>();
+  const minAgeMs = dataset.store.files === undefined ? MIN_AGE_MS.objectStore : MIN_AGE_MS.disk;
+  return {
+    name: "prune",
+    async run(signal) {
+      const options = { keep: KEEP_VERSIONS, minAgeMs, mayGo: mayLeaveGap, staying, signal };
+      const { hasYoung } = await pruneVersions(dataset, options);
+      return hasYoung ? PRUNE_PAUSE_MS : undefined;
+    },
+  };
+}
+
+/** Fragments of so many rows are not joined with others. */
+const LARGE_ROWS = 8 * SETTLED_ROWS;
+
+/** How many fragments are joined at least: each row is written anew only so often. */
+const JOIN_AT_LEAST = 8;
+
+/** Joins the fragments that commits have left when they had become large enough. */
+export function createJoining(
+  manifest: () => Promise<Manifest | undefined>,
+  join: (fragments: readonly DataFragment[]) => Promise<boolean>,
+): Chore {
+  return {
+    name: "join",
+    async run(signal) {
+      for (;;) {
+        const fragments = chooseJoined(await manifest());
+        if (fragments === undefined || signal.aborted || !(await join(fragments))) return undefined;
+      }
+    },
+  };
+}
+
+/** The fragments to join, as many as make a large one; undefined if there are not enough. */
+export function chooseJoined(manifest: Manifest | undefined): readonly DataFragment[] | undefined {
+  if (manifest === undefined) return undefined;
+  const format = rowFormatOf(manifest);
+  const candidates = manifest.fragments.filter((fragment) => {
+    const rows = liveRows(fragment);
+    return rows >= SETTLED_ROWS && rows < LARGE_ROWS && isPlainFragment(fragment, format);
+  });
+  if (candidates.length < JOIN_AT_LEAST) return undefined;
+  const chosen: DataFragment[] = [];
+  let rows = 0;
+  for (const fragment of candidates.sort((a, b) => liveRows(a) - liveRows(b))) {
+    if (chosen.length > 1 && rows + liveRows(fragment) > 2 * LARGE_ROWS) break;
+    chosen.push(fragment);
+    rows += liveRows(fragment);
+  }
+  return chosen;
+}
+
+/** From so many small fragments of other writers on the engine joins them. */
+const FOREIGN_FRAGMENTS = 16;
+
+/** Fragments with a larger share of deleted rows are written anew by the engine. */
+const DELETED_SHARE = 1 / 4;
+
+/** Deleted rows of a fragment that are not worth to be cleared up. */
+const DELETED_ROWS = 1_000;
+
+/** Has the engine do what commits here cannot: fragments of other writers, and indices. */
+export function createOptimizing(
+  manifest: () => Promise<Manifest | undefined>,
+  optimize: () => Promise<unknown>,
+  log: Logger,
+): Chore {
+  let indexed: number | undefined;
+  return {
+    name: "optimize",
+    async run() {
+      const before = await manifest();
+      if (before === undefined) return undefined;
+      const fragment = before.maxFragmentId ?? 0;
+      const isStale = before.indexSection !== undefined && fragment - (indexed ?? 0) >= FOREIGN_FRAGMENTS;
+      if (!isStale && !isFragmented(before)) return undefined;
+      await optimize();
+      indexed = (await manifest())?.maxFragmentId;
+      log.debug("the engine has optimized the manifest of the catalog");
+      return undefined;
+    },
+  };
+}
+
+/** Whether the fragments of a manifest cost more than the engine's rewriting them. */
+export function isFragmented(manifest: Manifest): boolean {
+  const format = rowFormatOf(manifest);
+  const foreign = manifest.fragments.filter((fragment) => !isPlainFragment(fragment, format));
+  const small = foreign.filter((fragment) => fragment.physicalRows < SETTLED_ROWS);
+  const sparse = manifest.fragments.some((fragment) => {
+    const deleted = Number(fragment.physicalRows) - liveRows(fragment);
+    return deleted > DELETED_ROWS && deleted > Number(fragment.physicalRows) * DELETED_SHARE;
+  });
+  return small.length >= FOREIGN_FRAGMENTS || sparse;
+}

@@ -1,0 +1,225 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import fc from "fast-check";
+import { isLanceError } from "../../../namespace/errors.ts";
+import { createEngine, type Engine } from "../engine/engine.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import { keyIn, type ObjectStore } from "../format/storage.ts";
+import { readVersion } from "../format/versions.ts";
+import { silent, temporaryDirectory } from "../test-support.ts";
+import { type Catalog, createCatalog } from "./catalog.ts";
+import { createManifestTable, MANIFEST_NAME } from "./manifest.ts";
+import type { Row } from "./row.ts";
+
+interface World {
+  readonly base: string;
+  readonly engine: Engine;
+  open(store?: ObjectStore): Catalog;
+  /** The rows as the engine reads them, by id. */
+  rows(): Promise<Record<string, unknown>[]>;
+}
+
+async function createWorld(t: TestContext): Promise<World> {
+  const base = await temporaryDirectory(t);
+  const engine = createEngine({ log: silent });
+  t.after(() => engine.close());
+  return {
+    base,
+    engine,
+    open: (store = createLocalStore()) =>
+      createCatalog(createManifestTable(base, engine, store), silent, { maintenance: false }),
+    async rows() {
+      const { tableFromIPC } = await import("apache-arrow");
+      const lease = await engine.acquire(`${base}/${MANIFEST_NAME}`);
+      try {
+        await lease.table.checkoutLatest();
+        const batches = await lease.table.query().execute();
+        const rows: Record<string, unknown>[] = [];
+        for (let batch = await batches.next(); batch !== null; batch = await batches.next())
+          rows.push(
+            ...tableFromIPC(batch)
+              .toArray()
+              .map((row) => row.toJSON()),
+          );
+        return rows.sort((a, b) => String(a["object_id"]).localeCompare(String(b["object_id"])));
+      } finally {
+        lease.release();
+      }
+    },
+  };
+}
+
+const table = (objectId: string, properties: Record<string, string> = {}): Row => ({
+  objectId,
+  objectType: "table",
+  location: `${objectId}.lance`,
+  properties,
+});
+
+const put = (catalog: Catalog, ...rows: Row[]) =>
+  catalog.mutate((draft) => {
+    for (const row of rows) draft.put(row);
+  });
+
+test("the engine reads what any sequence of changes should give, and so does a catalog that begins anew", async (t) => {
+  const ids = Array.from({ length: 12 }, (_, i) => `t${i}`);
+  const change = fc.record({
+    id: fc.constantFrom(...ids),
+    value: fc.option(fc.constantFrom("", "x", "é\u{1f600}", "long".repeat(2_000)), { nil: undefined }),
+  });
+  const group = fc.array(change, { minLength: 1, maxLength: 6 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(group, { minLength: 1, maxLength: 12 }), async (groups) => {
+      const world = await createWorld(t);
+      const catalog = world.open();
+      const model = new Map<string, string>();
+      for (const changes of groups) {
+        await catalog.mutate((draft) => {
+          for (const { id, value } of changes) {
+            if (value === undefined) draft.delete(id);
+            else draft.put(table(id, { value }));
+          }
+        });
+        for (const { id, value } of changes) value === undefined ? model.delete(id) : model.set(id, value);
+      }
+      await put(catalog, table("last"));
+      model.set("last", "");
+      const expected = [...model].sort(([a], [b]) => a.localeCompare(b));
+      const read = (await world.rows()).map((row) => [row["object_id"], row["metadata"]]);
+      const metadata = ([id, value]: readonly [string, string]) =>
+        id === "last" ? null : JSON.stringify({ value });
+      assert.deepEqual(
+        read,
+        expected.map((entry) => [entry[0], metadata(entry)]),
+      );
+      for (const state of [await catalog.read(), await world.open().read()]) {
+        assert.equal(state.size, model.size);
+        for (const [id, value] of expected) {
+          assert.deepEqual(state.get(id)?.properties, id === "last" ? {} : { value });
+          assert.equal(state.addressesOf(id)?.length, 1);
+        }
+      }
+    }),
+    { numRuns: 15 },
+  );
+});
+
+test("rows of fragments that are not written anew are deleted by files of offsets", async (t) => {
+  const world = await createWorld(t);
+  const catalog = world.open();
+  const names = Array.from({ length: 5_000 }, (_, i) => `t${String(i).padStart(4, "0")}`);
+  await put(catalog, ...names.map((name) => table(name)));
+  // The fragment is large, so it stays: each commit adds to the rows that are gone from it.
+  const gone = new Set(["t0000", "t0017", "t4999", "t2500"]);
+  for (const name of gone) await catalog.mutate((draft) => draft.delete(name));
+  const others = world.open();
+  await others.mutate((draft) => draft.delete("t0001"));
+  await catalog.mutate((draft) => draft.put(table("t0002", { changed: "yes" })));
+  const left = names.filter((name) => !gone.has(name) && name !== "t0001");
+  assert.deepEqual(
+    (await world.rows()).map((row) => row["object_id"]),
+    left,
+  );
+  assert.deepEqual((await others.read()).get("t0002")?.properties, { changed: "yes" });
+  const { manifest } = await manifestOf(world);
+  assert.deepEqual(manifest.fragments[0]?.deletionFile?.numDeletedRows, 6n);
+  assert.equal(manifest.readerFeatureFlags & 1n, 1n);
+});
+
+test("small fragments are taken over by larger ones, and few are left", async (t) => {
+  const world = await createWorld(t);
+  const catalog = world.open();
+  for (let i = 0; i < 100; i++) await put(catalog, table(`t${i}`));
+  const { manifest } = await manifestOf(world);
+  assert.deepEqual(
+    manifest.fragments.map(({ physicalRows }) => Number(physicalRows)),
+    [64, 32, 4],
+  );
+  assert.equal((await world.rows()).length, 100);
+});
+
+test("a merge of the engine beside commits is never lost and never doubles", async (t) => {
+  const world = await createWorld(t);
+  const catalog = world.open();
+  await put(catalog, table("first"));
+  const { encodeRows } = await import("./row-codec.ts");
+  const merge = async (i: number) => {
+    const lease = await world.engine.acquire(`${world.base}/${MANIFEST_NAME}`);
+    try {
+      const builder = lease.table.mergeInsert(["object_id"]).whenNotMatchedInsertAll();
+      await builder.execute(encodeRows([table(`both${i}`, { by: "engine" }), table(`engine${i}`)]));
+    } finally {
+      lease.release();
+    }
+  };
+  const commit = (i: number) =>
+    catalog.mutate((draft) => {
+      if (draft.get(`both${i}`) === undefined) draft.put(table(`both${i}`, { by: "commit" }));
+      draft.put(table(`commit${i}`));
+    });
+  for (let i = 0; i < 12; i++) await Promise.all([merge(i), commit(i)]);
+  const rows = await world.rows();
+  const expected = ["both", "commit", "engine"].flatMap((name) =>
+    Array.from({ length: 12 }, (_, i) => `${name}${i}`),
+  );
+  assert.deepEqual(rows.map((row) => row["object_id"]).sort(), [...expected, "first"].sort());
+  assert.equal((await catalog.read()).size, rows.length);
+});
+
+test("an acknowledgement that is lost is found, and a version of somebody else is not taken for it", async (t) => {
+  const world = await createWorld(t);
+  await put(world.open(), table("first"));
+  const disk = createLocalStore();
+  let faults: ("before" | "after" | "twice")[] = [];
+  const durable = {
+    ...disk.files.durable,
+    async putIfAbsent(key: string, bytes: Uint8Array, after: Promise<unknown>) {
+      const fault = faults.shift();
+      if (fault === "before") {
+        await after;
+        throw new Error("the store is away");
+      }
+      const created = await disk.files.durable.putIfAbsent(key, bytes, after);
+      if (fault === "after") throw new Error("the answer is lost");
+      // A store that repeats a request by itself refuses what it has just written.
+      return fault === "twice" ? false : created;
+    },
+  };
+  const catalog = world.open({ ...disk, files: { ...disk.files, durable } });
+  const other = world.open();
+  for (const [i, fault] of (["before", "after", "twice"] as const).entries()) {
+    faults = [fault];
+    await put(catalog, table(`a${i}`));
+    await put(other, table(`b${i}`));
+  }
+  faults = ["before", "before", "before"];
+  await assert.rejects(put(catalog, table("never")), (error) => isLanceError(error, "ServiceUnavailable"));
+  await put(catalog, table("again"));
+  const ids = (await world.rows()).map((row) => row["object_id"]);
+  assert.deepEqual(ids, ["a0", "a1", "a2", "again", "b0", "b1", "b2", "first"]);
+  assert.equal((await catalog.read()).size, ids.length);
+});
+
+test("a commit that others keep overtaking gives up, and a queue that is full refuses", async (t) => {
+  const world = await createWorld(t);
+  await put(world.open(), table("first"));
+  const disk = createLocalStore();
+  const durable = { ...disk.files.durable, putIfAbsent: async () => false };
+  const get = async () => new Uint8Array();
+  const manifest = createManifestTable(world.base, world.engine, {
+    ...disk,
+    get,
+    files: { ...disk.files, durable },
+  });
+  const catalog = createCatalog(manifest, silent, { maintenance: false, maxWaiting: 2, maxRetries: 1 });
+  const outcomes = await Promise.allSettled(["a", "b", "c"].map((name) => put(catalog, table(name))));
+  const codes = outcomes.map((outcome) =>
+    outcome.status === "rejected" ? outcome.reason.entry.name : "committed",
+  );
+  assert.deepEqual(codes, ["ConcurrentModification", "ConcurrentModification", "Throttling"]);
+});
+
+async function manifestOf({ base }: World) {
+  const store = createLocalStore();
+  return readVersion({ store, root: keyIn(store.keyOf(base), MANIFEST_NAME) });
+}

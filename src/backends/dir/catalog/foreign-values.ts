@@ -1,0 +1,40 @@
+import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { isPlainFragment, rowFormatOf } from "./row-fragment.ts";
+import type { CatalogState, Changes } from "./state.ts";
+
+/**
+ * A condition that finds the rows that lose something by a commit: it writes them anew, without the columns that are
+ * not known here, and other writers may have put values there.
+ *
+ * @returns undefined when there can be no such row
+ */
+export function foreignValues(manifest: Manifest, state: CatalogState, changes: Changes): string | undefined {
+  const format = rowFormatOf(manifest);
+  if (format.otherColumns.length === 0) return undefined;
+  const plain = new Set(
+    manifest.fragments.filter((fragment) => isPlainFragment(fragment, format)).map(({ id }) => Number(id)),
+  );
+  const ids = rewritten(state, changes).filter((id) =>
+    state.addressesOf(id)?.some(({ fragment }) => !plain.has(fragment)),
+  );
+  if (ids.length === 0) return undefined;
+  const values = format.otherColumns.map(({ name }) => `\`${name}\` IS NOT NULL`);
+  return `object_id IN (${ids.map(quoted).join(", ")}) AND (${values.join(" OR ")})`;
+}
+
+/** The ids of rows that stay in another form: replaced, or renamed with the directory that they keep. */
+function rewritten(state: CatalogState, changes: Changes): string[] {
+  const locations = new Set<string>();
+  for (const row of changes.values()) if (row?.location !== undefined) locations.add(row.location);
+  const ids: string[] = [];
+  for (const [id, row] of changes) {
+    const before = state.get(id);
+    if (before === undefined) continue;
+    if (row !== undefined || locations.has(before.location ?? "")) ids.push(id);
+  }
+  return ids;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { isMainThread, Worker, workerData } from "node:worker_threads";
+import { type DatasetRef, manifestKey, manifestName, type NamingScheme } from "../format/layout.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import type { DirectoryStamp, ObjectStore } from "../format/storage.ts";
+import { temporaryDirectory } from "../test-support.ts";
+import { allowStaleness, createFreshness } from "./freshness.ts";
+
+const COMMITS = 200;
+
+/** The same disk as seen through a file system whose times are whole multiples of so many nanoseconds. */
+function withCoarseTimes(store: ReturnType<typeof createLocalStore>, tickNs: bigint): ObjectStore {
+  const coarse = (ns: bigint) => ns - (ns % tickNs);
+  return {
+    ...store,
+    files: {
+      ...store.files,
+      directoryStamp(directory): DirectoryStamp | undefined {
+        const stamp = store.files.directoryStamp(directory);
+        return (
+          stamp && { ...stamp, modifiedNs: coarse(stamp.modifiedNs), changedNs: coarse(stamp.changedNs) }
+        );
+      },
+    },
+  };
+}
+
+const STORES: Readonly<Record<string, () => ObjectStore>> = {
+  "exact times": () => createLocalStore(),
+  "times in ticks of 10 ms": () => withCoarseTimes(createLocalStore(), 10_000_000n),
+  "times in whole seconds": () => withCoarseTimes(createLocalStore(), 1_000_000_000n),
+  "no times, as on an object store": () => ({ ...createLocalStore(), files: undefined }),
+};
+
+/** Commits versions as fast as it can, and says which one is done, in memory that the reader shares. */
+async function commitAll(dataset: DatasetRef, done: Int32Array): Promise<void> {
+  for (let version = 1; version <= COMMITS; ) {
+    const mine = await dataset.store.putIfAbsent(manifestKey(dataset, BigInt(version), "V2"), Buffer.of(1));
+    if (mine) Atomics.store(done, 0, Math.max(version, Atomics.load(done, 0)));
+    version = mine || version > Atomics.load(done, 0) ? version + 1 : Atomics.load(done, 0) + 1;
+  }
+}
+
+if (!isMainThread) {
+  const { root, done } = workerData as { root: string; done: Int32Array };
+  await commitAll({ store: createLocalStore(), root }, done);
+}
+
+async function makeDataset(t: Parameters<typeof temporaryDirectory>[0], store: ObjectStore) {
+  const path = join(await temporaryDirectory(t), "dataset");
+  await mkdir(join(path, "_versions"), { recursive: true });
+  const root = store.keyOf(path);
+  const put = (version: number, scheme: NamingScheme = "V2") =>
+    writeFile(join(path, "_versions", manifestName(BigInt(version), scheme)), "1");
+  return { path, put, dataset: { store, root } };
+}
+
+for (const [title, createStore] of isMainThread ? Object.entries(STORES) : []) {
+  // Threads instead of processes, so that the reader can know at once what is done; the disk knows no difference.
+  test(`no commit is missed while several writers commit: ${title}`, async (t) => {
+    const { dataset } = await makeDataset(t, createStore());
+    const done = new Int32Array(new SharedArrayBuffer(4));
+    const writers = [1, 2].map(
+      () => new Worker(new URL(import.meta.url), { workerData: { root: dataset.root, done } }),
+    );
+    t.after(() => Promise.all(writers.map((writer) => writer.terminate())));
+    const head = createFreshness(dataset);
+    let seen = 0;
+    for (let looks = 0; seen < COMMITS; looks++) {
+      const before = Atomics.load(done, 0);
+      const { version } = await head();
+      assert.ok(version >= before, `version ${before} was there before the look that saw ${version}`);
+      assert.ok(version >= seen, "it does not go back");
+      seen = version;
+      if (looks % 64 === 0) await sleep(1);
+    }
+  });
+
+  test(`what is made anew, renamed or taken away is noticed: ${title}`, async (t) => {
+    const { path, put, dataset } = await makeDataset(t, createStore());
+    const head = createFreshness(dataset);
+    assert.deepEqual(await head(), { version: 0, generation: 0 });
+    await put(1, "V1");
+    const first = await head();
+    assert.equal(first.version, 1);
+    await put(2, "V1");
+    assert.deepEqual(await head(), { version: 2, generation: first.generation });
+
+    const names = [1n, 2n].map((version) => [manifestName(version, "V1"), manifestName(version, "V2")]);
+    for (const [from, to] of names)
+      await rename(join(path, "_versions", from ?? ""), join(path, "_versions", to ?? ""));
+    await put(3);
+    const renamed = await head();
+    assert.equal(renamed.version, 3);
+
+    await rm(join(path, "_versions", manifestName(3n, "V2")));
+    const back = await head();
+    assert.equal(back.version, 2);
+    assert.notEqual(back.generation, renamed.generation);
+
+    await rm(path, { recursive: true });
+    const gone = await head();
+    assert.equal(gone.version, 0);
+    await mkdir(join(path, "_versions"), { recursive: true });
+    await put(1);
+    await put(2);
+    const anew = await head();
+    assert.equal(anew.version, 2);
+    assert.notEqual(anew.generation, back.generation);
+  });
+}
+
+if (isMainThread) {
+  test("a directory that is at rest is not looked into", async (t) => {
+    const store = createLocalStore();
+    let looks = 0;
+    const files = {
+      ...store.files,
+      fileStamp(key: string) {
+        looks++;
+        return store.files.fileStamp(key);
+      },
+    };
+    const { put, dataset } = await makeDataset(t, { ...store, files });
+    await put(1);
+    const head = createFreshness(dataset);
+    await head();
+    await sleep(150);
+    await head();
+    const settled = looks;
+    for (let i = 0; i < 10; i++) assert.equal((await head()).version, 1);
+    assert.equal(looks, settled);
+    await put(2);
+    assert.equal((await head()).version, 2);
+  });
+
+  test("a check may be left out for as long as is allowed", async () => {
+    let checks = 0;
+    const check = async () => {
+      checks++;
+    };
+    const lenient = allowStaleness(check, 60_000);
+    for (let i = 0; i < 3; i++) await lenient();
+    assert.equal(checks, 1);
+    const strict = allowStaleness(check, 0);
+    for (let i = 0; i < 3; i++) await strict();
+    assert.equal(checks, 4);
+    const failing = allowStaleness(() => Promise.reject(new Error("no")), 60_000);
+    for (let i = 0; i < 2; i++) await assert.rejects(failing());
+  });
+}

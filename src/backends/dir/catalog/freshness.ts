@@ -1,0 +1,166 @@
+import { createSharedCheck } from "../engine/shared-check.ts";
+import { type DatasetRef, manifestKey, type NamingScheme, versionsDirectory } from "../format/layout.ts";
+import type { DirectoryStamp, FileFeatures } from "../format/storage.ts";
+import { latestVersion } from "../format/versions.ts";
+
+/** What the storage holds now. */
+export interface Head {
+  /** The newest version; 0 while there is none. */
+  readonly version: number;
+  /**
+   * Changes whenever a version cannot be told from those before: the table was deleted and made anew, its newest
+   * version was taken away, or so much time has passed that the last known one is gone. What was read under
+   * another number says nothing of this one.
+   */
+  readonly generation: number;
+}
+
+/** The version that was the newest at the last look. */
+interface Known {
+  readonly version: bigint;
+  readonly scheme: NamingScheme;
+  /** Tells its file from another one with its name. */
+  readonly identity: string;
+}
+
+/**
+ * How old the last change of a directory has to be for the next one to get another time, in milliseconds. Linux
+ * gives times in ticks of up to 10 ms, and other systems know 100 ns to 10 ms.
+ */
+const TICK_MS = 100;
+
+/** The same where the time is a whole second: there are file systems that know only every second one. */
+const COARSE_TICK_MS = 2100;
+
+/**
+ * For how long after a look the next one asks for the versions right after the known one, in milliseconds. Later
+ * some of them may have been pruned already, which happens to no version younger than several times as long.
+ */
+const FOLLOWS_MS = 3_000;
+
+/** How often a look begins again because versions came and went meanwhile. */
+const MAX_LOOKS = 10;
+
+/**
+ * Creates a check of a dataset's newest version, which sees every commit that finished before it began, whoever
+ * made it.
+ *
+ * On a disk it asks for the stamp of the directory of versions, which takes microseconds and is done at once. As
+ * long as the stamp is the same and was old enough when it was first seen, nothing has changed. Otherwise it looks
+ * for the files of the versions after the last known one: writers count up without gaps, and remove no version that
+ * is young. After a while without a look it lists the directory instead. On an object store that look is all there
+ * is: two requests at the same time.
+ */
+export function createFreshness(dataset: DatasetRef): () => Promise<Head> {
+  const { store } = dataset;
+  const directory = versionsDirectory(dataset);
+  let known: Known | undefined;
+  let stamp: DirectoryStamp | undefined;
+  let settled = false;
+  let generation = 0;
+  let lookedAt = 0;
+
+  const head = (): Head => ({ version: Number(known?.version ?? 0n), generation });
+
+  function forget(): Head {
+    if (known !== undefined) generation++;
+    known = undefined;
+    stamp = undefined;
+    return head();
+  }
+  /** Looks for versions after the last known one; false when that one is not there any more. */
+  async function advance(from: Known): Promise<boolean> {
+    const keyOf = (version: bigint) => manifestKey(dataset, version, from.scheme);
+    const [own, next] = await Promise.all([
+      identityOf(keyOf(from.version)),
+      identityOf(keyOf(from.version + 1n)),
+    ]);
+    if (own !== from.identity) return false;
+    known = from;
+    for (let identity = next; identity !== undefined; ) {
+      known = { ...known, version: known.version + 1n, identity };
+      identity = await identityOf(keyOf(known.version + 1n));
+    }
+    return true;
+  }
+  async function identityOf(key: string): Promise<string | undefined> {
+    if (store.files !== undefined) return store.files.fileStamp(key);
+    const info = await store.head(key);
+    return info && (info.eTag ?? `${info.modifiedMillis}-${info.size}`);
+  }
+  /** Looks for newer versions than the known one, in the way that is sure to find them. */
+  async function look(): Promise<Head> {
+    const now = Date.now();
+    const follows = now >= lookedAt && now - lookedAt < FOLLOWS_MS;
+    if (!follows || known === undefined || !(await advance(known))) await find();
+    lookedAt = now;
+    return head();
+  }
+  /** Whether the last known version is still the file that it was. */
+  async function isThere({ version, scheme, identity }: Known): Promise<boolean> {
+    return (await identityOf(manifestKey(dataset, version, scheme))) === identity;
+  }
+  /** Finds the newest version by a listing. */
+  async function find(): Promise<Head> {
+    for (let look = 0; look < MAX_LOOKS; look++) {
+      const newest = await latestVersion(dataset);
+      if (newest === undefined) return forget();
+      const identity = await identityOf(newest.key);
+      if (identity === undefined) continue;
+      if (known === undefined || known.version > newest.version || !(await isThere(known))) generation++;
+      known = { version: newest.version, scheme: newest.scheme, identity };
+      // What came after the listing has passed it is found here.
+      if (await advance(known)) return head();
+    }
+    throw new Error(`${directory} changes faster than it can be read`);
+  }
+  async function lookOnDisk(files: FileFeatures): Promise<Head> {
+    const now = Date.now();
+    const seen = files.directoryStamp(directory);
+    if (seen === undefined) return forget();
+    if (settled && isSame(seen, stamp)) {
+      lookedAt = now;
+      return head();
+    }
+    if (seen.identity === stamp?.identity) await look();
+    else await find();
+    stamp = seen;
+    settled = isSettled(seen, now);
+    return head();
+  }
+  return createSharedCheck(async () => {
+    if (store.files !== undefined) return lookOnDisk(store.files);
+    return look();
+  });
+}
+
+/**
+ * Lets a check be left out when one began at most so long ago.
+ *
+ * @param maxStalenessMs in milliseconds; 0 checks each time
+ */
+export function allowStaleness(check: () => Promise<void>, maxStalenessMs: number): () => Promise<void> {
+  if (maxStalenessMs <= 0) return check;
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const now = performance.now();
+    if (now - checkedAt <= maxStalenessMs) return;
+    await check();
+    checkedAt = Math.max(checkedAt, now);
+  };
+}
+
+/** Whether two stamps are of one directory, and nothing came into it or left it between them, if they were settled. */
+export function isSame(a: DirectoryStamp, b: DirectoryStamp | undefined): boolean {
+  return a.identity === b?.identity && a.modifiedNs === b.modifiedNs && a.changedNs === b.changedNs;
+}
+
+/**
+ * Whether the next change of a directory gives it another stamp.
+ *
+ * @param now a time before the stamp was taken, in milliseconds since 1970
+ */
+export function isSettled({ modifiedNs, changedNs }: DirectoryStamp, now: number): boolean {
+  const tick = modifiedNs % 1_000_000_000n === 0n ? COARSE_TICK_MS : TICK_MS;
+  return now - Number((modifiedNs > changedNs ? modifiedNs : changedNs) / 1_000_000n) > tick;
+}

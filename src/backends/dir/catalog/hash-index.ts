@@ -1,0 +1,68 @@
+/** Finds row numbers by a hash of 32 bits. Rows may share a hash, and a row may be put in once. */
+export interface HashIndex {
+  /** The first row with the hash that is the one meant; -1 if there is none. */
+  find(hash: number, isMeant: (row: number) => boolean): number;
+  add(hash: number, row: number): void;
+  /** Takes out a row that was put in with this hash. */
+  remove(hash: number, row: number): void;
+}
+
+const EMPTY = -1;
+
+/** Creates an index: a hash table with linear probing, 8 bytes a slot, at most three quarters full. */
+export function createHashIndex(): HashIndex {
+  let rows = new Int32Array(16).fill(EMPTY);
+  let hashes = new Int32Array(16);
+  let mask = 15;
+  let size = 0;
+
+  function place(hash: number, row: number): void {
+    let slot = hash & mask;
+    while (rows[slot] !== EMPTY) slot = (slot + 1) & mask;
+    rows[slot] = row;
+    hashes[slot] = hash;
+  }
+  function grow(): void {
+    const [oldRows, oldHashes] = [rows, hashes];
+    rows = new Int32Array(oldRows.length * 2).fill(EMPTY);
+    hashes = new Int32Array(oldRows.length * 2);
+    mask = rows.length - 1;
+    for (let slot = 0; slot < oldRows.length; slot++) {
+      if (oldRows[slot] !== EMPTY) place(oldHashes[slot] as number, oldRows[slot] as number);
+    }
+  }
+  /** Moves the followers of a slot that became free up to it, so that a search does not end too early. */
+  function close(free: number): void {
+    let hole = free;
+    for (let slot = (hole + 1) & mask; rows[slot] !== EMPTY; slot = (slot + 1) & mask) {
+      const home = (hashes[slot] as number) & mask;
+      if (((slot - home) & mask) < ((slot - hole) & mask)) continue;
+      rows[hole] = rows[slot] as number;
+      hashes[hole] = hashes[slot] as number;
+      hole = slot;
+    }
+    rows[hole] = EMPTY;
+  }
+  return {
+    find(hash, isMeant) {
+      for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+        const row = rows[slot] as number;
+        if (row === EMPTY) return -1;
+        if (hashes[slot] === hash && isMeant(row)) return row;
+      }
+    },
+    add(hash, row) {
+      if ((size + 1) * 4 > rows.length * 3) grow();
+      size++;
+      place(hash, row);
+    },
+    remove(hash, row) {
+      for (let slot = hash & mask; rows[slot] !== EMPTY; slot = (slot + 1) & mask) {
+        if (rows[slot] !== row) continue;
+        size--;
+        close(slot);
+        return;
+      }
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import { createByteHash } from "./byte-hash.ts";
+import { createHashIndex } from "./hash-index.ts";
+import { createOrderedRows, type OrderedRows } from "./ordered-rows.ts";
+import { NO_FRAGMENT, type RowBatch } from "./row-batch.ts";
+import { compareKeys, type RowKey } from "./row-key.ts";
+import { createKey, createRowStore, type RowStore } from "./row-store.ts";
+import { createSearchText } from "./search-text.ts";
+import type { Delta, RowAddress } from "./state.ts";
+
+/** Rows that are found by their id, by their location and, once they are sorted, in order. */
+export interface IndexedRows {
+  readonly store: RowStore;
+  /** Adds a row; one whose id is there is kept in mind as a further place of it. */
+  addNew(batch: RowBatch, index: number): void;
+  /** Removes the row with an id, if there is one. */
+  remove(objectId: string): void;
+  merge(delta: Delta): void;
+  /** Orders the rows, which stay in order from then on. */
+  sort(): void;
+  /** The number of the row with an id; -1 if there is none. */
+  find(objectId: string): number;
+  findLocation(location: string): number;
+  /** The rows whose location is not directly in the base. */
+  readonly nested: ReadonlySet<number>;
+  /** Where else rows with the same id are. */
+  furtherPlaces(objectId: string): readonly RowAddress[];
+  readonly isMergeable: boolean;
+  /** How many ids have further places. */
+  readonly duplicates: number;
+  /** A row's place in the order, until the next call. */
+  key(row: number): RowKey;
+  /** A place in the order by texts, until the next call. */
+  place(parent: string, name: string, kind: number): RowKey;
+  /** The rows from the first one on for whose key `isBefore` is false. */
+  from(isBefore: (key: RowKey) => boolean): IterableIterator<number>;
+  /** The first of the rows of {@link IndexedRows.from}. */
+  first(isBefore: (key: RowKey) => boolean): number | undefined;
+}
+
+/** Creates an empty collection of rows. */
+export function createIndexedRows(): IndexedRows {
+  const hash = createByteHash();
+  const store = createRowStore(hash);
+  const byId = createHashIndex();
+  const byLocation = createHashIndex();
+  const nested = new Set<number>();
+  const doubled = new Map<string, RowAddress[]>();
+  const search = createSearchText();
+  const [keyA, keyB] = [createKey(), createKey()];
+  let unplaced = 0;
+  let order: OrderedRows | undefined;
+
+  const key = (row: number) => store.key(row, keyA);
+  // Two ids may stand for one parent and name: `x` and `$x`.
+  const compareRows = (a: number, b: number) =>
+    compareKeys(store.key(a, keyA), store.key(b, keyB)) || keyA.end - keyA.start - (keyB.end - keyB.start);
+
+  function findBytes(bytes: Uint8Array, start: number, end: number): number {
+    return byId.find(hash(bytes, start, end), (row) => store.isId(row, bytes, start, end));
+  }
+  function findIn({ objectId: { bytes, offsets } }: RowBatch, index: number): number {
+    return findBytes(bytes, offsets[index] as number, offsets[index + 1] as number);
+  }
+  function find(objectId: string): number {
+    const { bytes, end } = search.encode(objectId);
+    return end < 0 ? -1 : findBytes(bytes, 0, end);
+  }
+  function add(batch: RowBatch, index: number): void {
+    const row = store.add(batch, index);
+    byId.add(store.idHash(row), row);
+    const locationHash = store.locationHash(row);
+    if (locationHash !== undefined) byLocation.add(locationHash, row);
+    if (store.isNested(row)) nested.add(row);
+    if (store.fragment(row) === NO_FRAGMENT) unplaced++;
+    order?.add(row);
+  }
+  function remove(row: number): void {
+    order?.remove(row);
+    byId.remove(store.idHash(row), row);
+    const locationHash = store.locationHash(row);
+    if (locationHash !== undefined) byLocation.remove(locationHash, row);
+    nested.delete(row);
+    if (store.fragment(row) === NO_FRAGMENT) unplaced--;
+    store.delete(row);
+  }
+  function addDouble({ addresses }: RowBatch, index: number, first: number): void {
+    const id = store.id(first);
+    const places = doubled.get(id) ?? [];
+    if (addresses !== undefined) places.push(addressIn(addresses, index));
+    doubled.set(id, places);
+  }
+  /** Marks the rows that are not any more where they were. */
+  function markLost({ lostFragments, remaining }: Delta): Uint8Array {
+    const lost = new Uint8Array(store.end);
+    if (lostFragments.size === 0 && remaining.size === 0) return lost;
+    for (const row of store.rowsIn(new Set([...lostFragments, ...remaining.keys()]))) {
+      if (remaining.get(store.fragment(row))?.[store.offset(row)] !== 1) lost[row] = 1;
+    }
+    return lost;
+  }
+  /** Takes in a row of a delta: one that was lost and is found again, or a new one. */
+  function mergeRow(batch: RowBatch, index: number, lost: Uint8Array): void {
+    const row = findIn(batch, index);
+    if (row < 0) {
+      add(batch, index);
+      return;
+    }
+    if (lost[row] !== 1) {
+      addDouble(batch, index, row);
+      return;
+    }
+    lost[row] = 0;
+    if (batch.addresses !== undefined && store.isSame(row, batch, index)) {
+      store.setAddress(row, addressIn(batch.addresses, index));
+      return;
+    }
+    remove(row);
+    add(batch, index);
+  }
+  return {
+    store,
+    addNew(batch, index) {
+      const first = findIn(batch, index);
+      if (first < 0) add(batch, index);
+      else addDouble(batch, index, first);
+    },
+    remove(objectId) {
+      doubled.delete(objectId);
+      const row = find(objectId);
+      if (row >= 0) remove(row);
+    },
+    merge(delta) {
+      const lost = markLost(delta);
+      for (const batch of delta.added) for (let i = 0; i < batch.length; i++) mergeRow(batch, i, lost);
+      for (let row = 0; row < lost.length; row++) if (lost[row] === 1) remove(row);
+    },
+    sort() {
+      order = createOrderedRows(store.rows(), {
+        radix: store.radix,
+        digit: store.digit,
+        compare: compareRows,
+      });
+    },
+    find,
+    findLocation(location) {
+      const { bytes, end } = search.encode(location);
+      if (end < 0) return -1;
+      return byLocation.find(hash(bytes, 0, end), (row) => store.isLocation(row, bytes, 0, end));
+    },
+    nested,
+    furtherPlaces: (objectId) => doubled.get(objectId) ?? [],
+    get isMergeable() {
+      return unplaced === 0 && doubled.size === 0;
+    },
+    get duplicates() {
+      return doubled.size;
+    },
+    key,
+    place: search.place,
+    from: (isBefore) => order?.from((row) => isBefore(key(row))) ?? [].values(),
+    first: (isBefore) => order?.first((row) => isBefore(key(row))),
+  };
+}
+
+function addressIn(addresses: Uint32Array, index: number): RowAddress {
+  return { fragment: addresses[index * 2 + 1] as number, offset: addresses[index * 2] as number };
+}

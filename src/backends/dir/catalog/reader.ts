@@ -1,0 +1,131 @@
+import { toBinary } from "@bufbuild/protobuf";
+import {
+  type DataFragment,
+  DataFragmentSchema,
+  DeletionFileSchema,
+} from "../../../gen/lance/format/table_pb.ts";
+import type { NativeTable } from "../engine/native.ts";
+import type { RowBatch } from "./row-batch.ts";
+import { type CatalogState, createStateBuilder, type Delta } from "./state.ts";
+
+/** Rows of a batch: what the engine hands over at once, and what keeps the process from other calls. */
+const BATCH_ROWS = 16_384;
+
+/** The share of the rows past which reading the changes costs more than reading everything. */
+const MAX_CHANGED_SHARE = 1 / 4;
+
+/** The most pieces of the range of addresses that are asked for at once. */
+const MAX_RANGES = 64;
+
+/** Reads the version that a handle is at. */
+export async function readState(table: NativeTable): Promise<CatalogState> {
+  const { decodeBatch, ROW_COLUMNS } = await import("./row-codec.ts");
+  const builder = createStateBuilder();
+  for await (const batch of query(table, ROW_COLUMNS, undefined)) builder.add(decodeBatch(batch));
+  return builder.finish();
+}
+
+/**
+ * Reads what a version has that an earlier one has not: new fragments, those that were written anew, and which
+ * rows are left where rows were deleted.
+ *
+ * @param table a handle at the later version
+ * @returns undefined when so much has changed that reading everything costs less
+ */
+export async function readDelta(
+  table: NativeTable,
+  earlier: readonly DataFragment[],
+  later: readonly DataFragment[],
+): Promise<Delta | undefined> {
+  const { added, lost, thinned } = compareFragments(earlier, later);
+  const [addedRanges, thinnedRanges] = [rangesOf(added), rangesOf(thinned)];
+  if (rowsOf(added) + rowsOf(lost) > rowsOf(later) * MAX_CHANGED_SHARE) return undefined;
+  if (addedRanges.length + thinnedRanges.length > MAX_RANGES) return undefined;
+  const { decodeAddressBatch, decodeBatch, ADDRESS_COLUMN, ROW_COLUMNS } = await import("./row-codec.ts");
+  const batches: RowBatch[] = [];
+  if (added.length > 0) {
+    for await (const batch of query(table, ROW_COLUMNS, condition(addedRanges)))
+      batches.push(decodeBatch(batch));
+  }
+  const remaining = new Map(
+    thinned.map(({ id, physicalRows }) => [Number(id), new Uint8Array(Number(physicalRows))]),
+  );
+  if (thinned.length > 0) {
+    for await (const batch of query(table, [ADDRESS_COLUMN], condition(thinnedRanges))) {
+      const addresses = decodeAddressBatch(batch);
+      for (let i = 0; i < addresses.length; i += 2) {
+        remaining.get(addresses[i + 1] as number)?.fill(1, addresses[i], (addresses[i] as number) + 1);
+      }
+    }
+  }
+  return { lostFragments: new Set(lost.map(({ id }) => Number(id))), remaining, added: batches };
+}
+
+interface FragmentChanges {
+  readonly added: readonly DataFragment[];
+  readonly lost: readonly DataFragment[];
+  /** As they are in the later version. */
+  readonly thinned: readonly DataFragment[];
+}
+
+/** A fragment that was written anew is both added and lost: overwriting a table begins its numbers again. */
+function compareFragments(earlier: readonly DataFragment[], later: readonly DataFragment[]): FragmentChanges {
+  const before = new Map(earlier.map((fragment) => [fragment.id, fragment]));
+  const kept = later.filter((fragment) => {
+    const old = before.get(fragment.id);
+    return old === fragment || (old !== undefined && filesOf(old) === filesOf(fragment));
+  });
+  const keptIds = new Set(kept.map(({ id }) => id));
+  return {
+    added: later.filter(({ id }) => !keptIds.has(id)),
+    lost: earlier.filter(({ id }) => !keptIds.has(id)),
+    thinned: kept.filter(
+      (fragment) => deletionsOf(before.get(fragment.id) as DataFragment) !== deletionsOf(fragment),
+    ),
+  };
+}
+
+/** Everything that a manifest says of a fragment but its deletions; the names of the files are unique. */
+function filesOf(fragment: DataFragment): string {
+  return hexOf(toBinary(DataFragmentSchema, { ...fragment, deletionFile: undefined }));
+}
+
+function deletionsOf({ deletionFile }: DataFragment): string {
+  return deletionFile === undefined ? "" : hexOf(toBinary(DeletionFileSchema, deletionFile));
+}
+
+function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("latin1");
+}
+
+function rowsOf(fragments: readonly DataFragment[]): number {
+  return fragments.reduce((sum, { physicalRows }) => sum + Number(physicalRows), 0);
+}
+
+/** The ranges of fragment numbers without a gap: the first one, and the one after the last. */
+function rangesOf(fragments: readonly DataFragment[]): [start: bigint, end: bigint][] {
+  const ranges: [bigint, bigint][] = [];
+  for (const { id } of fragments) {
+    const last = ranges.at(-1);
+    if (last !== undefined && last[1] === id) last[1] = id + 1n;
+    else ranges.push([id, id + 1n]);
+  }
+  return ranges;
+}
+
+function condition(ranges: readonly [start: bigint, end: bigint][]): string {
+  const parts = ranges.map(([start, end]) => `(_rowaddr >= ${start << 32n} AND _rowaddr < ${end << 32n})`);
+  return parts.join(" OR ");
+}
+
+async function* query(
+  table: NativeTable,
+  columns: string[],
+  where: string | undefined,
+): AsyncGenerator<Uint8Array> {
+  const query = table.query();
+  query.selectColumns(columns);
+  if (where !== undefined) query.onlyIf(where);
+  const batches = await query.execute(BATCH_ROWS);
+  for (let batch = await batches.next(); batch !== null; batch = await batches.next()) yield batch;
+}

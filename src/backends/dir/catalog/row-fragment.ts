@@ -1,0 +1,97 @@
+import { randomUUID } from "node:crypto";
+import { create } from "@bufbuild/protobuf";
+import type { Field } from "../../../gen/lance/format/file_pb.ts";
+import { type DataFragment, DataFragmentSchema, type Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
+import { takesStagedRows } from "../format/staged-rows.ts";
+import { encodeTextFile, isTextFileVersion, type TextFileVersion } from "../format/text-file.ts";
+import type { Row } from "./row.ts";
+import { propertiesText } from "./row-batch.ts";
+import type { PlacedRow, RowAddress } from "./state.ts";
+
+/** A row as it is stored, wherever it is. */
+export type StoredRow = Omit<PlacedRow, keyof RowAddress>;
+
+/** The columns that rows are made of, in the order of the public schema. */
+const COLUMNS = {
+  object_id: (row: StoredRow) => row.objectId,
+  object_type: (row: StoredRow) => row.objectType,
+  location: (row: StoredRow) => row.location,
+  metadata: (row: StoredRow) => row.metadata,
+} as const;
+
+/** How rows are written to a manifest table. */
+export interface RowFormat {
+  readonly version: TextFileVersion;
+  /** The fields of {@link COLUMNS}, in their order. */
+  readonly fields: readonly Field[];
+  /** The other columns of the table. */
+  readonly otherColumns: readonly Field[];
+}
+
+/**
+ * Finds out how rows are written to a manifest table.
+ *
+ * Columns that are not known here are left out of what is written, and are null in the new rows.
+ *
+ * @throws LanceError Unsupported, when the table needs something of its writers that is not known here
+ */
+export function rowFormatOf(manifest: Manifest): RowFormat {
+  const version = manifest.dataFormat?.version ?? "";
+  const columns = manifest.fields.filter(({ parentId }) => parentId === -1);
+  const fields = Object.keys(COLUMNS).map((name) => columns.find((field) => field.name === name));
+  const otherColumns = columns.filter((field) => !fields.includes(field));
+  if (!takesStagedRows(manifest) || !isTextFileVersion(version)) {
+    throw cannotWrite(`its features are ${manifest.writerFeatureFlags}, its data format is ${version}`);
+  }
+  const needed = otherColumns.find(({ nullable }) => !nullable);
+  if (needed !== undefined) throw cannotWrite(`its column ${needed.name} may not be empty`);
+  if (!fields.every((field) => field?.logicalType === "string")) {
+    throw cannotWrite("it has not the columns of a catalog");
+  }
+  return { version, fields: fields as Field[], otherColumns };
+}
+
+function cannotWrite(why: string): LanceError {
+  return new LanceError("Unsupported", `the catalog cannot be written by this version: ${why}`);
+}
+
+/** A row in the form that it is stored in. */
+export function toStored({ objectId, objectType, location, properties }: Row): StoredRow {
+  return { objectId, objectType, location, metadata: propertiesText(properties) ?? undefined };
+}
+
+/** A data file for some rows, and the fragment that it makes; the fragment has no id yet. */
+export function encodeFragment(
+  rows: readonly StoredRow[],
+  { version, fields }: RowFormat,
+): { readonly name: string; readonly bytes: Uint8Array; readonly fragment: DataFragment } {
+  const values = Object.values(COLUMNS);
+  const columns = fields.map((field, i) => ({
+    field,
+    texts: rows.map(values[i] as (row: StoredRow) => string | undefined),
+  }));
+  const bytes = encodeTextFile(columns, rows.length, version);
+  const name = `${randomUUID()}.lance`;
+  const [major, minor] = version.split(".").map(Number);
+  const file = {
+    path: name,
+    fields: fields.map(({ id }) => id),
+    columnIndices: fields.map((_, i) => i),
+    fileMajorVersion: major as number,
+    fileMinorVersion: minor as number,
+    fileSizeBytes: BigInt(bytes.byteLength),
+  };
+  const fragment = create(DataFragmentSchema, { files: [file], physicalRows: BigInt(rows.length) });
+  return { name, bytes, fragment };
+}
+
+/**
+ * Whether writing a fragment's rows anew loses nothing: it has no columns but the known ones, and nothing else
+ * that is not known here.
+ */
+export function isPlainFragment({ files, $unknown = [] }: DataFragment, { fields }: RowFormat): boolean {
+  const [file] = files;
+  if (file === undefined || files.length > 1 || $unknown.length > 0 || file.$unknown?.length) return false;
+  return file.fields.every((id) => fields.some((field) => field.id === id));
+}

@@ -1,0 +1,246 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { compareNames } from "./names.ts";
+import { ownName, parentId, type Row } from "./row.ts";
+import { toBatch } from "./row-batch.ts";
+import { type CatalogState, createDraft, createState, createStateBuilder, type RowAddress } from "./state.ts";
+
+/** Names that are easily taken for one another: separators, beginnings of others, several scripts, no name at all. */
+const NAMES = ["a", "b", "a#", "a-", "a.b", "é", "\uffff", "\u{1f600}", ""];
+const anId = fc
+  .array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 4 })
+  .map((names) => names.join("$"))
+  .filter((id) => id !== "");
+const aRow: fc.Arbitrary<Row> = fc.record(
+  {
+    objectId: anId,
+    objectType: fc.constantFrom("namespace", "table", "table", "table_version"),
+    location: fc.option(fc.constantFrom("x.lance", "n/x", "é/\u{1f600}", "y", "z"), { nil: undefined }),
+    properties: fc.constantFrom<Record<string, string>>({}, { k: "v" }, { "\u{1f600}": '"' }),
+  },
+  { noNullPrototype: true },
+);
+const someRows = fc.uniqueArray(aRow, { selector: (row) => row.objectId, maxLength: 12 });
+
+/** Compares a state with the plain rows that it should have. */
+function check(state: CatalogState, model: ReadonlyMap<string, Row>): void {
+  const rows = [...model.values()];
+  assert.equal(state.size, model.size);
+  const ids = new Set([...model.keys(), ...rows.map((row) => parentId(row.objectId)), "", "a", "nothing"]);
+  for (const id of ids) {
+    assert.deepEqual(state.get(id), model.get(id));
+    const below = [...model.keys()].filter(
+      (other) => other !== id && (id === "" || other.startsWith(`${id}$`)),
+    );
+    assert.deepEqual([...state.descendants(id)].sort(), below.sort(), `below ${id}`);
+    const children = rows.filter((row) => parentId(row.objectId) === id);
+    assert.equal(state.hasChildren(id), children.length > 0, `children of ${id}`);
+    for (const kind of ["namespace", "table"] as const) {
+      const names = children.filter((row) => row.objectType === kind).map((row) => ownName(row.objectId));
+      names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      // A page goes on after a name, and no name comes after the empty one.
+      const listed = names.filter((name) => name !== "");
+      for (const size of [1, 2, 100]) assert.deepEqual(pages(state, id, kind, size), [...new Set(listed)]);
+    }
+  }
+  const locations = rows.map((row) => row.location).filter((location) => location !== undefined);
+  for (const location of [...locations, "nowhere"]) {
+    const owner = state.ownerOf(location);
+    assert.equal(
+      owner === undefined ? undefined : model.get(owner)?.location,
+      locations.find((l) => l === location),
+    );
+  }
+  assert.deepEqual([...state.nestedLocations()].sort(), locations.filter((l) => l.includes("/")).sort());
+}
+
+function pages(state: CatalogState, id: string, kind: "namespace" | "table", size: number): string[] {
+  const names: string[] = [];
+  for (let page = state.children(id, kind, "", size); page.length > 0; ) {
+    names.push(...page);
+    page = state.children(id, kind, names.at(-1) as string, size);
+  }
+  return names;
+}
+
+test("a state is what its rows are, whatever is applied to it", () => {
+  fc.assert(
+    fc.property(
+      someRows,
+      fc.array(fc.tuple(someRows, fc.array(anId, { maxLength: 4 })), { maxLength: 5 }),
+      (first, steps) => {
+        const state = createState(first);
+        const model = new Map(first.map((row) => [row.objectId, row]));
+        check(state, model);
+        for (const [put, removed] of steps) {
+          const changes = new Map<string, Row | undefined>(put.map((row) => [row.objectId, row]));
+          for (const id of removed) changes.set(id, undefined);
+          state.apply(changes);
+          for (const [id, row] of changes) row === undefined ? model.delete(id) : model.set(id, row);
+          check(state, model);
+        }
+      },
+    ),
+    { numRuns: 150 },
+  );
+});
+
+test("a draft shows what a state shows once its changes are applied", () => {
+  fc.assert(
+    fc.property(someRows, someRows, fc.array(anId, { maxLength: 6 }), (first, put, removed) => {
+      const state = createState(first);
+      const draft = createDraft(state);
+      for (const row of put) draft.put(row);
+      for (const id of removed) draft.delete(id);
+      const applied = createState([...first]);
+      applied.apply(draft.changes);
+      for (const id of new Set([...first, ...put].flatMap((row) => [row.objectId, parentId(row.objectId)]))) {
+        assert.deepEqual(draft.get(id), applied.get(id));
+        assert.deepEqual([...draft.descendants(id)].sort(), [...applied.descendants(id)].sort());
+        assert.equal(draft.hasChildren(id), applied.hasChildren(id), `children of ${id}`);
+      }
+      // A location has one owner; who has it is settled before a row is put.
+      const used = [...first, ...put].map((row) => row.location);
+      for (const location of used.filter((one) => used.indexOf(one) === used.lastIndexOf(one))) {
+        if (location !== undefined) assert.equal(draft.ownerOf(location), applied.ownerOf(location));
+      }
+    }),
+    { numRuns: 150 },
+  );
+});
+
+/** A table in fragments: for each the rows at their offsets, undefined where one was deleted. */
+type Fragments = Map<number, (Row | undefined)[]>;
+
+function stateOf(fragments: Fragments): CatalogState {
+  const builder = createStateBuilder();
+  for (const [fragment, rows] of fragments) builder.add(batchOf(fragment, rows));
+  return builder.finish();
+}
+
+function batchOf(fragment: number, rows: readonly (Row | undefined)[]) {
+  const there = [...rows.entries()].filter(([, row]) => row !== undefined) as [number, Row][];
+  const addresses = Uint32Array.from(there.flatMap(([offset]) => [offset, fragment]));
+  return toBatch(
+    there.map(([, row]) => row),
+    addresses,
+  );
+}
+
+function addressesOf(fragments: Fragments): Map<string, RowAddress> {
+  return new Map(
+    [...fragments].flatMap(([fragment, rows]) =>
+      rows.flatMap((row, offset) =>
+        row === undefined ? [] : [[row.objectId, { fragment, offset }] as const],
+      ),
+    ),
+  );
+}
+
+const aCommit = fc.record({
+  put: someRows,
+  removed: fc.array(anId, { maxLength: 4 }),
+  /** Whether all fragments are joined after it. */
+  compacted: fc.boolean(),
+});
+
+test("the differences between two versions make one of the other", () => {
+  fc.assert(
+    fc.property(fc.array(aCommit, { maxLength: 6 }), fc.nat(5), (commits, from) => {
+      const fragments: Fragments = new Map();
+      let [next, before]: [number, Fragments] = [0, new Map()];
+      let state = stateOf(before);
+      for (const [i, { put, removed, compacted }] of commits.entries()) {
+        if (i === from) {
+          before = new Map([...fragments].map(([id, rows]) => [id, [...rows]]));
+          state = stateOf(before);
+        }
+        const gone = new Set([...put.map((row) => row.objectId), ...removed]);
+        for (const [id, rows] of fragments) {
+          fragments.set(
+            id,
+            rows.map((row) => (row !== undefined && gone.has(row.objectId) ? undefined : row)),
+          );
+        }
+        fragments.set(next++, put);
+        if (!compacted) continue;
+        const all = [...fragments.values()].flat().filter((row) => row !== undefined);
+        fragments.clear();
+        fragments.set(next++, all);
+      }
+      state.merge({
+        lostFragments: new Set([...before.keys()].filter((id) => !fragments.has(id))),
+        remaining: new Map(
+          [...fragments]
+            .filter(([id]) => before.has(id))
+            .map(([id, rows]) => [id, Uint8Array.from(rows, (row) => (row === undefined ? 0 : 1))]),
+        ),
+        added: [...fragments].filter(([id]) => !before.has(id)).map(([id, rows]) => batchOf(id, rows)),
+      });
+      check(
+        state,
+        new Map(
+          [...fragments.values()]
+            .flat()
+            .filter((row) => row !== undefined)
+            .map((row) => [row.objectId, row]),
+        ),
+      );
+      for (const [id, address] of addressesOf(fragments)) assert.deepEqual(state.addressesOf(id), [address]);
+      assert.ok(state.isMergeable);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("of a doubled id the first row counts, and all places are known", () => {
+  const row = (location: string): Row => ({ objectId: "t", objectType: "table", location, properties: {} });
+  const state = stateOf(
+    new Map([
+      [3, [row("x")]],
+      [5, [row("y")]],
+    ]),
+  );
+  assert.deepEqual([state.size, state.duplicates, state.isMergeable], [1, 1, false]);
+  assert.equal(state.get("t")?.location, "x");
+  assert.deepEqual(state.addressesOf("t"), [
+    { fragment: 3, offset: 0 },
+    { fragment: 5, offset: 0 },
+  ]);
+  state.apply(new Map([["t", row("z")]]), new Map([["t", { fragment: 7, offset: 1 }]]));
+  assert.deepEqual(state.addressesOf("t"), [{ fragment: 7, offset: 1 }]);
+  assert.ok(state.isMergeable);
+  state.apply(new Map([["t", row("w")]]));
+  assert.deepEqual([state.addressesOf("t"), state.isMergeable], [undefined, false]);
+});
+
+test("thousands of children stay in order while they come and go, and memory is taken back", () => {
+  const row = (name: string): Row => ({
+    objectId: `n$${name}`,
+    objectType: "table",
+    location: `${name}${"x".repeat(2000)}`,
+    properties: {},
+  });
+  const names = Array.from({ length: 5000 }, (_, i) => `t${(i * 7919) % 5000}`);
+  const state = createState(names.map(row));
+  const expected = new Set(names);
+  for (let i = 0; i < 20_000; i++) {
+    const name = `t${(i * 31) % 9000}`;
+    const isThere = expected.has(name);
+    state.apply(new Map([[`n$${name}`, isThere ? undefined : row(name)]]));
+    if (isThere) expected.delete(name);
+    else expected.add(name);
+  }
+  assert.deepEqual(state.children("n", "table", "", 10_000), [...expected].sort(compareNames));
+  for (const name of expected) assert.equal(state.get(`n$${name}`)?.location, row(name).location);
+});
+
+test("half a character finds nothing", () => {
+  const state = createState([
+    { objectId: "\ufffd", objectType: "table", location: "\ufffd", properties: {} },
+  ]);
+  assert.equal(state.get("\ud800"), undefined);
+  assert.equal(state.ownerOf("\ud800"), undefined);
+  assert.notEqual(state.get("\ufffd"), undefined);
+});

@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { isLanceError } from "../../../namespace/errors.ts";
+import { createEngine } from "../engine/engine.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import { pruneVersions } from "../format/prune.ts";
+import { keyIn } from "../format/storage.ts";
+import { latestVersion, readVersion } from "../format/versions.ts";
+import { silent, temporaryDirectory } from "../test-support.ts";
+import { createCatalog } from "./catalog.ts";
+import { chooseJoined, createJoining, isFragmented } from "./chores.ts";
+import { mayLeaveGap } from "./gap-marker.ts";
+import { createHousekeeping } from "./housekeeping.ts";
+import { createManifestTable, MANIFEST_NAME } from "./manifest.ts";
+import type { Row } from "./row.ts";
+
+const table = (objectId: string, properties: Record<string, string> = {}): Row => ({
+  objectId,
+  objectType: "table",
+  location: `${objectId}.lance`,
+  properties,
+});
+
+async function createWorld(t: TestContext) {
+  const base = await temporaryDirectory(t);
+  const engine = createEngine({ log: silent });
+  t.after(() => engine.close());
+  const store = createLocalStore();
+  const location = join(base, MANIFEST_NAME);
+  return {
+    location,
+    engine,
+    dataset: { store, root: keyIn(store.keyOf(base), MANIFEST_NAME) },
+    manifest: createManifestTable(base, engine, store),
+    open: () => createCatalog(createManifestTable(base, engine, store), silent, { maintenance: false }),
+  };
+}
+
+const options = () => ({
+  keep: 5,
+  minAgeMs: 0,
+  mayGo: mayLeaveGap,
+  staying: new Set<bigint>(),
+  signal: new AbortController().signal,
+});
+
+test("old versions go with the files that only they need", async (t) => {
+  const { dataset, location, open } = await createWorld(t);
+  const catalog = open();
+  for (let i = 0; i < 40; i++) await catalog.mutate((draft) => draft.put(table(`t${i}`)));
+  assert.deepEqual(await pruneVersions(dataset, { ...options(), minAgeMs: 60_000 }), {
+    versions: 0,
+    hasYoung: true,
+  });
+  const { versions } = await pruneVersions(dataset, options());
+  // The first version has no mark, and whoever holds it finds the second.
+  assert.equal(versions, 41 - 5 - 2);
+  const { manifest } = await readVersion(dataset);
+  const left = async (name: string) => (await readdir(join(location, name))).length;
+  assert.equal(await left("_versions"), 5 + 2 + 1);
+  assert.ok((await left("data")) <= manifest.fragments.length + 2 * 5);
+  assert.ok((await left("_transactions")) <= 5 + 2);
+  assert.equal((await open().read()).size, 40);
+  // Whoever has not looked for long finds the newest version behind the gap.
+  await catalog.mutate((draft) => draft.put(table("more")));
+  assert.equal((await latestVersion(dataset))?.version, 42n);
+});
+
+test("a version after one of another implementation stays, so that the other one finds it", async (t) => {
+  const { dataset, engine, location, open } = await createWorld(t);
+  const catalog = open();
+  const commit = (name: string) => catalog.mutate((draft) => draft.put(table(name)));
+  for (let i = 0; i < 10; i++) await commit(`a${i}`);
+  // A full overwrite, as the Rust implementation commits, without the mark.
+  const { encodeRows } = await import("./row-codec.ts");
+  await engine.create(location, encodeRows([table("only")]), "overwrite");
+  const foreign = (await latestVersion(dataset))?.version as bigint;
+  await unmark(dataset, foreign);
+  for (let i = 0; i < 10; i++) await commit(`b${i}`);
+  await pruneVersions(dataset, options());
+  const there = async (version: bigint) =>
+    readVersion(dataset, version).then(
+      () => true,
+      () => false,
+    );
+  assert.deepEqual(await Promise.all([foreign - 1n, foreign, foreign + 1n, foreign + 2n].map(there)), [
+    false,
+    true,
+    true,
+    false,
+  ]);
+  assert.equal((await open().read()).size, 11);
+});
+
+/** Takes the mark away from the newest version, as other implementations do when they write. */
+async function unmark(dataset: Awaited<ReturnType<typeof createWorld>>["dataset"], version: bigint) {
+  const { buildManifestFile, readSection } = await import("../format/manifest-file.ts");
+  const file = await readVersion(dataset, version);
+  const { key, manifest, signature } = file;
+  const transaction = await readSection(file, manifest.transactionSection ?? 0n);
+  const plain = { ...manifest, config: {}, transactionSection: 0n };
+  delete plain.indexSection;
+  await dataset.store.put(key, buildManifestFile(new Uint8Array(), transaction, plain, signature));
+}
+
+test("fragments that have grown are joined while commits go on", async (t) => {
+  const { dataset, manifest, open } = await createWorld(t);
+  const catalog = open();
+  for (let i = 0; i < 9; i++) {
+    await catalog.mutate((draft) => {
+      for (let k = 0; k < 4_200; k++) draft.put(table(`t${i}_${k}`));
+    });
+  }
+  const version = (await latestVersion(dataset))?.version as bigint;
+  const before = await manifest.manifestOf(Number(version));
+  assert.equal(chooseJoined(before)?.length, 9);
+  const state = await catalog.read();
+  const [first, ...others] = chooseJoined(before) ?? [];
+  assert.ok(first !== undefined);
+  const prepared = await manifest.prepareJoin(Number(version), state, others);
+  const stale = await manifest.prepareJoin(Number(version), state, [first, ...others]);
+  const joined = await manifest.join(Number(version), prepared);
+  assert.equal(joined?.addresses.size, 8 * 4_200);
+  assert.equal(await manifest.join(joined?.version ?? 0, stale), undefined);
+  const after = await open().read();
+  assert.equal(after.size, 9 * 4_200);
+  assert.deepEqual(after.addressesOf("t8_4199"), [joined?.addresses.get("t8_4199")]);
+});
+
+test("work follows commits, one chore at a time, and a failure is tried again", async () => {
+  let manifests = 0;
+  const joining = createJoining(
+    async () => {
+      manifests++;
+      return undefined;
+    },
+    async () => false,
+  );
+  const housekeeping = createHousekeeping([joining], silent, { delayMs: 1, pauseMs: 1 });
+  assert.equal(manifests, 0);
+  housekeeping.noteCommit();
+  housekeeping.noteCommit();
+  while (manifests === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  await housekeeping.close();
+  housekeeping.noteCommit();
+  assert.equal(manifests, 1);
+});
+
+test("what other programs keep in the manifest stays or is not touched", async (t) => {
+  const { dataset, engine, location, open } = await createWorld(t);
+  const catalog = open();
+  const odd: Row = {
+    objectId: "t$1",
+    objectType: "table_version",
+    location: undefined,
+    properties: { v: "1" },
+  };
+  await catalog.mutate((draft) => {
+    for (const name of ["t", "plain", "gone"]) draft.put(table(name));
+    draft.put(odd);
+  });
+  const lease = await engine.acquire(location);
+  try {
+    await lease.table.addColumns([{ name: "extra", valueSql: "nullif(object_id, 'plain')" }]);
+  } finally {
+    lease.release();
+  }
+  // A row without a value there may change; one with a value would lose it.
+  await catalog.mutate((draft) => draft.put(table("plain", { a: "b" })));
+  const change = catalog.mutate((draft) => draft.put(table("t", { a: "b" })));
+  await assert.rejects(change, (error) => isLanceError(error, "Unsupported"));
+  await catalog.mutate((draft) => draft.delete("gone"));
+  for (let i = 0; i < 8; i++) await catalog.mutate((draft) => draft.put(table(`new${i}`)));
+  const state = await open().read();
+  assert.deepEqual(state.get("t$1"), odd);
+  assert.equal(state.size, 3 + 8);
+  const { table: now, release } = await engine.acquire(location);
+  await now.checkoutLatest();
+  assert.equal(await now.countRows("extra = object_id"), 2);
+  release();
+  assert.equal(isFragmented((await readVersion(dataset)).manifest), false);
+});

@@ -1,0 +1,190 @@
+import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { deletionKey, encodeDeletions, newDeletionFile } from "../format/deletion-file.ts";
+import { type DatasetRef, dataDirectory } from "../format/layout.ts";
+import type { ManifestFile } from "../format/manifest-file.ts";
+import { buildNextVersion, publishVersion } from "../format/next-version.ts";
+import { changeRows, type RowsChange } from "../format/rows-change.ts";
+import { planCommit } from "./commit-plan.ts";
+import { markGaps } from "./gap-marker.ts";
+import { encodeFragment, rowFormatOf, type StoredRow } from "./row-fragment.ts";
+import type { CatalogState, Changes, RowAddress } from "./state.ts";
+
+/** A commit that stands. */
+export interface Committed {
+  readonly version: number;
+  readonly file: ManifestFile;
+  /** Where the rows of the new fragment are: those that were put, and those that were moved. */
+  readonly addresses: ReadonlyMap<string, RowAddress>;
+}
+
+/** Writes commits of the manifest table. */
+export interface ManifestWriter {
+  /**
+   * Commits changes as the version after `base`, which `state` is the state of.
+   *
+   * @returns undefined if another writer has made that version; nothing is left behind then
+   * @throws LanceError Unsupported for a table that cannot be written here; ServiceUnavailable and others that the
+   *   storage says, after which the commit may stand or not
+   */
+  commit(base: ManifestFile, state: CatalogState, changes: Changes): Promise<Committed | undefined>;
+  /** Writes the rows of plain fragments to one file, which becomes a fragment with {@link ManifestWriter.join}. */
+  prepareJoin(
+    base: ManifestFile,
+    state: CatalogState,
+    fragments: readonly DataFragment[],
+  ): Promise<PreparedJoin>;
+  /**
+   * Puts a fragment in place of those that it was made of.
+   *
+   * @returns undefined if those have changed, or another writer was faster; nothing is left behind then
+   */
+  join(base: ManifestFile, prepared: PreparedJoin): Promise<Committed | undefined>;
+}
+
+/** Fragments that are to be one. */
+export interface PreparedJoin {
+  readonly from: readonly DataFragment[];
+  readonly fragment: DataFragment;
+  readonly rows: readonly StoredRow[];
+}
+
+/** The most rows of small fragments that are remembered, so that they need not be looked for in the state. */
+const REMEMBERED_ROWS = 16_384;
+
+/** Creates the writer of a manifest table. */
+export function createManifestWriter(dataset: DatasetRef): ManifestWriter {
+  const { store } = dataset;
+  const create = store.files?.durable.create ?? store.put;
+  const data = `${dataDirectory(dataset)}/data`;
+  let remembered = new Map<string, readonly StoredRow[]>();
+
+  /** The rows that fragments have, those that their deletion files name left out. */
+  function rowsOf(fragments: readonly DataFragment[], state: CatalogState) {
+    const found = new Map<bigint, StoredRow[] | readonly StoredRow[]>();
+    const missing = new Map<number, StoredRow[]>();
+    for (const fragment of fragments) {
+      const rows = remembered.get(nameOf(fragment));
+      if (rows !== undefined && fragment.deletionFile === undefined) found.set(fragment.id, rows);
+      else missing.set(Number(fragment.id), []);
+    }
+    if (missing.size > 0) {
+      for (const row of state.rowsIn(new Set(missing.keys()))) missing.get(row.fragment)?.push(row);
+    }
+    for (const [id, rows] of missing) found.set(BigInt(id), rows);
+    return found;
+  }
+  function remember({ fragments }: Manifest, added: DataFragment | undefined, rows: readonly StoredRow[]) {
+    const next = new Map<string, readonly StoredRow[]>();
+    let size = 0;
+    if (added !== undefined && rows.length <= REMEMBERED_ROWS) next.set(nameOf(added), rows);
+    for (const fragment of [...fragments].reverse()) {
+      const known = remembered.get(nameOf(fragment));
+      if (known === undefined || size + known.length > REMEMBERED_ROWS) continue;
+      size += known.length;
+      next.set(nameOf(fragment), known);
+    }
+    remembered = next;
+  }
+  /** The file of a fragment's deleted rows: those from before, and the ones that go now. */
+  function thin(
+    version: bigint,
+    state: CatalogState,
+    fragment: DataFragment,
+    lost: ReadonlySet<number>,
+  ): { readonly fragment: DataFragment; readonly bytes: Uint8Array } {
+    const size = Number(fragment.physicalRows);
+    const deleted =
+      fragment.deletionFile === undefined
+        ? new Uint8Array(size)
+        : state.remainingIn(Number(fragment.id), size).map((isThere) => 1 - isThere);
+    for (const offset of lost) deleted[offset] = 1;
+    const offsets = offsetsOf(deleted);
+    const deletionFile = newDeletionFile(version, offsets.length);
+    return { fragment: { ...fragment, deletionFile }, bytes: encodeDeletions(offsets) };
+  }
+  /** Removes what a commit wrote that does not stand. */
+  async function discard(
+    updated: readonly DataFragment[],
+    added: DataFragment | undefined,
+    transaction?: string,
+  ): Promise<void> {
+    const keys = updated.map((fragment) => deletionKey(dataset, fragment) as string);
+    if (transaction !== undefined) keys.push(transaction);
+    if (added !== undefined) keys.push(`${data}/${nameOf(added)}`);
+    await Promise.all(keys.map((key) => store.delete(key).catch(() => {})));
+  }
+  /** Publishes a change of rows once its files are written; undefined if another writer has the version. */
+  async function publish(
+    base: ManifestFile,
+    change: RowsChange,
+    rows: readonly StoredRow[],
+    written: Promise<unknown>,
+  ): Promise<Committed | undefined> {
+    const { updated, added } = change;
+    const { manifest, operation, addedId } = changeRows(base.manifest, change);
+    const marked = markGaps(manifest, base.manifest.version + 1n);
+    const next = await buildNextVersion(dataset, base, marked, operation);
+    const { transaction } = next;
+    // A loss of power that loses this file loses the writers that would look for it, too.
+    const noted = transaction && store.put(transaction.key, transaction.bytes);
+    if (!(await publishVersion(store, next, Promise.all([written, noted])))) {
+      await discard(updated, added, transaction?.key);
+      return undefined;
+    }
+    remember(manifest, added, rows);
+    const fragment = Number(addedId);
+    const addresses = new Map(rows.map(({ objectId }, offset) => [objectId, { fragment, offset }]));
+    return { version: Number(next.file.manifest.version), file: next.file, addresses };
+  }
+  return {
+    commit(base, state, changes) {
+      const { manifest } = base;
+      const format = rowFormatOf(manifest);
+      const plan = planCommit(manifest, format, state, changes, (fragments) => rowsOf(fragments, state));
+      const { rows, removed } = plan;
+      const file = rows.length === 0 ? undefined : encodeFragment(rows, format);
+      const thinned = [...plan.thinned].map(([fragment, lost]) =>
+        thin(manifest.version, state, fragment, lost),
+      );
+      const writes = thinned.map(({ fragment, bytes }) =>
+        create(deletionKey(dataset, fragment) as string, bytes),
+      );
+      if (file !== undefined) writes.push(create(`${data}/${file.name}`, file.bytes));
+      const updated = thinned.map(({ fragment }) => fragment);
+      return publish(base, { removed, updated, added: file?.fragment }, rows, Promise.all(writes));
+    },
+    async prepareJoin(base, state, from) {
+      const rows = [...rowsOf(from, state).values()].flat();
+      const { name, bytes, fragment } = encodeFragment(rows, rowFormatOf(base.manifest));
+      await create(`${data}/${name}`, bytes);
+      return { from, fragment, rows };
+    },
+    async join(base, { from, fragment, rows }) {
+      const now = new Map(base.manifest.fragments.map((other) => [nameOf(other), other]));
+      const same = from.every((old) => isSame(old, now.get(nameOf(old))));
+      if (!same) {
+        await discard([], fragment);
+        return undefined;
+      }
+      const change = { removed: new Set(from.map(({ id }) => id)), updated: [], added: fragment };
+      return publish(base, change, rows, Promise.resolve());
+    },
+  };
+}
+
+/** Whether a fragment has the same rows as before. */
+function isSame(a: DataFragment, b: DataFragment | undefined): boolean {
+  return b !== undefined && a.id === b.id && a.deletionFile?.id === b.deletionFile?.id;
+}
+
+/** The name of a plain fragment's file, which is unique. */
+function nameOf({ files }: DataFragment): string {
+  return files[0]?.path ?? "";
+}
+
+function offsetsOf(marks: Uint8Array): Uint32Array {
+  const offsets = new Uint32Array(marks.reduce((sum, mark) => sum + mark, 0));
+  let at = 0;
+  for (const [offset, mark] of marks.entries()) if (mark === 1) offsets[at++] = offset;
+  return offsets;
+}

@@ -1,0 +1,21 @@
+import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
+
+/** Failures of a disk that are known, by the code of the system. */
+const MEANINGS: Readonly<Record<string, readonly [name: ErrorName, message: string]>> = {
+  EACCES: ["ServiceUnavailable", "the storage of the catalog denies access to the server"],
+  EPERM: ["ServiceUnavailable", "the storage of the catalog denies access to the server"],
+  EROFS: ["Unsupported", "the storage of the catalog is read-only"],
+  ENOSPC: ["ServiceUnavailable", "the storage of the catalog is full"],
+  EDQUOT: ["ServiceUnavailable", "the storage of the catalog is full"],
+  EIO: ["ServiceUnavailable", "the storage of the catalog fails"],
+  ESTALE: ["ServiceUnavailable", "the storage of the catalog fails"],
+  EMFILE: ["ServiceUnavailable", "the server has too many open files"],
+  ENFILE: ["ServiceUnavailable", "the server has too many open files"],
+  ENAMETOOLONG: ["InvalidInput", "a name is longer than the storage of the catalog allows"],
+};
+
+/** A failure of a disk as a {@link LanceError}, where it is known; anything else as it is. */
+export function toDiskError(thrown: unknown): unknown {
+  const meaning = MEANINGS[(thrown as NodeJS.ErrnoException)?.code ?? ""];
+  return meaning === undefined ? thrown : new LanceError(...meaning, { cause: thrown });
+}

@@ -1,0 +1,114 @@
+import { create, toBinary } from "@bufbuild/protobuf";
+import { ColumnMetadataSchema, FileDescriptorSchema } from "../../../gen/lance/format/data_file_pb.ts";
+import type { Field } from "../../../gen/lance/format/file_pb.ts";
+import { binaryPage, type Page, type Text, VALUES_ENCODING, zippedPage } from "./text-pages.ts";
+
+/*
+ * A data file is, in this order: the pages of its columns; its global buffers, the first of which describes the
+ * file; the metadata of each column; the places and sizes of those; the places and sizes of the global buffers; and
+ * a footer of 40 bytes. Pages and buffers begin at multiples of 64 bytes. All numbers are little endian, all places
+ * are from the start of the file.
+ */
+
+/** A column of texts. */
+export interface TextColumn {
+  /** The field as the table has it. */
+  readonly field: Field;
+  readonly texts: readonly Text[];
+}
+
+/** A version of the data file format that can be written here. */
+export type TextFileVersion = "2.0" | "2.1" | "2.2";
+
+interface Version {
+  /** As data files say it in their footer. */
+  readonly footer: readonly [major: number, minor: number];
+  readonly page: (texts: readonly Text[], nullable: boolean) => Page;
+}
+
+const VERSIONS: Readonly<Record<TextFileVersion, Version>> = {
+  // Version 2.0 goes by the number it had before it was released.
+  "2.0": { footer: [0, 3], page: binaryPage },
+  "2.1": { footer: [2, 1], page: zippedPage },
+  "2.2": { footer: [2, 2], page: zippedPage },
+};
+
+const ALIGNMENT = 64;
+const PADDING = Buffer.alloc(ALIGNMENT);
+
+/** The most rows of a page, so that a reader need not take a whole column at once. */
+const PAGE_ROWS = 32_768;
+
+/** Whether files of a format version can be written here. */
+export function isTextFileVersion(version: string): version is TextFileVersion {
+  return Object.hasOwn(VERSIONS, version);
+}
+
+/** Encodes columns of texts, all with the same number of rows, as a data file. */
+export function encodeTextFile(
+  columns: readonly TextColumn[],
+  rows: number,
+  version: TextFileVersion,
+): Uint8Array {
+  const { footer, page } = VERSIONS[version];
+  const file = createFileWriter();
+  const metadata = columns.map(({ field, texts }) => {
+    const pages = runs(rows).map(([start, end]) => {
+      const run = texts.length <= PAGE_ROWS ? texts : texts.slice(start, end);
+      const { buffers, encoding } = page(run, field.nullable);
+      const bufferOffsets = buffers.map((buffer) => BigInt(file.addAligned(buffer)));
+      const bufferSizes = buffers.map((buffer) => BigInt(buffer.byteLength));
+      const length = BigInt(end - start);
+      return { bufferOffsets, bufferSizes, length, encoding, priority: BigInt(start) };
+    });
+    return toBinary(ColumnMetadataSchema, create(ColumnMetadataSchema, { encoding: VALUES_ENCODING, pages }));
+  });
+  const fields = columns.map(({ field }) => field);
+  const description = toBinary(
+    FileDescriptorSchema,
+    create(FileDescriptorSchema, { schema: { fields }, length: BigInt(rows) }),
+  );
+  const descriptionAt = file.addAligned(description);
+  const columnPlaces = metadata.map((bytes) => [file.add(bytes), bytes.byteLength]);
+  const columnTableAt = file.add(numbers64(columnPlaces.flat()));
+  const bufferTableAt = file.add(numbers64([descriptionAt, description.byteLength]));
+  file.add(numbers64([columnPlaces[0]?.[0] ?? columnTableAt, columnTableAt, bufferTableAt]));
+  const end = Buffer.alloc(16);
+  end.writeUInt32LE(1, 0);
+  end.writeUInt32LE(columns.length, 4);
+  end.writeUInt16LE(footer[0], 8);
+  end.writeUInt16LE(footer[1], 10);
+  end.write("LANC", 12, "latin1");
+  file.add(end);
+  return file.finish();
+}
+
+function runs(rows: number): (readonly [start: number, end: number])[] {
+  const count = Math.ceil(rows / PAGE_ROWS);
+  return Array.from({ length: count }, (_, i) => [i * PAGE_ROWS, Math.min(rows, (i + 1) * PAGE_ROWS)]);
+}
+
+function numbers64(numbers: readonly number[]): Uint8Array {
+  return new Uint8Array(BigUint64Array.from(numbers, BigInt).buffer);
+}
+
+function createFileWriter() {
+  const parts: Uint8Array[] = [];
+  let at = 0;
+  function add(bytes: Uint8Array): number {
+    const start = at;
+    parts.push(bytes);
+    at += bytes.byteLength;
+    return start;
+  }
+  return {
+    /** Returns where the bytes are. */
+    add,
+    addAligned(bytes: Uint8Array): number {
+      const missing = (ALIGNMENT - (at % ALIGNMENT)) % ALIGNMENT;
+      if (missing > 0) add(PADDING.subarray(0, missing));
+      return add(bytes);
+    },
+    finish: (): Uint8Array => Buffer.concat(parts),
+  };
+}

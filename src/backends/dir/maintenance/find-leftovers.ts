@@ -1,0 +1,167 @@
+import { INTENTS_DIRECTORY } from "../batch/journal.ts";
+import { settle } from "../batch/settle.ts";
+import { MANIFEST_NAME } from "../catalog/manifest.ts";
+import type { CatalogView } from "../catalog/state.ts";
+import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
+import { findJobFiles } from "../jobs/store.ts";
+import type { DirContext } from "../operations/context.ts";
+import { stagedAt } from "../operations/staged-write.ts";
+import { type Leftover, type LeftoverKind, measure } from "./leftover.ts";
+
+/**
+ * Finds what crashes left behind in a base directory. Nothing is written.
+ *
+ * Whatever was written to since `before` is passed over, because somebody may be at work on it. A directory
+ * counts as a table's only by what is in it, and it is passed over
+ *
+ * - while a row has it, or a directory in it;
+ * - when it shows as a table of the root by itself (`*.lance` with a version or a reservation, and not marked);
+ * - when anything is in it that the table format does not know.
+ *
+ * @param before in milliseconds since 1970
+ */
+export async function* findLeftovers(context: DirContext, before: number): AsyncGenerator<Leftover> {
+  const { store, layout } = context;
+  yield* abandonedNotes(context);
+  yield* brokenNotes(context, before);
+  for (const key of await findJobFiles(store, layout.baseKey)) yield* file(context, "job file", key, before);
+  // The state is newer than the listing: what has got its row in between has it here.
+  const entries: ObjectEntry[] = [];
+  for await (const page of store.list(layout.baseKey)) entries.push(...page);
+  const state = await context.catalog.read();
+  for (const { name, isDirectory } of entries) {
+    if (!isDirectory && PROBE.test(name)) {
+      yield* file(context, "probe", keyIn(layout.baseKey, name), before);
+    }
+    const kind = isDirectory ? await kindOf(context, state, name) : undefined;
+    if (kind !== undefined) yield* directory(context, kind, name, before);
+  }
+}
+
+const PROBE = /^\.probe-[0-9a-f]+$/;
+
+/** Directories that are known by their names. */
+const NAMED: readonly (readonly [RegExp, LeftoverKind])[] = [
+  [/^\.dropped-[0-9a-f]+$/, "dropped table"],
+  [/^\.staging-upload-[0-9a-f]+(?:-taken)?$/, "upload"],
+  [/^\.staging-[0-9a-f]+$/, "staged data"],
+];
+
+/** What may be in the directory of a table. */
+const TABLE_PARTS = new Set([
+  "data",
+  "tree",
+  "_versions",
+  "_transactions",
+  "_deletions",
+  "_indices",
+  "_refs",
+  ".lance-reserved",
+  ".lance-deregistered",
+]);
+
+/** What kind of leftover a directory of the base is, by what is in it; undefined for one that is none. */
+async function kindOf(
+  context: DirContext,
+  state: CatalogView,
+  name: string,
+): Promise<LeftoverKind | undefined> {
+  const named = NAMED.find(([pattern]) => pattern.test(name))?.[1];
+  if (named !== undefined) return named;
+  if (name.startsWith(".") || name === MANIFEST_NAME || isReferenced(state, name)) return undefined;
+  const { store, layout } = context;
+  const parts = await listNames(store, keyIn(layout.baseKey, name));
+  if (parts.length === 0 || !parts.every((part) => TABLE_PARTS.has(part))) return undefined;
+  if (name.endsWith(".lance") && (await layout.isUnlistedTable(name))) return undefined;
+  return (await layout.hasData(name)) ? "unlisted data" : "unfinished table";
+}
+
+/** Whether a row has a directory of the base, or one in it. */
+function isReferenced(state: CatalogView, name: string): boolean {
+  if (state.ownerOf(name) !== undefined) return true;
+  return [...state.nestedLocations()].some((location) => location.startsWith(`${name}/`));
+}
+
+async function* directory(
+  context: DirContext,
+  kind: LeftoverKind,
+  name: string,
+  before: number,
+): AsyncGenerator<Leftover> {
+  const { store, layout, engine, catalog } = context;
+  const key = keyIn(layout.baseKey, name);
+  const look = async () => {
+    const extent = await measure(store, key);
+    const begun = stagedAt(name);
+    return {
+      ...extent,
+      modifiedMillis:
+        begun === undefined ? extent.modifiedMillis : Math.max(begun, extent.modifiedMillis ?? 0),
+    };
+  };
+  const extent = await look();
+  // Without a file there is nothing to tell its age by, but what has been dropped is in nobody's way.
+  if (!isOld(extent.modifiedMillis, before) && kind !== "dropped table") return;
+  yield {
+    kind,
+    path: name,
+    ...extent,
+    async remove() {
+      const { modifiedMillis } = await look();
+      if (!isOld(modifiedMillis, before) && kind !== "dropped table") return false;
+      if ((await kindOf(context, await catalog.read(), name)) !== kind) return false;
+      engine.forget(store.uriOf(key));
+      if (name.startsWith(".")) await store.deleteDirectory(key);
+      else await layout.remove(name);
+      return true;
+    },
+  };
+}
+
+async function* file(
+  { store, layout }: DirContext,
+  kind: LeftoverKind,
+  key: string,
+  before: number,
+): AsyncGenerator<Leftover> {
+  const info = await store.head(key);
+  if (info === undefined || !isOld(info.modifiedMillis, before)) return;
+  yield {
+    kind,
+    path: key.slice(keyIn(layout.baseKey, "").length),
+    files: 1,
+    bytes: info.size,
+    modifiedMillis: info.modifiedMillis,
+    remove: () => store.delete(key),
+  };
+}
+
+/** Notes say themselves whether somebody is at work on them, so they need no age. */
+async function* abandonedNotes(context: DirContext): AsyncGenerator<Leftover> {
+  const { journal, store, layout } = context;
+  for (const { name, intent, end, abandon } of await journal.abandoned()) {
+    const path = `${INTENTS_DIRECTORY}/${name}`;
+    const info = await store.head(keyIn(layout.baseKey, path));
+    yield {
+      kind: "note",
+      path,
+      files: 1,
+      bytes: info?.size ?? 0,
+      modifiedMillis: info?.modifiedMillis,
+      async remove() {
+        const { tidy } = await settle(context, intent);
+        if (tidy) await end();
+        else abandon();
+        return tidy;
+      },
+    };
+  }
+}
+
+async function* brokenNotes(context: DirContext, before: number): AsyncGenerator<Leftover> {
+  for (const key of await context.journal.broken()) yield* file(context, "note", key, before);
+}
+
+function isOld(modifiedMillis: number | undefined, before: number): boolean {
+  return modifiedMillis !== undefined && modifiedMillis < before;
+}

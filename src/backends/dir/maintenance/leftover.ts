@@ -1,0 +1,60 @@
+import { keyIn, type ObjectStore } from "../format/storage.ts";
+
+/** The kinds of what crashes leave behind, and how each is explained. */
+export const LEFTOVER_KINDS = {
+  "dropped table": "the files of a table that has been dropped",
+  "staged data": "rows of an upload that never became part of a table",
+  upload: "parts of a multipart write that nobody completed or aborted",
+  "unfinished table": "a directory of the table format without a version and without a row",
+  "unlisted data": "a dataset without a row: deregistered, dropped elsewhere, or not registered yet",
+  note: "a note of a change of several files whose process has ended",
+  "job file": "a file of a job that is no longer open",
+  probe: "an object that a start wrote to try the storage",
+} as const;
+
+/** A kind of leftover. */
+export type LeftoverKind = keyof typeof LEFTOVER_KINDS;
+
+/** Something that a crash left behind. */
+export interface Leftover {
+  readonly kind: LeftoverKind;
+  /** Relative to the base directory. */
+  readonly path: string;
+  readonly files: number;
+  readonly bytes: number;
+  /** When something in it was last written, in milliseconds since 1970; undefined for directories without files. */
+  readonly modifiedMillis: number | undefined;
+  /**
+   * Looks again and removes it.
+   *
+   * @returns false when it is no leftover any more, and stays
+   */
+  remove(): Promise<boolean>;
+}
+
+/** What is in a directory, with everything below it. */
+export interface Extent {
+  readonly files: number;
+  readonly bytes: number;
+  readonly modifiedMillis: number | undefined;
+}
+
+/** Measures a directory. */
+export async function measure(store: ObjectStore, directory: string): Promise<Extent> {
+  let [files, bytes, modifiedMillis] = [0, 0, undefined as number | undefined];
+  const directories = [directory];
+  for (let next = directories.pop(); next !== undefined; next = directories.pop()) {
+    for await (const page of store.list(next)) {
+      for (const { name, isDirectory, info } of page) {
+        const key = keyIn(next, name);
+        if (isDirectory) directories.push(key);
+        const found = isDirectory ? undefined : (info ?? (await store.head(key)));
+        if (found === undefined) continue;
+        files++;
+        bytes += found.size;
+        modifiedMillis = Math.max(modifiedMillis ?? 0, found.modifiedMillis);
+      }
+    }
+  }
+  return { files, bytes, modifiedMillis };
+}

@@ -1,0 +1,82 @@
+import { isLanceError, type LanceError } from "../../../namespace/errors.ts";
+import type { Draft } from "../catalog/state.ts";
+import type { DirContext } from "../operations/context.ts";
+import { checkNewIdentifier } from "../operations/lookup.ts";
+
+/** A directory of the root that a migration looked at. */
+export interface Migrated {
+  /** The table's name. */
+  readonly table: string;
+  readonly location: string;
+  /** `registered`: it has a row now, or would get one; `skipped`: it cannot have one, and `reason` says why. */
+  readonly outcome: "registered" | "skipped";
+  readonly reason?: string;
+}
+
+/** How many rows go into one commit. */
+const GROUP = 500;
+
+/**
+ * Gives the root's tables of the format's first version, which only their directories tell of, rows in the
+ * manifest. Their data stays as it is, and they stay visible to implementations that list directories.
+ *
+ * Repeating it changes nothing more. Each row is decided within its commit, so other writers may go on; a table
+ * that gets its row from somebody else meanwhile is left out.
+ *
+ * @param dryRun whether to say what would be done, and write nothing
+ */
+export async function migrate(context: DirContext, dryRun: boolean): Promise<Migrated[]> {
+  const { catalog, layout } = context;
+  const state = await catalog.read();
+  const found: Migrated[] = [];
+  for (const location of (await layout.tableDirectories()).sort()) {
+    const table = location.slice(0, -".lance".length);
+    if (state.ownerOf(location) !== undefined || !(await layout.isUnlistedTable(location))) continue;
+    const reason = state.get(table) === undefined ? unfit(table) : "another object has its name";
+    found.push(
+      reason === undefined
+        ? { table, location, outcome: "registered" }
+        : { table, location, outcome: "skipped", reason },
+    );
+  }
+  const chosen = found.filter(({ outcome }) => outcome === "registered");
+  if (dryRun || chosen.length === 0) return found;
+  const done = new Set<string>();
+  for (let at = 0; at < chosen.length; at += GROUP) {
+    const group = chosen.slice(at, at + GROUP);
+    const registered = await catalog.mutate((draft) => {
+      const free = group.filter(
+        ({ table, location }) => draft.get(table) === undefined && draft.ownerOf(location) === undefined,
+      );
+      for (const { table, location } of free) {
+        draft.put({ objectId: table, objectType: "table", location, properties: {} });
+      }
+      return free;
+    });
+    const gone: Migrated[] = [];
+    for (const each of registered) {
+      if (await layout.exists(each.location)) done.add(each.table);
+      else gone.push(each);
+    }
+    if (gone.length > 0) await catalog.mutate((draft) => takeBack(draft, gone));
+  }
+  return found.filter(({ table, outcome }) => outcome === "skipped" || done.has(table));
+}
+
+/** Takes the rows of tables back that were dropped by their directories while they got them. */
+function takeBack(draft: Draft, gone: readonly Migrated[]): void {
+  for (const { table, location } of gone) {
+    if (draft.get(table)?.location === location) draft.delete(table);
+  }
+}
+
+/** Why a name cannot be a table's in the manifest. */
+function unfit(table: string): string | undefined {
+  try {
+    checkNewIdentifier([table]);
+    return undefined;
+  } catch (error) {
+    if (isLanceError(error, "InvalidInput")) return (error as LanceError).message;
+    throw error;
+  }
+}

@@ -1,0 +1,99 @@
+import type { ContainerClient, StoragePipelineOptions } from "@azure/storage-blob";
+import { LanceError } from "../../../namespace/errors.ts";
+import { loadClient, type StoreFailure, toStoreError } from "./failure.ts";
+import { createOptionReader, type OptionReader, type StorageOptions } from "./options.ts";
+
+/** How often the library sends a request at most, in all. */
+const MAX_TRIES = 4;
+
+/** How long one try may take, in milliseconds. */
+const TRY_TIMEOUT = 30_000;
+
+/** The account that emulators have. */
+const EMULATOR = {
+  account: "devstoreaccount1",
+  key: "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
+  endpoint: "http://127.0.0.1:10000/devstoreaccount1",
+};
+
+/** A container, and the same with each request sent once, for those whose repetition has to be seen. */
+export interface AzureAccess {
+  readonly client: ContainerClient;
+  readonly single: ContainerClient;
+  /** How the engine gets to the same storage. */
+  readonly engineOptions: StorageOptions;
+}
+
+/**
+ * Connects to a container of Azure Blob Storage. Nothing is sent yet.
+ *
+ * An account key, a SAS token or a service principal may be options; otherwise the identity of the machine is
+ * found as the Azure tools find it.
+ *
+ * @throws Error with one clear line for a missing package or an option that cannot be understood
+ */
+export async function openAzure(container: string, options: StorageOptions): Promise<AzureAccess> {
+  const blob = await loadClient("az", "@azure/storage-blob", () => import("@azure/storage-blob"));
+  const read = createOptionReader(options, ["azure_storage_", "azure_"]);
+  const emulator = read.flag("use_emulator") === true;
+  const account = read.text("account_name") ?? (emulator ? EMULATOR.account : undefined);
+  if (account === undefined) throw new Error("az:// needs the storage option azure_storage_account_name");
+  const key = read.text("account_key", "access_key", "master_key") ?? (emulator ? EMULATOR.key : undefined);
+  const endpoint =
+    read.text("endpoint") ?? (emulator ? EMULATOR.endpoint : `https://${account}.blob.core.windows.net`);
+  if (endpoint.startsWith("http://") && !emulator && read.flag("allow_http") !== true) {
+    throw new Error("an endpoint without TLS needs the storage option allow_http=true");
+  }
+  const sas = read.text("sas_token", "sas_key")?.replace(/^\?/, "");
+  const url = `${endpoint.replace(/\/$/, "")}/${container}${sas === undefined ? "" : `?${sas}`}`;
+  const credential =
+    key !== undefined
+      ? new blob.StorageSharedKeyCredential(account, key)
+      : sas !== undefined
+        ? new blob.AnonymousCredential()
+        : await identityOf(read);
+  const tries = (maxTries: number): StoragePipelineOptions => ({
+    retryOptions: { maxTries, tryTimeoutInMs: read.duration("timeout") ?? TRY_TIMEOUT },
+  });
+  return {
+    client: new blob.ContainerClient(url, credential, tries(MAX_TRIES)),
+    single: new blob.ContainerClient(url, credential, tries(1)),
+    // The engine knows an emulator's account only when it is told.
+    engineOptions: emulator
+      ? { ...options, azure_storage_account_name: account, azure_storage_account_key: key ?? "" }
+      : options,
+  };
+}
+
+async function identityOf(read: OptionReader) {
+  const identity = await loadClient("az", "@azure/identity", () => import("@azure/identity"));
+  const [tenant, client, secret] = [
+    read.text("tenant_id", "authority_id"),
+    read.text("client_id"),
+    read.text("client_secret"),
+  ];
+  return tenant !== undefined && client !== undefined && secret !== undefined
+    ? new identity.ClientSecretCredential(tenant, client, secret)
+    : new identity.DefaultAzureCredential();
+}
+
+/** What an error of the library says. */
+export function failureOf(thrown: unknown): StoreFailure {
+  const { statusCode, code, name, details } = thrown as {
+    readonly statusCode?: number;
+    readonly code?: string;
+    readonly name?: string;
+    readonly details?: { readonly errorCode?: string; readonly requestId?: string };
+  };
+  return {
+    status: statusCode,
+    code: details?.errorCode ?? code ?? name ?? "Error",
+    requestId: details?.requestId,
+  };
+}
+
+/** An error of the library as one for clients. */
+export function toAzureError(thrown: unknown): unknown {
+  if (thrown instanceof LanceError || thrown instanceof TypeError) return thrown;
+  return (thrown as Error).name === "AbortError" ? thrown : toStoreError("Azure", failureOf(thrown));
+}

@@ -1,0 +1,150 @@
+import type { BlobItem } from "@azure/storage-blob";
+import type { ObjectInfo } from "../format/storage.ts";
+import { failureOf, openAzure, toAzureError } from "./azure-client.ts";
+import { isTransient } from "./failure.ts";
+import type { StorageOptions } from "./options.ts";
+import { inPieces } from "./pieces.ts";
+import { type Bucket, createRemoteStore, type RemoteStorage } from "./remote-store.ts";
+
+/** The bytes of a block of a long object. */
+const BLOCK_BYTES = 16 * 2 ** 20;
+
+/** Objects that are deleted at a time; a request for several needs a permission of its own. */
+const DELETES = 32;
+
+/** How often a copy that goes on is looked at, in milliseconds. */
+const COPY_INTERVAL = 100;
+
+/**
+ * A container of Azure Blob Storage as an object store.
+ *
+ * @throws Error with one clear line for a missing package or an option that cannot be understood
+ */
+export async function createAzureStore(name: string, options: StorageOptions): Promise<RemoteStorage> {
+  const { client, single, engineOptions } = await openAzure(name, options);
+  const blobOf = (key: string) => client.getBlockBlobClient(key);
+
+  async function head(key: string): Promise<ObjectInfo | undefined> {
+    const found = await orMissing(blobOf(key).getProperties());
+    return found && infoOf(key, found);
+  }
+  const bucket: Bucket = {
+    scheme: "az",
+    name,
+    listsInOrder: true,
+    get: (key) => orMissing(blobOf(key).downloadToBuffer()),
+    async getStream(key) {
+      const found = await orMissing(blobOf(key).download());
+      return found && withErrors(found.readableStreamBody as AsyncIterable<Uint8Array>);
+    },
+    async getPart(key, range) {
+      const info = await head(key);
+      if (info === undefined) return undefined;
+      const { size } = info;
+      const start = "length" in range ? Math.max(0, size - range.length) : range.start;
+      const end = "length" in range ? size : Math.min(range.end, size);
+      if (start >= end) return { size, bytes: new Uint8Array() };
+      const bytes = await orMissing(blobOf(key).downloadToBuffer(start, end - start));
+      return bytes && { size, bytes };
+    },
+    head,
+    async *pages(prefix, recursive, maxPageSize) {
+      const settings = { ...(maxPageSize !== undefined && { maxPageSize }) };
+      const pages = recursive
+        ? client.listBlobsFlat({ prefix }).byPage(settings)
+        : client.listBlobsByHierarchy("/", { prefix }).byPage(settings);
+      try {
+        for await (const { segment } of pages) {
+          const { blobPrefixes = [] } = segment as { blobPrefixes?: readonly { readonly name: string }[] };
+          yield {
+            objects: segment.blobItems.map(infoOfItem),
+            prefixes: blobPrefixes.map((found) => found.name),
+          };
+        }
+      } catch (error) {
+        throw toAzureError(error);
+      }
+    },
+    async put(key, bytes) {
+      await known(blobOf(key).upload(bytes, bytes.byteLength));
+    },
+    putStream: (key, bytes, signal) => known(uploadBlocks(key, bytes, signal)),
+    async create(key, bytes) {
+      try {
+        const conditions = { ifNoneMatch: "*" };
+        await single.getBlockBlobClient(key).upload(bytes, bytes.byteLength, { conditions });
+        return "created";
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure.status === 412 || failure.code === "BlobAlreadyExists") return "taken";
+        if (failure.status === 409) return "busy";
+        if (isTransient(failure)) return { unclear: toAzureError(error) };
+        throw toAzureError(error);
+      }
+    },
+    async copy(from, to) {
+      const options = { intervalInMs: COPY_INTERVAL };
+      const copy = await known(blobOf(to).beginCopyFromURL(blobOf(from).url, options));
+      await known(copy.pollUntilDone());
+    },
+    async delete(keys) {
+      const rest = keys.values();
+      const worker = async () => {
+        for (const key of rest) await known(blobOf(key).deleteIfExists());
+      };
+      await Promise.all(Array.from({ length: Math.min(DELETES, keys.length) }, worker));
+    },
+  };
+
+  /** Blocks that are not listed in the end are forgotten by the service. */
+  async function uploadBlocks(key: string, bytes: AsyncIterable<Uint8Array>, abortSignal?: AbortSignal) {
+    const blob = blobOf(key);
+    const options = { ...(abortSignal && { abortSignal }) };
+    const blocks: string[] = [];
+    for await (const piece of inPieces(bytes, BLOCK_BYTES, abortSignal)) {
+      const id = Buffer.from(String(blocks.length).padStart(8, "0")).toString("base64");
+      await blob.stageBlock(id, piece, piece.byteLength, options);
+      blocks.push(id);
+    }
+    await blob.commitBlockList(blocks, options);
+  }
+  return { store: createRemoteStore(bucket), engineOptions };
+}
+
+interface Properties {
+  readonly contentLength?: number | undefined;
+  readonly lastModified?: Date | undefined;
+  readonly etag?: string | undefined;
+}
+
+/** Tags come with quotes in the headers of an answer and without them in a listing. */
+function infoOf(key: string, { contentLength: size = 0, lastModified, etag }: Properties): ObjectInfo {
+  const eTag = etag === undefined ? undefined : `"${etag.replaceAll('"', "")}"`;
+  return { key, size, modifiedMillis: lastModified?.getTime() ?? 0, eTag };
+}
+
+function infoOfItem({ name, properties }: BlobItem): ObjectInfo {
+  return infoOf(name, properties);
+}
+
+function known<T>(request: Promise<T>): Promise<T> {
+  return request.catch((error: unknown) => {
+    throw toAzureError(error);
+  });
+}
+
+function orMissing<T>(request: Promise<T>): Promise<T | undefined> {
+  return request.catch((error: unknown) => {
+    const { status, code } = failureOf(error);
+    if (status === 404 && code !== "ContainerNotFound") return undefined;
+    throw toAzureError(error);
+  });
+}
+
+async function* withErrors(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  try {
+    yield* bytes;
+  } catch (error) {
+    throw toAzureError(error);
+  }
+}

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { conditionalPut, type PutOutcome } from "./conditional-put.ts";
+
+const lost = { unclear: new Error("the connection was reset") };
+
+/** Attempts that end one after the other as given. */
+function attempts(...outcomes: readonly PutOutcome[]) {
+  let count = 0;
+  return { attempt: async () => outcomes[count++] ?? assert.fail("an attempt too many"), count: () => count };
+}
+
+const ours = async () => true;
+const theirs = async () => false;
+
+test("a clear answer is the answer", async () => {
+  assert.equal(await conditionalPut(attempts("created").attempt, theirs), true);
+  // Nobody looks at the object: the first attempt is refused only for what others wrote.
+  assert.equal(await conditionalPut(attempts("taken").attempt, ours), false);
+});
+
+test("a refusal after a lost answer depends on whose the object is", async () => {
+  assert.equal(await conditionalPut(attempts(lost, "taken").attempt, ours), true);
+  assert.equal(await conditionalPut(attempts(lost, "taken").attempt, theirs), false);
+  assert.equal(await conditionalPut(attempts(lost, "created").attempt, theirs), true);
+});
+
+test("an object that another writer is at is tried for again", async () => {
+  assert.equal(await conditionalPut(attempts("busy", "busy", "created").attempt, theirs), true);
+  assert.equal(await conditionalPut(attempts("busy", "taken").attempt, ours), false);
+});
+
+test("the attempts have an end, and what is unclear is said", async () => {
+  const { attempt, count } = attempts(lost, lost, lost, lost, lost);
+  await assert.rejects(conditionalPut(attempt, ours), /reset/);
+  assert.equal(count(), 5);
+  assert.equal(await conditionalPut(attempts("busy", "busy", "busy", "busy", "busy").attempt, ours), false);
+});

@@ -1,0 +1,77 @@
+import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
+
+/** What the answer of an object store, or the lack of one, says of a failure. */
+export interface StoreFailure {
+  /** The HTTP status; undefined when no answer came. */
+  readonly status: number | undefined;
+  /** The service's or the system's own word for it, for example `SlowDown` or `ECONNREFUSED`. */
+  readonly code: string;
+  /** The service's id of the request. */
+  readonly requestId?: string | undefined;
+}
+
+type Meaning = readonly [pattern: RegExp, name: ErrorName, message: string];
+
+/**
+ * By `<code> <status>`; the first pattern that matches decides. S3 says 503 for nothing but too many requests, and to
+ * a HEAD it says no more than that.
+ */
+const MEANINGS: readonly Meaning[] = [
+  [
+    /^(?:CredentialsProviderError|CredentialUnavailableError|AuthenticationRequiredError)\b/,
+    "ServiceUnavailable",
+    "the server has no credentials for the storage of the catalog",
+  ],
+  [
+    /^(?:SlowDown|Throttl\w*|TooManyRequests\w*|RequestLimitExceeded|ServerBusy|rateLimitExceeded)\b| (?:429|503)$/i,
+    "Throttling",
+    "the storage of the catalog asks for fewer requests",
+  ],
+  [
+    /^(?:NoSuchBucket|ContainerNotFound|ContainerBeingDeleted|AccountIsDisabled)\b/,
+    "ServiceUnavailable",
+    "the bucket of the catalog does not exist",
+  ],
+  [
+    /^(?:RequestTimeTooSkewed|(?:Access|Token|Credentials|InvalidAccess|Signature|Expired|Auth)\w*)\b| 40[13]$/i,
+    "ServiceUnavailable",
+    "the storage of the catalog denies access to the server",
+  ],
+  [/ 5\d\d$/, "ServiceUnavailable", "the storage of the catalog fails"],
+  [/ -$/, "ServiceUnavailable", "the storage of the catalog does not answer"],
+];
+
+const RETRY_LATER = { headers: { "retry-after": "1" } };
+
+/**
+ * A failure of an object store as an error for clients.
+ *
+ * What was sent is in neither the error nor its cause: requests carry credentials.
+ */
+export function toStoreError(service: string, { status, code, requestId }: StoreFailure): LanceError {
+  const said = `${code} ${status ?? "-"}`;
+  const cause = new Error(`${service}: ${said}${requestId === undefined ? "" : `, request ${requestId}`}`);
+  const [, name, message] = MEANINGS.find(([pattern]) => pattern.test(said)) ?? [];
+  if (name === undefined || message === undefined) {
+    return new LanceError("Internal", "the storage refused a request; the log has it", { cause });
+  }
+  return new LanceError(name, message, { cause, ...(name === "Throttling" && RETRY_LATER) });
+}
+
+/** Whether the same request may do better later. */
+export function isTransient({ status, code }: StoreFailure): boolean {
+  return status === undefined ? !/Credentials|ENOTFOUND/.test(code) : status >= 500 || status === 429;
+}
+
+/** Loads the client library of a service, which is installed only where it is used. */
+export async function loadClient<T>(scheme: string, name: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND";
+    if (!missing || !String(error).includes(name)) throw error;
+    throw new Error(`${scheme}:// needs the package ${name}; install it with npm install ${name}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,63 @@
+/*
+ * What the tests beside this file share. It has the name of a test so that it stays out of the package.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { TestContext } from "node:test";
+import type { ObjectStore } from "../format/storage.ts";
+import { createS3Store } from "./s3.ts";
+
+/** An answer of a server that speaks a little S3; `hang` is none at all, `reset` the end of the connection. */
+export type Answer = readonly [status: number, code?: string] | "hang" | "reset";
+
+/** A request as the server got it. */
+export interface Seen {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+/** A secret that must not show anywhere. */
+export const SECRET = "a-secret-that-must-not-show";
+
+/** Serves answers as `answer` says, and gives a store that asks there and all that was asked. */
+export async function openFakeS3(
+  t: TestContext,
+  answer: (request: Seen, count: number) => Answer | string,
+): Promise<{ store: ObjectStore; seen: Seen[]; options: Record<string, string> }> {
+  const seen: Seen[] = [];
+  const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    const { method = "", url = "", headers } = request;
+    const asked = { method, url, headers, body };
+    seen.push(asked);
+    const said = answer(asked, seen.length);
+    if (said === "hang") return;
+    if (said === "reset") return void request.socket.destroy();
+    if (typeof said === "string") return void response.writeHead(200).end(said);
+    const [status, code] = said;
+    response.writeHead(status, { etag: '"tag"' });
+    response.end(code && `<Error><Code>${code}</Code><Message>said by the fake</Message></Error>`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const options = {
+    aws_endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    allow_http: "true",
+    aws_access_key_id: "id",
+    aws_secret_access_key: SECRET,
+    timeout: "200ms",
+    client_max_retries: "1",
+  };
+  const { store } = await createS3Store("bucket", options);
+  return { store, seen, options };
+}
+
+/** An empty listing. */
+export const NOTHING =
+  "<ListBucketResult><IsTruncated>false</IsTruncated><KeyCount>0</KeyCount></ListBucketResult>";

@@ -1,0 +1,167 @@
+import type { ApiError, File, StorageOptions as GcsOptions } from "@google-cloud/storage";
+import { LanceError } from "../../../namespace/errors.ts";
+import type { ObjectInfo } from "../format/storage.ts";
+import { isTransient, loadClient, type StoreFailure, toStoreError } from "./failure.ts";
+import { uploadStream } from "./gcs-upload.ts";
+import { createOptionReader, type StorageOptions } from "./options.ts";
+import { type BucketPage, createRemoteStore, type RemoteStorage } from "./remote-store.ts";
+
+/** How long a request and its repetitions may take, in seconds, and how many there are. */
+const TOTAL_SECONDS = 60;
+const MAX_RETRIES = 3;
+
+/** Objects that are deleted at a time; the service has no request for several. */
+const DELETES = 32;
+
+/**
+ * A bucket of Google Cloud Storage as an object store. Credentials that are no options are those of the machine.
+ *
+ * @throws Error with one clear line for a missing package or an option that cannot be understood
+ */
+export async function createGcsStore(name: string, options: StorageOptions): Promise<RemoteStorage> {
+  const { Storage } = await loadClient("gs", "@google-cloud/storage", () => import("@google-cloud/storage"));
+  const storage = new Storage(toGcsOptions(options, MAX_RETRIES));
+  const bucket = storage.bucket(name);
+  const single = new Storage(toGcsOptions(options, 0)).bucket(name);
+
+  const store = createRemoteStore({
+    scheme: "gs",
+    name,
+    listsInOrder: true,
+    async get(key) {
+      const found = await orMissing(bucket.file(key).download({ validation: false }));
+      return found?.[0];
+    },
+    async getStream(key) {
+      const [found] = await known(bucket.file(key).exists());
+      return found ? withErrors(bucket.file(key).createReadStream({ validation: false })) : undefined;
+    },
+    async getPart(key, range) {
+      const file = bucket.file(key);
+      const metadata = await orMissing(file.getMetadata());
+      if (metadata === undefined) return undefined;
+      const size = Number(metadata[0].size ?? 0);
+      const start = "length" in range ? Math.max(0, size - range.length) : range.start;
+      const end = "length" in range ? size : Math.min(range.end, size);
+      if (start >= end) return { size, bytes: new Uint8Array() };
+      const found = await orMissing(file.download({ start, end: end - 1, validation: false }));
+      return found && { size, bytes: found[0] };
+    },
+    async head(key) {
+      const file = bucket.file(key);
+      return (await orMissing(file.getMetadata())) && infoOf(file);
+    },
+    async *pages(prefix, recursive, maxResults): AsyncIterable<BucketPage> {
+      let query: object | null = {
+        prefix,
+        maxResults,
+        autoPaginate: false,
+        ...(!recursive && { delimiter: "/" }),
+      };
+      while (query !== null) {
+        const [files, next, answer] = (await known(bucket.getFiles(query))) as unknown as Listing;
+        yield { objects: files.map(infoOf), prefixes: answer?.prefixes ?? [] };
+        query = next ?? null;
+      }
+    },
+    put: (key, bytes) => known(bucket.file(key).save(Buffer.from(bytes), { resumable: false })),
+    putStream: (key, bytes, signal) => known(uploadStream(bucket.file(key), bytes, signal)),
+    async create(key, bytes) {
+      try {
+        const preconditionOpts = { ifGenerationMatch: 0 };
+        await single.file(key).save(Buffer.from(bytes), { resumable: false, preconditionOpts });
+        return "created";
+      } catch (error) {
+        const failure = failureOf(error);
+        if (failure.status === 412) return "taken";
+        if (isTransient(failure)) return { unclear: toGcsError(error) };
+        throw toGcsError(error);
+      }
+    },
+    async copy(from, to) {
+      await known(bucket.file(from).copy(bucket.file(to)));
+    },
+    async delete(keys) {
+      const rest = keys.values();
+      const worker = async () => {
+        for (const key of rest) await known(bucket.file(key).delete({ ignoreNotFound: true }));
+      };
+      await Promise.all(Array.from({ length: Math.min(DELETES, keys.length) }, worker));
+    },
+  });
+  return { store, engineOptions: options };
+}
+
+type Listing = readonly [
+  files: File[],
+  next: object | null | undefined,
+  answer: { readonly prefixes?: string[] } | undefined,
+];
+
+/** Connects as the options say. @throws Error with one clear line for an option that cannot be understood */
+function toGcsOptions(options: StorageOptions, maxRetries: number): GcsOptions {
+  const read = createOptionReader(options, ["google_", "gcs_"]);
+  const keyFilename = read.text("service_account", "service_account_path", "application_credentials");
+  const text = read.text("service_account_key");
+  const key = text === undefined ? undefined : parseKey(text);
+  return {
+    retryOptions: { autoRetry: maxRetries > 0, maxRetries, totalTimeout: TOTAL_SECONDS },
+    ...(keyFilename !== undefined && { keyFilename }),
+    ...(key?.gcs_base_url !== undefined && { apiEndpoint: key.gcs_base_url }),
+    ...(key?.disable_oauth
+      ? { useAuthWithCustomEndpoint: false, projectId: "none" }
+      : key !== undefined && { credentials: key as NonNullable<GcsOptions["credentials"]> }),
+  };
+}
+
+/** A service account's key; as for the engine, it may name another endpoint and do without credentials. */
+interface ServiceKey {
+  readonly gcs_base_url?: string;
+  readonly disable_oauth?: boolean;
+}
+
+function parseKey(text: string): ServiceKey {
+  try {
+    return JSON.parse(text) as ServiceKey;
+  } catch {
+    throw new Error("the storage option google_service_account_key must be the JSON of a key");
+  }
+}
+
+function infoOf({ name: key, metadata: { size = 0, updated, etag } }: File): ObjectInfo {
+  return { key, size: Number(size), modifiedMillis: updated ? Date.parse(updated) : 0, eTag: etag };
+}
+
+function failureOf(thrown: unknown): StoreFailure {
+  const { code, errors, response } = thrown as ApiError & { response?: { status?: number } };
+  const status = Number(response?.status ?? code);
+  const known = Number.isInteger(status) && status >= 100 && status < 600;
+  return { status: known ? status : undefined, code: errors?.[0]?.reason ?? String(code ?? "Error") };
+}
+
+function toGcsError(thrown: unknown): unknown {
+  if (thrown instanceof LanceError || thrown instanceof TypeError) return thrown;
+  return (thrown as Error).name === "AbortError" ? thrown : toStoreError("GCS", failureOf(thrown));
+}
+
+function known<T>(request: Promise<T>): Promise<T> {
+  return request.catch((error: unknown) => {
+    throw toGcsError(error);
+  });
+}
+
+function orMissing<T>(request: Promise<T>): Promise<T | undefined> {
+  return request.catch((error: unknown) => {
+    // A bucket that is missing shows with the next listing.
+    if (failureOf(error).status === 404) return undefined;
+    throw toGcsError(error);
+  });
+}
+
+async function* withErrors(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  try {
+    yield* bytes;
+  } catch (error) {
+    throw toGcsError(error);
+  }
+}

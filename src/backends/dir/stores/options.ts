@@ -1,0 +1,63 @@
+/** Options of a storage by name, in the words of Lance and of the `object_store` crate. They hold secrets. */
+export type StorageOptions = Readonly<Record<string, string>>;
+
+/** Reads storage options, whose names have no case and may go without the name of their service. */
+export interface OptionReader {
+  /** The value of the first of some names; each stands for itself and for itself with the prefix. */
+  text(...names: readonly string[]): string | undefined;
+  /** `true` or `1`, `false` or `0`. */
+  flag(...names: readonly string[]): boolean | undefined;
+  /** A duration such as `30s`, `500ms` or `2 minutes`, in milliseconds. */
+  duration(...names: readonly string[]): number | undefined;
+  /** A count. */
+  integer(...names: readonly string[]): number | undefined;
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
+
+/**
+ * Reads the options of a service.
+ *
+ * @param prefixes the beginnings that its names may have, for example `aws_`
+ * @throws Error that names the option, and not its value, when it cannot be understood
+ */
+export function createOptionReader(options: StorageOptions, prefixes: readonly string[]): OptionReader {
+  const values = new Map(Object.entries(options).map(([name, value]) => [name.toLowerCase(), value]));
+
+  function find(names: readonly string[]): readonly [name: string, value: string] | undefined {
+    for (const name of names) {
+      for (const prefix of [...prefixes, ""]) {
+        const value = values.get(prefix + name);
+        if (value !== undefined) return [prefix + name, value];
+      }
+    }
+    return undefined;
+  }
+  function parsed<T>(names: readonly string[], what: string, parse: (text: string) => T | undefined) {
+    const found = find(names);
+    if (found === undefined) return undefined;
+    const value = parse(found[1].trim().toLowerCase());
+    if (value === undefined) throw new Error(`the storage option ${found[0]} must be ${what}`);
+    return value;
+  }
+  return {
+    text: (...names) => find(names)?.[1],
+    flag: (...names) => parsed(names, "true or false", (text) => FLAGS.get(text)),
+    duration: (...names) => parsed(names, "a duration such as 30s", parseDuration),
+    integer: (...names) =>
+      parsed(names, "an integer", (text) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined)),
+  };
+}
+
+const FLAGS: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);
+
+function parseDuration(text: string): number | undefined {
+  const [, number, unit = ""] = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/.exec(text) ?? [];
+  const factor = UNITS[unit] ?? UNITS[unit === "millis" ? "ms" : unit.slice(0, 1)];
+  return number === undefined || factor === undefined ? undefined : Number(number) * factor;
+}

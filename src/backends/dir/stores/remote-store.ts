@@ -1,0 +1,110 @@
+import type { ObjectEntry, ObjectInfo, ObjectStore, ObjectTail } from "../format/storage.ts";
+import { conditionalPut, type PutOutcome } from "./conditional-put.ts";
+import type { StorageOptions } from "./options.ts";
+
+/** A part of an object: from `start` to before `end`, or the last `length` bytes. */
+export type ByteRange = { readonly start: number; readonly end: number } | { readonly length: number };
+
+/** A page of a listing. */
+export interface BucketPage {
+  readonly objects: readonly ObjectInfo[];
+  /** Beginnings of keys up to and with a slash, where the listing stops at one. */
+  readonly prefixes: readonly string[];
+}
+
+/** What a service has for a bucket; failures are thrown as {@link ObjectStore} says. */
+export interface Bucket {
+  /** The scheme of its URIs. */
+  readonly scheme: string;
+  readonly name: string;
+  readonly listsInOrder: boolean;
+  get(key: string): Promise<Uint8Array | undefined>;
+  getStream(key: string): Promise<AsyncIterable<Uint8Array> | undefined>;
+  /** A range that is not empty; one that begins behind the end gives no bytes. */
+  getPart(key: string, range: ByteRange): Promise<ObjectTail | undefined>;
+  head(key: string): Promise<ObjectInfo | undefined>;
+  /** All keys with a prefix, or those up to the next slash, at most `limit` a page. */
+  pages(prefix: string, recursive: boolean, limit?: number): AsyncIterable<BucketPage>;
+  put(key: string, bytes: Uint8Array): Promise<void>;
+  putStream(key: string, bytes: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>;
+  /** One attempt to write an object unless one is there. */
+  create(key: string, bytes: Uint8Array): Promise<PutOutcome>;
+  copy(from: string, to: string): Promise<void>;
+  /** Deletes objects; those that are not there are fine. */
+  delete(keys: readonly string[]): Promise<void>;
+}
+
+/** A storage that the engine opens too. */
+export interface RemoteStorage {
+  readonly store: ObjectStore;
+  /** What the engine needs to get there, in its own words; it has secrets. */
+  readonly engineOptions: StorageOptions;
+}
+
+/** A bucket as an object store. */
+export function createRemoteStore(bucket: Bucket): ObjectStore {
+  const prefix = `${bucket.scheme}://${bucket.name}/`;
+  return {
+    listsInOrder: bucket.listsInOrder,
+    // The engine undoes the percent-encoding of locations, and cuts them at a `?` or `#`.
+    uriOf: (key) => prefix + key.replaceAll(/[%?#]/g, encodeURIComponent),
+    keyOf: (uri) => decodeURIComponent(uri.slice(prefix.length)),
+    get: bucket.get,
+    getStream: bucket.getStream,
+    getTail: (key, length) => bucket.getPart(key, { length }),
+    async getRange(key, start, end) {
+      if (end <= start) return (await bucket.head(key)) && new Uint8Array();
+      return (await bucket.getPart(key, { start, end }))?.bytes;
+    },
+    head: bucket.head,
+    async *list(directory) {
+      const within = directoryPrefix(directory);
+      for await (const page of bucket.pages(within, false)) yield entriesOf(page, within);
+    },
+    async exists(directory) {
+      for await (const { objects } of bucket.pages(directoryPrefix(directory), true, 1))
+        if (objects.length > 0) return true;
+      return false;
+    },
+    put: bucket.put,
+    putStream: bucket.putStream,
+    putIfAbsent: (key, bytes) =>
+      conditionalPut(
+        () => bucket.create(key, bytes),
+        async () => {
+          const found = await bucket.get(key);
+          return found !== undefined && Buffer.compare(found, bytes) === 0;
+        },
+      ),
+    async delete(key) {
+      await bucket.delete([key]);
+      return true;
+    },
+    async move(from, to) {
+      await bucket.copy(from, to);
+      await bucket.delete([from]);
+    },
+    async deleteDirectory(directory, last) {
+      const keys: string[] = [];
+      // All are known before the first goes, so that nothing goes that comes later.
+      for await (const { objects } of bucket.pages(directoryPrefix(directory), true))
+        for (const { key } of objects) keys.push(key);
+      const end = `${directory}/${last}`;
+      await bucket.delete(keys.filter((key) => key !== end));
+      if (last !== undefined) await bucket.delete([end]);
+    },
+  };
+}
+
+function directoryPrefix(directory: string): string {
+  return directory === "" ? "" : `${directory}/`;
+}
+
+function entriesOf({ objects, prefixes }: BucketPage, within: string): ObjectEntry[] {
+  // Some tools leave an empty object where they want a directory.
+  const files = objects.filter(({ key }) => key !== within);
+  return [
+    ...files.map((info) => ({ name: info.key.slice(within.length), info })),
+    ...prefixes.map((prefix) => ({ name: prefix.slice(within.length, -1), isDirectory: true })),
+  ];
+}

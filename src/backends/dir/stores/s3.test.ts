@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inspect } from "node:util";
+import type { ErrorName } from "../../../namespace/errors.ts";
+import { isLanceError } from "../../../namespace/errors.ts";
+import { createDirectoryBackend } from "../index.ts";
+import { openClient, silent } from "../test-support.ts";
+import { type Answer, NOTHING, openFakeS3, SECRET } from "./fixture.test.ts";
+
+const bytes = new Uint8Array(Buffer.from("ours"));
+
+const FAILURES: readonly (readonly [answer: Answer, name: ErrorName, message: RegExp])[] = [
+  [[503, "SlowDown"], "Throttling", /fewer requests/],
+  [[429, "TooManyRequests"], "Throttling", /fewer requests/],
+  [[500, "InternalError"], "ServiceUnavailable", /storage of the catalog fails/],
+  [[403, "AccessDenied"], "ServiceUnavailable", /denies access/],
+  [[403, "SignatureDoesNotMatch"], "ServiceUnavailable", /denies access/],
+  [[400, "ExpiredToken"], "ServiceUnavailable", /denies access/],
+  [[404, "NoSuchBucket"], "ServiceUnavailable", /bucket of the catalog does not exist/],
+  [[400, "MalformedXML"], "Internal", /log has it/],
+  ["hang", "ServiceUnavailable", /does not answer/],
+  ["reset", "ServiceUnavailable", /does not answer/],
+];
+
+for (const [answer, name, message] of FAILURES) {
+  test(`${answer} of the storage is ${name}, without secrets`, async (t) => {
+    const { store } = await openFakeS3(t, () => answer);
+    const requests = [
+      () => store.get("k"),
+      () => store.put("k", bytes),
+      () => store.exists("d"),
+      () => store.getTail("k", 5),
+    ];
+    for (const request of requests) {
+      await assert.rejects(request, (error) => {
+        assert.ok(isLanceError(error, name), String(error));
+        assert.match(error.message, message);
+        assert.equal(inspect(error, { depth: 20 }).includes(SECRET), false);
+        assert.equal(error.headers["retry-after"], name === "Throttling" ? "1" : undefined);
+        return true;
+      });
+    }
+  });
+}
+
+test("a failure that passes is not seen", async (t) => {
+  const { store, seen } = await openFakeS3(t, (_, count) => (count % 2 === 1 ? [503, "SlowDown"] : [200]));
+  await store.put("k", bytes);
+  assert.equal((await store.head("k"))?.eTag, '"tag"');
+  assert.equal(seen.length, 4);
+});
+
+test("a conditional write whose answer was lost knows its own object", async (t) => {
+  for (const [there, created] of [
+    ["ours", true],
+    ["theirs", false],
+  ] as const) {
+    const { store, seen } = await openFakeS3(t, ({ method }, count) => {
+      if (method === "GET") return there;
+      return count === 1 ? "reset" : [412, "PreconditionFailed"];
+    });
+    assert.equal(await store.putIfAbsent("k", bytes), created);
+    assert.deepEqual(
+      seen.map(({ method, headers }) => [method, headers["if-none-match"]]),
+      [
+        ["PUT", "*"],
+        ["PUT", "*"],
+        ["GET", undefined],
+      ],
+    );
+  }
+});
+
+test("a conditional write that meets another one is tried again, one that is refused is not", async (t) => {
+  const conflict = await openFakeS3(t, (_, count) =>
+    count < 3 ? [409, "ConditionalRequestConflict"] : [200],
+  );
+  assert.equal(await conflict.store.putIfAbsent("k", bytes), true);
+  assert.equal(conflict.seen.length, 3);
+  const denied = await openFakeS3(t, () => [403, "AccessDenied"]);
+  await assert.rejects(denied.store.putIfAbsent("k", bytes), (e) => isLanceError(e, "ServiceUnavailable"));
+  assert.equal(denied.seen.length, 1);
+});
+
+test("a delete that fails for one object of many is a failure", async (t) => {
+  const listing =
+    "<ListBucketResult><Contents><Key>d/a</Key></Contents><Contents><Key>d/b</Key></Contents></ListBucketResult>";
+  const { store, seen } = await openFakeS3(t, ({ method }) =>
+    method === "GET"
+      ? listing
+      : "<DeleteResult><Error><Key>d/b</Key><Code>AccessDenied</Code></Error></DeleteResult>",
+  );
+  await assert.rejects(store.deleteDirectory("d"), (error) => isLanceError(error, "ServiceUnavailable"));
+  assert.match(seen.at(-1)?.body ?? "", /<Key>d\/a<\/Key>.*<Key>d\/b<\/Key>/);
+});
+
+test("a storage that ignores the condition is served for reading only", async (t) => {
+  const { options, seen } = await openFakeS3(t, ({ method }) => (method === "GET" ? NOTHING : [200]));
+  const client = await openClient(t, "s3://bucket/root", { storageOptions: options });
+  const refused = (error: unknown) =>
+    isLanceError(error, "Unsupported") && /no conditional writes/.test(error.message);
+  await assert.rejects(client.call("createNamespace", "ns"), refused);
+  await assert.rejects(client.call("dropTable", "t"), refused);
+  assert.deepEqual((await client.call("listTables", "$")).tables, []);
+  const probes = seen.filter(({ url }) => url.includes(".probe-"));
+  assert.deepEqual(
+    probes.map(({ method }) => method),
+    ["PUT", "PUT", "DELETE"],
+  );
+  assert.deepEqual(seen.filter(({ method }) => method !== "GET").length, probes.length);
+});
+
+test("a storage that does not answer is said at start, in one line", async (t) => {
+  const { options } = await openFakeS3(t, () => [404, "NoSuchBucket"]);
+  await assert.rejects(
+    createDirectoryBackend({ root: "s3://bucket/root", storageOptions: options, log: silent }),
+    (error: Error) =>
+      /^cannot use s3:\/\/bucket\/root as the directory of a catalog: .*does not exist$/.test(error.message),
+  );
+});

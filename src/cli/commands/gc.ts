@@ -1,0 +1,110 @@
+import { LEFTOVER_KINDS, type Leftover } from "../../backends/dir/maintenance/leftover.ts";
+import { type OptionSpec, parseSwitch, UsageError } from "../option-spec.ts";
+import { CATALOG_FLAGS, CATALOG_OPTIONS, JSON_OPTION, withCatalog } from "./catalog.ts";
+import { type Command, readOptions } from "./command.ts";
+import { sizeText, textTable } from "./text-table.ts";
+
+const OPTIONS = {
+  ...CATALOG_OPTIONS,
+  delete: {
+    flag: "delete",
+    help: "Removes what it finds; without it, it only says what it would remove.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
+  olderThan: {
+    flag: "older-than",
+    value: "AGE",
+    help: "Passes over what was written to within this time, such as 90m, 12h or 7d, because somebody may be at work on it.",
+    fallback: "1d",
+    parse: parseAge,
+  },
+  unlisted: {
+    flag: "unlisted",
+    help: "Removes datasets without a row too. Deregistered tables are among them, and can be registered again as long as they are there.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
+  json: JSON_OPTION,
+} as const satisfies Record<string, OptionSpec>;
+
+/** What became of a leftover. */
+type Action = "would remove" | "removed" | "kept" | "failed";
+
+interface Line extends Omit<Leftover, "remove"> {
+  readonly action: Action;
+  /** Why it failed. */
+  readonly error?: string;
+}
+
+/** `lance-gateway gc`: finds and clears what crashes leave in a directory. */
+export const gc: Command = {
+  summary: "find what crashes left in a directory, and remove it with --delete",
+  options: OPTIONS,
+  async run(args, environment) {
+    const options = readOptions(OPTIONS, CATALOG_FLAGS, args, environment);
+    const before = Date.now() - options.olderThan;
+    const { findLeftovers } = await import("../../backends/dir/maintenance/find-leftovers.ts");
+    const lines = await withCatalog(options, options.delete, async ({ context }) => {
+      const found: Line[] = [];
+      for await (const leftover of findLeftovers(context, before)) {
+        const wanted = leftover.kind !== "unlisted data" || options.unlisted;
+        found.push(await treat(leftover, wanted ? (options.delete ? "remove" : "tell") : "keep"));
+      }
+      return found;
+    });
+    process.stdout.write(options.json ? jsonOf(lines) : tableOf(lines, options.delete));
+    return lines.some(({ action }) => action === "failed") ? 1 : 0;
+  },
+};
+
+async function treat({ remove, ...facts }: Leftover, how: "remove" | "tell" | "keep"): Promise<Line> {
+  if (how !== "remove") return { ...facts, action: how === "tell" ? "would remove" : "kept" };
+  try {
+    return { ...facts, action: (await remove()) ? "removed" : "kept" };
+  } catch (error) {
+    return { ...facts, action: "failed", error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function jsonOf(lines: readonly Line[]): string {
+  const leftovers = lines.map(({ modifiedMillis, ...line }) => ({
+    ...line,
+    ...(modifiedMillis !== undefined && { modified: new Date(modifiedMillis).toISOString() }),
+  }));
+  return `${JSON.stringify({ leftovers }, null, 2)}\n`;
+}
+
+function tableOf(lines: readonly Line[], deletes: boolean): string {
+  if (lines.length === 0) return "Nothing is left behind.\n";
+  const rows = lines.map(({ action, error, kind, path, files, bytes, modifiedMillis }) => [
+    error === undefined ? action : `${action}: ${error}`,
+    kind,
+    String(files),
+    sizeText(bytes),
+    modifiedMillis === undefined ? "" : new Date(modifiedMillis).toISOString().slice(0, 16).replace("T", " "),
+    path,
+  ]);
+  const kinds = [...new Set(lines.map(({ kind }) => kind))].map(
+    (kind) => `  ${kind}: ${LEFTOVER_KINDS[kind]}\n`,
+  );
+  const wanted: Action = deletes ? "removed" : "would remove";
+  const chosen = lines.filter(({ action }) => action === wanted);
+  const size = sizeText(chosen.reduce((sum, { bytes }) => sum + bytes, 0));
+  const hint = deletes || chosen.length === 0 ? "" : "; --delete removes it";
+  return [
+    textTable([["ACTION", "KIND", "FILES", "SIZE", "WRITTEN (UTC)", "PATH"], ...rows]),
+    ...["\n", ...kinds, "\n"],
+    `${chosen.length} of ${lines.length} ${wanted === "removed" ? "removed" : "to remove"}, ${size}${hint}\n`,
+  ].join("");
+}
+
+const AGE = /^(\d+) ?(s|m|h|d)$/;
+const AGE_UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+function parseAge(text: string): number {
+  const [, digits, unit = ""] = AGE.exec(text) ?? [];
+  const age = Number(digits) * (AGE_UNITS[unit] ?? Number.NaN);
+  if (!Number.isSafeInteger(age)) throw new UsageError("must be an age such as 90m, 12h or 7d");
+  return age;
+}

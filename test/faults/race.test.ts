@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import type { ProtocolClient } from "../support/client.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { createGrpcClient } from "../support/grpc-client.ts";
+import { type Program, startProgram } from "../support/program.ts";
+import { createRandom } from "../support/random.ts";
+import { assertAgreement, cellsIn, raceAtRandom, raceForEach } from "./race/race.ts";
+import { createGatewayRacer, type Racer } from "./race/racer.ts";
+
+/** How many names are raced for; `RACE_NAMES=200` is the long run. */
+const NAMES = Number(process.env["RACE_NAMES"] ?? 24);
+
+const SEED = Number(process.env["RACE_SEED"] ?? Date.now() % 1_000_000);
+
+const GATEWAYS = 3;
+
+describe("several gateways on one root", () => {
+  let directory: { path: string; remove(): Promise<void> };
+  const clients: ProtocolClient[] = [];
+  const racers: Racer[] = [];
+  const programs: Program[] = [];
+  before(async () => {
+    directory = await temporaryDirectory();
+    const options = ["--root", join(directory.path, "root"), "--port", "0", "--log-level", "error"];
+    programs.push(...Array.from({ length: GATEWAYS }, () => startProgram("serve", ...options)));
+    const ports = await Promise.all(programs.map((program) => program.listening()));
+    for (const [i, port] of ports.entries()) {
+      const client = createGrpcClient(port);
+      clients.push(client);
+      racers.push(createGatewayRacer(`gateway ${i + 1}`, client.client));
+    }
+    await clients[0]?.client.createNamespace({ id: ["race"] });
+  });
+  after(async () => {
+    for (const { close } of clients) close();
+    for (const { child } of programs) child.kill("SIGTERM");
+    const endings = await Promise.all(programs.map(({ ended }) => ended));
+    await directory.remove();
+    for (const { stderr } of endings) assert.equal(stderr, "", "a gateway has logged an error");
+  });
+
+  for (const [where, parent] of [
+    ["a namespace", ["race"]],
+    ["the root", []],
+  ] as const) {
+    test(`every name of ${where} has one winner each time (${NAMES} names)`, async () => {
+      assert.deepEqual(await raceForEach(racers, cellsIn([parent], NAMES)), []);
+    });
+
+    test(`calls on the same names of ${where} have an order (${NAMES} names, seed ${SEED})`, async () => {
+      const cells = cellsIn([parent], NAMES / 2);
+      await raceAtRandom(racers, cells, 8, createRandom(SEED));
+      await assertAgreement(racers, cells);
+    });
+  }
+});

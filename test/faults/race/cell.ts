@@ -1,0 +1,80 @@
+import type { HistoryCall, SequentialModel } from "../../support/linearizability.ts";
+import { type RaceCall, type RaceResult, REFUSALS } from "./racer.ts";
+
+/** Two names that calls of a race are about: renaming concerns both, so they are checked together. */
+export interface Cell {
+  readonly names: readonly [readonly string[], readonly string[]];
+}
+
+/** Which tables there are, by name, each with its location. */
+type Tables = ReadonlyMap<string, string>;
+
+/** What one knows of a table whose location no answer has told. */
+const UNKNOWN = "?";
+
+const keyOf = (id: readonly string[]) => id.join("$");
+
+/**
+ * How the tables of a cell behave when calls come one at a time. A location tells a table from another one that
+ * had the same name, so a drop has to be of the table that was there.
+ */
+export const CELL_MODEL: SequentialModel<Tables, RaceCall, RaceResult> = {
+  initial: new Map(),
+  step(tables, call, result) {
+    const key = keyOf(call.id);
+    const found = tables.get(key);
+    const happened = () => outcome(tables, call, result?.ok ? result.location : undefined);
+    if (result === undefined) return [tables, ...happened()];
+    if (result.ok) return happened();
+    const target = call.kind === "rename" ? tables.get(keyOf(call.to)) : found;
+    const refused: Readonly<Record<number, boolean>> = {
+      [REFUSALS.notFound]: call.kind !== "declare" && found === undefined,
+      [REFUSALS.alreadyExists]: (call.kind === "declare" || call.kind === "rename") && target !== undefined,
+      [REFUSALS.concurrent]: true,
+    };
+    return refused[result.code] ? [tables] : [];
+  },
+  key: (tables) => JSON.stringify([...tables].sort(([a], [b]) => (a < b ? -1 : 1))),
+};
+
+/** The state after a call that succeeded; none when it could not. */
+function outcome(tables: Tables, call: RaceCall, location: string | undefined): Tables[] {
+  const key = keyOf(call.id);
+  const found = tables.get(key);
+  const matches = location === undefined || found === UNKNOWN || found === location;
+  const next = new Map(tables);
+  switch (call.kind) {
+    case "create":
+    case "declare":
+      if (found !== undefined) return [];
+      return [next.set(key, location ?? UNKNOWN)];
+    case "drop":
+      if (found === undefined || !matches) return [];
+      next.delete(key);
+      return [next];
+    case "exists":
+    case "describe":
+      return found !== undefined && matches ? [tables] : [];
+    case "rename": {
+      const target = keyOf(call.to);
+      if (found === undefined || next.has(target)) return [];
+      next.delete(key);
+      return [next.set(target, found)];
+    }
+  }
+}
+
+/** The history of a cell as text, for a message. */
+export function describeHistory(
+  history: readonly (HistoryCall<RaceCall, RaceResult> & { racer: string })[],
+): string {
+  const start = Math.min(...history.map(({ invokedAt }) => invokedAt));
+  return [...history]
+    .sort((a, b) => a.invokedAt - b.invokedAt)
+    .map(({ racer, call, result, invokedAt, returnedAt }) => {
+      const [from, to] = [invokedAt, returnedAt].map((at) => (at - start).toFixed(2));
+      const target = call.kind === "rename" ? ` to ${keyOf(call.to)}` : "";
+      return `${from} – ${to} ms ${racer}: ${call.kind} ${keyOf(call.id)}${target} → ${JSON.stringify(result)}`;
+    })
+    .join("\n");
+}

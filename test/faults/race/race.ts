@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { type HistoryCall, linearize } from "../../support/linearizability.ts";
+import type { Random } from "../../support/random.ts";
+import { CELL_MODEL, type Cell, describeHistory } from "./cell.ts";
+import { type RaceCall, type RaceResult, type Racer, REFUSALS } from "./racer.ts";
+
+type Recorded = HistoryCall<RaceCall, RaceResult> & { readonly racer: string };
+
+/** The names of a race, in pairs, in the root and in namespaces. */
+export function cellsIn(namespaces: readonly (readonly string[])[], count: number): Cell[] {
+  return Array.from({ length: count }, (_, i) => {
+    const parent = namespaces[i % namespaces.length] as readonly string[];
+    return {
+      names: [
+        [...parent, `a${i}`],
+        [...parent, `b${i}`],
+      ],
+    };
+  });
+}
+
+/** Waits for all, so that nothing runs on, and then fails with the first failure. */
+async function all<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
+}
+
+/**
+ * All racers make the same call at once, for every cell: create, then rename, then drop. Each time there has to
+ * be one winner, the others have to be told why not, and all have to see the same afterwards.
+ *
+ * @returns who won where there was not one winner
+ */
+export async function raceForEach(racers: readonly Racer[], cells: readonly Cell[]): Promise<string[]> {
+  const wrong: string[] = [];
+  const steps: readonly ((cell: Cell) => RaceCall)[] = [
+    ({ names }) => ({ kind: "create", id: names[0] }),
+    ({ names }) => ({ kind: "rename", id: names[0], to: names[1] }),
+    ({ names }) => ({ kind: "drop", id: names[1] }),
+  ];
+  for (const [step, callFor] of steps.entries()) {
+    await all(
+      cells.map(async (cell) => {
+        const call = callFor(cell);
+        const results = await all(racers.map((racer) => racer.call(call)));
+        const by = racers.filter((_, i) => results[i]?.ok).map(({ name }) => name);
+        if (by.length !== 1) wrong.push(`${call.kind} ${call.id.join("$")}: ${by.join(" and ") || "nobody"}`);
+        for (const result of results) {
+          const codes: readonly number[] = Object.values(REFUSALS);
+          assert.ok(
+            result.ok || codes.includes(result.code),
+            `${call.kind} got code ${JSON.stringify(result)}`,
+          );
+        }
+      }),
+    );
+    const there = cells.map(({ names }) => (step === 0 ? names[0] : step === 1 ? names[1] : undefined));
+    await assertAgreement(
+      racers,
+      cells,
+      there.filter((id) => id !== undefined),
+    );
+  }
+  return wrong;
+}
+
+/** All racers list the same tables: the given ones. Without them, the same as each other. */
+export async function assertAgreement(
+  racers: readonly Racer[],
+  cells: readonly Cell[],
+  expected?: readonly (readonly string[])[],
+): Promise<void> {
+  const parents = new Map(cells.map(({ names: [id] }) => [id.slice(0, -1).join("$"), id.slice(0, -1)]));
+  for (const [key, parent] of parents) {
+    const seen = await all(racers.map((racer) => racer.tables(parent)));
+    const wanted =
+      expected?.filter((id) => id.slice(0, -1).join("$") === key).map((id) => id.at(-1) as string) ?? seen[0];
+    for (const [i, names] of seen.entries()) {
+      assert.deepEqual(names, wanted?.toSorted(), `${racers[i]?.name} sees other tables in "${key}"`);
+    }
+  }
+}
+
+/** Racers make random calls on the same names; afterwards the history of each cell has to have an order. */
+export async function raceAtRandom(
+  racers: readonly Racer[],
+  cells: readonly Cell[],
+  callsEach: number,
+  random: Random,
+): Promise<void> {
+  const histories = new Map<Cell, Recorded[]>(cells.map((cell) => [cell, []]));
+  await all(
+    cells.flatMap((cell) =>
+      racers.map(async (racer) => {
+        for (let i = 0; i < callsEach; i++) {
+          const call = drawCall(cell, random);
+          const invokedAt = performance.now();
+          const result = await racer.call(call);
+          histories
+            .get(cell)
+            ?.push({ racer: racer.name, call, result, invokedAt, returnedAt: performance.now() });
+        }
+      }),
+    ),
+  );
+  for (const history of histories.values()) {
+    assert.ok(linearize(history, CELL_MODEL) !== undefined, `no order fits\n${describeHistory(history)}`);
+  }
+}
+
+function drawCall({ names }: Cell, random: Random): RaceCall {
+  const [id, to] = random.below(2) === 0 ? names : [names[1], names[0]];
+  const kind = random.pick(["declare", "declare", "drop", "rename", "exists", "describe"] as const);
+  return kind === "rename" ? { kind, id, to } : { kind, id };
+}

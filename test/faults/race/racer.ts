@@ -1,0 +1,71 @@
+import { basename } from "node:path";
+import { errorEntry } from "../../../src/namespace/errors.ts";
+import { people, personStream } from "../../support/arrow.ts";
+import { CallError, type LanceClient } from "../../support/client.ts";
+
+/** A call on a table by its full name. */
+export type RaceCall =
+  | { readonly kind: "create" | "declare" | "drop" | "exists" | "describe"; readonly id: readonly string[] }
+  | { readonly kind: "rename"; readonly id: readonly string[]; readonly to: readonly string[] };
+
+/** How it ended. */
+export type RaceResult =
+  /** The last part of the table's location, where the answer has it. */
+  { readonly ok: true; readonly location?: string } | { readonly ok: false; readonly code: number };
+
+/** Somebody who works on the catalog: a gateway's client, or another implementation. */
+export interface Racer {
+  readonly name: string;
+  call(call: RaceCall): Promise<RaceResult>;
+  /** All tables of a namespace, in order. */
+  tables(namespace: readonly string[]): Promise<string[]>;
+}
+
+/** The codes that calls of a race may be refused with. */
+export const REFUSALS = {
+  notFound: errorEntry("TableNotFound").code,
+  alreadyExists: errorEntry("TableAlreadyExists").code,
+  concurrent: errorEntry("ConcurrentModification").code,
+} as const;
+
+/** A racer that calls a gateway. */
+export function createGatewayRacer(name: string, client: LanceClient): Racer {
+  async function answer(call: RaceCall): Promise<string | undefined> {
+    const id = [...call.id];
+    switch (call.kind) {
+      case "create":
+        return (await client.createTable({ id }, personStream(people(2)))).location;
+      case "declare":
+        return (await client.declareTable({ id })).location;
+      case "drop":
+        return (await client.dropTable({ id })).location;
+      case "describe":
+        return (await client.describeTable({ id })).location;
+      case "exists":
+        await client.tableExists({ id });
+        return undefined;
+      case "rename":
+        await client.renameTable({
+          id,
+          newNamespaceId: call.to.slice(0, -1),
+          newTableName: call.to.at(-1) as string,
+        });
+        return undefined;
+    }
+  }
+  return {
+    name,
+    async call(call) {
+      try {
+        const location = await answer(call);
+        return { ok: true, ...(location !== undefined && { location: basename(location) }) };
+      } catch (error) {
+        if (!(error instanceof CallError) || error.failure.code === undefined) throw error;
+        return { ok: false, code: error.failure.code };
+      }
+    },
+    async tables(namespace) {
+      return (await client.listTables({ id: [...namespace] })).tables.toSorted();
+    },
+  };
+}

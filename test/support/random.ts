@@ -1,0 +1,25 @@
+/** A source of choices that gives the same ones again for the same seed. */
+export interface Random {
+  /** An integer from 0 to before `bound`. */
+  below(bound: number): number;
+  /** One of some things; there has to be one. */
+  pick<T>(from: readonly T[]): T;
+}
+
+/** Creates a source of choices (the generator is Mulberry32). */
+export function createRandom(seed: number): Random {
+  let state = seed >>> 0;
+  const below = (bound: number) => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % bound;
+  };
+  return {
+    below,
+    pick: (from) => {
+      if (from.length === 0) throw new Error("there is nothing to pick from");
+      return from[below(from.length)] as (typeof from)[number];
+    },
+  };
+}
