@@ -1,6 +1,8 @@
 // npm run bench -- NAME [options]: runs one comparison and prints its figures.
 const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[]): Promise<void> }>>> = {
+  catalog: () => import("./catalog.ts"),
   data: () => import("./data.ts"),
+  "grpc-clients": () => import("./grpc-clients.ts"),
   wires: () => import("./wires.ts"),
 };
 

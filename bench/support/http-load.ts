@@ -1,10 +1,10 @@
 import autocannon from "autocannon";
 
-/** What an HTTP/1.1 load runs against: one request, again and again. */
+/** What an HTTP/1.1 load runs against: one request, again and again, or several in turn. */
 export interface HttpLoad {
   readonly port: number;
   readonly method: "GET" | "POST";
-  readonly path: string;
+  readonly path: string | readonly string[];
   readonly body?: string;
   readonly connections: number;
   readonly seconds: number;
@@ -12,16 +12,17 @@ export interface HttpLoad {
 
 /** Requests per second; any answer other than 2xx is thrown. */
 export async function runHttpLoad(load: HttpLoad): Promise<number> {
+  const { method, body } = load;
+  const paths = typeof load.path === "string" ? [load.path] : load.path;
+  const headers = { "content-type": "application/json" };
   const result = await autocannon({
-    url: `http://127.0.0.1:${load.port}${load.path}`,
-    method: load.method,
-    headers: { "content-type": "application/json" },
+    url: `http://127.0.0.1:${load.port}`,
+    requests: paths.map((path) => ({ method, path, headers, ...(body !== undefined && { body }) })),
     connections: load.connections,
     duration: load.seconds,
-    ...(load.body === undefined ? {} : { body: load.body }),
   });
   if (result.non2xx > 0 || result.errors > 0) {
-    throw new Error(`${result.non2xx} answers other than 2xx and ${result.errors} errors at ${load.path}`);
+    throw new Error(`${result.non2xx} answers other than 2xx and ${result.errors} errors at ${paths[0]}`);
   }
   return result.requests.total / result.duration;
 }

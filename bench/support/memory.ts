@@ -24,6 +24,7 @@ export function watchMemory(pid: number): MemoryWatch {
   };
 }
 
-function residentBytes(pid: number): number {
+/** The resident memory of a process now, in bytes. */
+export function residentBytes(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * PAGE_BYTES;
 }

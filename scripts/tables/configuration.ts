@@ -1,4 +1,5 @@
-import { environmentName, flagUsage, type OptionSpec, SERVE_OPTIONS } from "../../src/cli/options.ts";
+import { environmentName, flagUsage, type OptionSpec } from "../../src/cli/option-spec.ts";
+import { SERVE_OPTIONS } from "../../src/cli/options.ts";
 import { markdownTable } from "./markdown.ts";
 
 /** The options of `lance-gateway serve`. */
@@ -7,7 +8,8 @@ export function configurationTable(): string {
     `\`${flagUsage(spec)}\``,
     `\`${environmentName(spec.flag)}\``,
     spec.fallback === undefined ? "" : `\`${spec.fallback}\``,
+    spec.backends?.join(", ") ?? "",
     spec.help,
   ]);
-  return markdownTable(["Flag", "Environment", "Default", "Meaning"], rows);
+  return markdownTable(["Flag", "Environment", "Default", "Database", "Meaning"], rows);
 }

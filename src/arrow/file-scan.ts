@@ -4,11 +4,6 @@ import { BLOCK_BYTES, type Block } from "./footer.ts";
 import { FILE_MAGIC, malformed, parseMessageHead, readPrefix } from "./message.ts";
 import { type ArrowSchema, decodeSchemaTable } from "./schema.ts";
 
-/** Whether bytes begin like an IPC file. */
-export function isIpcFile(bytes: Uint8Array): boolean {
-  return FILE_MAGIC.every((byte, i) => bytes[i] === byte);
-}
-
 /**
  * Checks an IPC file by its footer, as the engine will read it; some writers leave out the stream's own schema.
  *

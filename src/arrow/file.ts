@@ -72,7 +72,7 @@ interface Reader {
 }
 
 /** The next message's prefix and metadata; undefined at the end of the stream. */
-async function readMetadata(
+export async function readMetadata(
   reader: Reader,
   offset: number,
 ): Promise<{ framed: Uint8Array; metadata: Uint8Array } | undefined> {

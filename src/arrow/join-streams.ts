@@ -13,10 +13,10 @@ import { END_OF_STREAM } from "./stream.ts";
  * @throws LanceError InvalidInput for a malformed stream, TableSchemaValidationError when the schemas differ.
  */
 export async function* joinIpcStreams(
-  streams: Iterable<() => AsyncIterable<Uint8Array>>,
+  streams: Iterable<() => AsyncIterable<Uint8Array>> | AsyncIterable<() => AsyncIterable<Uint8Array>>,
 ): AsyncIterable<Uint8Array> {
   let schema: ArrowSchema | undefined;
-  for (const open of streams) {
+  for await (const open of streams) {
     const reader = createByteReader(open());
     const start = await nextMessage(reader);
     if (start === undefined || start.kind !== "schema")
@@ -43,7 +43,7 @@ export async function* joinIpcStreams(
 }
 
 /** The next message without its body; undefined at the end of the stream. */
-async function nextMessage(reader: ByteReader) {
+export async function nextMessage(reader: ByteReader) {
   let prefix = Buffer.from(await reader.take(4));
   if (prefix.byteLength === 0) return undefined;
   if (prefix.byteLength === 4 && prefix.readUInt32LE(0) === CONTINUATION) {

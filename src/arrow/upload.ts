@@ -1,5 +1,6 @@
 import { LanceError } from "../namespace/errors.ts";
-import { isIpcFile, scanIpcFile } from "./file-scan.ts";
+import { scanIpcFile } from "./file-scan.ts";
+import { isIpcFile } from "./is-ipc-file.ts";
 import { freeAtOnce } from "./memory.ts";
 import { FILE_MAGIC } from "./message.ts";
 import { createPartBuffer, type PartBuffer, type PartBufferPool } from "./part-buffer.ts";

@@ -1,7 +1,9 @@
 #!/usr/bin/env node
 import { enableCompileCache } from "node:module";
-import { helpText } from "./help.ts";
-import { parseServeOptions, UsageError } from "./options.ts";
+import { COMMANDS } from "./commands/table.ts";
+import { readConfiguration } from "./configuration.ts";
+import { commandHelp, helpText } from "./help.ts";
+import { UsageError } from "./option-spec.ts";
 import { packageVersion } from "./version.ts";
 
 // Whatever is loaded from here on, which is nearly everything, starts from Node's own cache the next time.
@@ -14,18 +16,20 @@ function exitWith(code: 1 | 2, message: string): never {
 }
 
 async function main(args: readonly string[]): Promise<void> {
-  const [command, ...rest] = args;
+  const [command = "", ...rest] = args;
+  const other = Object.hasOwn(COMMANDS, command) ? await COMMANDS[command]?.() : undefined;
   if (args.includes("--help") || args.includes("-h")) {
-    process.stdout.write(helpText());
+    process.stdout.write(other === undefined ? await helpText() : commandHelp(command, other));
   } else if (command === "--version") {
     process.stdout.write(`${packageVersion()}\n`);
   } else if (command === "serve") {
-    const options = parseServeOptions(rest, process.env);
+    const configuration = await readConfiguration(rest, process.env);
     const { serve } = await import("./serve.ts");
-    await serve(options);
+    await serve(configuration);
+  } else if (other !== undefined) {
+    process.exitCode = await other.run(rest, process.env);
   } else {
-    const what =
-      command === undefined ? "a command is missing" : `unknown command ${JSON.stringify(command)}`;
+    const what = command === "" ? "a command is missing" : `unknown command ${JSON.stringify(command)}`;
     throw new UsageError(`${what}; see lance-gateway --help`);
   }
 }

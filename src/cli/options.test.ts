@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { parseServeOptions, parseSize, UsageError } from "./options.ts";
+import { parseSize, UsageError } from "./option-spec.ts";
+import { parseServeOptions } from "./parse-options.ts";
 
 const refused = (pattern: RegExp) => (error: unknown) =>
   error instanceof UsageError && pattern.test(error.message) && !error.message.includes("\n");

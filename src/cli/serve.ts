@@ -1,8 +1,9 @@
-import type { AddressInfo } from "node:net";
 import { resolve } from "node:path";
 import { destination, pino } from "pino";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { type Gateway, startGateway } from "./compose.ts";
+import type { Configuration, Databases } from "./configuration.ts";
+import { UsageError } from "./option-spec.ts";
 import type { ServeOptions } from "./options.ts";
 import { packageVersion } from "./version.ts";
 
@@ -11,18 +12,19 @@ import { packageVersion } from "./version.ts";
  *
  * @throws Error with one clear line, when the port or the root cannot be had.
  */
-export async function serve(options: ServeOptions): Promise<void> {
+export async function serve({ options, databases }: Configuration): Promise<void> {
   // Standard output is for people: where the server listens. The log goes to standard error.
   const log = pino({ level: options.logLevel }, destination({ fd: 2, sync: true }));
   // The engine writes its own warnings, past this log; only its errors are worth a line.
   process.env["LANCEDB_LOG"] ??= "error";
   // How far a scan reads ahead of its reader, in bytes; the engine's own default is 2 GiB.
   process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(64 * 1024 ** 2);
-  const gateway = await startGateway(options, log).catch((error: unknown) => {
+  const gateway = await startGateway(options, log, databases).catch((error: unknown) => {
+    if (error instanceof UsageError) throw error;
     throw new Error(startFailure(error, options), { cause: error });
   });
   endOnSignal(gateway);
-  process.stdout.write(greeting(options, gateway.address));
+  process.stdout.write(greeting(whatIsServed(options, databases), gateway));
 }
 
 function endOnSignal(gateway: Gateway): void {
@@ -53,15 +55,34 @@ function startFailure(error: unknown, { host, port }: ServeOptions): string {
   }
 }
 
-function greeting(options: ServeOptions, { address, family, port }: AddressInfo): string {
+/** What the first line says that is served. */
+function whatIsServed(options: ServeOptions, databases: Databases | undefined): string {
+  if (databases !== undefined) return `the databases ${[...databases.byName.keys()].join(", ")}`;
+  switch (options.backend) {
+    case "dir":
+      return options.root.includes("://") ? options.root : resolve(options.root);
+    case "rest":
+      return withoutCredentials(options.uri);
+    case "grpc":
+      return options.addresses.join(", ");
+  }
+}
+
+function withoutCredentials(uri = ""): string {
+  const parsed = URL.parse(uri);
+  return parsed === null ? uri : `${parsed.origin}${parsed.pathname}`;
+}
+
+function greeting(served: string, { address: { address, family, port }, readOnly }: Gateway): string {
   const authority = family === "IPv6" ? `[${address}]:${port}` : `${address}:${port}`;
   const rpc = `http://${authority}/${LanceNamespaceService.typeName}/`;
   return [
-    `Lance Gateway ${packageVersion()} serves ${resolve(options.root)}`,
+    `Lance Gateway ${packageVersion()} serves ${served}`,
     `  REST      http://${authority}/v1`,
     `  gRPC      ${authority} (HTTP/2 without TLS)`,
     `  Connect   ${rpc}`,
     `  gRPC-Web  ${rpc}`,
+    ...readOnly.map((reason) => `  for reading only: ${reason}`),
     "",
   ].join("\n");
 }

@@ -1,5 +1,6 @@
 import { LANCE_TYPE_NAMES } from "../namespace/type-names.ts";
 import type { FieldTexts } from "./dialect.ts";
+import { isObject } from "./shapes.ts";
 
 const TO_LANCE: ReadonlyMap<string, string> = new Map([
   ...LANCE_TYPE_NAMES,
@@ -27,4 +28,31 @@ export function writeLanceType({ type = '""', logical_type: logical, ...rest }: 
 function decimalName(bits: string, length: number): string {
   const precision = Math.round(length / 1000);
   return `decimal:${bits}:${precision}:${length - precision * 1000}`;
+}
+
+const TO_SPECIFICATION: ReadonlyMap<string, string> = new Map(
+  LANCE_TYPE_NAMES.map(([specification, lance]) => [lance, specification]),
+);
+
+const LANCE_DECIMAL = /^decimal:(\d+):(\d+):(-?\d+)$/;
+
+/** What a name of Lance's with parameters is to the specification, which has no place for most of them. */
+const PARAMETERIZED = /^(time32|time64|timestamp|duration|dict):/;
+
+/** Reads a type in Lance's own words as the specification's; its own words stay as they are. */
+export function readLanceType(json: unknown): unknown {
+  if (!isObject(json) || typeof json["type"] !== "string") return json;
+  const { type } = json;
+  const known = TO_SPECIFICATION.get(type);
+  if (known !== undefined) return { ...json, type: known };
+  const [, bits, precision, scale] = LANCE_DECIMAL.exec(type) ?? [];
+  if (bits !== undefined) {
+    return { ...json, type: `decimal${bits}`, length: Number(precision) * 1000 + Number(scale) };
+  }
+  const base = PARAMETERIZED.exec(type)?.[1];
+  if (base === undefined) return json;
+  // A dictionary goes by the type of its values.
+  const value = type.split(":")[1] ?? "";
+  const name = base === "dict" ? (TO_SPECIFICATION.get(value) ?? value) : base;
+  return { ...json, type: name, logical_type: json["logical_type"] ?? type };
 }

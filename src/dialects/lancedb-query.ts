@@ -1,3 +1,4 @@
+import type { FieldTexts } from "./dialect.ts";
 import { isObject } from "./shapes.ts";
 
 /** The vector of a search: an array of numbers, an array of arrays, or an empty array for none. */
@@ -32,5 +33,34 @@ export function readMultiMatch(json: unknown): unknown {
       terms: query,
       boost: Array.isArray(boosts) ? boosts[index] : undefined,
     })),
+  };
+}
+
+/** Writes the vector of a search as {@link readVector} reads it. */
+export function writeVector({ single_vector: one, multi_vector: several }: FieldTexts): string {
+  return one ?? several ?? "[]";
+}
+
+/** Writes the columns of a result as {@link readColumns} reads them. */
+export function writeColumns({ column_names: names, column_aliases: aliases }: FieldTexts): string {
+  return names ?? aliases ?? "[]";
+}
+
+/** Writes a full-text query as {@link readFullText} reads it. */
+export function writeFullText({ string_query: words, structured_query: structured }: FieldTexts): string {
+  if (structured !== undefined) return structured;
+  return JSON.stringify({ columns: [], ...JSON.parse(words ?? "{}") });
+}
+
+/** Writes the same words in several columns as {@link readMultiMatch} reads them. */
+export function writeMultiMatch(fields: FieldTexts): FieldTexts {
+  const matches = JSON.parse(fields["match_queries"] ?? "[]") as Record<string, unknown>[];
+  const [{ column: _column, boost: _boost, terms, ...others } = {}] = matches;
+  const texts = Object.entries(others).map(([name, value]) => [name, JSON.stringify(value)]);
+  return {
+    ...Object.fromEntries(texts),
+    query: JSON.stringify(terms ?? ""),
+    columns: JSON.stringify(matches.map(({ column }) => column)),
+    boost: JSON.stringify(matches.map(({ boost }) => boost ?? 1)),
   };
 }

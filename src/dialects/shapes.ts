@@ -39,3 +39,32 @@ export function alsoNamed(names: Readonly<Record<string, string>>): (fields: Fie
 export function bare(name: string): (fields: FieldTexts) => string {
   return (fields) => fields[name] ?? "null";
 }
+
+/** Fills in the JSON of fields that are left out. */
+export function defaulted(texts: FieldTexts): (fields: FieldTexts) => FieldTexts {
+  return (fields) => ({ ...texts, ...fields });
+}
+
+/** Writes no larger integer in a field than its readers take. */
+export function atMost(name: string, largest: number): (fields: FieldTexts) => FieldTexts {
+  return (fields) => {
+    const text = fields[name];
+    return text === undefined || Number(text) <= largest ? fields : { ...fields, [name]: String(largest) };
+  };
+}
+
+/**
+ * Reads a map of objects that stands alone as the value of a field. Wrapped is an object whose member of that name
+ * has nothing but objects in it; it may be an object of the map itself, which has a plain value.
+ */
+export function wrappedUnless(name: string): (json: unknown) => unknown {
+  return (json) => {
+    if (!isObject(json)) return json;
+    const inner = json[name];
+    const wrapped =
+      name in json
+        ? isObject(inner) && Object.values(inner).every(isObject)
+        : !Object.values(json).every(isObject);
+    return wrapped ? json : { [name]: json };
+  };
+}

@@ -39,6 +39,8 @@ export interface CallInit {
 export interface Call extends CallInit {
   /** The object that the call is about, parsed once; empty for the root and for routes without an id. */
   id: Identifier;
+  /** The name of the database that the call is for, where there are several. */
+  database: string | undefined;
   /** Who calls, as far as the credentials go. */
   identity: Credentials;
   /**
@@ -63,6 +65,7 @@ export function createCall(init: CallInit): Call {
   return {
     ...init,
     id: [],
+    database: undefined,
     identity: { apiKey: undefined, authToken: undefined },
     releaseBody() {},
     responseHeaders: {},

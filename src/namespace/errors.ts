@@ -104,6 +104,8 @@ export interface LanceErrorOptions {
   readonly cause?: unknown;
   /** Headers of the answer, for example `retry-after` or `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** What an upstream calls the occurrence: the id of its request, or its path. */
+  readonly instance?: string;
 }
 
 /** A failure that a client is told of: a row of the table and a message without the row's name in front. */
@@ -111,6 +113,7 @@ export class LanceError extends Error {
   readonly entry: ErrorEntry;
   readonly detail: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  readonly instance: string | undefined;
 
   constructor(name: ErrorName, message: string, options: LanceErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -118,6 +121,22 @@ export class LanceError extends Error {
     this.entry = errorEntry(name);
     this.detail = options.detail;
     this.headers = options.headers ?? {};
+    this.instance = options.instance;
+  }
+
+  /** The numeric Lance error code. */
+  get code(): number {
+    return this.entry.code;
+  }
+
+  /** The HTTP status that goes with the error. */
+  get status(): number {
+    return this.entry.httpStatus;
+  }
+
+  /** The name of the row, for example `TableNotFound`. */
+  get kind(): ErrorName {
+    return this.entry.name as ErrorName;
   }
 
   /** Whether this is an error of the given row. */

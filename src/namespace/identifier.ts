@@ -52,7 +52,7 @@ export function checkIdentifier(names: Identifier): void {
       throw new LanceError("InvalidInput", `name ${JSON.stringify(name)} contains the delimiter "$"`);
     }
   }
-  if (Buffer.byteLength(joinIdentifier(names)) > MAX_IDENTIFIER_BYTES) {
+  if (byteLength(joinIdentifier(names)) > MAX_IDENTIFIER_BYTES) {
     throw new LanceError("InvalidInput", `identifier is longer than ${MAX_IDENTIFIER_BYTES} bytes`);
   }
 }
@@ -78,6 +78,14 @@ export function joinIdentifier(names: Identifier, delimiter: string = DEFAULT_DE
 /** Whether two identifiers name the same object. */
 export function sameIdentifier(a: Identifier, b: Identifier): boolean {
   return a.length === b.length && a.every((name, index) => name === b[index]);
+}
+
+const utf8 = new TextEncoder();
+
+/** The length in UTF-8; it is counted only where it can matter. */
+function byteLength(text: string): number {
+  // A UTF-16 unit takes at most three bytes.
+  return text.length * 3 <= MAX_IDENTIFIER_BYTES ? text.length : utf8.encode(text).length;
 }
 
 function quote(names: Identifier): string {

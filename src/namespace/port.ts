@@ -44,6 +44,8 @@ export interface Backend {
   readonly operations: Partial<LanceNamespace>;
   /** The same beyond the contract. Default: none. */
   readonly extensions?: Partial<LanceDbExtensions>;
+  /** Why everything that writes is refused, for people. Default: it is not. */
+  readonly readOnly?: string | undefined;
   /** Whether calls can be answered now, for readiness. */
   ready(): Promise<boolean>;
   close(): Promise<void>;

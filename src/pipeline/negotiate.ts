@@ -1,34 +1,45 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { acceptedArrow } from "../arrow/accepted.ts";
 import { toIpcFile } from "../arrow/file.ts";
 import { ARROW_FILE, ARROW_STREAM } from "../arrow/media-types.ts";
+import { toIpcStream } from "../arrow/to-stream.ts";
 import type { HttpBody } from "../gen/google/api/httpbody_pb.ts";
 import { bodyFieldOf } from "../namespace/body-field.ts";
 import type { Call } from "../namespace/call.ts";
 
+/** How one form of Arrow is made of the other. */
+const CONVERSIONS = {
+  [ARROW_FILE]: { from: ARROW_STREAM, convert: toIpcFile },
+  [ARROW_STREAM]: { from: ARROW_FILE, convert: toIpcStream },
+} as const;
+
 /**
  * Fits an Arrow answer to what the client accepts: an IPC stream becomes an IPC file where the client asks
- * for one, or asks for nothing and came by REST, whose specification promises a file.
+ * for one, or asks for nothing and came by REST, whose specification promises a file; and a file that another
+ * server made becomes a stream.
  */
 export async function* negotiateArrow(messages: AsyncIterable<Message>, call: Call): AsyncIterable<Message> {
   const bodyField = bodyFieldOf(call.method.output);
-  if (bodyField === undefined || acceptedType(call) === ARROW_STREAM) {
+  if (bodyField === undefined) {
     yield* messages;
     return;
   }
+  const accepted = acceptedArrow(call);
+  const { from, convert } = CONVERSIONS[accepted];
   const iterator = messages[Symbol.asyncIterator]();
   try {
     const first = await iterator.next();
     if (first.done) return;
     const body = bodyOf(first.value, bodyField);
-    if (body?.contentType !== ARROW_STREAM) {
+    if (body?.contentType !== from) {
       yield first.value;
       yield* { [Symbol.asyncIterator]: () => iterator };
       return;
     }
     const bytes = chunks(first.value, iterator, bodyField);
     let context = (first.value as { context?: Record<string, string> }).context;
-    for await (const data of toIpcFile(bytes)) {
-      yield withBody(call.method.output, bodyField, { contentType: ARROW_FILE, data }, context);
+    for await (const data of convert(bytes)) {
+      yield withBody(call.method.output, bodyField, { contentType: accepted, data }, context);
       context = undefined;
     }
   } finally {
@@ -45,14 +56,6 @@ async function* chunks(
   for (let next = await rest.next(); !next.done; next = await rest.next()) {
     yield bodyOf(next.value, bodyField)?.data ?? new Uint8Array();
   }
-}
-
-function acceptedType(call: Call): string {
-  const accept = call.accept ?? "";
-  const [stream, file] = [accept.indexOf(ARROW_STREAM), accept.indexOf(ARROW_FILE)];
-  if (stream >= 0 && (file < 0 || stream < file)) return ARROW_STREAM;
-  if (file >= 0 || call.protocol === "rest") return ARROW_FILE;
-  return ARROW_STREAM;
 }
 
 function bodyOf(message: Message, field: string): HttpBody | undefined {

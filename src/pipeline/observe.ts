@@ -25,6 +25,11 @@ export async function* observeStream<T>(call: Call, run: () => AsyncIterable<T>)
   }
 }
 
+/** Logs what a call is refused with before it has begun, and hands it out to be thrown. */
+export function refused(call: Call, error: unknown): LanceError {
+  return logFailure(call, performance.now(), error);
+}
+
 function logEnd(call: Call, started: number): void {
   if (call.log.isLevelEnabled("debug")) call.log.debug(fields(call, started), "call");
 }
@@ -50,6 +55,7 @@ function fields(call: Call, started: number): Record<string, unknown> {
     requestId: call.requestId,
     operation: call.method.name,
     protocol: call.protocol,
+    ...(call.database !== undefined && { database: call.database }),
     id: joinIdentifier(call.id),
     ms: Math.round((performance.now() - started) * 1000) / 1000,
   };

@@ -8,6 +8,7 @@ import {
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import type { Logger } from "pino";
 import type { GrpcHandler } from "../wires/grpc/handler.ts";
+import type { TakeAddress } from "./addressing.ts";
 import { drainSession, settlesWithin } from "./drain.ts";
 import { sniff } from "./sniff.ts";
 
@@ -39,6 +40,8 @@ export interface ConnectionLimits {
 export interface ListenerOptions extends ConnectionLimits {
   readonly grpc: GrpcHandler;
   readonly http: HttpHandler;
+  /** Takes the database out of a request's address. Default: addresses name none. */
+  readonly takeAddress?: TakeAddress | undefined;
   readonly log: Logger;
 }
 
@@ -65,7 +68,7 @@ const STREAM_RESETS = { streamResetBurst: 20_000, streamResetRate: 2_000 };
 
 /** Creates a listener: the first bytes of a connection decide between HTTP/1.1 and HTTP/2. */
 export function createListener(options: ListenerOptions): Listener {
-  const { grpc, http, log } = options;
+  const { grpc, http, takeAddress, log } = options;
   const { firstBytesMs = 10_000, headersMs = 30_000, keepAliveMs = 75_000 } = options;
   const { streamWindowBytes = 8 * MIB, sessionWindowBytes = 32 * MIB, maxConcurrentStreams = 1000 } = options;
   const sockets = new Set<Socket>();
@@ -117,6 +120,7 @@ export function createListener(options: ListenerOptions): Listener {
       if (draining) setImmediate(() => http1.closeIdleConnections());
     });
     if (draining) response.setHeader("connection", "close");
+    if (takeAddress !== undefined) request.url = takeAddress(request.url ?? "", request.headers);
     http(request, response);
   }
 
@@ -132,6 +136,7 @@ export function createListener(options: ListenerOptions): Listener {
     session.on("close", () => sessions.delete(session));
     session.on("error", (error) => log.debug({ err: error }, "an HTTP/2 session broke"));
     session.on("stream", (stream, headers, flags, rawHeaders) => {
+      if (takeAddress !== undefined) headers[":path"] = takeAddress(headers[":path"] ?? "", headers);
       if (GRPC_CONTENT_TYPE.test(headers["content-type"] ?? "")) grpc(stream, headers);
       else compatibility.emit("stream", stream, headers, flags, rawHeaders);
     });

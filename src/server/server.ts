@@ -5,6 +5,8 @@ import type { Service } from "../namespace/service.ts";
 import { createConnectHandler } from "../wires/connect.ts";
 import { createGrpcHandler, DEFAULT_MAX_MESSAGE_BYTES, type GrpcLimits } from "../wires/grpc/handler.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
+import { type Addressing, createTakeAddress } from "./addressing.ts";
+import { withCors } from "./cors.ts";
 import { healthRpcs } from "./health.ts";
 import { type ConnectionLimits, createListener, type HttpHandler } from "./listener.ts";
 import type { Readiness } from "./readiness.ts";
@@ -18,6 +20,10 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   /** What answers all other requests. */
   readonly rest: HttpHandler;
   readonly readiness: Readiness;
+  /** Which parts of addresses name databases. Default: none. */
+  readonly addressing?: Addressing | undefined;
+  /** The origins whose pages may call from browsers; `*` stands for any. Default: none. */
+  readonly corsOrigins?: readonly string[] | undefined;
   readonly log: Logger;
 }
 
@@ -48,7 +54,8 @@ export function createServer(options: ServerOptions): GatewayServer {
   const listener = createListener({
     ...options,
     grpc: createGrpcHandler({ ...options, rpcs }),
-    http: createRouter({ connect, rest, readiness }),
+    http: withCors(createRouter({ connect, rest, readiness }), options.corsOrigins ?? []),
+    takeAddress: createTakeAddress(options.addressing ?? {}),
   });
   return {
     listen: listener.listen,

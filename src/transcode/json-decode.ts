@@ -40,8 +40,9 @@ export interface JsonDecoders {
  * Creates a compiler of readers. What it compiles throws Error for a descriptor that has no form in JSON.
  *
  * @param forms how a dialect writes messages that are objects, by the names of their types.
+ * @param lenient whether required fields may be missing, and values of enums unknown: they count as unspecified.
  */
-export function createJsonDecoders(forms?: Dialect["forms"]): JsonDecoders {
+export function createJsonDecoders(forms?: Dialect["forms"], lenient = false): JsonDecoders {
   const compiled = new Map<DescMessage, DecodeJson>();
 
   function message(descriptor: DescMessage): DecodeJson {
@@ -79,7 +80,7 @@ export function createJsonDecoders(forms?: Dialect["forms"]): JsonDecoders {
       name: restName(descriptor),
       local: descriptor.localName,
       oneof: oneofOf(descriptor),
-      required: isRequired(descriptor),
+      required: !lenient && isRequired(descriptor),
       decode: field(descriptor),
       implicit: isImplicit(descriptor),
     };
@@ -99,7 +100,7 @@ export function createJsonDecoders(forms?: Dialect["forms"]): JsonDecoders {
   }
 
   function item(descriptor: DescField): DecodeJson {
-    if (descriptor.enum !== undefined) return enumDecoder(descriptor.enum);
+    if (descriptor.enum !== undefined) return enumDecoder(descriptor.enum, lenient);
     if (descriptor.message !== undefined) return message(descriptor.message);
     const longAsString = "longAsString" in descriptor && descriptor.longAsString;
     return scalarDecoder(descriptor.scalar as ScalarType, longAsString);

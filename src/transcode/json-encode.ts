@@ -23,8 +23,17 @@ export type EncodeJson = (value: unknown) => string;
 export interface JsonEncoders {
   /** The writer of a message. */
   message(descriptor: DescMessage): EncodeJson;
+  /**
+   * The writer of a request that is an object, without some of its fields, which are given by local name. A required
+   * message that is not set is left out: it is the server's to refuse that.
+   */
+  object(descriptor: DescMessage, excluded: ReadonlySet<string>): EncodeJson;
   /** The writer of one field, taking its message; a value that is not set is written as null. */
   field(field: DescField): EncodeJson;
+  /** The writer of the value of a field. */
+  value(field: DescField): EncodeJson;
+  /** The writer of one item of a repeated field or of one value of a map; of another field, its value. */
+  item(field: DescField): EncodeJson;
 }
 
 /**
@@ -56,13 +65,25 @@ export function createJsonEncoders(forms?: Dialect["forms"]): JsonEncoders {
         const fields = tupleFields(descriptor).map(field);
         return (value) => `[${fields.map((encode) => encode(value)).join(",")}]`;
       }
-      default: {
-        checkRestNames(descriptor);
-        const slots = descriptor.fields.map((member) => slotOf(member, isRequired(member)));
-        const write = forms?.get(descriptor.typeName)?.write;
-        return write === undefined ? compileObject(slots) : compileForm(descriptor, slots, write);
-      }
+      default:
+        return withFields(descriptor, descriptor.fields, isRequired);
     }
+  }
+
+  function object(descriptor: DescMessage, excluded: ReadonlySet<string>): EncodeJson {
+    const fields = descriptor.fields.filter(({ localName }) => !excluded.has(localName));
+    return withFields(descriptor, fields, (member) => isRequired(member) && member.fieldKind !== "message");
+  }
+
+  function withFields(
+    descriptor: DescMessage,
+    fields: readonly DescField[],
+    isAlwaysWritten: (field: DescField) => boolean,
+  ): EncodeJson {
+    checkRestNames(descriptor);
+    const slots = fields.map((member) => slotOf(member, isAlwaysWritten(member)));
+    const write = forms?.get(descriptor.typeName)?.write;
+    return write === undefined ? compileObject(slots) : compileForm(fields, slots, write);
   }
 
   function field(descriptor: DescField): EncodeJson {
@@ -78,26 +99,26 @@ export function createJsonEncoders(forms?: Dialect["forms"]): JsonEncoders {
     return {
       key,
       nextKey: `,${key}`,
-      read: reader(descriptor, always),
-      encode: encoderOf(descriptor),
+      read: fieldReader(descriptor, always),
+      encode: value(descriptor),
       skipsNull: !always && isValueForm(descriptor),
     };
   }
 
-  function encoderOf(descriptor: DescField): EncodeJson {
-    const item = itemEncoder(descriptor);
-    if (descriptor.fieldKind === "list") return item === JSON.stringify ? item : listEncoder(item);
-    if (descriptor.fieldKind === "map") return item === JSON.stringify ? item : mapEncoder(item);
-    return item;
+  function value(descriptor: DescField): EncodeJson {
+    const encode = item(descriptor);
+    if (descriptor.fieldKind === "list") return encode === JSON.stringify ? encode : listEncoder(encode);
+    if (descriptor.fieldKind === "map") return encode === JSON.stringify ? encode : mapEncoder(encode);
+    return encode;
   }
 
-  function itemEncoder(descriptor: DescField): EncodeJson {
+  function item(descriptor: DescField): EncodeJson {
     if (descriptor.enum !== undefined) return enumEncoder(descriptor.enum);
     if (descriptor.message !== undefined) return message(descriptor.message);
     return scalarEncoder(descriptor.scalar as ScalarType);
   }
 
-  return { message, field };
+  return { message, object, field, value, item };
 }
 
 /** A field as the writer of its message needs it. */
@@ -127,11 +148,11 @@ function compileObject(slots: readonly Slot[]): EncodeJson {
 
 /** Writes the fields one by one and puts them together as a dialect has them. */
 function compileForm(
-  descriptor: DescMessage,
+  described: readonly DescField[],
   slots: readonly Slot[],
   write: NonNullable<MessageForm["write"]>,
 ): EncodeJson {
-  const names = descriptor.fields.map(restName);
+  const names = described.map(restName);
   return (message) => {
     const fields: Record<string, string> = {};
     for (const [index, slot] of slots.entries()) {
@@ -152,7 +173,7 @@ function isValueForm(field: DescField): boolean {
 }
 
 /** How a field's value is taken from its message; `always` is for a field that is written whatever it is. */
-function reader(field: DescField, always: boolean): (message: MessageRecord) => unknown {
+export function fieldReader(field: DescField, always: boolean): (message: MessageRecord) => unknown {
   const local = field.localName;
   const oneof = oneofOf(field);
   if (oneof !== undefined) {

@@ -11,8 +11,10 @@ function restSpelling(descriptor: DescEnum, value: DescEnum["values"][number]): 
 /**
  * The reader of an enum: any of the spellings in use, without regard to case, `_`, `-` and quotes around it,
  * because clients differ in all of these. It throws FieldError with the spellings that there are.
+ *
+ * @param lenient whether a text of no known value is read as the one with the number 0.
  */
-export function enumDecoder(descriptor: DescEnum): DecodeScalar {
+export function enumDecoder(descriptor: DescEnum, lenient = false): DecodeScalar {
   const numbers = new Map<string, number>();
   const spellings: string[] = [];
   for (const value of descriptor.values) {
@@ -28,7 +30,8 @@ export function enumDecoder(descriptor: DescEnum): DecodeScalar {
   }
   const problem = `must be one of ${spellings.join(", ")}`;
   return (json) => {
-    const number = typeof json === "string" ? numbers.get(normalize(json)) : undefined;
+    const number =
+      typeof json === "string" ? (numbers.get(normalize(json)) ?? (lenient ? 0 : undefined)) : undefined;
     if (number === undefined) throw new FieldError(problem);
     return number;
   };

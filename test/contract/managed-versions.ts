@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { access, readFile, writeFile } from "node:fs/promises";
 import { describe, test } from "node:test";
 import { type Person, people, personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
@@ -12,7 +11,7 @@ interface Staged {
   readonly manifestSize: bigint;
 }
 
-/** Committing through the catalog. The manifests are on this machine's disk. */
+/** Committing through the catalog. The manifests are staged in the storage, as clients do. */
 export function managedVersionTests(world: World): void {
   /** Writes rows as a client with managed versions would: all but the version itself. */
   async function stage(id: string[], rows: readonly Person[], branch?: string): Promise<Staged> {
@@ -21,18 +20,15 @@ export function managedVersionTests(world: World): void {
     await client.insertIntoTable(on, personStream(rows));
     const { version } = await client.describeTableVersion(on);
     assert.ok(version);
-    const bytes = await readFile(`/${version.manifestPath}`);
+    const bytes = await world.store.get(version.manifestPath);
+    assert.ok(bytes);
     const ranges = [{ startVersion: version.version, endVersion: version.version + 1n }];
     await client.batchDeleteTableVersions({ ...on, ranges });
     const manifestPath = `${version.manifestPath}-${rows[0]?.id}`;
-    await writeFile(`/${manifestPath}`, bytes);
+    await world.store.put(manifestPath, bytes);
     return { version: version.version, manifestPath, manifestSize: BigInt(bytes.byteLength) };
   }
-  const exists = (path: string) =>
-    access(`/${path}`).then(
-      () => true,
-      () => false,
-    );
+  const exists = async (key: string) => (await world.store.head(key)) !== undefined;
   const newest = async (id: string[]) =>
     Number((await world.client.describeTableVersion({ id })).version?.version);
 

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
+import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
+import type { ObjectStore } from "../../src/backends/dir/format/storage.ts";
 import type { Operation } from "../../src/namespace/port.ts";
 import { type Person, people, personStream } from "../support/arrow.ts";
 import type { LanceClient } from "../support/client.ts";
@@ -15,12 +17,16 @@ export interface Capabilities {
 /** A client of a fresh, empty catalog. */
 export interface Fixture {
   readonly client: LanceClient;
+  /** Where its tables are, by the paths that answers have. Default: the local disk. */
+  readonly store?: ObjectStore;
   close(): Promise<void>;
 }
 
 /** What the tests of a suite share: one catalog, in which every test works in a namespace of its own. */
 export interface World {
   readonly client: LanceClient;
+  /** Where its tables are. */
+  readonly store: ObjectStore;
   readonly capabilities: Capabilities;
   /** Creates an empty namespace and hands out its name. */
   namespace(): Promise<string>;
@@ -46,6 +52,9 @@ export function createWorld(open: () => Promise<Fixture>, capabilities: Capabili
     get client() {
       assert.ok(fixture, "the catalog is open");
       return fixture.client;
+    },
+    get store() {
+      return fixture?.store ?? createLocalStore();
     },
     async namespace() {
       namespaces += 1;

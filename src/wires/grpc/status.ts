@@ -11,7 +11,7 @@ const MAX_DETAIL_CHARACTERS = 1024;
 /** The trailers of a success. */
 export const OK_TRAILERS: Readonly<Record<string, string>> = { "grpc-status": "0" };
 
-/** The error detail that clients read the Lance code from; `instance` is the request id. */
+/** The error detail that clients read the Lance code from; `instance` is the upstream's, or the request id. */
 export function errorDetail(
   error: LanceError,
   requestId: string,
@@ -25,7 +25,7 @@ export function errorDetail(
     type,
     title,
     status: httpStatus,
-    instance: requestId,
+    instance: error.instance ?? requestId,
     ...(detail && { detail }),
   };
 }

@@ -5,9 +5,10 @@ import type { LanceError } from "../../namespace/errors.ts";
  * `type`, `title` and `status` of RFC 9457.
  *
  * @param status the HTTP status of the answer.
- * @param instance the path of the request.
+ * @param path the request's; it is the `instance` of an error that has none of its own.
  */
-export function errorText({ entry, message, detail }: LanceError, status: number, instance: string): string {
+export function errorText(error: LanceError, status: number, path: string): string {
+  const { entry, message, detail, instance = path } = error;
   const { code, type, title } = entry;
   return JSON.stringify({ error: message, code, type, title, status, detail, instance });
 }

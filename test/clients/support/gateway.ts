@@ -13,6 +13,7 @@ export interface GatewayProcess {
   readonly address: string;
   /** The base of the REST API. */
   readonly uri: string;
+  readonly root: string;
   /** The directory that holds the manifest and the tables. */
   readonly base: string;
   readonly process: ChildProcess;
@@ -32,6 +33,7 @@ export async function startGateway(...args: readonly string[]): Promise<GatewayP
   return {
     uri,
     address: new URL(uri).host,
+    root,
     base: join(root, "data"),
     process: child,
     async close() {

@@ -1,0 +1,57 @@
+import { createByteReader } from "./byte-reader.ts";
+import { readMetadata } from "./file.ts";
+import { isIpcFile } from "./is-ipc-file.ts";
+import { FILE_MAGIC, malformed, parseMessageHead } from "./message.ts";
+import { END_OF_STREAM } from "./stream.ts";
+
+const HEAD_BYTES = 8;
+
+/**
+ * Turns an Arrow IPC file, split anywhere, into an IPC stream, while it goes by: what lies between its magic and its
+ * footer is one. An input that is no file passes unchanged.
+ *
+ * The end of the stream comes after the end of the file, so that a file which is cut off does not become a whole
+ * stream.
+ *
+ * @throws LanceError InvalidInput for a malformed file, and for one without a schema before its batches.
+ */
+export async function* toIpcStream(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const reader = createByteReader(chunks);
+  if (!isIpcFile(await reader.peek(FILE_MAGIC.byteLength))) {
+    yield* reader.rest();
+    return;
+  }
+  let position = HEAD_BYTES;
+  await reader.take(HEAD_BYTES);
+  // Lance's engine pads the magic to more than eight bytes.
+  while (isPadding(await reader.peek(HEAD_BYTES))) {
+    await reader.take(HEAD_BYTES);
+    position += HEAD_BYTES;
+  }
+  let begun = false;
+  for (;;) {
+    const message = await readMetadata(reader, position);
+    if (message === undefined) break;
+    const { kind, bodyLength } = parseMessageHead(message.metadata, position);
+    if (!begun && kind !== "schema") throw malformed(position, "the file has no schema before its batches");
+    begun = true;
+    yield message.framed;
+    let left = bodyLength;
+    for await (const piece of reader.pass(bodyLength)) {
+      left -= piece.byteLength;
+      yield piece;
+    }
+    if (left > 0) throw malformed(position, "the file ends in the middle of a message");
+    position += message.framed.byteLength + bodyLength;
+  }
+  if (!begun) throw malformed(position, "the file has no schema");
+  let tail = Buffer.alloc(0);
+  for await (const piece of reader.rest())
+    tail = Buffer.concat([tail, piece]).subarray(-FILE_MAGIC.byteLength);
+  if (!tail.equals(FILE_MAGIC)) throw malformed(position, "the file ends in the middle of its footer");
+  yield END_OF_STREAM;
+}
+
+function isPadding(bytes: Uint8Array): boolean {
+  return bytes.byteLength === HEAD_BYTES && bytes.every((byte) => byte === 0);
+}

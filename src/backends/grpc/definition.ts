@@ -1,0 +1,20 @@
+import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import type { MethodDefinition } from "@grpc/grpc-js";
+
+/** A method as grpc-js wants it described. */
+export function definitionOf(method: DescMethod): MethodDefinition<Message, Message> {
+  const { input, output } = method;
+  return {
+    path: `/${method.parent.typeName}/${method.name}`,
+    requestStream: method.methodKind === "client_streaming",
+    responseStream: method.methodKind === "server_streaming",
+    requestSerialize: (message) => toBuffer(toBinary(input, message)),
+    requestDeserialize: (bytes) => fromBinary(input, bytes),
+    responseSerialize: (message) => toBuffer(toBinary(output, message)),
+    responseDeserialize: (bytes) => fromBinary(output, bytes),
+  };
+}
+
+function toBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}

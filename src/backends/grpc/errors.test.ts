@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { beginCall } from "../../../test/support/caller.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { ERROR_TABLE, LanceError } from "../../namespace/errors.ts";
+import { errorTrailers } from "../../wires/grpc/status.ts";
+import { upstreamError } from "./errors.ts";
+
+const { describeTable, describeNamespace, describeTransaction } = LanceNamespaceService.method;
+
+function failure(code: number, details: string, metadata = new Metadata()): ServiceError {
+  return Object.assign(new Error(`${code}: ${details}`), { code, details, metadata });
+}
+
+describe("upstreamError", () => {
+  for (const { name, grpcCode } of ERROR_TABLE) {
+    it(`reads ${name} as the gRPC wire writes it`, () => {
+      const sent = new LanceError(name as never, "what happened", { detail: "more" });
+      const trailers = errorTrailers(sent, "request-1");
+      const metadata = new Metadata();
+      metadata.set(
+        "grpc-status-details-bin",
+        Buffer.from(trailers["grpc-status-details-bin"] ?? "", "base64"),
+      );
+      const read = upstreamError(failure(grpcCode, "what happened", metadata), beginCall(describeTable));
+      assert.deepEqual(
+        [read.entry.name, read.message, read.detail, read.instance],
+        [name, "what happened", "more", "request-1"],
+      );
+    });
+  }
+
+  it("goes by the status where there are no details, and by what the method is about", () => {
+    const named = (code: number, method: Parameters<typeof beginCall>[0] = describeTable) =>
+      upstreamError(failure(code, "text"), beginCall(method)).entry.name;
+    assert.equal(named(status.NOT_FOUND), "TableNotFound");
+    assert.equal(named(status.NOT_FOUND, describeNamespace), "NamespaceNotFound");
+    assert.equal(named(status.NOT_FOUND, describeTransaction), "TransactionNotFound");
+    assert.equal(named(status.ALREADY_EXISTS, describeNamespace), "NamespaceAlreadyExists");
+    assert.equal(named(status.UNAUTHENTICATED), "Unauthenticated");
+    assert.equal(named(status.RESOURCE_EXHAUSTED), "Throttling");
+    assert.equal(named(status.UNAVAILABLE), "ServiceUnavailable");
+    assert.equal(named(99), "Internal");
+  });
+
+  it("does not pass on what the library says of connections", () => {
+    for (const code of [status.UNAVAILABLE, status.DEADLINE_EXCEEDED, status.CANCELLED]) {
+      const { message, cause } = upstreamError(failure(code, "at 10.0.0.1:443"), beginCall(describeTable));
+      assert.match(message, /^the upstream catalog [^0-9]+$/);
+      assert.ok(cause instanceof Error);
+    }
+  });
+
+  it("goes by the status where the details cannot be read", () => {
+    const metadata = new Metadata();
+    metadata.set("grpc-status-details-bin", Buffer.from([255, 255, 255]));
+    const error = upstreamError(failure(status.NOT_FOUND, "no t", metadata), beginCall(describeTable));
+    assert.deepEqual([error.entry.name, error.message], ["TableNotFound", "no t"]);
+  });
+
+  it("puts the abort of our own call first", () => {
+    const reason = new LanceError("DeadlineExceeded", "too late");
+    const call = beginCall(describeTable, { signal: AbortSignal.abort(reason) });
+    assert.equal(upstreamError(failure(status.CANCELLED, ""), call), reason);
+  });
+
+  it("is Internal for what is no failure of a call", () => {
+    const error = upstreamError(new TypeError("broken"), beginCall(describeTable));
+    assert.equal(error.entry.name, "Internal");
+  });
+});

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { Server, ServerCredentials } from "@grpc/grpc-js";
+import { pino } from "pino";
+import { beginCall } from "../../../test/support/caller.ts";
+import { type Certificates, makeCertificates } from "../../../test/support/certificates.ts";
+import { definitionOf } from "../../../test/support/grpc-client.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import {
+  DescribeTableRequestSchema,
+  DescribeTableResponseSchema,
+} from "../../gen/lance/namespace/v1/table_pb.ts";
+import { isLanceError } from "../../namespace/errors.ts";
+import type { LanceNamespace } from "../../namespace/port.ts";
+import type { TlsOptions } from "./channels.ts";
+import { createGrpcBackend } from "./index.ts";
+
+const log = pino({ level: "silent" });
+const { describeTable } = LanceNamespaceService.method;
+
+describe("TLS to a gRPC upstream", () => {
+  let certificates: Certificates;
+  let server: Server;
+  let port: number;
+
+  before(async () => {
+    certificates = await makeCertificates();
+    server = new Server();
+    server.addService(
+      { describeTable: definitionOf(describeTable) },
+      { describeTable: (_: unknown, done: (error: null, answer: unknown) => void) => done(null, answer) },
+    );
+    const { ca, server: own } = certificates;
+    const pair = { cert_chain: Buffer.from(own.cert), private_key: Buffer.from(own.key) };
+    // It takes nobody without a certificate.
+    const security = ServerCredentials.createSsl(Buffer.from(ca), [pair], true);
+    port = await new Promise((resolve, reject) => {
+      server.bindAsync("127.0.0.1:0", security, (error, bound) => (error ? reject(error) : resolve(bound)));
+    });
+  });
+  after(() => server.forceShutdown());
+
+  const answer = create(DescribeTableResponseSchema, { table: "t" });
+
+  async function describeWith(tls: TlsOptions | undefined, host = "127.0.0.1"): Promise<unknown> {
+    const backend = await createGrpcBackend({ addresses: [`${host}:${port}`], tls, connectMs: 2_000, log });
+    try {
+      const request = create(DescribeTableRequestSchema, { id: ["t"] });
+      const call = beginCall(describeTable);
+      const operation = backend.operations.describeTable as LanceNamespace["describeTable"];
+      return (await operation(request, call)).table;
+    } finally {
+      await backend.close();
+    }
+  }
+
+  const isAway = (error: unknown) => isLanceError(error, "ServiceUnavailable");
+
+  it("goes through with an authority and a certificate of its own", async () => {
+    const { ca, client } = certificates;
+    assert.equal(await describeWith({ ca, ...client }), "t");
+    assert.equal(await describeWith({ ca, ...client, serverName: "localhost" }), "t");
+  });
+
+  it("refuses an upstream of an unknown authority, or of another name", async () => {
+    const { ca, client } = certificates;
+    await assert.rejects(describeWith({ ...client }), isAway);
+    await assert.rejects(describeWith({ ca, ...client, serverName: "other.example.com" }), isAway);
+  });
+
+  it("is refused without a certificate, and without TLS", async () => {
+    await assert.rejects(describeWith({ ca: certificates.ca }), isAway);
+    await assert.rejects(describeWith(undefined), isAway);
+  });
+});

@@ -1,0 +1,176 @@
+import type { UpstreamErrorForm } from "../../dialects/upstream.ts";
+import type { Call } from "../../namespace/call.ts";
+import {
+  ERROR_TABLE,
+  type ErrorEntry,
+  type ErrorName,
+  LanceError,
+  PUBLIC_ERROR_COUNT,
+} from "../../namespace/errors.ts";
+import { type FailureKind, UpstreamFailure, type UpstreamResponse } from "./transport.ts";
+
+/** What an error is read from, beside the answer itself. */
+export interface ErrorFacts {
+  /** How this kind of upstream tells errors in other ways. */
+  readonly forms: readonly UpstreamErrorForm[];
+  /** The full name of the request's type. */
+  readonly request: string;
+  /** What the path is about, in its own word. */
+  readonly resource: string;
+  /** Whether a success has no body, so that an empty 404 tells that there is no such object. */
+  readonly asksExistence: boolean;
+}
+
+/** The rows of statuses whose body says nothing of its own. */
+const BY_STATUS: Readonly<Record<number, ErrorName>> = {
+  400: "InvalidInput",
+  401: "Unauthenticated",
+  403: "PermissionDenied",
+  405: "Unsupported",
+  406: "Unsupported",
+  407: "ServiceUnavailable",
+  408: "DeadlineExceeded",
+  409: "ConcurrentModification",
+  410: "Unsupported",
+  412: "ConcurrentModification",
+  413: "PayloadTooLarge",
+  415: "UnsupportedMediaType",
+  422: "InvalidInput",
+  429: "Throttling",
+  500: "Internal",
+  501: "Unsupported",
+  504: "DeadlineExceeded",
+};
+
+const MISSING: Readonly<Record<string, ErrorName>> = {
+  namespace: "NamespaceNotFound",
+  transaction: "TransactionNotFound",
+};
+
+const BY_FAILURE: Readonly<Record<FailureKind, ErrorName>> = {
+  connect: "ServiceUnavailable",
+  reset: "ServiceUnavailable",
+  truncated: "ServiceUnavailable",
+  malformed: "ServiceUnavailable",
+  "first-byte": "DeadlineExceeded",
+  idle: "DeadlineExceeded",
+  total: "DeadlineExceeded",
+};
+
+/** Headers that tell a client what to do about an error. */
+const ADVICE = ["retry-after", "www-authenticate"];
+
+const MAX_TEXT_CHARACTERS = 500;
+const MARKUP = /^\s*<|^text\/html/i;
+
+/** Rows by what their `type` ends with; the titles of the specification's examples are such words, too. */
+const BY_SLUG = new Map(ERROR_TABLE.map((entry) => [slugOf(entry.name), entry]));
+
+/**
+ * The error that an answer other than a success stands for. It never throws.
+ *
+ * The body's code counts first, then its `type` or `title`, then the HTTP status; what the kind of upstream is known
+ * to say in other ways comes before all of them.
+ */
+export function errorOfAnswer(response: UpstreamResponse, facts: ErrorFacts): LanceError {
+  const { status, headers } = response;
+  const text = response.body.toString("utf8");
+  const body = parseBody(text);
+  const code = codeOf(body);
+  const known = facts.forms.find(
+    (form) =>
+      form.statuses.includes(status) &&
+      form.codes.includes(code) &&
+      (form.request ?? facts.request) === facts.request &&
+      form.text.test(text),
+  );
+  const name =
+    known?.error ?? (entryOfBody(body, code)?.name as ErrorName) ?? nameOfStatus(response, text, facts);
+  const detail = textOf(body, "detail");
+  const instance = single(headers["x-request-id"]) ?? textOf(body, "instance");
+  return new LanceError(name, messageOf(body, text, response), {
+    headers: adviceOf(headers),
+    ...(detail !== undefined && { detail }),
+    ...(instance !== undefined && { instance }),
+  });
+}
+
+/** The error that a failure of the transport stands for; anything else passes as it is. */
+export function errorOfFailure(thrown: unknown, call: Call): unknown {
+  if (call.signal.aborted && call.signal.reason instanceof LanceError) return call.signal.reason;
+  if (!(thrown instanceof UpstreamFailure)) return thrown;
+  return new LanceError(BY_FAILURE[thrown.kind], thrown.message, { cause: thrown });
+}
+
+type Body = Readonly<Record<string, unknown>>;
+
+function parseBody(text: string): Body {
+  try {
+    const json: unknown = JSON.parse(text);
+    if (typeof json !== "object" || json === null) return {};
+    // An older shape has the message one level down.
+    const { error } = json as Body;
+    return typeof error === "object" && error !== null
+      ? { error: (error as Body)["message"], ...error }
+      : (json as Body);
+  } catch {
+    return {};
+  }
+}
+
+function codeOf({ code }: Body): number | undefined {
+  return typeof code === "number" && Number.isInteger(code) && code >= 0 ? code : undefined;
+}
+
+function entryOfBody(body: Body, code: number | undefined): ErrorEntry | undefined {
+  const named = BY_SLUG.get(slugOf(textOf(body, "type"))) ?? BY_SLUG.get(slugOf(textOf(body, "title")));
+  if (code === undefined) return named;
+  // Failures of the transport borrow a code and have a name of their own.
+  if (named?.code === code) return named;
+  return ERROR_TABLE.slice(0, PUBLIC_ERROR_COUNT).find((entry) => entry.code === code);
+}
+
+/** `TableNotFound`, `/errors/table-not-found` and `Table not found` are the same. */
+function slugOf(text: string | undefined): string {
+  return (text ?? "")
+    .slice((text ?? "").lastIndexOf("/") + 1)
+    .replaceAll(/[^A-Za-z]/g, "")
+    .toLowerCase();
+}
+
+function nameOfStatus({ status, headers }: UpstreamResponse, text: string, facts: ErrorFacts): ErrorName {
+  if (status !== 404)
+    return BY_STATUS[status] ?? (status < 500 && status >= 400 ? "InvalidInput" : "ServiceUnavailable");
+  const silent = text === "" && !facts.asksExistence;
+  // A server that does not know a route answers with nothing, or with a page for people.
+  if (silent || MARKUP.test(text) || MARKUP.test(single(headers["content-type"]) ?? "")) return "Unsupported";
+  return MISSING[facts.resource] ?? "TableNotFound";
+}
+
+function messageOf(body: Body, text: string, { status, headers }: UpstreamResponse): string {
+  const said =
+    textOf(body, "error") ?? textOf(body, "message") ?? textOf(body, "detail") ?? textOf(body, "title");
+  if (said !== undefined) return said;
+  const type = single(headers["content-type"]) ?? "";
+  const plain = text !== "" && type.startsWith("text/plain") && !MARKUP.test(text);
+  const shown = plain ? `: ${text.slice(0, MAX_TEXT_CHARACTERS)}` : "";
+  return `the upstream catalog answered with HTTP status ${status}${shown}`;
+}
+
+function textOf(body: Body, name: string): string | undefined {
+  const value = body[name];
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function adviceOf(headers: UpstreamResponse["headers"]): Record<string, string> {
+  const advice: Record<string, string> = {};
+  for (const name of ADVICE) {
+    const value = single(headers[name]);
+    if (value !== undefined) advice[name] = value;
+  }
+  return advice;
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return typeof value === "string" ? value : value?.[0];
+}

@@ -1,0 +1,113 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { UpstreamForm } from "../../dialects/upstream.ts";
+import type { Call } from "../../namespace/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { isRead } from "../../namespace/reads.ts";
+import type { ClientBinding } from "../../transcode/client-binding.ts";
+import type { HeaderPolicy } from "../upstream-identity/headers.ts";
+import type { CredentialHeaders, UpstreamIdentity } from "../upstream-identity/identity.ts";
+import { errorOfAnswer, errorOfFailure } from "./errors.ts";
+import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport.ts";
+
+/** What {@link createExchange} needs. */
+export interface ExchangeOptions {
+  readonly form: UpstreamForm;
+  readonly transport: UpstreamTransport;
+  readonly identity: UpstreamIdentity;
+  readonly policy: HeaderPolicy;
+}
+
+/** One call of the upstream, before it is put into HTTP. */
+export interface UpstreamCall {
+  readonly binding: ClientBinding;
+  readonly request: Message;
+  readonly call: Call;
+  /** The media type to ask for. */
+  readonly accept: string;
+  /** A body that is passed on as it is, and its media type. */
+  readonly upload?: { readonly data: AsyncIterable<Uint8Array>; readonly contentType: string };
+}
+
+/**
+ * Sends calls to the upstream and hands out the answers of success.
+ *
+ * @throws LanceError for every other answer, and for none.
+ */
+export type Exchange = (upstreamCall: UpstreamCall) => Promise<UpstreamResponse>;
+
+/** What every request says: nothing here unpacks answers, and the user agent must not look like a client's. */
+const ALWAYS = ["accept-encoding", "identity", "user-agent", "lance-gateway"] as const;
+
+/** Creates the exchange with one upstream. */
+export function createExchange({ form, transport, identity, policy }: ExchangeOptions): Exchange {
+  /** The bindings whose HTTP method the upstream does not know. */
+  const refusedBindings = new Set<ClientBinding>();
+
+  async function exchange(upstreamCall: UpstreamCall): Promise<UpstreamResponse> {
+    const { call, request, upload } = upstreamCall;
+    const { alternative } = upstreamCall.binding;
+    const other = alternative !== undefined && refusedBindings.has(upstreamCall.binding);
+    const binding = other ? alternative : upstreamCall.binding;
+    const pairs = policy.sent(call, request);
+    addOwn(pairs, upstreamCall, binding);
+    const found = identity.credentials(call);
+    const credentials = found instanceof Promise ? await found : found;
+    const response = await send(upstreamCall, binding, pairs, credentials);
+    const { status } = response;
+    if (status >= 200 && status < 300) return response;
+    if (status === 401 && upload === undefined && identity.refused(call, credentials)) {
+      const again = await send(upstreamCall, binding, pairs, await identity.credentials(call));
+      if (again.status >= 200 && again.status < 300) return again;
+      throw errorOf(again, binding);
+    }
+    if (status === 405 && alternative !== undefined && !other) {
+      refusedBindings.add(binding);
+      return exchange(upstreamCall);
+    }
+    throw errorOf(response, binding);
+  }
+
+  async function send(
+    { call, request, upload }: UpstreamCall,
+    binding: ClientBinding,
+    pairs: readonly string[],
+    credentials: CredentialHeaders,
+  ): Promise<UpstreamResponse> {
+    const headers = [...pairs];
+    policy.addCredentials(headers, credentials);
+    const upstreamRequest: UpstreamRequest = {
+      method: binding.httpMethod,
+      target: binding.target(request),
+      headers,
+      body: upload?.data ?? (binding.requestBody === "json" ? binding.body(request) : undefined),
+      safe: isRead(binding.method),
+      streams: binding.responseBody === "raw",
+      signal: call.signal,
+      deadline: call.deadline,
+    };
+    try {
+      return await transport.send(upstreamRequest);
+    } catch (thrown) {
+      throw errorOfFailure(thrown, call);
+    }
+  }
+
+  function errorOf(response: UpstreamResponse, { method, resource, responseBody }: ClientBinding): Error {
+    const asksExistence = responseBody === "empty";
+    const facts = { forms: form.errors, request: method.input.typeName, resource, asksExistence };
+    const error = errorOfAnswer(response, facts);
+    if (!identity.isOwn || !error.is("Unauthenticated")) return error;
+    const text = "the upstream catalog refused the gateway's credentials";
+    return new LanceError("ServiceUnavailable", text, { cause: error, instance: error.instance });
+  }
+
+  return exchange;
+}
+
+function addOwn(pairs: string[], { call, accept, upload }: UpstreamCall, binding: ClientBinding): void {
+  pairs.push(...ALWAYS, "accept", accept);
+  if (upload !== undefined) pairs.push("content-type", upload.contentType);
+  else if (binding.requestBody === "json") pairs.push("content-type", "application/json");
+  if (call.deadline === undefined) return;
+  pairs.push("x-request-timeout-ms", String(Math.max(1, Math.ceil(call.deadline - Date.now()))));
+}

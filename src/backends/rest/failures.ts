@@ -1,0 +1,46 @@
+import { LanceError } from "../../namespace/errors.ts";
+import { type FailureKind, UpstreamFailure } from "./transport.ts";
+
+/** How far a request came before it failed. */
+export interface Progress {
+  /** Whether it had a connection. */
+  readonly sent: boolean;
+  /** Whether the answer had begun. */
+  readonly begun: boolean;
+}
+
+const KINDS: Readonly<Record<string, FailureKind>> = {
+  UND_ERR_CONNECT_TIMEOUT: "connect",
+  UND_ERR_HEADERS_TIMEOUT: "first-byte",
+  UND_ERR_BODY_TIMEOUT: "idle",
+  UND_ERR_HEADERS_OVERFLOW: "malformed",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "truncated",
+};
+
+const TEXTS: Readonly<Record<FailureKind, string>> = {
+  connect: "the upstream catalog cannot be reached",
+  reset: "the upstream catalog closed the connection before it answered",
+  truncated: "the answer of the upstream catalog broke off",
+  "first-byte": "the upstream catalog did not answer in time",
+  idle: "the upstream catalog stopped in the middle of its answer",
+  total: "the upstream catalog did not answer in time",
+  malformed: "the answer of the upstream catalog is no HTTP",
+};
+
+/**
+ * The failure that an error of the connection is; what our own side threw passes as it is.
+ *
+ * Addresses stay out of its message, which clients may see; the cause has them.
+ */
+export function failureOf(error: Error, { sent, begun }: Progress): unknown {
+  if (error instanceof LanceError || error instanceof UpstreamFailure) return error;
+  const { code = "" } = error as { code?: unknown };
+  const kind = KINDS[String(code)] ?? kindByProgress(String(code), sent, begun);
+  return new UpstreamFailure(kind, TEXTS[kind], error);
+}
+
+function kindByProgress(code: string, sent: boolean, begun: boolean): FailureKind {
+  if (!sent) return "connect";
+  if (code.startsWith("HPE_")) return "malformed";
+  return begun ? "truncated" : "reset";
+}

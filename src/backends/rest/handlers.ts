@@ -1,0 +1,131 @@
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { acceptedArrow } from "../../arrow/accepted.ts";
+import { isIpcFile } from "../../arrow/is-ipc-file.ts";
+import { ARROW_FILE, ARROW_STREAM } from "../../arrow/media-types.ts";
+import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { bodyFieldOf } from "../../namespace/body-field.ts";
+import type { Call } from "../../namespace/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { DEFAULT_DELIMITER, joinIdentifier } from "../../namespace/identifier.ts";
+import type { ClientBinding } from "../../transcode/client-binding.ts";
+import type { HeaderPolicy } from "../upstream-identity/headers.ts";
+import { errorOfFailure } from "./errors.ts";
+import type { Exchange } from "./exchange.ts";
+import type { UpstreamResponse } from "./transport.ts";
+
+/** What the handlers of a backend share. */
+export interface HandlerOptions {
+  readonly exchange: Exchange;
+  readonly policy: HeaderPolicy;
+  /** What joins the names in paths. */
+  readonly delimiter: string;
+}
+
+const JSON_TYPE = "application/json";
+
+/** Creates the function that forwards a method. */
+export function createHandler(binding: ClientBinding, options: HandlerOptions): unknown {
+  const { method } = binding;
+  const { exchange, policy } = options;
+  const address = createAddresser(method, options.delimiter);
+
+  function answerOf(response: UpstreamResponse, call: Call): Message {
+    policy.returned(response.headers, call);
+    if (binding.responseBody === "empty") return create(method.output);
+    const message = binding.read(response.body.toString("utf8"), contentTypeOf(response));
+    policy.filterContext(message);
+    return message;
+  }
+
+  async function unary(request: Message, call: Call): Promise<Message> {
+    address(request, call);
+    return answerOf(await exchange({ binding, request, call, accept: JSON_TYPE }), call);
+  }
+
+  async function upload(request: Message, data: AsyncIterable<Uint8Array>, call: Call): Promise<Message> {
+    address(request, call);
+    const contentType = bodyOf(request, method)?.contentType || ARROW_STREAM;
+    const body = { data: released(data, call), contentType };
+    return answerOf(await exchange({ binding, request, call, accept: JSON_TYPE, upload: body }), call);
+  }
+
+  async function* download(request: Message, call: Call): AsyncIterable<Message> {
+    address(request, call);
+    const field = binding.rawResponseField as string;
+    const response = await exchange({ binding, request, call, accept: acceptedArrow(call) });
+    policy.returned(response.headers, call);
+    let contentType: string | undefined;
+    try {
+      for await (const data of response.pieces ?? []) {
+        contentType ??= arrowTypeOf(response, data);
+        yield create(method.output, { [field]: create(HttpBodySchema, { contentType, data }) } as never);
+      }
+    } catch (thrown) {
+      throw errorOfFailure(thrown, call);
+    }
+  }
+
+  switch (method.methodKind) {
+    case "unary":
+      return unary;
+    case "client_streaming":
+      return upload;
+    case "server_streaming":
+      return download;
+    default:
+      throw new Error(`${method} streams both ways, which no operation does`);
+  }
+}
+
+interface Addressed extends Message {
+  id?: readonly string[];
+  identifier?: string;
+  delimiter?: string;
+}
+
+/** Writes the object that was settled into the request, in the upstream's spelling. */
+function createAddresser({ input }: DescMethod, delimiter: string): (request: Message, call: Call) => void {
+  const names = new Set(input.fields.map(({ localName }) => localName));
+  if (!names.has("identifier")) {
+    // The names in the answer are joined as the client wants them.
+    return (request: Addressed) => {
+      request.delimiter ??= DEFAULT_DELIMITER;
+    };
+  }
+  return (request: Addressed, { id }) => {
+    if (delimiter !== DEFAULT_DELIMITER && id.some((name) => name.includes(delimiter))) {
+      const text = JSON.stringify(delimiter);
+      throw new LanceError(
+        "InvalidInput",
+        `a name contains ${text}, which joins names in the upstream catalog`,
+      );
+    }
+    request.id = id;
+    request.identifier = joinIdentifier(id, delimiter);
+    request.delimiter = delimiter;
+  };
+}
+
+function bodyOf(request: Message, { input }: DescMethod): HttpBody | undefined {
+  return (request as unknown as Record<string, HttpBody | undefined>)[bodyFieldOf(input) ?? ""];
+}
+
+/** Tells of every piece when it has been taken over by the connection. */
+async function* released(data: AsyncIterable<Uint8Array>, call: Call): AsyncIterable<Uint8Array> {
+  for await (const piece of data) {
+    yield piece;
+    call.releaseBody(piece.byteLength);
+  }
+}
+
+function contentTypeOf({ headers }: UpstreamResponse): string | undefined {
+  const type = headers["content-type"];
+  return typeof type === "string" ? type : undefined;
+}
+
+/** What a body is: as it is said, or where that is not Arrow, as it begins. */
+function arrowTypeOf(response: UpstreamResponse, first: Uint8Array): string {
+  const said = contentTypeOf(response) ?? "";
+  for (const type of [ARROW_STREAM, ARROW_FILE]) if (said.startsWith(type)) return type;
+  return isIpcFile(first) ? ARROW_FILE : ARROW_STREAM;
+}

@@ -1,0 +1,65 @@
+import type { Logger } from "pino";
+import type { UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
+import type { UpstreamTransport } from "./transport.ts";
+
+/** How a REST upstream speaks. Whatever it is, answers are read tolerantly. */
+export type UpstreamDialect = "specification" | "lancedb";
+
+/** How long an upstream may take, in milliseconds; 0 stands for no limit. */
+export interface UpstreamTimeLimits {
+  /** For a connection, with its handshake. Default: 5,000. */
+  readonly connectMs?: number | undefined;
+  /** From the end of the request to the head of the answer. Default: 120,000. */
+  readonly firstByteMs?: number | undefined;
+  /** Between two pieces of an answer. Default: 60,000. */
+  readonly idleMs?: number | undefined;
+  /** For the whole call; a deadline of the client's that is nearer goes first. Default: 0. */
+  readonly totalMs?: number | undefined;
+}
+
+/** TLS towards an upstream, in PEM. */
+export interface UpstreamTls {
+  /** Certificates of authorities to trust instead of the system's. */
+  readonly ca?: string | undefined;
+  /** The gateway's own certificate, with {@link key}. */
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  /** The name to ask for and to check, where it is not the host's. */
+  readonly serverName?: string | undefined;
+}
+
+/** Where an upstream is and how it is reached. */
+export interface HttpTransportOptions {
+  /** The base of the REST API without `/v1`, for example `https://catalog.example.com/lance`. */
+  readonly uri: string;
+  /** The most connections. Default: 64. */
+  readonly connections?: number | undefined;
+  /** How long an idle connection is kept, in milliseconds. Default: 30,000. */
+  readonly keepAliveMs?: number | undefined;
+  readonly timeLimits?: UpstreamTimeLimits | undefined;
+  readonly tls?: UpstreamTls | undefined;
+  /** The largest answer that is not a stream, in bytes. Default: 64 MiB. */
+  readonly maxAnswerBytes?: number | undefined;
+}
+
+/** Options of {@link createRestBackend}. */
+export interface RestBackendOptions extends HttpTransportOptions {
+  readonly log: Logger;
+  /** Headers of every request, for example the name of a database. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** What joins the names of an identifier in paths. Default: `$`. */
+  readonly delimiter?: string | undefined;
+  /** What the upstream is. Default: `specification`, which the Rust adapter and other gateways speak, too. */
+  readonly dialect?: UpstreamDialect | undefined;
+  /** Default: passthrough. */
+  readonly identity?: UpstreamIdentityOptions | undefined;
+  /**
+   * Headers of clients that are passed on, in lower case; a `*` at the end stands for any ending.
+   * Default: {@link DEFAULT_PASSED_HEADERS}.
+   */
+  readonly passHeaders?: readonly string[] | undefined;
+  /** Headers of answers that clients get, in the same form. Default: {@link DEFAULT_RETURNED_HEADERS}. */
+  readonly returnHeaders?: readonly string[] | undefined;
+  /** Sends the requests. Default: a pool of connections to `uri`. */
+  readonly transport?: UpstreamTransport | undefined;
+}

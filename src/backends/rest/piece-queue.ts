@@ -1,0 +1,95 @@
+/** What holds back the sender of pieces. */
+export interface PieceSource {
+  pause(): void;
+  resume(): void;
+  abort(reason: Error): void;
+}
+
+/** The sender is held back from this many bytes on. */
+const HIGH_WATER_BYTES = 256 * 1024;
+
+/** The pieces of a body between the connection and its only reader. */
+export class PieceQueue implements AsyncIterableIterator<Uint8Array> {
+  readonly #source: PieceSource;
+  readonly #onLeave: () => void;
+  readonly #pieces: Uint8Array[] = [];
+  #size = 0;
+  #paused = false;
+  #over = false;
+  #failure: { readonly reason: unknown } | undefined;
+  #waiting: PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined;
+
+  /** @param onLeave called when the reader leaves early. */
+  constructor(source: PieceSource, onLeave: () => void) {
+    this.#source = source;
+    this.#onLeave = onLeave;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  push(piece: Uint8Array): void {
+    if (this.#over) return;
+    if (this.#waiting !== undefined) {
+      this.#take()?.resolve({ done: false, value: piece });
+      return;
+    }
+    this.#pieces.push(piece);
+    this.#size += piece.byteLength;
+    if (this.#size < HIGH_WATER_BYTES || this.#paused) return;
+    this.#paused = true;
+    this.#source.pause();
+  }
+
+  end(): void {
+    this.#over = true;
+    this.#take()?.resolve({ done: true, value: undefined });
+  }
+
+  /** What has arrived is lost: whoever reads on must not take it for the whole. */
+  fail(reason: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#failure = { reason };
+    this.#pieces.length = 0;
+    this.#take()?.reject(reason);
+  }
+
+  next(): Promise<IteratorResult<Uint8Array>> {
+    const piece = this.#pieces.shift();
+    if (piece !== undefined) {
+      this.#size -= piece.byteLength;
+      if (this.#paused && this.#size < HIGH_WATER_BYTES / 2) {
+        this.#paused = false;
+        this.#source.resume();
+      }
+      return Promise.resolve({ done: false, value: piece });
+    }
+    if (this.#failure !== undefined) {
+      const { reason } = this.#failure;
+      this.#failure = undefined;
+      return Promise.reject(reason);
+    }
+    if (this.#over) return Promise.resolve({ done: true, value: undefined });
+    this.#waiting = Promise.withResolvers();
+    return this.#waiting.promise;
+  }
+
+  return(): Promise<IteratorResult<Uint8Array>> {
+    if (!this.#over) {
+      this.#over = true;
+      this.#pieces.length = 0;
+      this.#onLeave();
+      this.#source.abort(new Error("the reader of the answer has left"));
+    }
+    this.#take()?.resolve({ done: true, value: undefined });
+    return Promise.resolve({ done: true, value: undefined });
+  }
+
+  #take(): PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    return waiting;
+  }
+}

@@ -1,0 +1,127 @@
+import type { Dispatcher } from "undici";
+import { failureOf } from "./failures.ts";
+import { PieceQueue } from "./piece-queue.ts";
+import { UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from "./transport.ts";
+
+/** What becomes of an exchange, and its bounds. */
+export interface ReceiverOptions {
+  /** The largest body that is collected, in bytes. */
+  readonly maxAnswerBytes: number;
+  /** The time for the whole exchange, in milliseconds; 0 for no limit. */
+  readonly totalMs: number;
+  resolve(response: UpstreamResponse): void;
+  reject(reason: unknown): void;
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/** Takes the answer to one request, and ends the exchange when its caller does or its time is over. */
+export class Receiver implements Dispatcher.DispatchHandler {
+  readonly #request: UpstreamRequest;
+  readonly #options: ReceiverOptions;
+  #controller: Dispatcher.DispatchController | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #status = 0;
+  #headers: UpstreamResponse["headers"] = {};
+  #first: Buffer = EMPTY;
+  #others: Buffer[] | undefined;
+  #size = 0;
+  #queue: PieceQueue | undefined;
+  #ended = false;
+  /** Why the exchange was ended from this side. */
+  #reason: unknown;
+
+  constructor(request: UpstreamRequest, options: ReceiverOptions) {
+    this.#request = request;
+    this.#options = options;
+    request.signal.addEventListener("abort", this);
+    if (options.totalMs > 0) this.#timer = setTimeout(() => this.#expire(), options.totalMs);
+  }
+
+  /** The signal has fired. */
+  handleEvent(): void {
+    this.#cut(this.#request.signal.reason);
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#ended) controller.abort(asError(this.#reason));
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: UpstreamResponse["headers"],
+  ): void {
+    // Only the last head counts; those before it announce it.
+    if (status < 200) return;
+    this.#status = status;
+    this.#headers = headers;
+    if (!this.#request.streams || status >= 300) return;
+    this.#queue = new PieceQueue(controller, () => this.#release());
+    this.#options.resolve({ status, headers, body: EMPTY, pieces: this.#queue });
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
+    if (this.#queue !== undefined) {
+      this.#queue.push(piece);
+      return;
+    }
+    this.#size += piece.byteLength;
+    if (this.#size > this.#options.maxAnswerBytes) {
+      this.#cut(
+        new UpstreamFailure("malformed", `the answer is larger than ${this.#options.maxAnswerBytes} bytes`),
+      );
+      return;
+    }
+    if (this.#first === EMPTY) {
+      this.#first = piece;
+      return;
+    }
+    this.#others ??= [this.#first];
+    this.#others.push(piece);
+  }
+
+  onResponseEnd(): void {
+    if (this.#ended) return;
+    this.#release();
+    if (this.#queue !== undefined) {
+      this.#queue.end();
+      return;
+    }
+    const body = this.#others === undefined ? this.#first : Buffer.concat(this.#others, this.#size);
+    this.#options.resolve({ status: this.#status, headers: this.#headers, body, pieces: undefined });
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#ended) return;
+    this.#settle(failureOf(error, { sent: this.#controller !== undefined, begun: this.#status > 0 }));
+  }
+
+  #expire(): void {
+    this.#cut(new UpstreamFailure("total", "the upstream did not answer in time"));
+  }
+
+  #cut(reason: unknown): void {
+    if (this.#ended) return;
+    this.#reason = reason;
+    this.#settle(reason);
+    this.#controller?.abort(asError(reason));
+  }
+
+  #settle(reason: unknown): void {
+    this.#release();
+    if (this.#queue !== undefined) this.#queue.fail(reason);
+    else this.#options.reject(reason);
+  }
+
+  #release(): void {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+    this.#request.signal.removeEventListener("abort", this);
+  }
+}
+
+function asError(reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error("the request was ended", { cause: reason });
+}

@@ -1,0 +1,69 @@
+/** One request to an upstream, in the words of HTTP. What it means is not known here. */
+export interface UpstreamRequest {
+  readonly method: string;
+  /** The path and the query, in the form of a request target. */
+  readonly target: string;
+  /** Names and values in turn, the names in lower case. */
+  readonly headers: readonly string[];
+  /** A body that can be sent again, or an iterable that can be read once. */
+  readonly body: string | AsyncIterable<Uint8Array> | undefined;
+  /** Whether it changes nothing, so that it may be sent again or twice at once. */
+  readonly safe: boolean;
+  /** Whether a body of success is handed over piece by piece, and not whole. */
+  readonly streams: boolean;
+  /** Ends the request; its reason is what the answer, or its body, fails with. */
+  readonly signal: AbortSignal;
+  /** When the request has to be over, in epoch milliseconds. */
+  readonly deadline: number | undefined;
+}
+
+/** The answer of an upstream. */
+export interface UpstreamResponse {
+  readonly status: number;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** The whole body, a Buffer or what has its text; empty when it is handed over piece by piece. */
+  readonly body: { toString(encoding?: "utf8"): string };
+  /**
+   * The pieces of a body of success that was asked for as a stream. Nothing is read far ahead of the reader, and
+   * leaving it early ends the request. It throws UpstreamFailure when the body breaks off.
+   */
+  readonly pieces: AsyncIterable<Uint8Array> | undefined;
+}
+
+/** Sends requests to one upstream. Retries, circuit breaking and the choice of addresses wrap one into another. */
+export interface UpstreamTransport {
+  /**
+   * @throws UpstreamFailure when there is no whole answer, or the signal's reason.
+   */
+  send(request: UpstreamRequest): Promise<UpstreamResponse>;
+  close(): Promise<void>;
+}
+
+/** Why there is no whole answer. */
+export type FailureKind =
+  /** No connection: refused, unknown host, no handshake, or not in time. The request was not sent. */
+  | "connect"
+  /** The connection was lost before the answer began. */
+  | "reset"
+  /** The answer broke off, or lied about its length. */
+  | "truncated"
+  /** Its head did not come in time. */
+  | "first-byte"
+  /** Its body paused for too long. */
+  | "idle"
+  /** The time for the whole call is over. */
+  | "total"
+  /** It is no HTTP, or larger than allowed. */
+  | "malformed";
+
+/** A request that got no whole answer. */
+export class UpstreamFailure extends Error {
+  readonly kind: FailureKind;
+
+  constructor(kind: FailureKind, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = "UpstreamFailure";
+    this.kind = kind;
+  }
+}

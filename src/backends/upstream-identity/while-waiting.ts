@@ -1,0 +1,9 @@
+/** The value of a promise that others wait for, too, or the signal's reason if that comes first. */
+export function whileWaiting<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    if (signal.aborted) leave();
+    else signal.addEventListener("abort", leave);
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", leave));
+  });
+}

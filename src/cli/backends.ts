@@ -1,0 +1,109 @@
+import { readFile } from "node:fs/promises";
+import type { Logger } from "pino";
+import type { UpstreamIdentityOptions } from "../backends/upstream-identity/identity.ts";
+import type { Backend } from "../namespace/port.ts";
+import { type BackendKind, UsageError } from "./option-spec.ts";
+import type { ServeOptions } from "./options.ts";
+import { storageOptionsOf } from "./storage-options.ts";
+
+/**
+ * Opens the backend that options describe. Only the kind that is asked for is loaded.
+ *
+ * @throws Error with one clear line, when it cannot be had; UsageError, when an option is missing.
+ */
+export function openBackend(options: ServeOptions, log: Logger): Promise<Backend> {
+  return KINDS[options.backend](options, log);
+}
+
+const KINDS: Readonly<Record<BackendKind, (options: ServeOptions, log: Logger) => Promise<Backend>>> = {
+  async dir(options, log) {
+    const { createDirectoryBackend } = await import("../backends/dir/index.ts");
+    return createDirectoryBackend({
+      ...options,
+      storageOptions: storageOptionsOf(options.root, options.storageOptions, process.env),
+      tableIdleMs: options.idleSeconds * 1000,
+      maintenance: !options.noMaintenance,
+      log,
+    });
+  },
+
+  async rest(options, log) {
+    const { createRestBackend } = await import("../backends/rest/index.ts");
+    const { uri, upstreamConnectMs, upstreamTimeoutMs } = options;
+    return createRestBackend({
+      ...(await upstreamOptions(options)),
+      uri: required(uri, "--uri"),
+      tls: await readTls(options),
+      timeLimits: { connectMs: upstreamConnectMs, totalMs: upstreamTimeoutMs },
+      dialect: options.upstreamDialect,
+      delimiter: options.upstreamDelimiter,
+      log,
+    });
+  },
+
+  async grpc(options, log) {
+    const { createGrpcBackend } = await import("../backends/grpc/index.ts");
+    const tls = await readTls(options);
+    const encrypted = options.upstreamTls || Object.values(tls).some((value) => value !== undefined);
+    if (options.addresses.length === 0) required(undefined, "--address");
+    return createGrpcBackend({
+      ...(await upstreamOptions(options)),
+      addresses: options.addresses,
+      tls: encrypted ? tls : undefined,
+      connectMs: options.upstreamConnectMs,
+      timeoutMs: options.upstreamTimeoutMs,
+      log,
+    });
+  },
+};
+
+function required<T>(value: T | undefined, name: string): T {
+  if (value !== undefined) return value;
+  throw new UsageError(`${name} is missing, without which the upstream cannot be called`);
+}
+
+async function upstreamOptions(options: ServeOptions) {
+  const { headers, passHeaders } = options;
+  return {
+    headers: Object.fromEntries(headers),
+    passHeaders: passHeaders.length === 0 ? undefined : passHeaders,
+    identity: identityOf(options),
+  };
+}
+
+function identityOf(options: ServeOptions): UpstreamIdentityOptions {
+  const { upstreamIdentity: kind, upstreamApiKey: apiKey, upstreamToken: token } = options;
+  if (kind === "passthrough") return { kind };
+  if (kind === "service") {
+    if (apiKey === undefined && token === undefined)
+      required(undefined, "--upstream-api-key or --upstream-token");
+    return { kind, apiKey, token };
+  }
+  return {
+    kind: "exchange",
+    grant: kind === "client-credentials" ? "client_credentials" : "token_exchange",
+    tokenEndpoint: required(options.tokenEndpoint, "--token-endpoint"),
+    clientId: required(options.tokenClientId, "--token-client-id"),
+    clientSecret: options.tokenClientSecret,
+    scope: options.tokenScope,
+    audience: options.tokenAudience,
+  };
+}
+
+async function readTls(options: ServeOptions) {
+  const { upstreamCa, upstreamCert, upstreamKey, upstreamServerName: serverName } = options;
+  if ((upstreamCert === undefined) !== (upstreamKey === undefined)) {
+    throw new UsageError("--upstream-cert and --upstream-key go together");
+  }
+  const [ca, cert, key] = await Promise.all([upstreamCa, upstreamCert, upstreamKey].map(readPem));
+  return { ca, cert, key, serverName };
+}
+
+async function readPem(file: string | undefined): Promise<string | undefined> {
+  if (file === undefined) return undefined;
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`${file} cannot be read: ${error.code ?? error.message}`);
+  });
+  if (!text.includes("-----BEGIN ")) throw new UsageError(`${file} is not in PEM`);
+  return text;
+}

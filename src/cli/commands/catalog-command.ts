@@ -1,0 +1,92 @@
+import { once } from "node:events";
+import type { Namespace } from "../../client/namespace.ts";
+import type { OptionSpec } from "../option-spec.ts";
+import { type OptionValues, settleTable } from "../parse-options.ts";
+import { JSON_OPTION } from "./catalog.ts";
+import type { Command } from "./command.ts";
+import {
+  CONNECTION_OPTIONS,
+  connectionFlags,
+  errorLine,
+  readConnection,
+  withNamespace,
+} from "./connection.ts";
+import { splitArguments } from "./operands.ts";
+
+type Specs = Readonly<Record<string, OptionSpec>>;
+type WithJson<T> = T & { readonly json: typeof JSON_OPTION };
+
+/** What a command has to work with. */
+export interface Work<T extends Specs> {
+  readonly namespace: Namespace;
+  readonly operands: readonly string[];
+  readonly options: OptionValues<WithJson<T>>;
+  /** Aborts at Ctrl-C. */
+  readonly signal: AbortSignal;
+  /** Writes to standard output, no faster than it is read. */
+  print(text: string): Promise<void>;
+}
+
+/** What makes a command on a catalog. */
+export interface CatalogCommandOptions<T extends Specs> {
+  readonly summary: string;
+  /** The operands as the help has them, for example `TABLE [FILE]`. */
+  readonly usage: string;
+  /** The command's own options; `--json` and those of the connection come with it. */
+  readonly options: T;
+  /** Whether a directory that is missing is made. Default: false. */
+  readonly creates?: boolean;
+  run(work: Work<T>): Promise<void>;
+}
+
+/** The exit code of a command that Ctrl-C ended, as shells have it. */
+const INTERRUPTED = 130;
+
+/** Makes a command that works on a catalog through the client. Ctrl-C cancels what it does; a second one ends it. */
+export function catalogCommand<const T extends Specs>(command: CatalogCommandOptions<T>): Command {
+  const own: WithJson<T> = { ...command.options, json: JSON_OPTION };
+  return {
+    summary: command.summary,
+    usage: command.usage,
+    options: { ...own, ...CONNECTION_OPTIONS },
+    async run(args, environment) {
+      const { operands, flags } = splitArguments(args, { ...own, ...CONNECTION_OPTIONS }, command.usage);
+      const layer = connectionFlags(flags, own);
+      const options = settleTable(own, [layer]);
+      const connection = readConnection(layer, environment);
+      const controller = new AbortController();
+      const interrupt = () => controller.abort();
+      process.once("SIGINT", interrupt);
+      process.stdout.on("error", leaveQuietly);
+      try {
+        await withNamespace(connection, command.creates ?? false, (namespace) =>
+          command.run({ namespace, operands, options, signal: controller.signal, print }),
+        );
+        return 0;
+      } catch (thrown) {
+        if (!controller.signal.aborted) throw thrown instanceof TypeError ? thrown : asLine(thrown);
+        process.stderr.write("lance-gateway: cancelled\n");
+        return INTERRUPTED;
+      } finally {
+        process.off("SIGINT", interrupt);
+        process.stdout.off("error", leaveQuietly);
+      }
+    },
+  };
+}
+
+function asLine(thrown: unknown): unknown {
+  if (!(thrown instanceof Error)) return thrown;
+  thrown.message = errorLine(thrown);
+  return thrown;
+}
+
+async function print(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, "drain");
+}
+
+/** A reader that has seen enough, such as `head`, is no failure. */
+function leaveQuietly(error: NodeJS.ErrnoException): void {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+}

@@ -1,0 +1,59 @@
+import { access } from "node:fs/promises";
+import { destination, pino } from "pino";
+import type { OpenedDirectory } from "../../backends/dir/open.ts";
+import { type OptionSpec, parseSwitch } from "../option-spec.ts";
+import { SERVE_OPTIONS } from "../options.ts";
+
+/** The options that say which catalog a command is about; they mean what they mean for `serve`. */
+export const CATALOG_OPTIONS = {
+  root: SERVE_OPTIONS.root,
+  tableDirectory: SERVE_OPTIONS.tableDirectory,
+} as const satisfies Record<string, OptionSpec>;
+
+/** The flags of {@link CATALOG_OPTIONS}. */
+export const CATALOG_FLAGS = Object.values(CATALOG_OPTIONS).map(({ flag }) => flag);
+
+/** A machine's answer instead of a person's. */
+export const JSON_OPTION = {
+  flag: "json",
+  help: "Prints JSON instead of a table.",
+  fallback: "false",
+  parse: parseSwitch,
+} as const satisfies OptionSpec;
+
+/** Which catalog a command is about. */
+export interface CatalogChoice {
+  readonly root: string;
+  readonly tableDirectory: string | undefined;
+}
+
+/**
+ * Works on a catalog without serving it.
+ *
+ * @param writes whether the command is going to write
+ * @throws Error with one clear line, when there is no catalog or it cannot be written
+ */
+export async function withCatalog<T>(
+  choice: CatalogChoice,
+  writes: boolean,
+  work: (directory: OpenedDirectory) => Promise<T>,
+): Promise<T> {
+  // A server makes a root that is missing; a command that looks after one has been given the wrong place.
+  if (!choice.root.includes("://")) {
+    await access(choice.root).catch(() => {
+      throw new Error(`there is no directory ${choice.root}`);
+    });
+  }
+  process.env["LANCEDB_LOG"] ??= "error";
+  const log = pino({ level: "warn" }, destination({ fd: 2, sync: true }));
+  const { openDirectory } = await import("../../backends/dir/open.ts");
+  const directory = await openDirectory({ ...choice, log });
+  try {
+    if (writes && directory.readOnly !== undefined) {
+      throw new Error(`${choice.root} is for reading only: ${directory.readOnly}`);
+    }
+    return await work(directory);
+  } finally {
+    await directory.close();
+  }
+}

@@ -1,0 +1,77 @@
+import { access } from "node:fs/promises";
+import { LanceError } from "../../client/exports.ts";
+import { createNamespace, type Namespace } from "../../client/namespace.ts";
+import { SILENT_LOG } from "../../client/silent-log.ts";
+import { openBackend } from "../backends.ts";
+import { type BackendKind, type OptionSpec, UsageError } from "../option-spec.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "../options.ts";
+import {
+  type Environment,
+  environmentLayer,
+  findGiven,
+  flagLayer,
+  type Layer,
+  settleOptions,
+} from "../parse-options.ts";
+
+/** The options that say which catalog a command is about; they mean what they mean for `serve`. */
+export const CONNECTION_OPTIONS: Readonly<Record<string, OptionSpec>> = Object.fromEntries(
+  Object.entries<OptionSpec>(SERVE_OPTIONS).filter(([, spec]) => spec.place),
+);
+
+/** Reads which catalog a command is about. Without `--backend` the kind follows from `--uri` or `--address`. */
+export function readConnection(flags: Layer, environment: Environment): ServeOptions {
+  const variables = environmentLayer(environment);
+  // What goes for a server beyond the place of its data goes for no command.
+  const layers: readonly Layer[] = [flags, (spec) => (spec.place ? variables(spec) : undefined)];
+  const options = settleOptions(layers);
+  if (findGiven(SERVE_OPTIONS.backend, layers) !== undefined) return options;
+  const found = layers.map((layer) => kindBy(layer)).find((kind) => kind !== undefined);
+  return found === undefined ? options : { ...options, backend: found };
+}
+
+function kindBy(layer: Layer): BackendKind | undefined {
+  if (layer(SERVE_OPTIONS.root) !== undefined) return "dir";
+  if (layer(SERVE_OPTIONS.uri) !== undefined) return "rest";
+  return layer(SERVE_OPTIONS.addresses) === undefined ? undefined : "grpc";
+}
+
+/** The layer of a command's flags, those of the connection included. */
+export function connectionFlags(
+  flags: readonly string[],
+  specs: Readonly<Record<string, OptionSpec>>,
+): Layer {
+  return flagLayer(flags, { ...CONNECTION_OPTIONS, ...specs });
+}
+
+/**
+ * Connects, works, and closes.
+ *
+ * @param creates whether a directory that is missing is made.
+ * @throws Error with one clear line.
+ */
+export async function withNamespace<T>(
+  options: ServeOptions,
+  creates: boolean,
+  work: (namespace: Namespace) => Promise<T>,
+): Promise<T> {
+  if (options.backend === "dir" && !creates && !options.root.includes("://")) {
+    await access(options.root).catch(() => {
+      throw new UsageError(
+        `there is no directory ${options.root}; --root, --uri or --address say where to look`,
+      );
+    });
+  }
+  // The engine writes its own warnings; only its errors are worth a line.
+  process.env["LANCEDB_LOG"] ??= "error";
+  process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(64 * 1024 ** 2);
+  const backend = await openBackend(options, SILENT_LOG);
+  await using namespace = createNamespace(backend);
+  return await work(namespace);
+}
+
+/** What a thrown value is to people: its message, and the name of the error where it has one. */
+export function errorLine(thrown: unknown): string {
+  if (thrown instanceof LanceError) return `${thrown.message.replaceAll(/\s*\n\s*/g, " ")} (${thrown.kind})`;
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}

@@ -1,0 +1,45 @@
+import { type OptionSpec, parseChoice, UsageError } from "../option-spec.ts";
+import { catalogCommand } from "./catalog-command.ts";
+import { parsePath, pathText } from "./operands.ts";
+
+/** Properties of a new object. */
+export const PROPERTY_OPTION = {
+  flag: "property",
+  value: "KEY=VALUE",
+  help: "A property to keep with it.",
+  parse(text: string): readonly [key: string, value: string] {
+    const at = text.indexOf("=");
+    if (at <= 0) throw new UsageError("must be a property such as owner=ada");
+    return [text.slice(0, at), text.slice(at + 1)];
+  },
+  repeatable: true,
+} as const satisfies OptionSpec;
+
+const OPTIONS = {
+  mode: {
+    flag: "mode",
+    value: "MODE",
+    help: "What to do if it exists: create (fail), exist-ok (leave it) or overwrite (replace its properties).",
+    fallback: "create",
+    parse: parseChoice(["create", "exist-ok", "overwrite"]),
+  },
+  properties: PROPERTY_OPTION,
+} as const satisfies Record<string, OptionSpec>;
+
+/** `lance-gateway create`: a new namespace. */
+export const create = catalogCommand({
+  summary: "create a namespace (import creates tables)",
+  usage: "NAMESPACE",
+  options: OPTIONS,
+  creates: true,
+  async run({ namespace, operands: [path = ""], options, signal, print }) {
+    const id = parsePath(path);
+    const properties = Object.fromEntries(options.properties);
+    const created = await namespace.createNamespace({ id, mode: options.mode, properties }, { signal });
+    await print(
+      options.json
+        ? `${JSON.stringify({ path: pathText(id), properties: created.properties })}\n`
+        : `created namespace ${pathText(id)}\n`,
+    );
+  },
+});

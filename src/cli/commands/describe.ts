@@ -1,0 +1,78 @@
+import {
+  type DescribeNamespaceResponse,
+  DescribeNamespaceResponseSchema,
+  type DescribeTableResponse,
+  DescribeTableResponseSchema,
+  isNotFound,
+  type JsonArrowDataType,
+  type JsonArrowField,
+} from "../../client/exports.ts";
+import { createJsonEncoders } from "../../transcode/json-encode.ts";
+import { catalogCommand } from "./catalog-command.ts";
+import { parsePath } from "./operands.ts";
+import { textTable } from "./text-table.ts";
+
+/** `lance-gateway describe`: what is known of a table or a namespace. */
+export const describe = catalogCommand({
+  summary: "tell what is known of a table or a namespace",
+  usage: "PATH",
+  options: {},
+  async run({ namespace, operands: [path = ""], options, signal, print }) {
+    const id = parsePath(path);
+    const table =
+      id.length === 0
+        ? undefined
+        : await namespace.describeTable({ id, loadDetailedMetadata: true }, { signal }).catch((error) => {
+            if (!isNotFound(error)) throw error;
+            return undefined;
+          });
+    if (table !== undefined) {
+      await print(options.json ? jsonOf(DescribeTableResponseSchema, table) : tableText(table));
+      return;
+    }
+    const found = await namespace.describeNamespace({ id }, { signal }).catch((error) => {
+      if (isNotFound(error) && id.length > 0) error.message = `there is no table and no namespace ${path}`;
+      throw error;
+    });
+    await print(options.json ? jsonOf(DescribeNamespaceResponseSchema, found) : namespaceText(found));
+  },
+});
+
+/** The JSON of the REST API. */
+function jsonOf(
+  schema: typeof DescribeTableResponseSchema | typeof DescribeNamespaceResponseSchema,
+  message: DescribeTableResponse | DescribeNamespaceResponse,
+): string {
+  const text = createJsonEncoders().message(schema)(message);
+  return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
+}
+
+function namespaceText({ properties }: DescribeNamespaceResponse): string {
+  const rows = Object.entries(properties);
+  return textTable([["PROPERTY", "VALUE"], ...rows]);
+}
+
+function tableText(table: DescribeTableResponse): string {
+  const { version, location, stats, properties, metadata, schema } = table;
+  const facts = [
+    ["version", version === undefined ? "none: it is only declared" : String(version)],
+    ["location", location ?? ""],
+    ...(stats === undefined ? [] : [["rows", String((stats as { numRows?: bigint }).numRows ?? "")]]),
+    ...Object.entries(properties).map(([name, value]) => [`property ${name}`, value]),
+    ...Object.entries(metadata).map(([name, value]) => [`metadata ${name}`, value]),
+  ].filter(([, value]) => value !== "");
+  const columns = (schema?.fields ?? []).map((field) => [
+    field.name,
+    typeText(field.type),
+    field.nullable ? "yes" : "no",
+  ]);
+  const fields = columns.length === 0 ? "" : `\n${textTable([["COLUMN", "TYPE", "NULLABLE"], ...columns])}`;
+  return textTable([["TABLE", ""], ...facts]).slice("TABLE\n".length) + fields;
+}
+
+function typeText(type: JsonArrowDataType | undefined): string {
+  if (type === undefined) return "";
+  const inner = type.fields.map((field: JsonArrowField) => typeText(field.type)).join(", ");
+  const length = type.length === undefined ? "" : `[${type.length}]`;
+  return `${type.type}${inner === "" ? "" : `<${inner}>`}${length}`;
+}

@@ -1,0 +1,46 @@
+import { parseSwitch, UsageError } from "../option-spec.ts";
+import { catalogCommand } from "./catalog-command.ts";
+import { parsePath, pathText } from "./operands.ts";
+
+const switchOption = (flag: string, help: string) =>
+  ({ flag, help, fallback: "false", parse: parseSwitch }) as const;
+
+/** `lance-gateway drop`: removes a table with its data, or a namespace. */
+export const drop = catalogCommand({
+  summary: "remove a table with its data, or a namespace with --namespace",
+  usage: "PATH",
+  options: {
+    namespace: switchOption("namespace", "Removes a namespace instead of a table; it has to be empty."),
+    cascade: switchOption("cascade", "Removes everything in the namespace as well."),
+    ifExists: switchOption("if-exists", "Succeeds if there is nothing to remove."),
+  },
+  async run({ namespace, operands: [path = ""], options, signal, print }) {
+    const id = parsePath(path);
+    if (options.cascade && !options.namespace) throw new UsageError("--cascade goes with --namespace");
+    if (id.length === 0) throw new UsageError("the root cannot be removed");
+    const missing = await remove().then(
+      () => false,
+      (error: unknown) => {
+        if (options.ifExists && isMissing(error)) return true;
+        throw error;
+      },
+    );
+    const what = options.namespace ? "namespace" : "table";
+    const text = missing ? `there is no ${what} ${pathText(id)}` : `removed ${what} ${pathText(id)}`;
+    await print(
+      options.json ? `${JSON.stringify({ path: pathText(id), removed: !missing })}\n` : `${text}\n`,
+    );
+
+    async function remove(): Promise<unknown> {
+      if (!options.namespace) return await namespace.dropTable({ id }, { signal });
+      const behavior = options.cascade ? "cascade" : "restrict";
+      return await namespace.dropNamespace({ id, behavior }, { signal });
+    }
+  },
+});
+
+const MISSING: ReadonlySet<unknown> = new Set(["TableNotFound", "NamespaceNotFound"]);
+
+function isMissing(error: unknown): boolean {
+  return MISSING.has((error as { kind?: unknown }).kind);
+}

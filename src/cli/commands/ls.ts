@@ -1,0 +1,50 @@
+import type { Identifier } from "../../client/exports.ts";
+import type { Namespace } from "../../client/namespace.ts";
+import { parseSwitch } from "../option-spec.ts";
+import { catalogCommand } from "./catalog-command.ts";
+import { parsePath, pathText } from "./operands.ts";
+import { textTable } from "./text-table.ts";
+
+interface Entry {
+  readonly kind: "namespace" | "table";
+  readonly path: string;
+}
+
+/** `lance-gateway ls`: what is in a namespace. */
+export const ls = catalogCommand({
+  summary: "list the namespaces and tables of a namespace",
+  usage: "[NAMESPACE]",
+  options: {
+    recursive: {
+      flag: "recursive",
+      help: "Lists what is in the namespaces below, too.",
+      fallback: "false",
+      parse: parseSwitch,
+    },
+  },
+  async run({ namespace, operands: [path = ""], options, signal, print }) {
+    const entries: Entry[] = [];
+    for await (const entry of walk(namespace, parsePath(path), options.recursive, signal))
+      entries.push(entry);
+    if (options.json) await print(`${JSON.stringify(entries, null, 2)}\n`);
+    else if (entries.length > 0) {
+      await print(textTable([["KIND", "PATH"], ...entries.map(({ kind, path: at }) => [kind, at])]));
+    }
+  },
+});
+
+async function* walk(
+  namespace: Namespace,
+  id: Identifier,
+  recursive: boolean,
+  signal: AbortSignal,
+): AsyncIterable<Entry> {
+  const at = (name: string) => pathText([...id, name]);
+  for await (const name of namespace.listNamespaces({ id }, { signal })) {
+    yield { kind: "namespace", path: at(name) };
+    if (recursive) yield* walk(namespace, [...id, name], true, signal);
+  }
+  for await (const name of namespace.listTables({ id, includeDeclared: true }, { signal })) {
+    yield { kind: "table", path: at(name) };
+  }
+}

@@ -1,0 +1,18 @@
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
+
+/** Bytes for people: `512 B`, `3.4 MiB`. */
+export function sizeText(bytes: number): string {
+  const power = bytes < 1024 ? 0 : Math.min(UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
+  return `${power === 0 ? bytes : (bytes / 1024 ** power).toFixed(1)} ${UNITS[power]}`;
+}
+
+/** Rows in columns, the first of them the headings; two spaces stand between columns. */
+export function textTable(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
+  return rows.map((row) => `${line(row)}\n`).join("");
+}

@@ -1,0 +1,91 @@
+import { readFile } from "node:fs/promises";
+import { UsageError } from "./option-spec.ts";
+import type { Environment } from "./parse-options.ts";
+
+/** A map of the configuration file, and what to call it in errors. */
+export interface Section {
+  readonly entries: Readonly<Record<string, unknown>>;
+  /** The file and the path of the map in it, ready for a key behind it, as in `gateway.yaml: databases.sales.`. */
+  readonly at: string;
+}
+
+/**
+ * Reads a configuration file, in YAML 1.2, of which JSON is a part.
+ *
+ * @throws UsageError, one line, when it cannot be read or is no map.
+ */
+export async function readConfigFile(file: string): Promise<Section> {
+  const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`${file} cannot be read: ${error.code ?? error.message}`);
+  });
+  // Only those who have such a file wait for the library.
+  const { parseDocument } = await import("yaml");
+  const document = parseDocument(text, { prettyErrors: true, stringKeys: true });
+  const [mistake] = document.errors;
+  if (mistake !== undefined) throw new UsageError(`${file}: ${firstLine(mistake.message)}`);
+  const content: unknown = document.toJS();
+  if (content === null || content === undefined) return { entries: {}, at: `${file}: ` };
+  if (!isMap(content)) throw new UsageError(`${file} must have keys and values at its top`);
+  return { entries: content, at: `${file}: ` };
+}
+
+/** The map behind a key; undefined when the key is missing. */
+export function subsection({ entries, at }: Section, key: string): Section | undefined {
+  const value = entries[key];
+  if (value === undefined || value === null) return undefined;
+  if (!isMap(value)) throw new UsageError(`${at}${key} must be a map of keys and values`);
+  return { entries: value, at: `${at}${key}.` };
+}
+
+/** The maps of the list behind a key; none when the key is missing. */
+export function listedSections({ entries, at }: Section, key: string): readonly Section[] {
+  const value = entries[key];
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw new UsageError(`${at}${key} must be a list`);
+  return value.map((each: unknown, index) => {
+    if (!isMap(each)) throw new UsageError(`${at}${key}[${index}] must be a map of keys and values`);
+    return { entries: each, at: `${at}${key}[${index}].` };
+  });
+}
+
+/** A text behind a key; undefined when the key is missing. */
+export function textAt({ entries, at }: Section, key: string): string | undefined {
+  const value = entries[key];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "string" || value === "") throw new UsageError(`${at}${key} must be a text`);
+  return value;
+}
+
+/** Refuses keys that there are not. */
+export function checkKeys({ entries, at }: Section, allowed: readonly string[]): void {
+  for (const key in entries) {
+    if (!allowed.includes(key)) {
+      throw new UsageError(`${at}${key} is unknown; there are ${[...allowed].sort().join(", ")}`);
+    }
+  }
+}
+
+const VARIABLE = /\$\$\{|\$\{([^}]*)\}/g;
+
+/**
+ * Puts the values of environment variables where a text says `${NAME}`; `$${` stands for `${`.
+ *
+ * @throws UsageError, when there is no such variable.
+ */
+export function expandVariables(text: string, environment: Environment, at: string): string {
+  return text.replaceAll(VARIABLE, (found, name: string | undefined) => {
+    if (found === "$${") return "${";
+    const value = environment[name ?? ""];
+    if (value !== undefined) return value;
+    throw new UsageError(`${at} needs the environment variable ${JSON.stringify(name)}, which is not set`);
+  });
+}
+
+/** Whether a value is a map. */
+export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function firstLine(message: string): string {
+  return (message.split("\n", 1)[0] ?? "").replace(/:$/, "");
+}

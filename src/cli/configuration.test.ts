@@ -1,0 +1,177 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { readConfiguration } from "./configuration.ts";
+import { UsageError } from "./option-spec.ts";
+
+describe("readConfiguration", () => {
+  let directory: string;
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), "lance-gateway-"));
+  });
+  after(() => rm(directory, { recursive: true }));
+
+  async function read(text: string, args: string[] = [], environment: Record<string, string> = {}) {
+    const file = join(directory, "gateway.yaml");
+    await writeFile(file, text);
+    return readConfiguration(["--config", file, ...args], environment);
+  }
+
+  /** Checks that a file is refused in one line that begins with the file and matches. */
+  async function refused(text: string, pattern: RegExp, environment: Record<string, string> = {}) {
+    await assert.rejects(read(text, [], environment), (error) => {
+      assert.ok(error instanceof UsageError, String(error));
+      assert.match(error.message, pattern);
+      assert.match(error.message, /gateway\.yaml/);
+      assert.doesNotMatch(error.message, /\n/);
+      return true;
+    });
+  }
+
+  it("needs no file", async () => {
+    const { options, databases } = await readConfiguration([], {});
+    assert.deepEqual([options.port, options.backend, databases], [2333, "dir", undefined]);
+  });
+
+  it("takes flags before variables before the file before defaults", async () => {
+    const text = "port: 1\nhost: from.file\nlog-level: warn\nmanaged-versioning: true\n";
+    const { options } = await read(text, ["--port", "3"], {
+      LANCE_GATEWAY_PORT: "2",
+      LANCE_GATEWAY_HOST: "from.environment",
+    });
+    assert.deepEqual([options.port, options.host, options.logLevel], [3, "from.environment", "warn"]);
+    assert.deepEqual([options.managedVersioning, options.maxUploadBytes], [true, 2 ** 30]);
+  });
+
+  it("takes a file in JSON, an empty one, and one that the environment names", async () => {
+    assert.equal((await read('{"port": 7}')).options.port, 7);
+    assert.equal((await read("")).options.port, 2333);
+    const file = join(directory, "gateway.yaml");
+    await writeFile(file, "port: 8");
+    assert.equal((await readConfiguration([], { LANCE_GATEWAY_CONFIG: file })).options.port, 8);
+  });
+
+  it("reads what repeats from flags, from commas, from lists and from maps", async () => {
+    const pairs = [
+      ["a", "1"],
+      ["b", "x=y"],
+    ];
+    const args = ["--header", "A=1", "--header", "b=x=y"];
+    assert.deepEqual((await readConfiguration(args, {})).options.headers, pairs);
+    const environment = { LANCE_GATEWAY_HEADER: "A=1, b=x=y" };
+    assert.deepEqual((await readConfiguration([], environment)).options.headers, pairs);
+    assert.deepEqual((await read("header: [A=1, b=x=y]")).options.headers, pairs);
+    assert.deepEqual((await read("header: { A: 1, b: x=y }")).options.headers, pairs);
+    assert.deepEqual((await read("address: one:1")).options.addresses, ["one:1"]);
+  });
+
+  it("puts variables in, and shows no secret in an error", async () => {
+    const environment = { SECRET: "s3cr3t", NAME: "x" };
+    const { options } = await read(`header: { k: 'a-\${SECRET}-$\${NAME}' }`, [], environment);
+    assert.deepEqual(options.headers, [["k", `a-s3cr3t-\${NAME}`]]);
+    await refused(`port: \${SECRET}`, /port must be an integer .*"\$\{SECRET\}"/, environment);
+    await refused(`host: \${MISSING}`, /host needs the environment variable "MISSING"/);
+  });
+
+  const DATABASES = `
+max-upload-size: 1MiB
+databases:
+  sales: { root: /sales, max-upload-size: 2MiB }
+  team/events: { backend: grpc, address: [a:1, b:2], header: { x-tenant: blue }, max-concurrent-calls: 4 }
+  lake: { backend: rest, uri: "http://lake" }
+`;
+
+  it("gives every database its own options over those of the top", async () => {
+    const { databases } = await read(DATABASES, ["--log-level", "error"]);
+    assert.ok(databases);
+    const { byName, routes, pathPrefix, fallback } = databases;
+    assert.deepEqual([...byName.keys()], ["sales", "team/events", "lake"]);
+    const [sales, events, lake] = [...byName.values()];
+    assert.deepEqual([sales?.root, sales?.maxUploadBytes, sales?.logLevel], ["/sales", 2 ** 21, "error"]);
+    assert.deepEqual([events?.addresses, events?.maxUploadBytes], [["a:1", "b:2"], 2 ** 20]);
+    assert.deepEqual([events?.headers, events?.maxConcurrentCalls], [[["x-tenant", "blue"]], 4]);
+    assert.deepEqual([lake?.uri, lake?.headers, lake?.maxConcurrentCalls], ["http://lake", [], undefined]);
+    assert.deepEqual([routes, pathPrefix, fallback], [[{ by: "header" }, { by: "path" }], "/db", undefined]);
+  });
+
+  it("reads routes and the database of calls that name none", async () => {
+    const { databases } = await read(`${DATABASES}
+default-database: lake
+routes:
+  - { by: path, prefix: /catalogs/by-name }
+  - by: host
+    hosts: { "*.sales.example.com": sales }
+`);
+    assert.deepEqual(databases?.routes, [
+      { by: "path" },
+      { by: "host", hosts: { "*.sales.example.com": "sales" } },
+    ]);
+    assert.deepEqual([databases?.pathPrefix, databases?.fallback], ["/catalogs/by-name", "lake"]);
+  });
+
+  const MISTAKES: Readonly<Record<string, RegExp>> = {
+    "port: [1]": /: port must be a single value, not a list$/,
+    "port: many": /: port must be an integer from 0 to 65535, not "many"$/,
+    "prot: 1": /: prot is unknown; there are .*\bport\b/,
+    "config: x.yaml": /: config is unknown/,
+    "- port": /must have keys and values/,
+    "port: 1\nport: 2": /unique.* at line 2/,
+    "port: {": /at line 1/,
+    "databases: {}": /: databases must name at least one/,
+    "databases: [a]": /: databases must be a map/,
+    "databases: { a: 1 }": /: databases\.a must be a map/,
+    "databases: { a: {} }": /: databases\.a\.root is missing$/,
+    "databases: { a b: { root: x } }": /: databases\.a b must be a name/,
+    "databases: { a: { backend: s3 } }": /: databases\.a\.backend must be one of dir, rest, grpc, not "s3"$/,
+    "databases: { a: { root: x, uri: y } }": /: databases\.a\.uri is unknown; there are/,
+    "databases: { a: { root: x, port: 1 } }": /: databases\.a\.port is unknown/,
+    "databases: { a: { root: x, max-upload-size: 0 } }": /: databases\.a\.max-upload-size must be a size/,
+    "databases: { a: { backend: rest } }": /: databases\.a\.uri is missing$/,
+    "databases: { a: { backend: grpc, root: x } }": /: databases\.a\.root is unknown/,
+    "root: x\ndatabases: { a: { root: x } }": /: root has no meaning beside databases/,
+    "routes: [{ by: path }]": /: routes needs databases/,
+    "databases: { a: { root: x } }\ndefault-database: b": /: default-database must be one of a, not "b"$/,
+    "databases: { a: { root: x } }\nroutes: { by: path }": /: routes must be a list$/,
+    "databases: { a: { root: x } }\nroutes: [{ by: magic }]": /: routes\[0\]\.by must be one of header, host/,
+    "databases: { a: { root: x } }\nroutes: [{ by: header, x: 1 }]": /: routes\[0\]\.x is unknown/,
+    "databases: { a: { root: x } }\nroutes: [{ by: path, prefix: /v1 }]":
+      /: routes\[0\]\.prefix must be a path/,
+    "databases: { a: { root: x } }\nroutes: [{ by: path, prefix: db }]":
+      /: routes\[0\]\.prefix must be a path/,
+    "databases: { a: { root: x } }\nroutes: [{ by: path }, { by: path }]": /: routes must differ/,
+    "databases: { a: { root: x } }\nroutes: [{ by: host }]": /: routes\[0\]\.hosts is missing/,
+    "databases: { a: { root: x } }\nroutes: [{ by: host, hosts: { h: b } }]": /hosts\.h must be one of a/,
+    "databases: { a: { root: x } }\nroutes: [{ by: host, hosts: { 'H:1': a } }]": /hosts\.H:1 must be a host/,
+    "databases: { a: { root: x } }\ndefault-database: a\nroutes: [{ by: namespace }]":
+      /: default-database has no/,
+  };
+  for (const [text, pattern] of Object.entries(MISTAKES)) {
+    it(`refuses ${JSON.stringify(text)}`, () => refused(text, pattern));
+  }
+
+  it("takes the example", async () => {
+    const example = join(import.meta.dirname, "../../examples/gateway.yaml");
+    const { databases } = await readConfiguration(["--config", example], { RESEARCH_API_KEY: "k" });
+    assert.deepEqual([...(databases?.byName.keys() ?? [])], ["sales", "events", "research/images"]);
+  });
+
+  it("shows no secret that is wrong", async () => {
+    await assert.rejects(readConfiguration(["--header", "s3cr3t"], {}), {
+      message: "--header must be a header such as X-Tenant=blue",
+    });
+  });
+
+  it("refuses a file that is not there", async () => {
+    const missing = join(directory, "missing.yaml");
+    await assert.rejects(
+      readConfiguration(["--config", missing], {}),
+      /missing\.yaml cannot be read: ENOENT/,
+    );
+  });
+
+  it("refuses a flag that says where the data is beside databases", async () => {
+    await assert.rejects(read(DATABASES, ["--root", "x"]), { message: /^--root has no meaning beside/ });
+  });
+});

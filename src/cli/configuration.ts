@@ -1,0 +1,170 @@
+import type { Route } from "../pipeline/route.ts";
+import {
+  checkKeys,
+  expandVariables,
+  isMap,
+  listedSections,
+  readConfigFile,
+  type Section,
+  subsection,
+  textAt,
+} from "./config-file.ts";
+import { BACKEND_KINDS, type BackendKind, type OptionSpec, UsageError } from "./option-spec.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
+import {
+  type Environment,
+  environmentLayer,
+  findGiven,
+  flagLayer,
+  type Layer,
+  settleOptions,
+} from "./parse-options.ts";
+import { readRoutes } from "./routes.ts";
+
+/** All that `lance-gateway serve` was told. */
+export interface Configuration {
+  readonly options: ServeOptions;
+  /** Default: the one database that the options describe, without a name. */
+  readonly databases?: Databases | undefined;
+}
+
+/** Several databases behind one endpoint. */
+export interface Databases {
+  /** The options of each database by its name. */
+  readonly byName: ReadonlyMap<string, ServeOptions>;
+  readonly routes: readonly Route[];
+  /** What stands before the name of a database in a path; undefined when paths name none. */
+  readonly pathPrefix: string | undefined;
+  /** The database of calls that name none. Default: they are refused. */
+  readonly fallback: string | undefined;
+}
+
+const SPECS: readonly OptionSpec[] = Object.values(SERVE_OPTIONS);
+/** Keys of the file that are no flags. */
+const FILE_KEYS = ["databases", "routes", "default-database"] as const;
+const NAME = /^[A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)*$/;
+
+/**
+ * Reads flags, environment variables and the configuration file, which come before each other in this order.
+ *
+ * @throws UsageError, one line that names the flag, the variable, or the file and the path of the key.
+ */
+export async function readConfiguration(
+  args: readonly string[],
+  environment: Environment,
+): Promise<Configuration> {
+  const given = [flagLayer(args), environmentLayer(environment)];
+  const file = findGiven(SERVE_OPTIONS.config, given)?.texts.at(-1);
+  if (file === undefined) return { options: settleOptions(given) };
+  const section = await readConfigFile(file);
+  const flags = SPECS.filter((spec) => spec !== SERVE_OPTIONS.config).map(({ flag }) => flag);
+  checkKeys(section, [...flags, ...FILE_KEYS]);
+  const layers = [...given, sectionLayer(section, environment)];
+  return { options: settleOptions(layers), databases: readDatabases(section, layers, environment) };
+}
+
+function readDatabases(
+  section: Section,
+  layers: readonly Layer[],
+  environment: Environment,
+): Databases | undefined {
+  const all = subsection(section, "databases");
+  if (all === undefined) {
+    for (const key of ["routes", "default-database"]) {
+      if (key in section.entries) throw new UsageError(`${section.at}${key} needs databases beside it`);
+    }
+    return undefined;
+  }
+  const names = Object.keys(all.entries);
+  if (names.length === 0) throw new UsageError(`${section.at}databases must name at least one database`);
+  refusePlaces(layers);
+  const inherited = layers.map(withoutPlaces);
+  const byName = new Map(names.map((name) => [name, readDatabase(all, name, inherited, environment)]));
+  const fallback = textAt(section, "default-database");
+  if (fallback !== undefined && !byName.has(fallback)) {
+    throw new UsageError(
+      `${section.at}default-database must be one of ${names.join(", ")}, not "${fallback}"`,
+    );
+  }
+  const { routes, pathPrefix } = readRoutes(section, listedSections(section, "routes"), names);
+  if (fallback !== undefined && routes.some(({ by }) => by === "namespace")) {
+    throw new UsageError(
+      `${section.at}default-database has no use beside a route by namespace, whose root lists the databases`,
+    );
+  }
+  return { byName, routes, pathPrefix, fallback };
+}
+
+function readDatabase(
+  all: Section,
+  name: string,
+  inherited: readonly Layer[],
+  environment: Environment,
+): ServeOptions {
+  if (!NAME.test(name)) {
+    throw new UsageError(`${all.at}${name} must be a name of letters, digits, "_", "-", "." and "/"`);
+  }
+  const section = subsection(all, name) ?? { entries: {}, at: `${all.at}${name}.` };
+  const own = sectionLayer(section, environment);
+  const kind = kindOf(section);
+  const allowed = SPECS.filter(({ backends }) => backends?.includes(kind));
+  checkKeys(
+    section,
+    allowed.map(({ flag }) => flag),
+  );
+  const place = PLACES[kind];
+  if (own(place) === undefined) throw new UsageError(`${section.at}${place.flag} is missing`);
+  return settleOptions([own, ...inherited]);
+}
+
+/** What a database of each kind cannot do without. */
+const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
+  dir: SERVE_OPTIONS.root,
+  rest: SERVE_OPTIONS.uri,
+  grpc: SERVE_OPTIONS.addresses,
+};
+
+function kindOf({ entries, at }: Section): BackendKind {
+  const { backend = "dir" } = entries;
+  const kind = BACKEND_KINDS.find((each) => each === backend);
+  if (kind !== undefined) return kind;
+  throw new UsageError(
+    `${at}backend must be one of ${BACKEND_KINDS.join(", ")}, not ${JSON.stringify(backend)}`,
+  );
+}
+
+/** Which data is served is each database's own to say. */
+function refusePlaces(layers: readonly Layer[]): void {
+  for (const spec of SPECS) {
+    const given = spec.place && findGiven(spec, layers);
+    if (given)
+      throw new UsageError(`${given.source} has no meaning beside databases, each of which says its own`);
+  }
+}
+
+function withoutPlaces(layer: Layer): Layer {
+  return (spec) => (spec.place ? undefined : layer(spec));
+}
+
+/** A map of the file as a source of options. */
+function sectionLayer({ entries, at }: Section, environment: Environment): Layer {
+  return (spec) => {
+    const value = entries[spec.flag];
+    if (value === undefined || value === null) return undefined;
+    const source = `${at}${spec.flag}`;
+    const shown = textsOf(spec, value, source);
+    return { source, shown, texts: shown.map((text) => expandVariables(text, environment, source)) };
+  };
+}
+
+function textsOf({ repeatable }: OptionSpec, value: unknown, source: string): readonly string[] {
+  if (!repeatable) return [scalarText(value, source)];
+  if (isMap(value)) return Object.entries(value).map(([name, each]) => `${name}=${scalarText(each, source)}`);
+  return [value].flat().map((each) => scalarText(each, source));
+}
+
+function scalarText(value: unknown, source: string): string {
+  if (typeof value === "string" || typeof value === "number" || typeof value === "boolean")
+    return String(value);
+  throw new UsageError(`${source} must be a single value, not ${Array.isArray(value) ? "a list" : "a map"}`);
+}

@@ -1,0 +1,25 @@
+import { extname } from "node:path";
+import { UsageError } from "../option-spec.ts";
+
+/** The kinds of files that rows come from and go to. */
+export const FILE_FORMATS = ["arrow", "arrows", "parquet"] as const;
+
+/** `arrow`: an Arrow IPC file, which Feather version 2 is too. `arrows`: an Arrow IPC stream. */
+export type FileFormat = (typeof FILE_FORMATS)[number];
+
+const BY_ENDING: Readonly<Record<string, FileFormat>> = {
+  ".arrow": "arrow",
+  ".feather": "arrow",
+  ".ipc": "arrow",
+  ".arrows": "arrows",
+  ".parquet": "parquet",
+  ".pq": "parquet",
+};
+
+/** The format that the ending of a file's name stands for. */
+export function formatOfName(file: string): FileFormat {
+  const format = BY_ENDING[extname(file).toLowerCase()];
+  if (format !== undefined) return format;
+  const endings = Object.keys(BY_ENDING).join(", ");
+  throw new UsageError(`the name of ${file} has none of the endings ${endings}; --format says what it is`);
+}

@@ -1,0 +1,110 @@
+import { openAsBlob } from "node:fs";
+import { joinIpcStreams } from "../../arrow/join-streams.ts";
+import { splitIpcStream } from "../../arrow/split-stream.ts";
+import { LanceError } from "../../namespace/errors.ts";
+
+/** The rows that are read at once. */
+const BATCH_ROWS = 8192;
+/** The rows, and the bytes, of a row group; one is in memory while it is written. */
+const GROUP_ROWS = 128 * 1024;
+const GROUP_BYTES = 64 * 1024 * 1024;
+
+/** Rows as an Arrow IPC stream, and how many there are. */
+export interface ParquetRows {
+  readonly rows: number;
+  readonly bytes: AsyncIterable<Uint8Array>;
+}
+
+/**
+ * Opens a Parquet file; it is read as its rows are asked for.
+ *
+ * @param passed is told of the rows that have been handed over.
+ * @throws LanceError InvalidInput, when it is no Parquet file.
+ */
+export async function openParquet(file: string, passed: (rows: number) => void): Promise<ParquetRows> {
+  const { ParquetFile } = await import("parquet-wasm");
+  const parquet = await ParquetFile.fromFile(await openAsBlob(file)).catch((cause: unknown) => {
+    throw new LanceError("InvalidInput", `${file} is no Parquet file: ${textOf(cause)}`, { cause });
+  });
+  const rows = parquet.metadata().fileMetadata().numRows();
+
+  async function* batches() {
+    // The schema goes ahead, so that a file without rows makes a table.
+    const schema = parquet.schema().intoIPCStream();
+    yield () => once(schema);
+    const stream = await parquet.stream({ batchSize: BATCH_ROWS });
+    for await (const batch of stream) {
+      const { numRows } = batch;
+      const bytes: Uint8Array = batch.intoIPCStream();
+      yield () => once(bytes);
+      passed(numRows);
+    }
+  }
+
+  async function* bytes() {
+    try {
+      yield* joinIpcStreams(batches());
+    } catch (cause) {
+      if (cause instanceof LanceError) throw cause;
+      throw new LanceError("InvalidInput", `${file} cannot be read: ${textOf(cause)}`, { cause });
+    }
+  }
+
+  return { rows, bytes: bytes() };
+}
+
+/**
+ * Turns an Arrow IPC stream into a Parquet file, compressed with Zstandard, row group by row group.
+ *
+ * @throws LanceError InvalidInput, when Parquet has no form for the rows, and whatever the stream throws.
+ */
+export async function* toParquet(rows: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const library = await import("parquet-wasm");
+  const properties = new library.WriterPropertiesBuilder()
+    .setCompression(library.Compression.ZSTD)
+    .setMaxRowGroupSize(GROUP_ROWS)
+    .setMaxRowGroupBytes(GROUP_BYTES)
+    .build();
+  const streams = splitIpcStream(rows)[Symbol.asyncIterator]();
+  let failure: unknown;
+
+  async function nextTable() {
+    try {
+      const next = await streams.next();
+      return next.done ? undefined : library.Table.fromIPCStream(next.value);
+    } catch (thrown) {
+      // The library makes a text of it on the way.
+      failure = thrown;
+      throw thrown;
+    }
+  }
+
+  async function* batches(first: Awaited<ReturnType<typeof nextTable>>) {
+    for (let table = first; table !== undefined; table = await nextTable()) {
+      yield* table.recordBatches();
+      table.free();
+    }
+  }
+
+  try {
+    const first = await nextTable();
+    if (first?.numBatches === 0) yield library.writeParquet(first, properties);
+    else yield* await library.transformParquetStream(ReadableStream.from(batches(first)), properties);
+    if (failure !== undefined) throw failure;
+  } catch (cause) {
+    if (failure instanceof LanceError) throw failure;
+    const text = textOf(failure ?? cause);
+    throw new LanceError("InvalidInput", `the rows cannot be written as Parquet: ${text}`, { cause });
+  } finally {
+    await streams.return?.();
+  }
+}
+
+async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes;
+}
+
+function textOf(thrown: unknown): string {
+  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  return text.replaceAll(/\s+/g, " ");
+}

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { createProgress, progressText } from "./progress.ts";
+
+describe("progress", () => {
+  it("shows the share, the amount and the speed", () => {
+    const text = progressText("team/people", 512, 1024, "bytes", 2);
+    assert.equal(text, "team/people  [############------------] 50%  512 B of 1.0 KiB  256 B/s");
+    assert.equal(progressText("t", 10, undefined, "rows", 1), "t  10 rows  10 rows/s");
+    assert.match(progressText("t", 0, 0, "rows", 0), /100%/);
+  });
+
+  it("draws on a terminal, no more often than eyes can follow, and takes the bar away", () => {
+    const written: string[] = [];
+    const output = { isTTY: true, write: (text: string) => written.push(text) > 0 };
+    const progress = createProgress({ label: "t", total: 10, unit: "rows", output });
+    for (let row = 0; row < 10; row++) progress.advance(1);
+    progress.end();
+    assert.equal(written.length, 2);
+    assert.equal(written[1], "\r\u001b[K");
+  });
+
+  it("draws nothing elsewhere", () => {
+    const output = { isTTY: false, write: () => assert.fail("it writes") };
+    const progress = createProgress({ label: "t", total: 10, unit: "rows", output });
+    progress.advance(5);
+    progress.end();
+  });
+});

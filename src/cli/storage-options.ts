@@ -1,0 +1,51 @@
+import { UsageError } from "./option-spec.ts";
+import type { Environment } from "./parse-options.ts";
+
+/**
+ * The variables that tools of a storage's vendor go by and that its options have names for, by the scheme of the
+ * root. Credentials that are not among them are found by the storage's own libraries.
+ */
+const VARIABLES: Readonly<Record<string, readonly string[]>> = {
+  s3: [
+    "AWS_ENDPOINT",
+    "AWS_ENDPOINT_URL",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "AWS_ALLOW_HTTP",
+    "AWS_VIRTUAL_HOSTED_STYLE_REQUEST",
+    "AWS_SKIP_SIGNATURE",
+  ],
+  gs: ["GOOGLE_SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_PATH", "GOOGLE_SERVICE_ACCOUNT_KEY"],
+  az: [
+    "AZURE_STORAGE_ACCOUNT_NAME",
+    "AZURE_STORAGE_ACCOUNT_KEY",
+    "AZURE_STORAGE_SAS_TOKEN",
+    "AZURE_STORAGE_ENDPOINT",
+    "AZURE_STORAGE_USE_EMULATOR",
+  ],
+};
+
+/** An option of a storage as `key=value`. */
+export function parseStorageOption(text: string): readonly [key: string, value: string] {
+  const at = text.indexOf("=");
+  const key = text.slice(0, at).toLowerCase();
+  if (at < 0 || !/^[a-z][a-z0-9_]*$/.test(key)) {
+    throw new UsageError("must be a storage option such as aws_region=eu-central-1");
+  }
+  return [key, text.slice(at + 1)];
+}
+
+/** What is known of how to reach the storage of a root; options come before variables. */
+export function storageOptionsOf(
+  root: string,
+  options: readonly (readonly [key: string, value: string])[],
+  environment: Environment,
+): Readonly<Record<string, string>> {
+  const [scheme = ""] = /^[a-z0-9]+(?=:\/\/)/.exec(root) ?? [];
+  const found = (VARIABLES[scheme] ?? []).flatMap((name) => {
+    const value = environment[name];
+    return value === undefined || value === "" ? [] : [[name.toLowerCase(), value] as const];
+  });
+  return Object.fromEntries([...found, ...options]);
+}

@@ -1,0 +1,29 @@
+/** The client for browsers, and for whatever else has fetch and none of Node's modules: REST and Connect. */
+
+import { LanceError } from "../namespace/errors.ts";
+import { type ConnectProperties, openConnect } from "./connect.ts";
+import { createFetchTransport } from "./fetch-transport.ts";
+import type { Namespace } from "./namespace.ts";
+import type { Properties } from "./properties.ts";
+import { connectByName, registerNamespace } from "./registry.ts";
+import { openRest, type RestProperties } from "./rest.ts";
+
+export * from "./exports.ts";
+
+registerNamespace("connect", openConnect);
+registerNamespace("rest", (properties) =>
+  openRest(properties, async (uri, files) => {
+    if (Object.keys(files).length === 0) return createFetchTransport(uri, (url, init) => fetch(url, init));
+    throw new LanceError("Unsupported", "certificates for a connection cannot be chosen here");
+  }),
+);
+
+/** Connects to a server by REST. */
+export function connect(name: "rest", properties: RestProperties): Promise<Namespace>;
+/** Connects to a server by the Connect protocol. */
+export function connect(name: "connect", properties: ConnectProperties): Promise<Namespace>;
+/** Connects by the name that an implementation was registered under. */
+export function connect(name: string, properties?: Properties): Promise<Namespace>;
+export function connect(name: string, properties: object = {}): Promise<Namespace> {
+  return connectByName(name, properties as Properties);
+}

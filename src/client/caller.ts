@@ -1,0 +1,190 @@
+import type {
+  DescMethod,
+  DescMethodClientStreaming,
+  DescMethodServerStreaming,
+  DescMethodUnary,
+  Message,
+} from "@bufbuild/protobuf";
+import { ARROW_STREAM } from "../arrow/media-types.ts";
+import { type Call, createCall } from "../namespace/call.ts";
+import { LanceError, toLanceError } from "../namespace/errors.ts";
+import type { LanceNamespace } from "../namespace/port.ts";
+import { resolveRequest, shareContext } from "../pipeline/resolve.ts";
+import { SILENT_LOG } from "./silent-log.ts";
+import type { CallOptions } from "./types.ts";
+
+/** Carries out calls on an implementation; whatever fails is a LanceError. */
+export interface Caller {
+  unary(method: DescMethodUnary, request: Message, options: CallOptions): Promise<Message>;
+  upload(
+    method: DescMethodClientStreaming,
+    request: Message,
+    data: AsyncIterable<Uint8Array>,
+    options: CallOptions,
+  ): Promise<Message>;
+  download(method: DescMethodServerStreaming, request: Message, options: CallOptions): AsyncIterable<Message>;
+}
+
+type Handler<A extends unknown[], R> = (request: Message, ...rest: A) => R;
+
+/** A call with what ends it early. */
+interface Begun {
+  readonly call: Call;
+  /** Rejects when the call is aborted; the implementation need not notice. */
+  readonly aborted: Promise<never>;
+  end(): void;
+}
+
+/**
+ * Creates the caller of an implementation.
+ *
+ * @param headers headers of every call.
+ */
+export function createCaller(
+  name: string,
+  operations: Partial<LanceNamespace>,
+  headers: Readonly<Record<string, string>> = {},
+): Caller {
+  const handlers: Readonly<Record<string, unknown>> = { ...operations };
+
+  function handlerOf<H>(method: DescMethod): H {
+    const handler = handlers[method.localName];
+    if (handler !== undefined) return handler as H;
+    throw new LanceError("Unsupported", `${method.name} is not supported by the implementation "${name}"`);
+  }
+
+  async function once(
+    method: DescMethod,
+    options: CallOptions,
+    run: (call: Call, aborted: Promise<never>) => Promise<Message>,
+  ): Promise<Message> {
+    const { call, aborted, end } = begin(method, headers, options);
+    try {
+      call.signal.throwIfAborted();
+      const response = await Promise.race([run(call, aborted), aborted]);
+      shareContext(response, call);
+      return response;
+    } catch (thrown) {
+      throw failureOf(thrown, call);
+    } finally {
+      end();
+    }
+  }
+
+  async function* download(
+    method: DescMethodServerStreaming,
+    request: Message,
+    options: CallOptions,
+  ): AsyncIterable<Message> {
+    const { call, aborted, end } = begin(method, headers, options);
+    let iterator: AsyncIterator<Message> | undefined;
+    try {
+      call.signal.throwIfAborted();
+      resolveRequest(request, call);
+      const run = handlerOf<Handler<[Call], AsyncIterable<Message>>>(method);
+      iterator = run(request, call)[Symbol.asyncIterator]();
+      for (;;) {
+        const next = await Promise.race([iterator.next(), aborted]);
+        if (next.done) {
+          iterator = undefined;
+          return;
+        }
+        yield next.value;
+      }
+    } catch (thrown) {
+      throw failureOf(thrown, call);
+    } finally {
+      end();
+      // The iterator may be waiting for something that never comes; its end is not waited for.
+      iterator?.return?.().catch(() => {});
+    }
+  }
+
+  return {
+    unary: (method, request, options) =>
+      once(method, options, (call) => {
+        resolveRequest(request, call);
+        return handlerOf<Handler<[Call], Promise<Message>>>(method)(request, call);
+      }),
+    upload: (method, request, data, options) =>
+      once(method, options, (call, aborted) => {
+        resolveRequest(request, call);
+        const run = handlerOf<Handler<[AsyncIterable<Uint8Array>, Call], Promise<Message>>>(method);
+        return run(request, endedBy(aborted, data), call);
+      }),
+    download,
+  };
+}
+
+function begin(method: DescMethod, headers: Readonly<Record<string, string>>, options: CallOptions): Begun {
+  const { signal, timeoutMs, requestId = crypto.randomUUID() } = options;
+  const controller = new AbortController();
+  const cancel = () => controller.abort(abortError(signal?.reason));
+  const expire = () =>
+    controller.abort(new LanceError("DeadlineExceeded", `the call took more than ${timeoutMs} ms`));
+  const aborted = Promise.withResolvers<never>();
+  // Nobody may be racing against it when the call is aborted.
+  aborted.promise.catch(() => {});
+  controller.signal.addEventListener("abort", () => aborted.reject(controller.signal.reason));
+  if (signal?.aborted) cancel();
+  signal?.addEventListener("abort", cancel, { once: true });
+  const timer = timeoutMs === undefined ? undefined : setTimeout(expire, timeoutMs);
+  const call = createCall({
+    method,
+    protocol: "rest",
+    requestId,
+    headers: Object.assign(Object.create(null), lowerCase(headers), lowerCase(options.headers)),
+    signal: controller.signal,
+    deadline: timeoutMs === undefined ? undefined : Date.now() + timeoutMs,
+    accept: ARROW_STREAM,
+    log: SILENT_LOG,
+  });
+  return {
+    call,
+    aborted: aborted.promise,
+    end() {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", cancel);
+    },
+  };
+}
+
+/** The pieces of an upload; whoever reads them is told of an abort even while the next one is awaited. */
+async function* endedBy(aborted: Promise<never>, data: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const iterator = data[Symbol.asyncIterator]();
+  let over = false;
+  try {
+    for (;;) {
+      const next = await Promise.race([iterator.next(), aborted]);
+      over = next.done === true;
+      if (next.done) return;
+      yield next.value;
+    }
+  } finally {
+    // It may be waiting for something that never comes; its end is not waited for.
+    if (!over) iterator.return?.().catch(() => {});
+  }
+}
+
+function lowerCase(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function abortError(reason: unknown): LanceError {
+  if (reason instanceof LanceError) return reason;
+  const timedOut = reason instanceof Error && reason.name === "TimeoutError";
+  return timedOut
+    ? new LanceError("DeadlineExceeded", "the time of the call ran out", { cause: reason })
+    : new LanceError("Cancelled", "the caller cancelled the call", { cause: reason });
+}
+
+/** What an aborted call throws is only the echo of the abort, whose reason says more. */
+function failureOf(thrown: unknown, call: Call): LanceError {
+  if (call.signal.aborted) return abortError(call.signal.reason);
+  return thrown instanceof LanceError ? thrown : unexpected(thrown);
+}
+
+function unexpected(thrown: unknown): LanceError {
+  const { message } = thrown instanceof Error ? thrown : toLanceError(thrown);
+  return new LanceError("Internal", message, { cause: thrown });
+}

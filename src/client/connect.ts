@@ -1,0 +1,159 @@
+import {
+  create,
+  type DescMethodBiDiStreaming,
+  type DescMethodClientStreaming,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type Message,
+} from "@bufbuild/protobuf";
+import type { Transport } from "@connectrpc/connect";
+import { createTransport } from "@connectrpc/connect/protocol-connect";
+import { HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { bodyFieldOf } from "../namespace/body-field.ts";
+import type { Call } from "../namespace/call.ts";
+import type { LanceNamespace } from "../namespace/port.ts";
+import { errorOfConnect } from "./connect-errors.ts";
+import { answerPieces, type Fetch, fetchBody } from "./fetch-body.ts";
+import { type Properties, readProperties } from "./properties.ts";
+import type { NamespaceImplementation } from "./registry.ts";
+
+/** The properties of `connect("connect", …)`. */
+export interface ConnectProperties {
+  /** The base of the server, without the name of the service, for example `https://catalog.example.com`. */
+  readonly uri: string;
+  /** `header.<name>` and `headers.<name>` are headers of every call. */
+  readonly [header: `header.${string}` | `headers.${string}`]: string;
+}
+
+/** The largest message of an answer, in bytes. */
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+/** A message of an upload has at most this much of its body: servers bound their messages. */
+const MAX_PIECE_BYTES = 1024 * 1024;
+
+/** Connects by the Connect protocol, over fetch: what browsers speak beside REST. */
+export function openConnect(properties: Properties): NamespaceImplementation {
+  const reader = readProperties("connect", properties);
+  const uri = reader.required("uri");
+  const headers = reader.under("header.", "headers.");
+  reader.end();
+  const transport = createFetchTransport(uri.replace(/\/+$/, ""), (url, init) => fetch(url, init));
+  const entries = LanceNamespaceService.methods.map((method) => [
+    method.localName,
+    handlerOf(method, transport),
+  ]);
+  return {
+    name: "connect",
+    description: uri,
+    headers,
+    operations: Object.fromEntries(entries) as LanceNamespace,
+    // The same port serves REST, which @lancedb/lancedb speaks.
+    lancedb: {
+      implementation: "rest",
+      properties: {
+        uri,
+        ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [`headers.${name}`, value])),
+      },
+    },
+  };
+}
+
+/** The library's protocol over fetch; unlike its transport for browsers it has uploads. */
+function createFetchTransport(baseUrl: string, send: Fetch): Transport {
+  return createTransport({
+    baseUrl,
+    useBinaryFormat: true,
+    interceptors: [],
+    acceptCompression: [],
+    sendCompression: null,
+    compressMinBytes: 0,
+    readMaxBytes: MAX_MESSAGE_BYTES,
+    writeMaxBytes: MAX_MESSAGE_BYTES,
+    async httpClient({ url, method, header, body, signal = new AbortController().signal }) {
+      const upload = body === undefined ? {} : await fetchBody(body, signal);
+      const answer = await send(url, { method, headers: header, signal, ...upload });
+      const { status, headers } = answer;
+      return { status, header: headers, body: answerPieces(answer), trailer: new Headers() };
+    },
+  });
+}
+
+type AnyMethod =
+  | DescMethodUnary
+  | DescMethodClientStreaming
+  | DescMethodServerStreaming
+  | DescMethodBiDiStreaming;
+
+function handlerOf(method: AnyMethod, transport: Transport): unknown {
+  switch (method.methodKind) {
+    case "unary":
+      return async (request: Message, call: Call) => {
+        try {
+          return (await transport.unary(method, call.signal, timeOf(call), headersOf(call), request)).message;
+        } catch (thrown) {
+          throw errorOfConnect(thrown, call);
+        }
+      };
+    case "client_streaming":
+      return async (request: Message, data: AsyncIterable<Uint8Array>, call: Call) => {
+        let failure: unknown;
+        const messages = uploadMessages(method, request, data, (thrown) => {
+          failure = thrown;
+        });
+        try {
+          const answer = await transport.stream(method, call.signal, timeOf(call), headersOf(call), messages);
+          let response: Message | undefined;
+          for await (const message of answer.message) response = message;
+          return response as Message;
+        } catch (thrown) {
+          throw failure ?? errorOfConnect(thrown, call);
+        }
+      };
+    case "server_streaming":
+      return async function* (request: Message, call: Call) {
+        try {
+          const requests = only(request);
+          const answer = await transport.stream(method, call.signal, timeOf(call), headersOf(call), requests);
+          yield* answer.message;
+        } catch (thrown) {
+          throw errorOfConnect(thrown, call);
+        }
+      };
+    default:
+      throw new Error(`${method} streams both ways, which no operation does`);
+  }
+}
+
+/** The request, and then messages of nothing but the body. What reading the body throws is told as it is. */
+async function* uploadMessages(
+  { input }: DescMethodClientStreaming,
+  request: Message,
+  data: AsyncIterable<Uint8Array>,
+  failed: (thrown: unknown) => void,
+): AsyncIterable<Message> {
+  const field = bodyFieldOf(input) as string;
+  yield request;
+  try {
+    for await (const piece of data) {
+      for (let start = 0; start < piece.length; start += MAX_PIECE_BYTES) {
+        const part = piece.subarray(start, start + MAX_PIECE_BYTES);
+        yield create(input, { [field]: create(HttpBodySchema, { data: part }) } as never);
+      }
+    }
+  } catch (thrown) {
+    failed(thrown);
+    throw thrown;
+  }
+}
+
+async function* only<T>(message: T): AsyncIterable<T> {
+  yield message;
+}
+
+function timeOf({ deadline }: Call): number | undefined {
+  return deadline === undefined ? undefined : Math.max(deadline - Date.now(), 1);
+}
+
+function headersOf({ headers, requestId }: Call): Record<string, string> {
+  return { ...headers, "x-request-id": requestId };
+}

@@ -1,0 +1,74 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { LanceError } from "../namespace/errors.ts";
+import { type Properties, readProperties } from "./properties.ts";
+import type { NamespaceImplementation } from "./registry.ts";
+import { SILENT_LOG } from "./silent-log.ts";
+
+/** The properties of `connect("dir", …)`. */
+export interface DirProperties {
+  /** The directory of the catalog, or its address in an object store. */
+  readonly root: string;
+  /**
+   * The directory below the root that holds the tables; `.` is the root, where the libraries of other languages
+   * have them. Default: `data` if a gateway keeps a catalog there, and else the root.
+   */
+  readonly table_directory?: string | undefined;
+  /** Whether clients are told to commit versions through the namespace. Default: false. */
+  readonly table_version_tracking_enabled?: boolean | string | undefined;
+  /** `storage.<key>` is an option of the storage of a root that is a URI, such as `storage.aws_region`. */
+  readonly [storage: `storage.${string}`]: string;
+}
+
+/** Properties of other libraries that have no meaning here: what they switch is always on, or never needed. */
+const OTHERS = [
+  "dir_listing_enabled",
+  "dir_listing_to_manifest_migration_enabled",
+  "inline_optimization_enabled",
+  "commit_retries",
+  "ops_metrics_enabled",
+];
+
+/** Opens a directory in this process. The engine is loaded now, and only now. */
+export async function openDirectory(properties: Properties): Promise<NamespaceImplementation> {
+  const reader = readProperties("dir", properties);
+  const root = reader.required("root");
+  const tableDirectory = reader.text("table_directory");
+  const managedVersioning = reader.flag("table_version_tracking_enabled");
+  const manifest = reader.flag("manifest_enabled");
+  const storageOptions = reader.under("storage.");
+  reader.ignore(...OTHERS);
+  reader.end();
+  if (manifest === false) {
+    throw new LanceError(
+      "Unsupported",
+      'a directory without a manifest, "manifest_enabled": false, is not supported',
+    );
+  }
+  const { createDirectoryBackend } = await import("../backends/dir/index.ts");
+  const directory = tableDirectory ?? (isGatewayRoot(root) ? "data" : ".");
+  const backend = await createDirectoryBackend({
+    root,
+    tableDirectory: directory,
+    managedVersioning,
+    storageOptions,
+    log: SILENT_LOG,
+  }).catch((cause: Error) => {
+    throw cause instanceof LanceError ? cause : new LanceError("InvalidInput", cause.message, { cause });
+  });
+  const place = directory === "." ? root : `${root.replace(/\/$/, "")}/${directory}`;
+  return {
+    ...backend,
+    description: root,
+    lancedb: { implementation: "dir", properties: { root: place, ...prefixed(storageOptions) } },
+  };
+}
+
+function prefixed(storageOptions: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(storageOptions).map(([key, value]) => [`storage.${key}`, value]));
+}
+
+/** Whether a gateway was started on the directory when it was empty. */
+function isGatewayRoot(root: string): boolean {
+  return existsSync(join(root, "data", "__manifest")) && !existsSync(join(root, "__manifest"));
+}

@@ -1,0 +1,24 @@
+/** What the client exports wherever it runs. */
+
+export type { Call } from "../namespace/call.ts";
+export { ERROR_TABLE, type ErrorEntry, type ErrorName, LanceError } from "../namespace/errors.ts";
+export { type Identifier, joinIdentifier, parseIdentifier } from "../namespace/identifier.ts";
+export type { Backend, LanceNamespace, Operation } from "../namespace/port.ts";
+export type { ArrowBytes, ArrowData } from "./arrow-input.ts";
+export type { ConnectProperties } from "./connect.ts";
+export * from "./errors.ts";
+export type { Listing } from "./listing.ts";
+export * from "./messages.ts";
+export type { Namespace } from "./namespace.ts";
+export type { Properties } from "./properties.ts";
+export type { QueryResult } from "./query-result.ts";
+export {
+  type LanceDbAccess,
+  type NamespaceFactory,
+  type NamespaceImplementation,
+  registerNamespace,
+} from "./registry.ts";
+export type { RestProperties } from "./rest.ts";
+export { type Row, rowsToTable } from "./rows.ts";
+export type { NewTableOptions, OpenOptions, RenameOptions, TableMethods, TablePlace } from "./tables.ts";
+export type { CallOptions, Entry, FieldInput, Fields, Input, Operations } from "./types.ts";

@@ -1,0 +1,50 @@
+/** Sends an HTTP request; the platform's own function, unless a program brings another. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/** Whether fetch can send a body while it is being made: outside of browsers. */
+const STREAMS_UPLOADS = "process" in globalThis || "Deno" in globalThis;
+
+/** A body as fetch takes it. Where bodies cannot be streamed it is collected first. */
+export async function fetchBody(
+  body: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): Promise<Pick<RequestInit, "body" | "duplex">> {
+  if (STREAMS_UPLOADS) return { body: toStream(body), duplex: "half" };
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  for await (const piece of body) {
+    signal.throwIfAborted();
+    pieces.push(piece as Uint8Array<ArrayBuffer>);
+  }
+  return { body: new Blob(pieces) };
+}
+
+/** The body of an answer; whoever leaves it early ends the exchange. */
+export async function* answerPieces({ body }: Response): AsyncIterable<Uint8Array> {
+  if (body === null) return;
+  const reader = body.getReader();
+  let over = false;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      over = done;
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    if (!over) await reader.cancel().catch(() => {});
+  }
+}
+
+function toStream(body: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = body[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const next = await iterator.next();
+      if (next.done) controller.close();
+      else controller.enqueue(next.value);
+    },
+    async cancel() {
+      await iterator.return?.();
+    },
+  });
+}

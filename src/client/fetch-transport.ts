@@ -1,0 +1,68 @@
+import { type FailureKind, UpstreamFailure, type UpstreamTransport } from "../backends/rest/transport.ts";
+import { answerPieces, type Fetch, fetchBody } from "./fetch-body.ts";
+
+/** Headers that fetch sets itself. */
+const OWN = new Set(["accept-encoding", "user-agent"]);
+
+/**
+ * Creates a transport over fetch, for browsers and for whatever has no connection pool of Node's.
+ *
+ * @param uri the base of the REST API, without `/v1`.
+ */
+export function createFetchTransport(uri: string, send: Fetch): UpstreamTransport {
+  const base = uri.replace(/\/+$/, "").replace(/\/v1$/, "");
+
+  return {
+    async send({ method, target, headers, body, streams, signal }) {
+      signal.throwIfAborted();
+      const init: RequestInit = { method, headers: pairsOf(headers), signal };
+      if (typeof body === "string") init.body = body;
+      else if (body !== undefined) Object.assign(init, await fetchBody(body, signal));
+      const answer = await failing(
+        "connect",
+        "the server cannot be reached",
+        send(base + target, init),
+        signal,
+      );
+      const { status } = answer;
+      const found = { status, headers: Object.fromEntries(answer.headers) };
+      if (streams && status < 300) return { ...found, body: "", pieces: piecesOf(answer, signal) };
+      const text = await failing("truncated", BROKEN, answer.text(), signal);
+      return { ...found, body: text, pieces: undefined };
+    },
+    close: async () => {},
+  };
+}
+
+const BROKEN = "the answer of the server broke off";
+
+async function* piecesOf(answer: Response, signal: AbortSignal): AsyncIterable<Uint8Array> {
+  try {
+    yield* answerPieces(answer);
+  } catch (thrown) {
+    throw signal.aborted ? signal.reason : new UpstreamFailure("truncated", BROKEN, thrown);
+  }
+}
+
+/** What fetch throws says nothing of its cause; where in the exchange it was thrown does. */
+async function failing<T>(
+  kind: FailureKind,
+  message: string,
+  work: Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  try {
+    return await work;
+  } catch (thrown) {
+    throw signal.aborted ? signal.reason : new UpstreamFailure(kind, message, thrown);
+  }
+}
+
+function pairsOf(headers: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let index = 0; index < headers.length; index += 2) {
+    const name = headers[index] as string;
+    if (!OWN.has(name)) pairs.push([name, headers[index + 1] as string]);
+  }
+  return pairs;
+}

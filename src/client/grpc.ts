@@ -1,0 +1,53 @@
+import { readPem } from "./node-transport.ts";
+import { type Properties, readProperties, readTlsFiles } from "./properties.ts";
+import type { NamespaceImplementation } from "./registry.ts";
+import { SILENT_LOG } from "./silent-log.ts";
+
+/** The properties of `connect("grpc", …)`. */
+export interface GrpcProperties {
+  /** `host:port`, or several with commas between them, which are called in turn. */
+  readonly address: string;
+  /** Encrypts the connection. Default: true if one of the files below is given. */
+  readonly tls?: boolean | string | undefined;
+  /** The certificate of this program and its key, in PEM; both or neither. */
+  readonly "tls.cert_file"?: string | undefined;
+  readonly "tls.key_file"?: string | undefined;
+  /** The authorities that may have signed the server's certificate, in PEM. Default: those of Node. */
+  readonly "tls.ssl_ca_cert"?: string | undefined;
+  /** The name that the server's certificate has to have. Default: the host of the address. */
+  readonly "tls.server_name"?: string | undefined;
+  /** `header.<name>` and `headers.<name>` are headers of every call. */
+  readonly [header: `header.${string}` | `headers.${string}`]: string;
+}
+
+/** Connects by gRPC, with the first call. Node's HTTP/2 is needed. */
+export async function openGrpc(properties: Properties): Promise<NamespaceImplementation> {
+  const reader = readProperties("grpc", properties);
+  const addresses = reader
+    .required("address")
+    .split(",")
+    .map((address) => address.trim());
+  const wanted = reader.flag("tls");
+  const files = readTlsFiles(reader);
+  const serverName = reader.text("tls.server_name");
+  const headers = reader.under("header.", "headers.");
+  reader.end();
+  const encrypted = wanted ?? Object.keys(files).length > 0;
+  const tls = encrypted ? { ...(await readPem(files)), serverName } : undefined;
+  const { createGrpcBackend } = await import("../backends/grpc/index.ts");
+  const backend = await createGrpcBackend({ addresses, tls, log: SILENT_LOG, passHeaders: ["*"] });
+  const uri = `${encrypted ? "https" : "http"}://${addresses[0]}`;
+  return {
+    ...backend,
+    description: addresses.join(","),
+    headers,
+    // A gateway serves REST, which @lancedb/lancedb speaks, on the same port.
+    lancedb: {
+      implementation: "rest",
+      properties: {
+        uri,
+        ...Object.fromEntries(Object.entries(headers).map(([name, value]) => [`headers.${name}`, value])),
+      },
+    },
+  };
+}

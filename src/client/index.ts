@@ -1,0 +1,32 @@
+/** The client: one interface to a catalog, whether it is a directory, a REST server or a gRPC server. */
+import { type ConnectProperties, openConnect } from "./connect.ts";
+import { type DirProperties, openDirectory } from "./dir.ts";
+import { type GrpcProperties, openGrpc } from "./grpc.ts";
+import type { Namespace } from "./namespace.ts";
+import { openNodeTransport } from "./node-transport.ts";
+import type { Properties } from "./properties.ts";
+import { connectByName, registerNamespace } from "./registry.ts";
+import { openRest, type RestProperties } from "./rest.ts";
+
+export type { DirProperties } from "./dir.ts";
+export * from "./exports.ts";
+export type { GrpcProperties } from "./grpc.ts";
+
+registerNamespace("dir", openDirectory);
+registerNamespace("rest", (properties) => openRest(properties, openNodeTransport));
+registerNamespace("grpc", openGrpc);
+registerNamespace("connect", openConnect);
+
+/** Opens a directory in this process. */
+export function connect(name: "dir", properties: DirProperties): Promise<Namespace>;
+/** Connects to a server by REST. */
+export function connect(name: "rest", properties: RestProperties): Promise<Namespace>;
+/** Connects to a server by gRPC. */
+export function connect(name: "grpc", properties: GrpcProperties): Promise<Namespace>;
+/** Connects to a server by the Connect protocol. */
+export function connect(name: "connect", properties: ConnectProperties): Promise<Namespace>;
+/** Connects by the name that an implementation was registered under. */
+export function connect(name: string, properties?: Properties): Promise<Namespace>;
+export function connect(name: string, properties: object = {}): Promise<Namespace> {
+  return connectByName(name, properties as Properties, () => import("@lancedb/lancedb"));
+}

@@ -1,0 +1,93 @@
+import { create, type DescField, type DescMessage, fromJson, type Message } from "@bufbuild/protobuf";
+import { ValueSchema } from "@bufbuild/protobuf/wkt";
+import { LanceError } from "../namespace/errors.ts";
+import { FieldError, toInvalidInput, within } from "../transcode/field-error.ts";
+import { createJsonDecoders } from "../transcode/json-decode.ts";
+
+const decoders = createJsonDecoders();
+
+/** What stands for a message whose meaning needs no names: a vector as numbers, columns as names. */
+const SHORT_FORMS: Readonly<Record<string, (value: unknown) => object | undefined>> = {
+  "lance.namespace.v1.QueryVector": (value) => {
+    if (!isList(value)) return undefined;
+    const rows = [...value];
+    return rows.length > 0 && rows.every(isList) ? { multiVector: rows } : { singleVector: rows };
+  },
+  "lance.namespace.v1.FloatVector": (value) => (isList(value) ? { values: [...value] } : undefined),
+  "lance.namespace.v1.QueryColumns": (value) => (isList(value) ? { columnNames: [...value] } : undefined),
+  "lance.namespace.v1.FullTextQuery": (value) =>
+    typeof value === "string" ? { stringQuery: { query: value } } : undefined,
+};
+
+/**
+ * Makes the message of a request from what a caller wrote: 64-bit integers may be numbers, enums may be names, and
+ * some messages have a short form.
+ *
+ * @throws LanceError InvalidInput that names the field which does not fit or which there is not.
+ */
+export function toMessage(descriptor: DescMessage, input: object): Message {
+  try {
+    return messageOf(descriptor, input);
+  } catch (thrown) {
+    throw toInvalidInput(thrown, "field", "the request");
+  }
+}
+
+function messageOf(descriptor: DescMessage, input: unknown): Message {
+  const object = SHORT_FORMS[descriptor.typeName]?.(input) ?? input;
+  if (typeof object !== "object" || object === null || isList(object))
+    throw new FieldError("must be an object");
+  const init: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(object)) {
+    // A message that came from elsewhere has its type's name among its fields.
+    if (value === undefined || value === null || name.startsWith("$")) continue;
+    const field = descriptor.field[name];
+    if (field === undefined) {
+      throw new LanceError("InvalidInput", `${descriptor.name} has no field ${JSON.stringify(name)}`);
+    }
+    try {
+      init[name] = fieldValue(field, value);
+    } catch (thrown) {
+      throw within(name, thrown);
+    }
+  }
+  return create(descriptor, init);
+}
+
+function fieldValue(field: DescField, value: unknown): unknown {
+  switch (field.fieldKind) {
+    case "list":
+      if (!isList(value)) throw new FieldError("must be an array");
+      return Array.from(value, (item, index) => inside(index, () => itemOf(field, item)));
+    case "map": {
+      if (typeof value !== "object") throw new FieldError("must be an object");
+      const entries = Object.entries(value as object).filter(([, item]) => item !== undefined);
+      return Object.fromEntries(entries.map(([key, item]) => [key, inside(key, () => itemOf(field, item))]));
+    }
+    default:
+      return itemOf(field, value);
+  }
+}
+
+function itemOf(field: DescField, value: unknown): unknown {
+  const { message } = field;
+  if (message !== undefined) {
+    if (message.typeName === ValueSchema.typeName) return fromJson(ValueSchema, value as never);
+    return message.typeName.startsWith("google.protobuf.") ? value : messageOf(message, value);
+  }
+  if (field.enum !== undefined && typeof value === "number") return value;
+  if (value instanceof Uint8Array) return value;
+  return decoders.item(field)(value, 0);
+}
+
+function inside<T>(key: string | number, run: () => T): T {
+  try {
+    return run();
+  } catch (thrown) {
+    throw within(key, thrown);
+  }
+}
+
+function isList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) || (ArrayBuffer.isView(value) && !(value instanceof DataView));
+}

@@ -1,0 +1,43 @@
+/** The answer of a listing: a promise of the first page, and an iterable of the entries of all pages. */
+export interface Listing<Page, Item> extends Promise<Page>, AsyncIterable<Item> {
+  /** The pages, one call for each. */
+  pages(): AsyncIterable<Page>;
+}
+
+interface Paged {
+  readonly pageToken?: string | undefined;
+}
+
+/**
+ * Makes a listing from a function that fetches a page. The first page is asked for at once, the next ones as they
+ * are needed.
+ *
+ * @param field the field of a page that holds its entries, a list or a map.
+ */
+export function createListing<Page extends object, Item>(
+  fetchPage: (pageToken: string | undefined) => Promise<Page>,
+  field: string,
+): Listing<Page, Item> {
+  const first = fetchPage(undefined);
+  // Whoever iterates gets the failure there; it must not count as unhandled before.
+  first.catch(() => {});
+
+  async function* pages(): AsyncIterable<Page> {
+    let page = await first;
+    for (;;) {
+      yield page;
+      const { pageToken } = page as Paged;
+      if (!pageToken) return;
+      page = await fetchPage(pageToken);
+    }
+  }
+
+  async function* entries(): AsyncIterator<Item> {
+    for await (const page of pages()) {
+      const content = (page as Record<string, unknown>)[field] as readonly Item[] | Record<string, unknown>;
+      yield* Array.isArray(content) ? content : (Object.entries(content) as Item[]);
+    }
+  }
+
+  return Object.assign(first, { pages, [Symbol.asyncIterator]: entries });
+}

@@ -1,0 +1,111 @@
+import {
+  create,
+  type DescMethodBiDiStreaming,
+  type DescMethodClientStreaming,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+} from "@bufbuild/protobuf";
+import { ARROW_STREAM } from "../arrow/media-types.ts";
+import { type HttpBody, HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { bodyFieldOf } from "../namespace/body-field.ts";
+import { type ArrowData, toIpcStream } from "./arrow-input.ts";
+import { type Caller, createCaller } from "./caller.ts";
+import { toMessage } from "./input.ts";
+import { createListing } from "./listing.ts";
+import { createQueryResult } from "./query-result.ts";
+import type { NamespaceImplementation } from "./registry.ts";
+import { createTableMethods, type LoadLanceDb, type TableMethods } from "./tables.ts";
+import { type CallOptions, LISTINGS, type Operations } from "./types.ts";
+
+/** A connection to a catalog, the same whatever is behind it. */
+export interface Namespace extends Omit<Operations, keyof TableMethods>, TableMethods {
+  /** The name of the implementation, for example `rest`. */
+  readonly implementation: string;
+  /** What is connected to, for people; it has no credentials in it. */
+  readonly description: string;
+  /** Closes connections and files. Calls that run fail. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+type AnyMethod =
+  | DescMethodUnary
+  | DescMethodClientStreaming
+  | DescMethodServerStreaming
+  | DescMethodBiDiStreaming;
+
+/**
+ * Puts the client's interface before an implementation.
+ *
+ * @param load Default: `openTable` is not supported.
+ */
+export function createNamespace(implementation: NamespaceImplementation, load?: LoadLanceDb): Namespace {
+  const { name, description = name, headers, lancedb } = implementation;
+  const caller = createCaller(name, implementation.operations, headers);
+  const entries = LanceNamespaceService.methods.map((method: AnyMethod) => [
+    method.localName,
+    operationOf(method, caller),
+  ]);
+  const operations = Object.fromEntries(entries) as Operations;
+  const tables = createTableMethods(operations, name, lancedb, load);
+  const close = async () => {
+    await tables.close();
+    await implementation.close?.();
+  };
+  return {
+    ...operations,
+    ...tables.methods,
+    implementation: name,
+    description,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function operationOf(method: AnyMethod, caller: Caller): unknown {
+  switch (method.methodKind) {
+    case "unary":
+      return method.localName in LISTINGS ? listing(method, caller) : unary(method, caller);
+    case "client_streaming":
+      return async (input: object, data: ArrowData, options: CallOptions = {}) =>
+        caller.upload(method, withContentType(method, input), toIpcStream(data), options);
+    case "server_streaming":
+      return download(method, caller);
+    default:
+      throw new Error(`${method} streams both ways, which no operation does`);
+  }
+}
+
+function unary(method: DescMethodUnary, caller: Caller) {
+  return async (input: object = {}, options: CallOptions = {}) =>
+    caller.unary(method, toMessage(method.input, input), options);
+}
+
+function listing(method: DescMethodUnary, caller: Caller) {
+  const call = unary(method, caller);
+  const field = LISTINGS[method.localName as keyof typeof LISTINGS];
+  return (input: object = {}, options?: CallOptions) =>
+    createListing(
+      (pageToken) => call(pageToken === undefined ? input : { ...input, pageToken }, options),
+      field,
+    );
+}
+
+function withContentType(method: DescMethodClientStreaming, input: object) {
+  const message = toMessage(method.input, input);
+  const body = create(HttpBodySchema, { contentType: ARROW_STREAM });
+  return Object.assign(message, { [bodyFieldOf(method.input) as string]: body });
+}
+
+function download(method: DescMethodServerStreaming, caller: Caller) {
+  const field = bodyFieldOf(method.output) as string;
+  return (input: object = {}, options: CallOptions = {}) =>
+    createQueryResult(async function* () {
+      const messages = caller.download(method, toMessage(method.input, input), options);
+      for await (const message of messages) {
+        const body = (message as unknown as Record<string, HttpBody | undefined>)[field];
+        if (body !== undefined && body.data.length > 0) yield body.data;
+      }
+    });
+}

@@ -1,0 +1,37 @@
+import { readFile } from "node:fs/promises";
+import type { UpstreamTls } from "../backends/rest/options.ts";
+import type { UpstreamTransport } from "../backends/rest/transport.ts";
+import { LanceError } from "../namespace/errors.ts";
+import { createFetchTransport } from "./fetch-transport.ts";
+import type { TlsFiles } from "./properties.ts";
+
+/** Bun and Deno have a fetch of their own and only parts of what Node's connection pools need. */
+const IS_NODE = !("Bun" in globalThis || "Deno" in globalThis);
+
+/** Opens a pool of connections; where there is none, requests go by fetch, which takes no certificates. */
+export async function openNodeTransport(uri: string, files: TlsFiles): Promise<UpstreamTransport> {
+  if (IS_NODE) {
+    const { createHttpTransport } = await import("../backends/rest/undici-transport.ts");
+    try {
+      return createHttpTransport({ uri, tls: await readPem(files) });
+    } catch (cause) {
+      if (cause instanceof LanceError) throw cause;
+      throw new LanceError("InvalidInput", (cause as Error).message, { cause });
+    }
+  }
+  if (Object.keys(files).length > 0) {
+    throw new LanceError("Unsupported", "certificates for a connection by REST need Node");
+  }
+  return createFetchTransport(uri, (url, init) => fetch(url, init));
+}
+
+/** Reads the files of a connection with TLS. */
+export async function readPem(files: TlsFiles): Promise<UpstreamTls> {
+  const texts: Record<string, string> = {};
+  for (const [name, file] of Object.entries(files)) {
+    texts[name] = await readFile(file, "utf8").catch((cause: Error) => {
+      throw new LanceError("InvalidInput", `cannot read ${file}: ${cause.message}`, { cause });
+    });
+  }
+  return texts;
+}

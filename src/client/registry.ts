@@ -1,0 +1,64 @@
+import { LanceError } from "../namespace/errors.ts";
+import type { LanceNamespace } from "../namespace/port.ts";
+import { createNamespace, type Namespace } from "./namespace.ts";
+import type { Properties } from "./properties.ts";
+import type { LoadLanceDb } from "./tables.ts";
+
+/** How `@lancedb/lancedb` reaches the same tables: the arguments of its `connectNamespace`. */
+export interface LanceDbAccess {
+  readonly implementation: string;
+  readonly properties: Readonly<Record<string, string>>;
+}
+
+/** What a {@link NamespaceFactory} makes. */
+export interface NamespaceImplementation {
+  /** The name in messages. */
+  readonly name: string;
+  /** Names what is connected to, for people. */
+  readonly description?: string | undefined;
+  /** The operations; one that is missing fails with Unsupported. */
+  readonly operations: Partial<LanceNamespace>;
+  /** Headers that every call gets. Default: none. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** Default: `openTable` is not supported. */
+  readonly lancedb?: LanceDbAccess | undefined;
+  close?(): Promise<void>;
+}
+
+/** Makes a connection from its properties. Failures are LanceErrors. */
+export type NamespaceFactory = (
+  properties: Properties,
+) => NamespaceImplementation | Promise<NamespaceImplementation>;
+
+const factories = new Map<string, NamespaceFactory>();
+
+/**
+ * Registers an implementation under a name for {@link connect}; one that has the name already is replaced.
+ *
+ * @param name the name, such as `glue`.
+ */
+export function registerNamespace(name: string, factory: NamespaceFactory): void {
+  factories.set(name, factory);
+}
+
+/**
+ * Connects to a catalog by the name of an implementation.
+ *
+ * @throws LanceError InvalidInput, when the name is unknown or a property is missing, unknown or wrong, and
+ *   whatever the implementation throws.
+ */
+export async function connectByName(
+  name: string,
+  properties: Properties,
+  load?: LoadLanceDb,
+): Promise<Namespace> {
+  const factory = factories.get(name);
+  if (factory === undefined) {
+    const known = [...factories.keys()].map((known) => JSON.stringify(known)).join(", ");
+    throw new LanceError(
+      "InvalidInput",
+      `no namespace implementation ${JSON.stringify(name)}; there are ${known}`,
+    );
+  }
+  return createNamespace(await factory(properties), load);
+}

@@ -1,0 +1,94 @@
+import type { DataType, Table, Vector } from "apache-arrow";
+import { LanceError } from "../namespace/errors.ts";
+
+/** One row as a plain object. */
+export type Row = Readonly<Record<string, unknown>>;
+
+type Arrow = typeof import("apache-arrow");
+
+/** Whether data is a list of plain objects. */
+export function isRows(data: unknown): data is readonly Row[] {
+  return Array.isArray(data) && data.every((row) => isPlainObject(row));
+}
+
+/**
+ * Makes an Arrow table of rows. The first value of a column that is not null decides on its type: numbers are
+ * 64-bit floats, bigints 64-bit integers, dates timestamps, and lists of numbers vectors of 32-bit floats, if all
+ * have one length. Everything else is as apache-arrow infers it. Whoever needs other types passes a table.
+ *
+ * @throws LanceError InvalidInput, when there are no rows, or a column has only nulls or values of several kinds.
+ */
+export async function rowsToTable(rows: readonly Row[]): Promise<Table> {
+  const arrow = await import("apache-arrow");
+  const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
+  if (names.length === 0) {
+    throw new LanceError("InvalidInput", "no schema can be guessed without rows; pass an Arrow table");
+  }
+  return new arrow.Table(Object.fromEntries(names.map((name) => [name, column(arrow, name, rows)])));
+}
+
+function column(arrow: Arrow, name: string, rows: readonly Row[]): Vector {
+  const values = rows.map((row) => row[name] ?? null);
+  const sample = values.find((value) => value !== null);
+  if (sample === undefined) {
+    throw new LanceError(
+      "InvalidInput",
+      `column ${JSON.stringify(name)} has only nulls; pass an Arrow table`,
+    );
+  }
+  try {
+    const type = typeOf(arrow, sample, values);
+    const fitting = values.map((value) => (isVector(value) ? [...value] : value));
+    return type === undefined ? arrow.vectorFromArray(fitting) : arrow.vectorFromArray(fitting, type);
+  } catch (cause) {
+    if (cause instanceof LanceError) throw cause;
+    throw new LanceError("InvalidInput", `column ${JSON.stringify(name)} has values of several kinds`, {
+      cause,
+    });
+  }
+}
+
+function typeOf(arrow: Arrow, sample: unknown, values: readonly unknown[]): DataType | undefined {
+  if (!values.every((value) => value === null || kindOf(value) === kindOf(sample))) {
+    throw new TypeError("mixed kinds");
+  }
+  switch (kindOf(sample)) {
+    case "number":
+      return new arrow.Float64();
+    case "bigint":
+      return new arrow.Int64();
+    case "string":
+      return new arrow.Utf8();
+    case "boolean":
+      return new arrow.Bool();
+    case "date":
+      return new arrow.TimestampMillisecond();
+    case "bytes":
+      return new arrow.Binary();
+    case "vector": {
+      const lengths = new Set(values.filter(isVector).map((vector) => vector.length));
+      const item = (type: DataType) => new arrow.Field("item", type, true);
+      if (lengths.size > 1) return new arrow.List(item(new arrow.Float64()));
+      return new arrow.FixedSizeList([...lengths][0] as number, item(new arrow.Float32()));
+    }
+    default:
+      return undefined;
+  }
+}
+
+function kindOf(value: unknown): string {
+  if (value instanceof Uint8Array) return "bytes";
+  if (value instanceof Date) return "date";
+  return isVector(value) ? "vector" : typeof value;
+}
+
+function isVector(value: unknown): value is readonly number[] {
+  if (value instanceof Float32Array || value instanceof Float64Array) return true;
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "number");
+}
+
+function isPlainObject(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}

@@ -1,0 +1,127 @@
+import type { Connection, OpenTableOptions, Table } from "@lancedb/lancedb";
+import { LanceError } from "../namespace/errors.ts";
+import type { ArrowData } from "./arrow-input.ts";
+import type {
+  CreateTableRequest,
+  CreateTableResponse,
+  DropTableResponse,
+  RenameTableResponse,
+} from "./messages.ts";
+import type { LanceDbAccess } from "./registry.ts";
+import type { CallOptions, Fields, Operations } from "./types.ts";
+
+/** Loads `@lancedb/lancedb`, where it may be. Bundles for browsers have no such import in them. */
+export type LoadLanceDb = () => Promise<typeof import("@lancedb/lancedb")>;
+
+/** Where a table is. */
+export interface TablePlace {
+  /** The names of the namespaces that lead to the table. Default: the root. */
+  readonly namespacePath?: readonly string[] | undefined;
+}
+
+/** Options of `createTable(name, data, options)`. */
+export interface NewTableOptions
+  extends TablePlace,
+    CallOptions,
+    Pick<Fields<CreateTableRequest>, "mode" | "properties" | "storageOptions"> {}
+
+/** Options of `renameTable(name, newName, options)`. */
+export interface RenameOptions extends TablePlace, CallOptions {
+  /** The namespace to move the table to. Default: it stays where it is. */
+  readonly newNamespacePath?: readonly string[] | undefined;
+}
+
+/** Options of `openTable(name, options)`; beside the place they are those of `@lancedb/lancedb`. */
+export interface OpenOptions extends TablePlace, Partial<OpenTableOptions> {}
+
+/**
+ * Operations on tables in the manner of LanceDB's clients: by name, with the namespace as an option. Those that
+ * are operations of the API as well take its request, too.
+ */
+export interface TableMethods {
+  /** Makes a table of rows. */
+  readonly createTable: Operations["createTable"] &
+    ((name: string, data: ArrowData, options?: NewTableOptions) => Promise<CreateTableResponse>);
+  /** Removes a table together with its data. */
+  readonly dropTable: Operations["dropTable"] &
+    ((name: string, options?: TablePlace & CallOptions) => Promise<DropTableResponse>);
+  /** Gives a table another name, another namespace or both. */
+  readonly renameTable: Operations["renameTable"] &
+    ((name: string, newName: string, options?: RenameOptions) => Promise<RenameTableResponse>);
+  /**
+   * Opens a table with `@lancedb/lancedb`, which has to be installed, for all that its tables can do.
+   *
+   * @throws LanceError Unsupported, when it is not installed or cannot reach this catalog.
+   */
+  readonly openTable: (name: string, options?: OpenOptions) => Promise<Table>;
+}
+
+/** Creates the methods; `close` ends what opened tables hold. */
+export function createTableMethods(
+  operations: Operations,
+  implementation: string,
+  access: LanceDbAccess | undefined,
+  load: LoadLanceDb | undefined,
+): { readonly methods: TableMethods; close(): Promise<void> } {
+  let connection: Promise<Connection> | undefined;
+
+  const methods = {
+    createTable(first: string | object, data: ArrowData, options: NewTableOptions = {}) {
+      if (typeof first !== "string") return operations.createTable(first, data, options);
+      const { namespacePath = [], mode, properties, storageOptions, ...call } = options;
+      const request = { id: [...namespacePath, first], mode, properties, storageOptions };
+      return operations.createTable(request, data, call);
+    },
+
+    dropTable(first?: string | object, options: TablePlace & CallOptions = {}) {
+      if (typeof first !== "string") return operations.dropTable(first, options);
+      const { namespacePath = [], ...call } = options;
+      return operations.dropTable({ id: [...namespacePath, first] }, call);
+    },
+
+    renameTable(first?: string | object, second?: string | CallOptions, options: RenameOptions = {}) {
+      if (typeof first !== "string") return operations.renameTable(first, second as CallOptions);
+      const { namespacePath = [], newNamespacePath = namespacePath, ...call } = options;
+      const request = {
+        id: [...namespacePath, first],
+        newTableName: second as string,
+        newNamespaceId: newNamespacePath,
+      };
+      return operations.renameTable(request, call);
+    },
+
+    async openTable(name: string, { namespacePath = [], ...options }: OpenOptions = {}) {
+      // Its own errors are texts only; a missing table is told of by the table of errors.
+      await operations.tableExists({ id: [...namespacePath, name] });
+      connection ??= openLanceDb(implementation, access, load);
+      connection.catch(() => {
+        connection = undefined;
+      });
+      return await (await connection).openTable(name, [...namespacePath], options);
+    },
+  };
+
+  return {
+    methods,
+    async close() {
+      const opened = await connection?.catch(() => undefined);
+      opened?.close();
+      connection = undefined;
+    },
+  };
+}
+
+async function openLanceDb(
+  implementation: string,
+  access: LanceDbAccess | undefined,
+  load: LoadLanceDb | undefined,
+): Promise<Connection> {
+  if (load === undefined) throw new LanceError("Unsupported", "@lancedb/lancedb does not run here");
+  if (access === undefined) {
+    throw new LanceError("Unsupported", `"${implementation}" cannot open tables with @lancedb/lancedb`);
+  }
+  const lancedb = await load().catch((cause: unknown) => {
+    throw new LanceError("Unsupported", "opening a table needs the package @lancedb/lancedb", { cause });
+  });
+  return await lancedb.connectNamespace(access.implementation, { ...access.properties });
+}

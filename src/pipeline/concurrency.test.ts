@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { beginCall } from "../../test/support/caller.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { isLanceError } from "../namespace/errors.ts";
+import type { Service } from "../namespace/service.ts";
+import { limitConcurrency } from "./concurrency.ts";
+
+const { describeTable, queryTable } = LanceNamespaceService.method;
+
+const isThrottled = (error: unknown) =>
+  isLanceError(error, "Throttling") && error.headers["retry-after"] === "1";
+
+describe("limitConcurrency", () => {
+  const held = Promise.withResolvers<void>();
+  const service: Service = {
+    unary: async (method, request) => {
+      if ((request as { identifier?: string }).identifier === "held") await held.promise;
+      return create(method.output);
+    },
+    upload: async (method) => create(method.output),
+    async *download(method) {
+      yield create(method.output);
+      yield create(method.output);
+    },
+  };
+  const limited = limitConcurrency(service, 1);
+  const describeOnce = (identifier = "") =>
+    limited.unary(describeTable, create(describeTable.input, { identifier }), beginCall(describeTable));
+  const download = () => limited.download(queryTable, create(queryTable.input), beginCall(queryTable));
+
+  it("refuses one call more, and takes it when another has ended", async () => {
+    const first = describeOnce("held");
+    await assert.rejects(describeOnce(), isThrottled);
+    await assert.rejects(async () => {
+      for await (const _ of download());
+    }, isThrottled);
+    held.resolve();
+    await first;
+    await describeOnce();
+  });
+
+  it("counts an answer until its reader is through with it or leaves", async () => {
+    for await (const _ of download()) {
+      await assert.rejects(describeOnce(), isThrottled);
+      break;
+    }
+    await describeOnce();
+  });
+});

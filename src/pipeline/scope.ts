@@ -1,0 +1,139 @@
+import type { DescField, DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import { LanceError } from "../namespace/errors.ts";
+import { parseIdentifier, sameIdentifier } from "../namespace/identifier.ts";
+
+/** How the messages of a method lose the name of their database, and get it back. */
+export interface Scope {
+  /** The first name of the first object that a request names. */
+  find(request: Message): string | undefined;
+  /**
+   * Takes the name of the database away from all names in a request.
+   *
+   * @throws LanceError InvalidInput, for an object of another database, and for the root where a name has to be.
+   */
+  strip(request: Message, database: string): void;
+  /** Puts the name of the database before all names in an answer. */
+  restore(answer: Message, database: string): void;
+}
+
+type Edit = (names: readonly string[], field: string, holder: Fields) => string[];
+type Walk = (message: Message, edit: Edit) => void;
+type Fields = Message & Record<string, unknown>;
+
+/** The fields of requests that lead to an object from the root. */
+const IN_REQUESTS: ReadonlySet<string> = new Set(["id", "new_namespace_id"]);
+/** The same of answers. */
+const IN_ANSWERS: ReadonlySet<string> = new Set(["id", "namespace"]);
+
+/** Finds out where the messages of a method have names. */
+export function createScope({ input, output }: DescMethod): Scope {
+  const [inRequest, inAnswer] = [compile(input, IN_REQUESTS), compile(output, IN_ANSWERS)];
+  return {
+    find(request) {
+      let first: string | undefined;
+      inRequest?.(request, (names, field, holder) => {
+        if (field === "id") first ??= settled(names, holder, request)[0];
+        return [...names];
+      });
+      return first;
+    },
+
+    strip(request, database) {
+      inRequest?.(request, (names, field, holder) => {
+        if (field !== "id") return stripped(names, field, database);
+        const rest = stripped(settled(names, holder, request), field, database);
+        // The list alone says it from here on.
+        if ("identifier" in holder) holder["identifier"] = "";
+        return rest;
+      });
+    },
+
+    restore(answer, database) {
+      inAnswer?.(answer, (names, field, holder) =>
+        isSaid(names, field, holder) ? [database, ...names] : [],
+      );
+    },
+  };
+}
+
+/** The names of an object that may be said as one string instead, as those of a commit's operations may. */
+function settled(names: readonly string[], holder: Fields, request: Message): readonly string[] {
+  const identifier = holder["identifier"];
+  if (typeof identifier !== "string" || identifier === "") return names;
+  const common = (request as Fields)["delimiter"] as string | undefined;
+  const parsed = parseIdentifier(identifier, (holder["delimiter"] as string | undefined) ?? common);
+  if (names.length === 0 || sameIdentifier(parsed, names)) return parsed;
+  throw new LanceError("InvalidInput", `the request names both ${identifier} and ${JSON.stringify(names)}`);
+}
+
+function stripped(names: readonly string[], field: string, database: string): string[] {
+  const [first, ...rest] = names;
+  if (first === undefined) return [];
+  if (first !== database) {
+    throw new LanceError("InvalidInput", "one call cannot be about objects of several databases");
+  }
+  // Empty, it would stand for "where it is now".
+  if (field !== "id" && rest.length === 0) {
+    throw new LanceError("InvalidInput", `${field} must name a namespace inside of the database`);
+  }
+  return rest;
+}
+
+/** Whether a list is said at all: an empty one is the root where the object in it is named. */
+function isSaid(names: readonly string[], field: string, holder: Fields): boolean {
+  return names.length > 0 || (field === "namespace" && holder["table"] !== undefined);
+}
+
+function compile(type: DescMessage, names: ReadonlySet<string>): Walk | undefined {
+  if (!reaches(type, names, new Set())) return undefined;
+  const steps = type.fields.flatMap((field) => stepOf(field, names) ?? []);
+  return (message, edit) => {
+    for (const step of steps) step(message as Fields, edit);
+  };
+}
+
+/** Whether a message of a type can hold such a field, itself or below. */
+function reaches(type: DescMessage, names: ReadonlySet<string>, seen: Set<DescMessage>): boolean {
+  if (seen.has(type)) return false;
+  seen.add(type);
+  return type.fields.some(
+    (field) =>
+      isNames(field, names) || (messageOf(field) && reaches(messageOf(field) as DescMessage, names, seen)),
+  );
+}
+
+function stepOf(
+  field: DescField,
+  names: ReadonlySet<string>,
+): ((message: Fields, edit: Edit) => void) | undefined {
+  const { localName } = field;
+  if (isNames(field, names)) {
+    return (message, edit) => {
+      message[localName] = edit(message[localName] as string[], field.name, message);
+    };
+  }
+  const type = messageOf(field);
+  const walk = type && compile(type, names);
+  if (walk === undefined) return undefined;
+  return (message, edit) => {
+    for (const each of messagesIn(field, message)) walk(each, edit);
+  };
+}
+
+function messagesIn(field: DescField, message: Fields): readonly Message[] {
+  if (field.oneof !== undefined) {
+    const chosen = message[field.oneof.localName] as { case?: string; value?: Message };
+    return chosen.case === field.localName ? [chosen.value as Message] : [];
+  }
+  const value = message[field.localName];
+  return value === undefined ? [] : ([value].flat() as Message[]);
+}
+
+function isNames(field: DescField, names: ReadonlySet<string>): boolean {
+  return field.fieldKind === "list" && field.listKind === "scalar" && names.has(field.name);
+}
+
+/** The type of a field's messages; maps have none with names in them. */
+function messageOf(field: DescField): DescMessage | undefined {
+  return field.fieldKind === "message" || field.fieldKind === "list" ? field.message : undefined;
+}

@@ -1,0 +1,89 @@
+import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
+import { LanceError } from "../namespace/errors.ts";
+import { type MessageRecord, restName } from "./descriptors.ts";
+import { InexactNumberError, toInvalidInput } from "./field-error.ts";
+import { type DecodeJson, isJsonObject, type JsonDecoders } from "./json-decode.ts";
+import { parseJsonExactly } from "./json-text.ts";
+
+/**
+ * Reads the body of an answer.
+ *
+ * @param contentType what it is said to be.
+ * @throws LanceError ServiceUnavailable
+ */
+export type AnswerReader = (text: string, contentType: string | undefined) => Message;
+
+const JSON_TYPE = /^application\/(?:[^/;]+\+)?json\b/i;
+const TEXT_TYPE = /^text\//i;
+
+/**
+ * Compiles the reader of a method's answers.
+ *
+ * Where the body is one field, the whole message is taken, too: some servers send it.
+ *
+ * @param field the field that the body is, or undefined when it is the whole message.
+ */
+export function createAnswerReader(
+  output: DescMessage,
+  field: DescField | undefined,
+  decoders: JsonDecoders,
+): AnswerReader {
+  const read = field === undefined ? wholeReader(output, decoders) : fieldReader(output, field, decoders);
+  const isText = field?.fieldKind === "scalar" && field.message === undefined;
+  return (text, contentType) => {
+    if (text === "") return create(output);
+    const plain = isText && contentType !== undefined && TEXT_TYPE.test(contentType);
+    return readJson(text, contentType, (json) => read(json), plain);
+  };
+}
+
+type ReadJson = (json: unknown) => Message;
+
+function wholeReader(output: DescMessage, decoders: JsonDecoders): ReadJson {
+  const decode = decoders.message(output);
+  return (json) => decode(json ?? {}, 0) as Message;
+}
+
+function fieldReader(output: DescMessage, field: DescField, decoders: JsonDecoders): ReadJson {
+  const decode: DecodeJson = decoders.field(field);
+  const name = restName(field);
+  return (json) => {
+    const message = create(output) as Message & MessageRecord;
+    const value = isWrapped(json, name, field) ? json[name] : json;
+    if (value !== null && value !== undefined) message[field.localName] = decode(value, 0);
+    return message;
+  };
+}
+
+/** A map of texts has no objects in it, and a scalar no members. */
+function isWrapped(json: unknown, name: string, field: DescField): json is Record<string, unknown> {
+  if (!isJsonObject(json)) return false;
+  return field.fieldKind === "map" ? isJsonObject(json[name]) : Object.hasOwn(json, name);
+}
+
+function readJson(text: string, contentType: string | undefined, read: ReadJson, plain: boolean): Message {
+  const json = parse(text, contentType, plain);
+  try {
+    try {
+      return read(json);
+    } catch (thrown) {
+      if (!(thrown instanceof InexactNumberError)) throw thrown;
+      return read(parseJsonExactly(text));
+    }
+  } catch (thrown) {
+    const error = toInvalidInput(thrown, "field", "the body");
+    if (!(error instanceof LanceError)) throw error;
+    throw new LanceError("ServiceUnavailable", `the upstream's answer cannot be read: ${error.message}`);
+  }
+}
+
+function parse(text: string, contentType: string | undefined, plain: boolean): unknown {
+  try {
+    const json: unknown = JSON.parse(text);
+    return plain && typeof json !== "string" ? text : json;
+  } catch (cause) {
+    if (plain) return text;
+    const said = contentType === undefined || JSON_TYPE.test(contentType) ? "" : ` but ${contentType}`;
+    throw new LanceError("ServiceUnavailable", `the upstream's answer is not JSON${said}`, { cause });
+  }
+}

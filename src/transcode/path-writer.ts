@@ -1,0 +1,52 @@
+import type { DescMessage } from "@bufbuild/protobuf";
+import { LanceError } from "../namespace/errors.ts";
+import { type MessageRecord, restName } from "./descriptors.ts";
+import type { Template } from "./template.ts";
+
+/**
+ * Compiles the writer of a path from a template and the fields of a message.
+ *
+ * @param slashedPaths the beginning of the paths that end with a slash.
+ * @throws Error when the template has what a request cannot fill. The writer throws LanceError InvalidInput for a
+ *   value that is empty or not Unicode.
+ */
+export function createPathWriter(
+  template: Template,
+  message: DescMessage,
+  slashedPaths: string | undefined,
+): (request: MessageRecord) => string {
+  const parts: (string | { readonly local: string; readonly name: string })[] = [];
+  let literal = "";
+  for (const [index, segment] of template.segments.entries()) {
+    if (typeof segment === "object") {
+      literal += `/${segment.literal}`;
+      continue;
+    }
+    const variable = template.variables.find(({ start, end }) => start === index && end === index + 1);
+    const field = message.fields.find(({ name }) => name === variable?.field);
+    if (field === undefined) throw new Error(`path template "${template.source}" cannot be filled`);
+    parts.push(`${literal}/`, { local: field.localName, name: restName(field) });
+    literal = "";
+  }
+  if (slashedPaths !== undefined && template.source.startsWith(slashedPaths)) literal += "/";
+  parts.push(literal);
+
+  return (request) => {
+    let path = "";
+    for (const part of parts) {
+      path += typeof part === "string" ? part : escaped(request[part.local] as string, part.name);
+    }
+    return path;
+  };
+}
+
+function escaped(value: string, name: string): string {
+  if (value === "") throw new LanceError("InvalidInput", `field ${JSON.stringify(name)} must not be empty`);
+  try {
+    return encodeURIComponent(value);
+  } catch (cause) {
+    throw new LanceError("InvalidInput", `field ${JSON.stringify(name)} must be well-formed Unicode`, {
+      cause,
+    });
+  }
+}

@@ -1,0 +1,56 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { type MessageRecord, restName } from "./descriptors.ts";
+import { type EncodeJson, fieldReader, type JsonEncoders } from "./json-encode.ts";
+
+/** Writes fields of a message as a query string without its question mark; fields that are not set are left out. */
+export type QueryWriter = (message: MessageRecord) => string;
+
+/** Whether a query string can hold a field: a scalar, an enum, a list of these, or a map. */
+export function fitsQuery(field: DescField): boolean {
+  return field.message === undefined || field.fieldKind === "map";
+}
+
+/** Compiles the query string of some fields of a message, as {@link createQueryBinder} reads it. */
+export function createQueryWriter(
+  message: DescMessage,
+  fields: readonly DescField[],
+  encoders: JsonEncoders,
+): QueryWriter {
+  const writers = fields.map((field) => {
+    const read = fieldReader(field, false);
+    const write = parameterWriter(field, encoders);
+    return (record: MessageRecord) => {
+      const value = read(record);
+      return value === undefined ? "" : write(value);
+    };
+  });
+  if (fields.some((field) => field.parent !== message))
+    throw new Error(`a field is not ${message.typeName}'s`);
+  return (record) => {
+    let query = "";
+    for (const write of writers) {
+      const parameter = write(record);
+      if (parameter !== "") query += query === "" ? parameter : `&${parameter}`;
+    }
+    return query;
+  };
+}
+
+function parameterWriter(field: DescField, encoders: JsonEncoders): (value: unknown) => string {
+  const name = `${encodeURIComponent(restName(field))}=`;
+  if (field.fieldKind === "map") {
+    const encode = encoders.value(field);
+    return (value) => name + encodeURIComponent(encode(value));
+  }
+  const text = textWriter(encoders.item(field));
+  if (field.fieldKind !== "list") return (value) => name + text(value);
+  return (list) => (list as unknown[]).map((item) => name + text(item)).join("&");
+}
+
+/** What JSON has in quotes stands without them in a query. */
+function textWriter(encode: EncodeJson): (value: unknown) => string {
+  return (value) => {
+    const json = encode(value);
+    return encodeURIComponent(json.startsWith('"') ? (JSON.parse(json) as string) : json);
+  };
+}

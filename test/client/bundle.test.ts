@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+import { build } from "esbuild";
+
+const ENTRY = join(import.meta.dirname, "..", "..", "src", "client", "browser.ts");
+
+/** What a page loads before its first call, minified. */
+const MAX_ENTRY_BYTES = 320 * 1024;
+
+describe("the client's bundle for browsers", () => {
+  it("has no module of Node's in it, and loads Arrow only for rows", async () => {
+    const { errors, metafile } = await build({
+      entryPoints: [ENTRY],
+      bundle: true,
+      minify: true,
+      splitting: true,
+      write: false,
+      metafile: true,
+      format: "esm",
+      platform: "browser",
+      outdir: "out",
+      logLevel: "silent",
+    });
+    assert.deepEqual(errors, []);
+    const entry = Object.values(metafile.outputs).find(({ entryPoint }) =>
+      entryPoint?.endsWith("browser.ts"),
+    );
+    assert.ok(entry !== undefined && entry.bytes < MAX_ENTRY_BYTES, `the entry has ${entry?.bytes} bytes`);
+    assert.ok(!Object.keys(entry.inputs).some((input) => input.includes("apache-arrow")));
+    const foreign = Object.keys(metafile.inputs).filter((input) =>
+      /undici|grpc-js|pino|backends\/dir/.test(input),
+    );
+    assert.deepEqual(foreign, []);
+  });
+});

@@ -1,0 +1,229 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import {
+  Field as ArrowField,
+  type Field,
+  Int32,
+  type RecordBatch,
+  Schema,
+  Table,
+  tableFromArrays,
+} from "apache-arrow";
+import {
+  CreateTableMode,
+  isAlreadyExists,
+  isCancelled,
+  isDeadlineExceeded,
+  isInvalidInput,
+  isNotFound,
+  isUnsupported,
+  LanceError,
+  type Namespace,
+} from "../../src/client/index.ts";
+import { ALL_OPERATIONS } from "../support/operations.ts";
+
+/** A connection to a fresh, empty catalog. */
+export interface ClientFixture {
+  readonly namespace: Namespace;
+  /** Whether `@lancedb/lancedb` can be loaded. Default: true. */
+  readonly opensTables?: boolean;
+  close(): Promise<void>;
+}
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+const rows = (count: number, first = 0) =>
+  Array.from({ length: count }, (_, i) => ({
+    id: first + i,
+    name: `p${first + i}`,
+    vector: [first + i, 0],
+  }));
+
+/** What holds for every connection, whatever is behind it. */
+export function clientSuite(name: string, open: () => Promise<ClientFixture>): void {
+  describe(`the client, connected by ${name}`, () => {
+    let fixture: ClientFixture;
+    let ns: Namespace;
+    before(async () => {
+      fixture = await open();
+      ns = fixture.namespace;
+      await ns.createNamespace({ id: ["base"] });
+      await ns.createTable("people", rows(20), { namespacePath: ["base"] });
+    });
+    after(() => fixture.close());
+    const id = ["base", "people"];
+
+    it("has every operation", () => {
+      for (const operation of ALL_OPERATIONS) assert.equal(typeof ns[operation], "function", operation);
+    });
+
+    it("answers with typed messages, 64-bit integers exact", async () => {
+      const { count } = await ns.countTableRows({ id, predicate: "id < 5" });
+      assert.equal(count, 5n);
+      const described = await ns.describeTable({ id, loadDetailedMetadata: true });
+      assert.deepEqual(
+        described.schema?.fields.map((field) => field.name),
+        ["id", "name", "vector"],
+      );
+      const version: bigint | undefined = described.version;
+      assert.equal(typeof version, "bigint");
+    });
+
+    it("takes enums by name and by number", async () => {
+      const again = { id: ["base"], properties: { a: "b" } };
+      await ns.createNamespace({ ...again, mode: "exist_ok" });
+      await assert.rejects(ns.createNamespace({ ...again, mode: "create" }), isAlreadyExists);
+      const request = { id: ["base", "people"], mode: CreateTableMode.EXIST_OK };
+      await ns.createTable(request, rows(1));
+      await assert.rejects(ns.createNamespace({ ...again, mode: "sometimes" }), (error) => {
+        assert.ok(isInvalidInput(error));
+        assert.match(error.message, /field "mode" must be one of/);
+        return true;
+      });
+    });
+
+    it("says what is wrong with a request before it is sent", async () => {
+      const wrong = { id, nope: 1 } as object;
+      await assert.rejects(ns.describeTable(wrong), /DescribeTableRequest has no field "nope"/);
+      await assert.rejects(ns.countTableRows({ id, version: 1.5 }), /field "version" must be an integer/);
+      await assert.rejects(ns.describeTable({ id: "people" } as never), /field "id" must be an array/);
+    });
+
+    it("throws one class of error, with the names and codes of the table", async () => {
+      await assert.rejects(ns.describeTable({ id: ["base", "missing"] }), (error) => {
+        assert.ok(error instanceof LanceError);
+        assert.ok(isNotFound(error));
+        assert.ok(!isAlreadyExists(error));
+        const { code, status, kind } = error;
+        assert.deepEqual({ code, status, kind }, { code: 4, status: 404, kind: "TableNotFound" });
+        return true;
+      });
+      await assert.rejects(ns.listTables({ id: ["missing"] }), { kind: "NamespaceNotFound" });
+      await assert.rejects(ns.queryTable({ id: ["base", "missing"] }).toArray(), { kind: "TableNotFound" });
+      await assert.rejects(ns.createTable("people", rows(1), { namespacePath: ["base"] }), isAlreadyExists);
+    });
+
+    it("lists page by page, or all in one loop", async () => {
+      await ns.createNamespace({ id: ["many"] });
+      const names = Array.from({ length: 7 }, (_, index) => `t${index}`);
+      for (const table of names) await ns.declareTable({ id: ["many", table] });
+      const page = await ns.listTables({ id: ["many"], limit: 3, includeDeclared: true });
+      assert.equal(page.tables.length, 3);
+      const listing = ns.listTables({ id: ["many"], limit: 3, includeDeclared: true });
+      assert.deepEqual(await collect(listing), names);
+      assert.equal((await collect(listing.pages())).length, 3);
+      await assert.rejects(collect(ns.listTables({ id: ["missing"] })), isNotFound);
+    });
+
+    it("lists maps as entries", async () => {
+      await ns.createTableTag({ id, tag: "first", version: 1 });
+      const tags = await collect(ns.listTableTags({ id }));
+      assert.deepEqual(
+        tags.map(([tag, { version }]) => [tag, version]),
+        [["first", 1n]],
+      );
+      const versions = await collect(ns.listTableVersions({ id, limit: 1 }));
+      assert.ok(versions.some(({ version }) => version === 1n));
+    });
+
+    it("queries batch by batch, and with the short forms of vectors and columns", async () => {
+      let count = 0;
+      for await (const batch of ns.queryTable({ id })) count += batch.numRows;
+      assert.equal(count, 20);
+      const found = await ns.queryTable({ id, vector: [3, 0], k: 2, columns: ["id"] }).toArray();
+      assert.equal(found[0]?.["id"], 3);
+      const text = await ns.queryTable({ id, filter: "id = 7", columns: ["name", "vector"] }).toArray();
+      assert.deepEqual(text, [{ name: "p7", vector: [7, 0] }]);
+      const table = await ns.queryTable({ id, filter: "id >= 18" }).toTable();
+      assert.equal(table.numRows, 2);
+    });
+
+    it("ends a query that nobody reads to its end", async () => {
+      for await (const bytes of ns.queryTable({ id }).bytes()) {
+        assert.ok(bytes.length > 0);
+        break;
+      }
+    });
+
+    it("uploads tables, batches, bytes and objects", async () => {
+      const table = tableFromArrays({ id: Int32Array.from([1, 2, 3]) });
+      const into = (mode = "overwrite") => ({ id: ["base", "uploads"], mode });
+      const count = async () => Number((await ns.countTableRows({ id: ["base", "uploads"] })).count);
+      await ns.createTable(into(), table);
+      assert.equal(await count(), 3);
+      await ns.insertIntoTable(into("append"), table.batches);
+      assert.equal(await count(), 6);
+      async function* batches() {
+        yield* table.batches;
+        yield* table.batches;
+      }
+      await ns.insertIntoTable(into("append"), batches());
+      assert.equal(await count(), 12);
+      const bytes = await collect(ns.queryTable({ id: ["base", "uploads"] }).bytes());
+      await ns.insertIntoTable(into("append"), new Blob(bytes as Uint8Array<ArrayBuffer>[]));
+      assert.equal(await count(), 24);
+      const field: Field = new ArrowField("id", new Int32(), true);
+      await ns.createTable({ id: ["base", "empty"] }, new Table(new Schema([field])));
+      assert.equal((await ns.countTableRows({ id: ["base", "empty"] })).count, 0n);
+      await assert.rejects(ns.insertIntoTable(into("append"), 5 as never), isInvalidInput);
+      await assert.rejects(ns.createTable("none", []), isInvalidInput);
+    });
+
+    it("hands on what the source of an upload throws", async () => {
+      const [batch] = tableFromArrays({ id: Int32Array.from([1]) }).batches as [RecordBatch];
+      async function* broken() {
+        yield batch;
+        throw new LanceError("InvalidInput", "the file ends in the middle");
+      }
+      await assert.rejects(ns.createTable("broken", broken()), /ends in the middle/);
+      await assert.rejects(ns.describeTable({ id: ["broken"] }), isNotFound);
+    });
+
+    it("merges, updates and deletes", async () => {
+      await ns.createTable("changing", rows(4), { namespacePath: ["base"] });
+      const table = { id: ["base", "changing"] };
+      const merge = { ...table, on: ["id"], whenMatchedUpdateAll: true, whenNotMatchedInsertAll: true };
+      const merged = await ns.mergeInsertIntoTable(merge, rows(4, 2));
+      assert.deepEqual([merged.numUpdatedRows, merged.numInsertedRows], [2n, 2n]);
+      const updates = [{ column: "name", expression: "'x'" }];
+      assert.equal((await ns.updateTable({ ...table, predicate: "id = 0", updates })).updatedRows, 1n);
+      await ns.deleteFromTable({ ...table, predicate: "id > 2" });
+      assert.equal((await ns.countTableRows(table)).count, 3n);
+    });
+
+    it("renames, opens and drops by name and path", async () => {
+      await ns.createTable("old", rows(2), { namespacePath: ["base"], properties: { k: "v" } });
+      await ns.renameTable("old", "new", { namespacePath: ["base"] });
+      await assert.rejects(ns.openTable("old", { namespacePath: ["base"] }), isNotFound);
+      const opening = ns.openTable("new", { namespacePath: ["base"] });
+      if (fixture.opensTables ?? true) assert.equal(await (await opening).countRows(), 2);
+      else await assert.rejects(opening, isUnsupported);
+      await ns.dropTable("new", { namespacePath: ["base"] });
+      await assert.rejects(ns.tableExists({ id: ["base", "new"] }), isNotFound);
+    });
+
+    it("can be cancelled, and given a time", async () => {
+      const gone = AbortSignal.abort();
+      await assert.rejects(ns.listTables({}, { signal: gone }), isCancelled);
+      await assert.rejects(ns.queryTable({ id }, { signal: gone }).toArray(), isCancelled);
+      const controller = new AbortController();
+      async function* endless() {
+        for (const batch of tableFromArrays({ id: Int32Array.from([1]) }).batches) yield batch;
+        controller.abort();
+        await new Promise(() => {});
+      }
+      const upload = ns.createTable({ id: ["endless"] }, endless(), { signal: controller.signal });
+      await assert.rejects(upload, isCancelled);
+      await assert.rejects(ns.describeTable({ id: ["endless"] }), isNotFound);
+      async function* stuck() {
+        await new Promise(() => {});
+        yield new Uint8Array();
+      }
+      await assert.rejects(ns.createTable({ id: ["late"] }, stuck(), { timeoutMs: 20 }), isDeadlineExceeded);
+    });
+  });
+}

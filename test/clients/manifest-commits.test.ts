@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "node:test";
+import { pino } from "pino";
+import { createCatalog } from "../../src/backends/dir/catalog/catalog.ts";
+import { mayLeaveGap } from "../../src/backends/dir/catalog/gap-marker.ts";
+import { createManifestTable, MANIFEST_NAME } from "../../src/backends/dir/catalog/manifest.ts";
+import { createEngine } from "../../src/backends/dir/engine/engine.ts";
+import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
+import { pruneVersions } from "../../src/backends/dir/format/prune.ts";
+import { keyIn } from "../../src/backends/dir/format/storage.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { startPylanceRacer } from "./support/pylance-racer.ts";
+
+const log = pino({ level: "silent" });
+
+async function createWorld(t: TestContext) {
+  const { path: base, remove } = await temporaryDirectory();
+  const engine = createEngine({ log });
+  const store = createLocalStore();
+  const catalog = createCatalog(createManifestTable(base, engine, store), log, { maintenance: false });
+  await catalog.mutate((draft) =>
+    draft.put({ objectId: "n", objectType: "namespace", location: undefined, properties: {} }),
+  );
+  const pylance = startPylanceRacer(base);
+  t.after(async () => {
+    await pylance.end();
+    await catalog.close();
+    await engine.close();
+    await remove();
+  });
+  return {
+    catalog,
+    pylance: pylance.racer,
+    declare: (name: string) =>
+      catalog.mutate((draft) =>
+        draft.put({
+          objectId: `n$${name}`,
+          objectType: "table",
+          location: `0_n$${name}`,
+          properties: { made: "here" },
+        }),
+      ),
+    drop: (name: string) => catalog.mutate((draft) => draft.delete(`n$${name}`)),
+    prune: () =>
+      pruneVersions(
+        { store, root: keyIn(store.keyOf(base), MANIFEST_NAME) },
+        {
+          keep: 3,
+          minAgeMs: 0,
+          mayGo: mayLeaveGap,
+          staying: new Set(),
+          signal: new AbortController().signal,
+        },
+      ),
+  };
+}
+
+describe("the manifest's commits and pylance's directory catalog", () => {
+  it("see each other's rows after every kind of commit", async (t) => {
+    const { catalog, pylance, declare, drop } = await createWorld(t);
+    const expected: string[] = [];
+    for (let i = 0; i < 12; i++) {
+      await declare(`a${i}`);
+      assert.ok((await pylance.call({ kind: "declare", id: ["n", `b${i}`] })).ok);
+      expected.push(`a${i}`, `b${i}`);
+      // Everything that pylance has written is one fragment, which loses rows here.
+      if (i % 3 === 2) {
+        await drop(`b${i - 1}`);
+        expected.splice(expected.indexOf(`b${i - 1}`), 1);
+        await declare(`b${i}`);
+      }
+      assert.deepEqual(await pylance.tables(["n"]), expected.toSorted());
+      assert.equal((await catalog.read()).size, expected.length + 1);
+    }
+  });
+
+  it("lose nothing at the same time", async (t) => {
+    const { catalog, pylance, declare } = await createWorld(t);
+    const names = Array.from({ length: 40 }, (_, i) => i);
+    const theirs = names.map((i) => pylance.call({ kind: "declare", id: ["n", `theirs${i}`] }));
+    for (const i of names) await declare(`ours${i}`);
+    const made = (await Promise.all(theirs)).flatMap(({ ok }, i) => (ok ? [`theirs${i}`] : []));
+    const expected = [...made, ...names.map((i) => `ours${i}`)].sort();
+    assert.deepEqual(await pylance.tables(["n"]), expected);
+    assert.equal((await catalog.read()).size, expected.length + 1);
+  });
+
+  it("find each other over versions that were pruned", async (t) => {
+    const { pylance, declare, prune } = await createWorld(t);
+    assert.deepEqual(await pylance.tables(["n"]), []);
+    const expected: string[] = [];
+    for (let round = 0; round < 3; round++) {
+      for (let i = 0; i < 20; i++) {
+        await declare(`a${round}-${i}`);
+        expected.push(`a${round}-${i}`);
+      }
+      assert.ok((await prune()).versions > 10);
+      // The version that pylance knows is gone, and so is the one after it.
+      assert.deepEqual(await pylance.tables(["n"]), expected.toSorted());
+      await pylance.call({ kind: "declare", id: ["n", `b${round}`] });
+      expected.push(`b${round}`);
+      assert.deepEqual(await pylance.tables(["n"]), expected.toSorted());
+    }
+  });
+});

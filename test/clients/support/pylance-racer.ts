@@ -1,0 +1,54 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { basename, join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { pythonInterpreter } from "../../../scripts/python-environment.ts";
+import type { RaceCall, Racer } from "../../faults/race/racer.ts";
+
+interface Said {
+  readonly serial: number;
+  readonly ok: boolean;
+  readonly code?: number;
+  readonly location?: string | null;
+  readonly tables?: string[] | null;
+}
+
+/** Pylance's DirectoryNamespace on a base directory, in a process of its own, as a racer. */
+export function startPylanceRacer(base: string): { racer: Racer; end(): Promise<void> } {
+  const script = join(import.meta.dirname, "..", "python", "racer.py");
+  const child: ChildProcess = spawn(pythonInterpreter(), [script, base], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const waiting = new Map<number, (said: Said) => void>();
+  createInterface({ input: child.stdout as Readable }).on("line", (line) => {
+    const said = JSON.parse(line) as Said;
+    waiting.get(said.serial)?.(said);
+    waiting.delete(said.serial);
+  });
+  let serial = 0;
+  const ask = (call: RaceCall | { kind: "tables"; id: readonly string[] }) =>
+    new Promise<Said>((resolve) => {
+      serial++;
+      waiting.set(serial, resolve);
+      (child.stdin as Writable).write(`${JSON.stringify({ ...call, serial })}\n`);
+    });
+  return {
+    racer: {
+      name: "pylance",
+      async call(call) {
+        const { ok, code = 0, location } = await ask(call);
+        if (!ok) return { ok, code };
+        // Pylance's answer to a drop has the location as it was asked, and not as it was dropped.
+        return { ok, ...(location && call.kind !== "drop" && { location: basename(location) }) };
+      },
+      async tables(namespace) {
+        return ((await ask({ kind: "tables", id: namespace })).tables ?? []).toSorted();
+      },
+    },
+    async end() {
+      (child.stdin as Writable).end();
+      await once(child, "exit");
+    },
+  };
+}

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { pino } from "pino";
+import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
+import type { Service } from "../../src/namespace/service.ts";
+import { createRoutedService } from "../../src/pipeline/route.ts";
+import { createService } from "../../src/pipeline/service.ts";
+import { createServiceCaller } from "../support/caller.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { contractSuite } from "./suite.ts";
+
+const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
+const log = pino({ level: "silent" });
+
+contractSuite("one of two databases behind one endpoint", {
+  async open() {
+    const { path, remove } = await temporaryDirectory();
+    const [used, other] = await Promise.all(
+      ["used", "other"].map((name) => createDirectoryBackend({ root: `${path}/${name}`, log })),
+    );
+    assert.ok(used && other);
+    const databases = new Map<string, Service>([
+      ["used", createService({ backend: used, limits })],
+      ["other", createService({ backend: other, limits })],
+    ]);
+    const service = createRoutedService({ databases, routes: [{ by: "header" }] });
+    const clientOf = (database: string) => createServiceCaller(service, { "x-service-database": database });
+    return {
+      client: clientOf("used"),
+      async close() {
+        const { namespaces } = await clientOf("other").listNamespaces();
+        await Promise.all([used.close(), other.close()]);
+        await remove();
+        assert.deepEqual(namespaces, [], "the other database has nothing of it");
+      },
+    };
+  },
+});
