@@ -10,7 +10,7 @@ const MAIN = join(import.meta.dirname, "runtimes", "main.ts");
 
 /** Other programs that run the client, and how. */
 const RUNTIMES: Readonly<Record<string, () => readonly string[]>> = {
-  Bun: () => [npmTool("bun", "1.4.5", "@oven/bun-linux-x64/bin/bun"), "run"],
+  Bun: () => [npmTool("bun", "1.4.5", "bun/bin/bun.exe"), "run"],
   Deno: () => [npmTool("deno", "2.9.6", "@deno/linux-x64-glibc/deno"), "run", "-A", "--no-check"],
 };
 

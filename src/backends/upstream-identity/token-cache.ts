@@ -43,7 +43,7 @@ interface Entry {
 
 /** Creates an empty cache. */
 export function createTokenCache(options: TokenCacheOptions): TokenCache {
-  const { renewBeforeMs, maxTokens, minAgeMs = 1000, now = Date.now } = options;
+  const { renewBeforeMs, maxTokens, minAgeMs = 1000, now = () => Date.now() } = options;
   const entries = new Map<string, Entry>();
 
   function renew(subject: string, entry: Entry): Promise<string> {

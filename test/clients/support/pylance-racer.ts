@@ -4,15 +4,20 @@ import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { pythonInterpreter } from "../../../scripts/python-environment.ts";
-import type { RaceCall, Racer } from "../../faults/race/racer.ts";
+import { type RaceCall, type Racer, REFUSALS } from "../../faults/race/racer.ts";
 
 interface Said {
   readonly serial: number;
   readonly ok: boolean;
   readonly code?: number;
+  /** What pylance said of a failure. */
+  readonly text?: string;
   readonly location?: string | null;
   readonly tables?: string[] | null;
 }
+
+/** Refusals that took no effect. Anything else, such as Internal, may come after the row was changed. */
+const KNOWN: readonly number[] = Object.values(REFUSALS);
 
 /** Pylance's DirectoryNamespace on a base directory, in a process of its own, as a racer. */
 export function startPylanceRacer(base: string): { racer: Racer; end(): Promise<void> } {
@@ -36,11 +41,13 @@ export function startPylanceRacer(base: string): { racer: Racer; end(): Promise<
   return {
     racer: {
       name: "pylance",
+      renames: false,
       async call(call) {
-        const { ok, code = 0, location } = await ask(call);
-        if (!ok) return { ok, code };
-        // Pylance's answer to a drop has the location as it was asked, and not as it was dropped.
-        return { ok, ...(location && call.kind !== "drop" && { location: basename(location) }) };
+        const { ok, code = 0, text = "", location } = await ask(call);
+        if (!ok) return { ok, code, text, ...(!KNOWN.includes(code) && { unclear: true }) };
+        // A drop that finds its table gone when it tries again succeeds, and its answer has no location of its own.
+        if (call.kind === "drop") return { ok, unclear: true };
+        return { ok, ...(location && { location: basename(location) }) };
       },
       async tables(namespace) {
         return ((await ask({ kind: "tables", id: namespace })).tables ?? []).toSorted();

@@ -24,7 +24,7 @@ export const CELL_MODEL: SequentialModel<Tables, RaceCall, RaceResult> = {
     const key = keyOf(call.id);
     const found = tables.get(key);
     const happened = () => outcome(tables, call, result?.ok ? result.location : undefined);
-    if (result === undefined) return [tables, ...happened()];
+    if (result === undefined || result.unclear) return [tables, ...happened()];
     if (result.ok) return happened();
     const target = call.kind === "rename" ? tables.get(keyOf(call.to)) : found;
     const refused: Readonly<Record<number, boolean>> = {

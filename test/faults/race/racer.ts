@@ -9,13 +9,23 @@ export type RaceCall =
   | { readonly kind: "rename"; readonly id: readonly string[]; readonly to: readonly string[] };
 
 /** How it ended. */
-export type RaceResult =
-  /** The last part of the table's location, where the answer has it. */
-  { readonly ok: true; readonly location?: string } | { readonly ok: false; readonly code: number };
+export type RaceResult = (
+  | {
+      readonly ok: true;
+      /** The last part of the table's location, where the answer has it. */
+      readonly location?: string;
+    }
+  | { readonly ok: false; readonly code: number; readonly text?: string }
+) & {
+  /** Set where the answer does not tell whether the call was what took effect. */
+  readonly unclear?: true;
+};
 
 /** Somebody who works on the catalog: a gateway's client, or another implementation. */
 export interface Racer {
   readonly name: string;
+  /** Whether it can rename tables. Default: true. */
+  readonly renames?: boolean;
   call(call: RaceCall): Promise<RaceResult>;
   /** All tables of a namespace, in order. */
   tables(namespace: readonly string[]): Promise<string[]>;

@@ -9,6 +9,9 @@ const RESERVED_MARKER = ".lance-reserved";
 const DEREGISTERED_MARKER = ".lance-deregistered";
 const MARKER = Buffer.from("reserved");
 
+/** How often a mark is tried while others remove the directory. */
+const MARK_TRIES = 5;
+
 /** Draws the name of a new table's directory: its own name in the root, a random prefix and the id elsewhere. */
 export function newLocation(id: Identifier): string {
   return id.length === 1 ? rootLocation(id) : uniqueLocation(id);
@@ -138,12 +141,14 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
         await store.delete(markerOf(location));
         return;
       }
-      if (!(await layout.exists(location))) return;
-      try {
-        await store.put(markerOf(location), MARKER);
-      } catch (error) {
-        // A directory that was removed meanwhile needs no mark.
-        if (await layout.exists(location)) throw error;
+      for (let tries = 1; await layout.exists(location); tries++) {
+        try {
+          await store.put(markerOf(location), MARKER);
+          return;
+        } catch (error) {
+          // Whoever removes the directory does so under the hands of this; without one there is nothing to mark.
+          if (tries === MARK_TRIES) throw error;
+        }
       }
     },
     async remove(location) {

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import {
+  DescribeTableRequestSchema,
+  DescribeTableResponseSchema,
+} from "../../gen/lance/namespace/v1/table_pb.ts";
+import { isLanceError } from "../../namespace/errors.ts";
+import { callOf } from "../rest/fixture.test.ts";
+import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";
+
+const { describeTable } = LanceNamespaceService.method;
+
+/** The headers that go out for a call, by name. */
+function sent(
+  headers: Record<string, string>,
+  options: HeaderPolicyOptions = {},
+  context: Record<string, string> = {},
+): Record<string, string> {
+  const request = create(DescribeTableRequestSchema, { context });
+  const pairs = createHeaderPolicy(options).sent(callOf(describeTable, { headers }), request);
+  const named: Record<string, string> = {};
+  for (let at = 0; at < pairs.length; at += 2) named[pairs[at] as string] = pairs[at + 1] as string;
+  return named;
+}
+
+const OWN = {
+  host: "h",
+  connection: "x-lance-a",
+  "transfer-encoding": "chunked",
+  te: "trailers",
+  upgrade: "h2c",
+  "proxy-authorization": "p",
+  "content-length": "3",
+  cookie: "c",
+  "x-request-id": "theirs",
+};
+const CREDENTIALS = { authorization: "Bearer t", "x-api-key": "k" };
+
+describe("headers to the upstream", () => {
+  test("by default what ties a trace together, and Lance's own", () => {
+    const passed = { traceparent: "00-1-2-01", baggage: "b", "x-lance-a": "1", "x-lancedb-database": "d" };
+    const other = { "user-agent": "u", "accept-language": "de", "x-mine": "m" };
+    assert.deepEqual(sent({ ...passed, ...other }), { "x-request-id": "request-1", ...passed });
+  });
+
+  test("what belongs to the connection or says who calls never passes, whatever the list says", () => {
+    const context = Object.fromEntries(
+      Object.entries({ ...OWN, ...CREDENTIALS }).map(([name, value]) => [`header.${name}`, value]),
+    );
+    for (const given of [{}, context]) {
+      const found = sent({ ...OWN, ...CREDENTIALS }, { passHeaders: ["*"] }, given);
+      assert.deepEqual(found, { "x-request-id": "request-1" });
+    }
+  });
+
+  test("entries of the context pass beside the list, and the request loses them and its identity", () => {
+    const request = create(DescribeTableRequestSchema, {
+      context: { "header.X-Mine": "m", note: "n" },
+      identity: { apiKey: "k" },
+    });
+    const pairs = createHeaderPolicy({}).sent(callOf(describeTable, { headers: { "x-mine": "m" } }), request);
+    assert.deepEqual(pairs, ["x-request-id", "request-1", "x-mine", "m"]);
+    assert.deepEqual(request.context, { note: "n" });
+    assert.equal(request.identity, undefined);
+  });
+
+  test("a value that no header can have is refused", () => {
+    for (const value of ["a\r\nx: y", "\u{1f600}", "\0"]) {
+      assert.throws(
+        () => sent({ "x-mine": value }, {}, { "header.x-mine": value }),
+        (error) => isLanceError(error, "InvalidInput"),
+      );
+    }
+  });
+
+  test("fixed headers come before the client's and before credentials", () => {
+    const policy = createHeaderPolicy({ headers: { "X-Lance-A": "fixed", Authorization: "Basic x" } });
+    const call = callOf(describeTable, { headers: { "x-lance-a": "theirs" } });
+    const pairs = policy.sent(call, create(DescribeTableRequestSchema));
+    policy.addCredentials(pairs, CREDENTIALS);
+    assert.deepEqual(pairs, [
+      "x-lance-a",
+      "fixed",
+      "authorization",
+      "Basic x",
+      "x-request-id",
+      "request-1",
+      "x-api-key",
+      "k",
+    ]);
+  });
+
+  test("a fixed header that is none is refused at once", () => {
+    for (const [name, value] of [
+      ["a b", "x"],
+      ["a", "x\ny"],
+    ] as const) {
+      assert.throws(() => createHeaderPolicy({ headers: { [name]: value } }));
+    }
+  });
+});
+
+describe("headers from the upstream", () => {
+  const answered = { etag: '"1"', "x-lance-b": "2", "set-cookie": ["s"], server: "x", "x-request-id": "u" };
+
+  test("only those of the list reach the client", () => {
+    const call = callOf(describeTable);
+    createHeaderPolicy({}).returned(answered, call);
+    assert.deepEqual(call.responseHeaders, { etag: '"1"', "x-lance-b": "2" });
+    const all = callOf(describeTable);
+    createHeaderPolicy({ returnHeaders: ["*"] }).returned(answered, all);
+    assert.deepEqual(Object.keys(all.responseHeaders), ["etag", "x-lance-b", "server"]);
+  });
+
+  test("the context of an answer brings no others", () => {
+    const context = { "header.Set-Cookie": "s", "header.x-lance-b": "2", "header.server": "x", note: "n" };
+    const response = create(DescribeTableResponseSchema, { context });
+    createHeaderPolicy({}).filterContext(response);
+    assert.deepEqual(response.context, { "header.x-lance-b": "2", note: "n" });
+  });
+});

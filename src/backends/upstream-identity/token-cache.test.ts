@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createTokenCache, type Token } from "./token-cache.ts";
+
+/** A cache whose clock stands still and whose tokens are numbered; a fetch ends when the test says so. */
+function cacheOf(lifeMs: number, maxTokens = 10) {
+  let now = 1_000_000;
+  const fetches: PromiseWithResolvers<Token>[] = [];
+  const cache = createTokenCache({
+    fetch() {
+      const fetched = Promise.withResolvers<Token>();
+      fetches.push(fetched);
+      return fetched.promise;
+    },
+    renewBeforeMs: 60_000,
+    maxTokens,
+    now: () => now,
+  });
+  return {
+    cache,
+    fetches,
+    pass: (milliseconds: number) => (now += milliseconds),
+    issue(index: number) {
+      fetches[index]?.resolve({ value: `token ${index}`, expiresAt: now + lifeMs });
+    },
+  };
+}
+
+test("many that wait share one fetch, and those after them find the token at once", async () => {
+  const { cache, fetches, issue } = cacheOf(600_000);
+  const waiting = Array.from({ length: 50 }, () => cache.get("s"));
+  issue(0);
+  assert.deepEqual(new Set(await Promise.all(waiting)), new Set(["token 0"]));
+  assert.equal(cache.get("s"), "token 0");
+  assert.equal(fetches.length, 1);
+});
+
+test("a token is renewed before its end, by one, while the others go on with it", async () => {
+  const { cache, fetches, issue, pass } = cacheOf(600_000);
+  const first = cache.get("s");
+  issue(0);
+  await first;
+  pass(539_999);
+  assert.equal(cache.get("s"), "token 0");
+  pass(2);
+  const renewing = cache.get("s");
+  assert.equal(cache.get("s"), "token 0");
+  issue(1);
+  assert.equal(await renewing, "token 1");
+  assert.equal(cache.get("s"), "token 1");
+  assert.equal(fetches.length, 2);
+});
+
+test("a short token is renewed in the last tenth of its life", async () => {
+  const { cache, issue, pass } = cacheOf(10_000);
+  const first = cache.get("s");
+  issue(0);
+  await first;
+  pass(8_999);
+  assert.equal(cache.get("s"), "token 0");
+  pass(2);
+  assert.ok(cache.get("s") instanceof Promise);
+});
+
+test("a failed renewal does no harm until the token ends", async () => {
+  const { cache, fetches, issue, pass } = cacheOf(600_000);
+  const first = cache.get("s");
+  issue(0);
+  await first;
+  pass(550_000);
+  const renewing = cache.get("s");
+  fetches[1]?.reject(new Error("down"));
+  assert.equal(await renewing, "token 0");
+  pass(60_000);
+  const ended = cache.get("s");
+  fetches[2]?.reject(new Error("still down"));
+  await assert.rejects(Promise.resolve(ended), /still down/);
+});
+
+test("a failure is not kept", async () => {
+  const { cache, fetches, issue } = cacheOf(600_000);
+  const first = cache.get("s");
+  fetches[0]?.reject(new Error("down"));
+  await assert.rejects(Promise.resolve(first), /down/);
+  assert.equal(cache.size, 0);
+  const second = cache.get("s");
+  issue(1);
+  assert.equal(await second, "token 1");
+});
+
+test("a refused token is replaced once, and not when it has just been issued", async () => {
+  const { cache, fetches, issue, pass } = cacheOf(600_000);
+  const first = cache.get("s");
+  issue(0);
+  await first;
+  assert.equal(cache.refuse("s", "token 0"), false);
+  pass(1_000);
+  assert.equal(cache.refuse("s", "token 0"), true);
+  const again = [cache.get("s"), cache.get("s")];
+  issue(1);
+  assert.deepEqual(await Promise.all(again), ["token 1", "token 1"]);
+  // Who was refused with the old one only has to take the new one.
+  assert.equal(cache.refuse("s", "token 0"), true);
+  assert.equal(cache.get("s"), "token 1");
+  assert.equal(fetches.length, 2);
+});
+
+test("no more tokens are kept than allowed", async () => {
+  const { cache, issue } = cacheOf(600_000, 2);
+  for (const [index, subject] of ["a", "b", "c"].entries()) {
+    const token = cache.get(subject);
+    issue(index);
+    await token;
+  }
+  assert.equal(cache.size, 2);
+  assert.equal(cache.get("c"), "token 2");
+  assert.ok(cache.get("a") instanceof Promise);
+});

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { UsageError } from "./option-spec.ts";
+import { parseServeOptions } from "./parse-options.ts";
+import { storageOptionsOf } from "./storage-options.ts";
+
+test("storage options are pairs, of which the last counts", () => {
+  const { storageOptions } = parseServeOptions(
+    ["--storage-option", "AWS_Region=a", "--storage-option=aws_secret_access_key=b=c,d"],
+    { LANCE_GATEWAY_STORAGE_OPTION: "unused=1" },
+  );
+  assert.deepEqual(storageOptions, [
+    ["aws_region", "a"],
+    ["aws_secret_access_key", "b=c,d"],
+  ]);
+  const [twice] = [storageOptionsOf("s3://b", [...storageOptions, ["aws_region", "z"]], {})];
+  assert.equal(twice["aws_region"], "z");
+  const { storageOptions: listed } = parseServeOptions([], { LANCE_GATEWAY_STORAGE_OPTION: "a=1, b=2" });
+  assert.deepEqual(listed, [
+    ["a", "1"],
+    ["b", "2"],
+  ]);
+});
+
+test("a storage option that is none is refused without being repeated", () => {
+  for (const text of ["aws_secret_access_key:S3CRET", "=S3CRET", "a b=S3CRET"]) {
+    assert.throws(
+      () => parseServeOptions([`--storage-option=${text}`], {}),
+      (error) => error instanceof UsageError && !error.message.includes("S3CRET"),
+    );
+  }
+});
+
+test("variables of the vendor count for its own roots, behind options", () => {
+  const environment = { AWS_REGION: "env", AWS_ENDPOINT_URL: "https://e", AZURE_STORAGE_ACCOUNT_NAME: "n" };
+  assert.deepEqual(storageOptionsOf("s3://b/p", [["aws_region", "option"]], environment), {
+    aws_region: "option",
+    aws_endpoint_url: "https://e",
+  });
+  assert.deepEqual(storageOptionsOf("az://c", [], environment), { azure_storage_account_name: "n" });
+  assert.deepEqual(storageOptionsOf("./directory", [], environment), {});
+});
