@@ -3,6 +3,7 @@ const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[
   catalog: () => import("./catalog.ts"),
   data: () => import("./data.ts"),
   "grpc-clients": () => import("./grpc-clients.ts"),
+  proxy: () => import("./proxy.ts"),
   wires: () => import("./wires.ts"),
 };
 

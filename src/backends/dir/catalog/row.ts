@@ -10,17 +10,6 @@ export interface Row {
   readonly properties: Readonly<Record<string, string>>;
 }
 
-/** Whether two rows say the same. */
-export function sameRow(a: Row | undefined, b: Row | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  return (
-    a.objectId === b.objectId &&
-    a.objectType === b.objectType &&
-    a.location === b.location &&
-    sameProperties(a.properties, b.properties)
-  );
-}
-
 /** Whether two maps of properties have the same entries. */
 export function sameProperties(
   a: Readonly<Record<string, string>>,

@@ -1,0 +1,93 @@
+// The gateway before a REST upstream: beside the Rust REST adapter before the same one, then what it adds to the time
+// of a call, and bodies of a gibibyte with the memory of its process.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pythonInterpreter } from "../scripts/python-environment.ts";
+import { receive, upload } from "./proxy/bodies.ts";
+import { runHttpLoad } from "./support/http-load.ts";
+import { watchMemory } from "./support/memory.ts";
+import { type ServerProcess, startGateway, startProcess, startServer } from "./support/process.ts";
+import { compare, printStandings } from "./support/report.ts";
+
+const PEER = join(import.meta.dirname, "proxy", "peer.py");
+const SECONDS = 3;
+const ROUNDS = 3;
+const CALLS = 2_000;
+const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
+/** What Linux counts the time of processes in. */
+const TICKS_PER_SECOND = 100;
+
+const PATH = "/v1/table/demo$events/describe";
+const BODY = '{"id":["demo","events"]}';
+
+/** Runs the comparison; takes no options. */
+export async function run(): Promise<void> {
+  const upstream = await startServer("proxy/upstream.ts", String(GIB));
+  const uri = `http://127.0.0.1:${upstream.port}`;
+  const gateway = await startGateway("--backend", "rest", "--uri", uri);
+  const adapter = await startProcess([pythonInterpreter(), PEER, uri], /^(\d+)$/);
+  try {
+    const contestants = [
+      { name: "gateway", server: gateway },
+      { name: "Rust REST adapter", server: adapter },
+    ];
+    const standings = await compare(
+      ROUNDS,
+      contestants.map(({ name, server }) => ({ name, run: () => perCoreSecond(server) })),
+    );
+    printStandings("Describe through a proxy, 64 connections", "requests for a second of a core", standings);
+    await printLatency(upstream, gateway);
+    await printBodies(gateway);
+  } finally {
+    await Promise.all([gateway, adapter, upstream].map((server) => server.stop()));
+  }
+}
+
+/** What a process would serve by itself on one core: its requests by the time that it has computed. */
+async function perCoreSecond({ port, pid }: ServerProcess): Promise<number> {
+  const load = { port, method: "POST", path: PATH, body: BODY, connections: 64, seconds: SECONDS } as const;
+  const before = computedSeconds(pid);
+  const rate = await runHttpLoad(load);
+  return (rate * SECONDS) / (computedSeconds(pid) - before);
+}
+
+function computedSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
+async function printLatency(upstream: ServerProcess, gateway: ServerProcess): Promise<void> {
+  await medianMs(gateway.port);
+  const [direct, through] = [await medianMs(upstream.port), await medianMs(gateway.port)];
+  console.log("\nThe time of a describe, 1 connection, p50");
+  console.log(`  upstream ${direct.toFixed(3)} ms, through the gateway ${through.toFixed(3)} ms`);
+}
+
+async function medianMs(port: number): Promise<number> {
+  const times: number[] = [];
+  for (let call = 0; call < CALLS; call += 1) {
+    const started = performance.now();
+    await receive(port, PATH, BODY);
+    times.push(performance.now() - started);
+  }
+  return times.sort((a, b) => a - b)[CALLS / 2] as number;
+}
+
+async function printBodies({ port, pid }: ServerProcess): Promise<void> {
+  console.log("\n1 GiB through the gateway");
+  const work = {
+    download: () => receive(port, "/v1/table/demo$events/query", '{"vector":{}}'),
+    upload: () => upload(port, "/v1/table/demo$events/insert", GIB - MIB),
+  };
+  for (const [name, run] of Object.entries(work)) {
+    const memory = watchMemory(pid);
+    const started = performance.now();
+    await run();
+    const rate = GIB / MIB / ((performance.now() - started) / 1000);
+    const grown = Math.round(memory.end() / MIB);
+    console.log(
+      `  ${name.padEnd(8)} ${Math.round(rate).toLocaleString("en").padStart(6)} MiB/s, memory +${grown} MiB`,
+    );
+  }
+}
