@@ -1,4 +1,4 @@
-// Runs the sessions of the real clients. When all pass, their figures become test/clients/results.json, from which
+// Runs the sessions of the real clients, and the contract through chains of gateways. When all pass, their figures become test/clients/results.json, from which
 // the README's table is made; with arguments it runs only these test files and leaves the figures as they are.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { RESULTS_FOLDER, type SessionResult } from "../test/clients/support/sess
 
 const root = join(import.meta.dirname, "..");
 const chosen = process.argv.slice(2);
-const files = chosen.length > 0 ? chosen : ["test/clients/**/*.test.ts"];
+const files = chosen.length > 0 ? chosen : ["test/{clients,chains}/**/*.test.ts"];
 
 rmSync(RESULTS_FOLDER, { recursive: true, force: true });
 const { status } = spawnSync(process.execPath, ["--test", ...files], { cwd: root, stdio: "inherit" });

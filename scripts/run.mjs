@@ -34,6 +34,8 @@ function currentNode() {
 
 if (!existsSync(join(root, "node_modules", ".package-lock.json"))) install();
 
+// What has been stripped and compiled once is not again; a test run starts more than a hundred processes.
+process.env.NODE_COMPILE_CACHE ??= join(root, "node_modules", ".cache", "compiled");
 const args = ["--disable-warning=ExperimentalWarning", ...process.argv.slice(2)];
 const child = spawn(currentNode(), args, { cwd: root, stdio: "inherit" });
 // A terminal sends SIGINT to the whole group itself: forwarding it too would count as a second signal.

@@ -1,5 +1,5 @@
 /** Reads given numbers of bytes from chunks that are split anywhere; short at the end of the input. */
-export interface ByteReader {
+export interface ByteReader extends AsyncDisposable {
   /** The next bytes, which stay to be read. */
   peek(length: number): Promise<Uint8Array>;
   /** The next bytes in one piece. */
@@ -10,7 +10,7 @@ export interface ByteReader {
   rest(): AsyncIterable<Uint8Array>;
 }
 
-/** Creates a reader; the input is pulled only as far as bytes are asked for, and closed with `rest` or `pass`. */
+/** Creates a reader; the input is pulled only as far as bytes are asked for, and closed when the reader is disposed. */
 export function createByteReader(chunks: AsyncIterable<Uint8Array>): ByteReader {
   const input = chunks[Symbol.asyncIterator]();
   let pending: Uint8Array = new Uint8Array();
@@ -54,5 +54,8 @@ export function createByteReader(chunks: AsyncIterable<Uint8Array>): ByteReader 
     },
     pass,
     rest: () => pass(Number.POSITIVE_INFINITY),
+    async [Symbol.asyncDispose]() {
+      await input.return?.();
+    },
   };
 }

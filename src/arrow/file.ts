@@ -19,7 +19,7 @@ const SMALL_BODY_BYTES = 64 * 1024;
  *   the indices cannot be moved.
  */
 export async function* toIpcFile(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  const reader = createByteReader(chunks);
+  await using reader = createByteReader(chunks);
   const start = await reader.peek(FILE_MAGIC.byteLength);
   if (FILE_MAGIC.every((byte, i) => start[i] === byte)) {
     yield* reader.rest();

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Readable } from "node:stream";
 import { it } from "node:test";
 import { Table, tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
 import { isLanceError } from "../namespace/errors.ts";
@@ -36,6 +37,24 @@ it("opens a stream when the one before has ended", async () => {
   await joined.next();
   assert.deepEqual(opened, [1]);
   await joined.return?.();
+});
+
+it("closes every stream, also those that have more than their end or are refused", async () => {
+  const other = tableToIPC(tableFromArrays({ name: ["x"] }), "stream");
+  const closed: number[] = [];
+  const sources = [streamOf(1), streamOf(2), other].map(
+    (bytes, i) =>
+      async function* () {
+        try {
+          yield bytes;
+          yield bytes;
+        } finally {
+          closed.push(i);
+        }
+      },
+  );
+  await assert.rejects(Readable.from(joinIpcStreams(sources)).toArray());
+  assert.deepEqual(closed, [0, 1, 2]);
 });
 
 it("is empty without a stream", async () => {

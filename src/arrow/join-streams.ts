@@ -17,7 +17,7 @@ export async function* joinIpcStreams(
 ): AsyncIterable<Uint8Array> {
   let schema: ArrowSchema | undefined;
   for await (const open of streams) {
-    const reader = createByteReader(open());
+    await using reader = createByteReader(open());
     const start = await nextMessage(reader);
     if (start === undefined || start.kind !== "schema")
       throw malformed(0, "a stream begins without a schema");

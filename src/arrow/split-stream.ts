@@ -10,7 +10,7 @@ import { END_OF_STREAM } from "./stream.ts";
  * @throws LanceError InvalidInput for a malformed stream.
  */
 export async function* splitIpcStream(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  const reader = createByteReader(chunks);
+  await using reader = createByteReader(chunks);
   const schema = await nextMessage(reader);
   if (schema?.kind !== "schema") throw malformed(0, "a stream begins without a schema");
   const head = [schema.framed];

@@ -16,7 +16,7 @@ const HEAD_BYTES = 8;
  * @throws LanceError InvalidInput for a malformed file, and for one without a schema before its batches.
  */
 export async function* toIpcStream(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  const reader = createByteReader(chunks);
+  await using reader = createByteReader(chunks);
   if (!isIpcFile(await reader.peek(FILE_MAGIC.byteLength))) {
     yield* reader.rest();
     return;

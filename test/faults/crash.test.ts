@@ -26,6 +26,8 @@ async function inTurn<T>(
   for (const [i, item] of items.entries()) await work(item, i);
 }
 
+const GC_OPTIONS = ["--older-than", "0s", "--json"];
+
 describe("a server that is killed", () => {
   let directory: { path: string; remove(): Promise<void> };
   before(async () => {
@@ -44,18 +46,20 @@ describe("a server that is killed", () => {
     return { program, clients: protocols.map(({ client }) => client) };
   }
 
-  /** Removes what the crashes left; a second look finds nothing but what was put aside on purpose. */
+  /**
+   * Removes what the crashes left, until another look finds nothing but what was put aside on purpose. What a run
+   * changes by settling a note is too young for the same run.
+   */
   async function assertTidyAfterGc(root: string): Promise<void> {
-    const options = ["--root", root, "--older-than", "0s", "--json"];
-    const removed = await startProgram("gc", ...options, "--delete").ended;
-    assert.equal(removed.code, 0, removed.stderr);
-    const { leftovers } = JSON.parse((await startProgram("gc", ...options).ended).stdout) as {
-      leftovers: { kind: string }[];
+    const gc = async (...more: readonly string[]) => {
+      const { code, stdout, stderr } = await startProgram("gc", ...GC_OPTIONS, "--root", root, ...more).ended;
+      assert.equal(code, 0, stderr);
+      const { leftovers } = JSON.parse(stdout) as { leftovers: { kind: string }[] };
+      return leftovers.filter(({ kind }) => kind !== "unlisted data");
     };
-    assert.deepEqual(
-      leftovers.filter(({ kind }) => kind !== "unlisted data"),
-      [],
-    );
+    await gc("--delete");
+    if ((await gc()).length > 0) await gc("--delete");
+    assert.deepEqual(await gc(), []);
   }
 
   test(`keeps all that it acknowledged (${ROUNDS} rounds, seed ${SEED})`, async (t) => {

@@ -24,12 +24,20 @@ export interface Program {
 
 /** Starts `lance-gateway` with arguments, in an environment without its variables. */
 export function startProgram(...args: readonly string[]): Program {
+  return startProgramAs(undefined, ...args);
+}
+
+/** The same as another user of the system, which only the superuser may do. */
+export function startProgramAs(user: number | undefined, ...args: readonly string[]): Program {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) => !name.startsWith("LANCE_GATEWAY_") && name !== "NODE_OPTIONS",
     ),
   );
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", MAIN, ...args], { env });
+  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", MAIN, ...args], {
+    env,
+    ...(user !== undefined && { uid: user, gid: user }),
+  });
   const output = Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
   const ended = output.then(([stdout, stderr, [code, signal]]) => ({ code, signal, stdout, stderr }));
   return {

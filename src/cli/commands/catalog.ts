@@ -47,7 +47,7 @@ export async function withCatalog<T>(
   process.env["LANCEDB_LOG"] ??= "error";
   const log = pino({ level: "warn" }, destination({ fd: 2, sync: true }));
   const { openDirectory } = await import("../../backends/dir/open.ts");
-  const directory = await openDirectory({ ...choice, log });
+  const directory = await openDirectory({ ...choice, maintenance: false, log });
   try {
     if (writes && directory.readOnly !== undefined) {
       throw new Error(`${choice.root} is for reading only: ${directory.readOnly}`);

@@ -196,8 +196,16 @@ async function viaTemporary(
 async function intoDirectory(path: string, work: () => Promise<void>): Promise<void> {
   await work().catch(async (error: unknown) => {
     if (!hasCode(error, "ENOENT")) throw error;
-    await mkdir(dirname(path), { recursive: true });
+    await makeDirectories(dirname(path));
     await work();
+  });
+}
+
+async function makeDirectories(path: string): Promise<void> {
+  await mkdir(path, { recursive: true }).catch(async (error: unknown) => {
+    if (!hasCode(error, "ENOENT")) throw error;
+    // Where nothing can be written, making several says that something is missing; making one says why.
+    await mkdir(path);
   });
 }
 

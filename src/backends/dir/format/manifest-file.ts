@@ -1,6 +1,7 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
 import type { ObjectStore } from "./storage.ts";
 
 /*
@@ -145,6 +146,8 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function corrupt(key: string, reason: string, cause?: unknown): Error {
-  return new Error(`${key} is no manifest: ${reason}`, { cause });
+/** What somebody has damaged is the table's state, and not a failure of the server. */
+function corrupt(key: string, reason: string, cause?: unknown): LanceError {
+  const name = key.slice(key.lastIndexOf("/") + 1);
+  return new LanceError("InvalidTableState", `${name} is no manifest: ${reason}`, { cause });
 }

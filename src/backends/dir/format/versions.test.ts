@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { isLanceError } from "../../../namespace/errors.ts";
+import { errorEntry, isLanceError } from "../../../namespace/errors.ts";
 import { deleteVersions } from "./delete-versions.ts";
 import { openFixture, saidOf, saidOfBranch } from "./fixture.test.ts";
 import { countRows, metadataText, timestampMillis } from "./manifest.ts";
@@ -114,7 +114,11 @@ describe("corrupt manifests", () => {
     it(`name the file: ${what}`, async () => {
       const dataset = openFixture("new");
       dataset.store.objects.set(key, damage(Buffer.from(dataset.store.objects.get(key) as Uint8Array)));
-      await assert.rejects(readVersion(dataset), new RegExp(`^Error: ${key} is no manifest: `));
+      await assert.rejects(readVersion(dataset), {
+        name: "LanceError",
+        code: errorEntry("InvalidTableState").code,
+        message: new RegExp(`^${key.split("/").at(-1)} is no manifest: `),
+      });
     });
   }
 });

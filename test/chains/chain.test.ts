@@ -1,8 +1,8 @@
 import { pino } from "pino";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
+import { contractSuite } from "../contract/suite.ts";
 import { createCaller } from "../support/caller.ts";
 import { startDirectoryServer, startServer } from "../support/server.ts";
-import { contractSuite } from "./suite.ts";
 
 const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
 const log = pino({ level: "silent" });

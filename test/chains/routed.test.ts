@@ -4,9 +4,9 @@ import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import type { Service } from "../../src/namespace/service.ts";
 import { createRoutedService } from "../../src/pipeline/route.ts";
 import { createService } from "../../src/pipeline/service.ts";
+import { contractSuite } from "../contract/suite.ts";
 import { createServiceCaller } from "../support/caller.ts";
 import { temporaryDirectory } from "../support/directory.ts";
-import { contractSuite } from "./suite.ts";
 
 const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
 const log = pino({ level: "silent" });

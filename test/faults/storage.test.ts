@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { chmod, chown, cp, mkdir, readdir, rename, rm, unlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { pino } from "pino";
+import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
+import type { ErrorName } from "../../src/namespace/errors.ts";
+import { cut, people, personStream, wideStream } from "../support/arrow.ts";
+import type { LanceClient } from "../support/client.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { refused } from "../support/expect.ts";
+import { createGrpcClient } from "../support/grpc-client.ts";
+import { startProgramAs } from "../support/program.ts";
+import { startServer } from "../support/server.ts";
+
+/** What a client is told while the storage fails; none of them is Internal. */
+const UNAVAILABLE: readonly ErrorName[] = ["ServiceUnavailable", "Unsupported"];
+
+interface Site {
+  readonly base: string;
+  readonly client: LanceClient;
+}
+
+/** A catalog in a directory, with a server in this process on it, a namespace and a table of three rows. */
+async function openSite(t: TestContext, prepare: (root: string) => void = () => {}): Promise<Site> {
+  const { path, remove } = await temporaryDirectory();
+  t.after(remove);
+  const root = join(path, "root");
+  await mkdir(root);
+  prepare(root);
+  const backend = await createDirectoryBackend({ root, log: pino({ level: "silent" }) });
+  const server = await startServer(backend);
+  const { client, close } = createGrpcClient(server.port);
+  t.after(async () => {
+    close();
+    await server.close();
+  });
+  await client.createNamespace({ id: ["ns"] });
+  await client.createTable({ id: ["ns", "kept"] }, personStream(people(3)));
+  return { base: join(root, "data"), client };
+}
+
+/** A user of the system who owns nothing. */
+const NOBODY = 65_534;
+
+let names = 0;
+
+/** Everything works: what was there is there, and the catalog and a table can be changed. */
+async function assertWorks(client: LanceClient): Promise<void> {
+  const id = ["ns", `t${names++}`];
+  assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n);
+  await client.createTable({ id }, personStream(people(1)));
+  await client.insertIntoTable({ id }, personStream(people(1)));
+  assert.equal((await client.countTableRows({ id })).count, 2n);
+  await client.dropTable({ id });
+  assert.deepEqual((await client.listTables({ id: ["ns"] })).tables, ["kept"]);
+}
+
+/** Every kind of change is refused. */
+async function assertRefusesChanges(client: LanceClient, errors: readonly ErrorName[]): Promise<void> {
+  const calls = [
+    client.declareTable({ id: ["ns", "declared"] }),
+    client.createNamespace({ id: ["other"] }),
+    client.createTable({ id: ["ns", "new"] }, personStream(people(2))),
+    client.insertIntoTable({ id: ["ns", "kept"] }, personStream(people(2))),
+    client.renameTable({ id: ["ns", "kept"], newTableName: "renamed" }),
+    client.dropTable({ id: ["ns", "kept"] }),
+  ];
+  await Promise.allSettled(calls);
+  for (const call of calls) await refused(errors, call);
+}
+
+/** A small file system of its own; false where this process may not have one. */
+function mountSmall(path: string): boolean {
+  try {
+    execFileSync("mount", ["-t", "tmpfs", "-o", "size=12m", "tmpfs", path], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test("a full disk", async (t) => {
+  let mounted: string | undefined;
+  t.after(() => mounted && execFileSync("umount", ["--lazy", mounted]));
+  const { base, client } = await openSite(t, (root) => {
+    if (mountSmall(root)) mounted = root;
+  });
+  if (mounted === undefined) return t.skip("it takes the right to mount");
+  const ballast = join(base, "..", "ballast");
+  await refused(
+    UNAVAILABLE,
+    client.createTable({ id: ["ns", "large"] }, cut(wideStream(32 * 2 ** 20), 2 ** 20)),
+  );
+  await assertWorks(client);
+  await writeFile(ballast, Buffer.alloc(16 * 2 ** 20)).catch(() => {});
+  await assertRefusesChanges(client, UNAVAILABLE);
+  assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n, "reads go on");
+  assert.deepEqual((await client.listTables({ id: ["ns"] })).tables, ["kept"]);
+  await unlink(ballast);
+  await assertWorks(client);
+});
+
+test("a file system that becomes read-only", async (t) => {
+  let mounted: string | undefined;
+  t.after(() => mounted && execFileSync("umount", ["--lazy", mounted]));
+  const { client } = await openSite(t, (root) => {
+    if (mountSmall(root)) mounted = root;
+  });
+  if (mounted === undefined) return t.skip("it takes the right to mount");
+  execFileSync("mount", ["-o", "remount,ro", mounted]);
+  await assertRefusesChanges(client, UNAVAILABLE);
+  assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n, "reads go on");
+  execFileSync("mount", ["-o", "remount,rw", mounted]);
+  await assertWorks(client);
+});
+
+test("a manifest that is deleted, and put back", async (t) => {
+  const { base, client } = await openSite(t);
+  const manifest = join(base, "__manifest");
+  const aside = join(base, "..", "aside");
+  await cp(manifest, aside, { recursive: true });
+  await rm(manifest, { recursive: true });
+  await refused(["TableNotFound", "NamespaceNotFound"], client.describeTable({ id: ["ns", "kept"] }));
+  await refused("NamespaceNotFound", client.listTables({ id: ["ns"] }));
+  await rename(aside, manifest);
+  await assertWorks(client);
+});
+
+test("a manifest that is deleted, and begun anew", async (t) => {
+  const { base, client } = await openSite(t);
+  await rm(join(base, "__manifest"), { recursive: true });
+  await client.createNamespace({ id: ["anew"] });
+  assert.deepEqual((await client.listNamespaces({})).namespaces, ["anew"]);
+  await client.declareTable({ id: ["anew", "t"] });
+  assert.deepEqual((await client.listTables({ id: ["anew"] })).tables, ["t"]);
+});
+
+test("a base directory that is away for a while", async (t) => {
+  const { base, client } = await openSite(t);
+  await rename(base, `${base}-away`);
+  const away: readonly ErrorName[] = [...UNAVAILABLE, "NamespaceNotFound", "TableNotFound"];
+  await refused(away, client.describeTable({ id: ["ns", "kept"] }));
+  await refused(away, client.countTableRows({ id: ["ns", "kept"] }));
+  await refused(away, client.declareTable({ id: ["ns", "declared"] }));
+  await rm(base, { recursive: true, force: true });
+  await rename(`${base}-away`, base);
+  await assertWorks(client);
+});
+
+test("a version of the manifest that nobody can read", async (t) => {
+  const { base, client } = await openSite(t);
+  const versions = join(base, "__manifest", "_versions");
+  const [newest = ""] = (await readdir(versions)).filter((name) => /^\d{20}\.manifest$/.test(name)).sort();
+  const garbage = join(versions, `${String(BigInt(newest.slice(0, 20)) - 1n).padStart(20, "0")}.manifest`);
+  for (const bytes of [Buffer.alloc(0), Buffer.from("garbage"), Buffer.alloc(4096, 0x5a)]) {
+    await writeFile(garbage, bytes);
+    const unreadable: readonly ErrorName[] = [...UNAVAILABLE, "InvalidTableState"];
+    await refused(unreadable, client.describeTable({ id: ["ns", "kept"] }));
+    await refused(unreadable, client.declareTable({ id: ["ns", "declared"] }));
+    await rm(garbage);
+    assert.deepEqual((await client.listTables({ id: ["ns"] })).tables, ["kept"]);
+  }
+  await assertWorks(client);
+});
+
+test("a permission that is lost while it serves", async (t) => {
+  if (process.getuid?.() !== 0) return t.skip("it takes the right to act as another user");
+  const { path, remove } = await temporaryDirectory();
+  t.after(remove);
+  await chmod(path, 0o755);
+  const [root, base] = [join(path, "root"), join(path, "root", "data")];
+  await mkdir(base, { recursive: true });
+  for (const directory of [root, base]) await chown(directory, NOBODY, NOBODY);
+  const program = startProgramAs(NOBODY, "serve", "--root", root, "--port", "0", "--log-level", "silent");
+  t.after(() => program.child.kill("SIGKILL"));
+  const { client, close } = createGrpcClient(await program.listening());
+  t.after(close);
+  await client.createNamespace({ id: ["ns"] });
+  await client.createTable({ id: ["ns", "kept"] }, personStream(people(3)));
+  await chmod(base, 0o000);
+  await refused(UNAVAILABLE, client.listTables({ id: ["ns"] }));
+  await refused(UNAVAILABLE, client.describeTable({ id: ["ns", "kept"] }));
+  await assertRefusesChanges(client, UNAVAILABLE);
+  await chmod(base, 0o700);
+  await assertWorks(client);
+});
