@@ -1,6 +1,7 @@
 import { createSharedCheck } from "../engine/shared-check.ts";
+import { isSame, isSettled } from "../format/directory-stamp.ts";
 import type { DirectoryStamp, ObjectStore } from "../format/storage.ts";
-import { allowStaleness, isSame, isSettled } from "./freshness.ts";
+import { allowStaleness } from "./freshness.ts";
 import type { Layout } from "./layout.ts";
 import { compareNames } from "./names.ts";
 

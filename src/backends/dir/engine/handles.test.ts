@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { tableFromArrays, tableToIPC } from "apache-arrow";
+import { toIpcFile } from "../../../arrow/file.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { failsWith, temporaryDirectory } from "../test-support.ts";
 import { createHandles } from "./handles.ts";
@@ -105,4 +108,38 @@ test("a table that goes away while it is brought up to date is closed when the e
   gate.resolve();
   await gone;
   assert.equal(tables.open.size, 0);
+});
+
+test("the schema is asked for once for a version, and again when the table has moved or the asking failed", async (t) => {
+  const root = await temporaryDirectory(t);
+  const path = await makeTable(root, "t");
+  let asked = 0;
+  const stream = tableToIPC(tableFromArrays({ id: Int32Array.of(1) }), "stream");
+  const schema = Buffer.concat(await Readable.from(toIpcFile(Readable.from([stream]))).toArray());
+  const table: Partial<NativeTable> = {
+    checkoutLatest: async () => {},
+    close() {},
+    async schema() {
+      asked++;
+      if (asked === 3) throw new Error("the storage is away");
+      return schema;
+    },
+  };
+  const handles = createHandles({ max: 10, idleMs: 60_000, watch }, async () => table as NativeTable);
+  t.after(handles.closeAll);
+  async function names(): Promise<string[]> {
+    const lease = await handles.acquire(path);
+    try {
+      return (await lease.schema()).fields.map(({ name }) => name);
+    } finally {
+      lease.release();
+    }
+  }
+  // Of a directory that has just changed nobody knows whether it will change again within the same tick.
+  await sleep(150);
+  assert.deepEqual([await names(), await names(), await names(), asked], [["id"], ["id"], ["id"], 1]);
+  await writeFile(join(path, "_versions", "2.manifest"), "");
+  assert.deepEqual([await names(), asked], [["id"], 2]);
+  await assert.rejects(names());
+  assert.deepEqual([await names(), asked], [["id"], 4]);
 });

@@ -1,13 +1,17 @@
+import type { ArrowSchema } from "../../../arrow/schema.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { toEngineError } from "./errors.ts";
 import type { NativeTable } from "./native.ts";
 import { createSharedCheck } from "./shared-check.ts";
-import type { Watcher } from "./watch.ts";
+import { readSchema } from "./table-schema.ts";
+import type { Movement, Watcher } from "./watch.ts";
 
 /** A handle that is in use; it stays open until it is released. */
 export interface Lease {
   /** The table at its newest version as of the acquisition; others may move it further. */
   readonly table: NativeTable;
+  /** The table's schema as of the acquisition or later; the engine is asked once for all who read one version. */
+  schema(): Promise<ArrowSchema>;
   release(): void;
 }
 
@@ -28,8 +32,10 @@ export interface Handles {
 
 interface Handle {
   readonly table: NativeTable;
-  /** Moves to the newest version; false when the table is not the one that was opened. */
-  readonly refresh: () => Promise<boolean>;
+  /** Moves to the newest version. */
+  readonly refresh: () => Promise<Movement>;
+  /** The schema of the version that it is at; not set before somebody asks. */
+  schema: Promise<ArrowSchema> | undefined;
   users: number;
   /** When it was last acquired, in milliseconds of `performance.now`. */
   lastUsed: number;
@@ -92,6 +98,7 @@ export function createHandles(
     const handle: Handle = {
       table,
       refresh: createSharedCheck(() => moveOn(table)),
+      schema: undefined,
       users: 0,
       lastUsed: performance.now(),
       forgotten: false,
@@ -130,7 +137,9 @@ export function createHandles(
       evict();
     });
     try {
-      if (await handle.refresh()) {
+      const movement = await handle.refresh();
+      if (movement === "moved") handle.schema = undefined;
+      if (movement !== "replaced") {
         if (settled.delete(location)) settled.set(location, handle);
         return lease;
       }
@@ -166,6 +175,13 @@ function createLease(handle: Handle, onRelease: () => void): Lease {
   let released = false;
   return {
     table: handle.table,
+    schema() {
+      handle.schema ??= readSchema(handle.table).catch((error: unknown) => {
+        handle.schema = undefined;
+        throw error;
+      });
+      return handle.schema;
+    },
     release() {
       if (released) return;
       released = true;

@@ -1,16 +1,20 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { isSame, isSettled } from "../format/directory-stamp.ts";
 import type { DatasetRef } from "../format/layout.ts";
-import type { FileFeatures, ObjectStore } from "../format/storage.ts";
+import type { DirectoryStamp, FileFeatures, ObjectStore } from "../format/storage.ts";
 import { describeVersion, latestVersion, type VersionName } from "../format/versions.ts";
 import type { NativeTable } from "./native.ts";
+
+/** What became of an opened table: nothing, perhaps a newer version, or another table is at its location. */
+export type Movement = "same" | "moved" | "replaced";
 
 /**
  * Begins to watch a table, before it is opened.
  *
- * @returns what moves the opened table to its newest version; false when another table is at the location
+ * @returns what moves the opened table to its newest version
  * @throws LanceError TableNotFound, when there is no data at the location
  */
-export type Watcher = (location: string) => Promise<(table: NativeTable) => Promise<boolean>>;
+export type Watcher = (location: string) => Promise<(table: NativeTable) => Promise<Movement>>;
 
 /**
  * Tells tables from others that took their place. The engine would stay at the old version when the new table has
@@ -21,21 +25,31 @@ export function createWatcher(store: ObjectStore): Watcher {
   return files === undefined ? watchVersions(store) : watchDirectories(store, files);
 }
 
-/** A directory on a disk has an identity, and the engine finds the newest version in a moment. */
-function watchDirectories(store: ObjectStore, { identityOf }: FileFeatures): Watcher {
-  async function find(location: string): Promise<string> {
-    const identity = await identityOf(`${store.keyOf(location)}/_versions`);
+/**
+ * A directory on a disk has an identity, and its stamp says whether anything came into it: as long as it is the same,
+ * the engine need not look.
+ */
+function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
+  async function find(directory: string): Promise<string> {
+    const identity = await files.identityOf(directory);
     if (identity === undefined) throw noData();
     return identity;
   }
   return async (location) => {
-    const identity = await find(location);
+    const directory = `${store.keyOf(location)}/_versions`;
+    const identity = await find(directory);
+    let stamp: DirectoryStamp | undefined;
     return async (table) => {
+      const asked = Date.now();
+      const seen = files.directoryStamp(directory);
+      if (seen === undefined) throw noData();
+      if (isSame(seen, stamp)) return "same";
       // Both are waited for, whatever comes of one: a table cannot be closed while a call of it runs.
-      const [now, moved] = await Promise.allSettled([find(location), table.checkoutLatest()]);
+      const [now, moved] = await Promise.allSettled([find(directory), table.checkoutLatest()]);
       if (now.status === "rejected") throw now.reason;
       if (moved.status === "rejected") throw moved.reason;
-      return now.value === identity;
+      stamp = isSettled(seen, asked) ? seen : undefined;
+      return now.value === identity ? "moved" : "replaced";
     };
   };
 }
@@ -50,12 +64,14 @@ function watchVersions(store: ObjectStore): Watcher {
     let known = await newestOf(dataset);
     return async (table) => {
       const now = await newestOf(dataset);
-      if (now.version === known.version) return now.eTag === known.eTag;
+      if (now.version === known.version) return now.eTag === known.eTag ? "same" : "replaced";
       // An older version that is no longer there may have been cleaned up: opening the table again is right too.
-      if (now.version < known.version || (await eTagOf(dataset, known)) !== known.eTag) return false;
+      if (now.version < known.version || (await eTagOf(dataset, known)) !== known.eTag) {
+        return "replaced";
+      }
       await table.checkoutLatest();
       known = now;
-      return true;
+      return "moved";
     };
   };
 }

@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { resolveField } from "../../../arrow/field-path.ts";
-import { type ArrowSchema, decodeSchema } from "../../../arrow/schema.ts";
-import { splitIpcFile } from "../../../arrow/stream.ts";
+import type { ArrowSchema } from "../../../arrow/schema.ts";
 import {
   type ColumnUpdate,
   DeleteFromTableResponseSchema,
@@ -47,9 +46,8 @@ export function createChangeOperations(
     async updateTable({ predicate, updates, properties, branch }, call) {
       const filter = onePredicate(predicate);
       checkUpdates(updates);
-      const result = await withGuarded(context, call, { branch }, async ({ table, wait }) => {
-        const { schemaMetadata } = splitIpcFile(await wait(() => table.schema()));
-        const columns = columnsOf(updates, decodeSchema(schemaMetadata));
+      const result = await withGuarded(context, call, { branch }, async ({ table, schema, wait }) => {
+        const columns = columnsOf(updates, await schema());
         return wait(() => table.update(filter, columns));
       });
       return create(UpdateTableResponseSchema, {

@@ -1,7 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { formatFieldPath, resolveField } from "../../../arrow/field-path.ts";
-import { type ArrowSchema, decodeSchema } from "../../../arrow/schema.ts";
-import { splitIpcFile } from "../../../arrow/stream.ts";
+import type { ArrowSchema } from "../../../arrow/schema.ts";
 import {
   type AddColumnsEntry,
   type AlterColumnsEntry,
@@ -15,6 +14,7 @@ import type { LanceNamespace } from "../../../namespace/port.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { NativeAlteration, NativeTable } from "../engine/native.ts";
 import { oneExpression } from "../engine/predicate.ts";
+import { readSchema } from "../engine/table-schema.ts";
 import type { DirContext } from "./context.ts";
 import { engineType } from "./data-type.ts";
 import { withGuarded } from "./guarded.ts";
@@ -72,8 +72,8 @@ function enginePath(schema: ArrowSchema, path: string): string {
 }
 
 /** The schema of a handle's version. */
-export async function schemaOf(native: NativeTable): Promise<ArrowSchema> {
-  return decodeSchema(splitIpcFile(await engineCall(() => native.schema())).schemaMetadata);
+export function schemaOf(native: NativeTable): Promise<ArrowSchema> {
+  return engineCall(() => readSchema(native));
 }
 
 /** What a new column may be made of, and the field of the request that says it. */

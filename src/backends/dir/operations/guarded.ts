@@ -1,3 +1,4 @@
+import type { ArrowSchema } from "../../../arrow/schema.ts";
 import type { Call } from "../../../namespace/call.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { NativeTable } from "../engine/native.ts";
@@ -8,6 +9,8 @@ import { type FoundTable, openData, type Reference, requireTable } from "./looku
 /** A table's data for the time of one call. */
 export interface Guarded {
   readonly table: NativeTable;
+  /** The table's schema when the call began, or later. @throws LanceError as `wait` */
+  schema(): Promise<ArrowSchema>;
   /**
    * Runs engine work and waits for it, but not beyond the end of the call.
    *
@@ -37,16 +40,18 @@ export async function openGuarded(
   const settle = () => {
     if (released && running === 0) lease.release();
   };
+  async function wait<T>(work: () => Promise<T>): Promise<T> {
+    running++;
+    const result = engineCall(work).finally(() => {
+      running--;
+      settle();
+    });
+    return untilAborted(result, call.signal);
+  }
   return {
     table: lease.table,
-    async wait(work) {
-      running++;
-      const result = engineCall(work).finally(() => {
-        running--;
-        settle();
-      });
-      return untilAborted(result, call.signal);
-    },
+    schema: () => wait(lease.schema),
+    wait,
     release() {
       released = true;
       settle();

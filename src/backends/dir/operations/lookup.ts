@@ -4,6 +4,7 @@ import { rootLocation } from "../catalog/layout.ts";
 import type { CatalogView } from "../catalog/state.ts";
 import type { Lease } from "../engine/handles.ts";
 import type { NativeTable } from "../engine/native.ts";
+import { readSchema } from "../engine/table-schema.ts";
 import type { DatasetRef } from "../format/layout.ts";
 import type { DirContext } from "./context.ts";
 
@@ -95,11 +96,11 @@ export async function withData<T>(
   context: DirContext,
   table: FoundTable,
   reference: Reference,
-  work: (native: NativeTable) => Promise<T>,
+  work: (native: NativeTable, schema: Lease["schema"]) => Promise<T>,
 ): Promise<T> {
   const opened = await openData(context, table, reference);
   try {
-    return await work(opened.table);
+    return await work(opened.table, opened.schema);
   } finally {
     opened.release();
   }
@@ -122,6 +123,7 @@ export async function openData(
         : await engine.onBranch(lease.table, named, number);
     return {
       table,
+      schema: () => readSchema(table),
       release() {
         table.close();
         lease.release();

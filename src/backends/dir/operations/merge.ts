@@ -2,8 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { checkCompatible } from "../../../arrow/compatible.ts";
 import { resolveField } from "../../../arrow/field-path.ts";
 import { emptyIpcFile } from "../../../arrow/file-scan.ts";
-import { type ArrowSchema, decodeSchema } from "../../../arrow/schema.ts";
-import { splitIpcFile } from "../../../arrow/stream.ts";
+import type { ArrowSchema } from "../../../arrow/schema.ts";
 import { collectUpload, type Upload } from "../../../arrow/upload.ts";
 import {
   type MergeInsertIntoTableRequest,
@@ -61,8 +60,7 @@ export function createMergeOperations(context: DirContext): Pick<LanceNamespace,
   ) {
     const data = await openGuarded(context, call, { branch }, table);
     try {
-      const { schemaMetadata } = splitIpcFile(await data.wait(() => data.table.schema()));
-      const schema = decodeSchema(schemaMetadata);
+      const schema = await data.schema();
       const on = keysOf(plan, schema, upload.schema);
       checkCompatible(upload.schema, schema);
       return answer(

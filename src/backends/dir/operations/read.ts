@@ -1,7 +1,5 @@
 import { availableParallelism } from "node:os";
 import { create } from "@bufbuild/protobuf";
-import { decodeSchema } from "../../../arrow/schema.ts";
-import { splitIpcFile } from "../../../arrow/stream.ts";
 import {
   AnalyzeTableQueryPlanResponseSchema,
   CountTableRowsResponseSchema,
@@ -73,9 +71,7 @@ export function createReadOperations(
   };
 }
 
-function build({ table, wait }: Guarded, request: QueryFields): Promise<BuiltQuery> {
-  return wait(async () => {
-    const { schemaMetadata } = splitIpcFile(await table.schema());
-    return buildQuery(table, request, decodeSchema(schemaMetadata));
-  });
+async function build({ table, schema, wait }: Guarded, request: QueryFields): Promise<BuiltQuery> {
+  const columns = await schema();
+  return wait(async () => buildQuery(table, request, columns));
 }

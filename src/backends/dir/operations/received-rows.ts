@@ -1,6 +1,4 @@
 import { checkCompatible } from "../../../arrow/compatible.ts";
-import { decodeSchema } from "../../../arrow/schema.ts";
-import { splitIpcFile } from "../../../arrow/stream.ts";
 import { readUpload, type UploadPart } from "../../../arrow/upload.ts";
 import type { Call } from "../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
@@ -107,8 +105,8 @@ function wholeRows(context: DirContext, part: UploadPart, branch: string | undef
       );
     },
     append: (table) =>
-      withData(context, table, { branch }, async (native) => {
-        checkCompatible(part.schema, await schemaOf(native));
+      withData(context, table, { branch }, async (native, current) => {
+        checkCompatible(part.schema, await engineCall(current));
         if (rows === 0) return engineCall(() => native.version());
         return (await engineCall(() => native.add(file, "append"))).version;
       }),
@@ -133,11 +131,7 @@ function checkSchema(
   branch: string | undefined,
   { schema }: UploadPart,
 ): Promise<void> {
-  return withData(context, table, { branch }, async (native) =>
-    checkCompatible(schema, await schemaOf(native)),
+  return withData(context, table, { branch }, async (_, current) =>
+    checkCompatible(schema, await engineCall(current)),
   );
-}
-
-async function schemaOf(native: { schema(): Promise<Buffer> }) {
-  return decodeSchema(splitIpcFile(await engineCall(() => native.schema())).schemaMetadata);
 }
