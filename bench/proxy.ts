@@ -1,9 +1,10 @@
-// The gateway before a REST upstream: beside the Rust REST adapter before the same one, then what it adds to the time
-// of a call, and bodies of a gibibyte with the memory of its process.
+// The gateway before a REST upstream: beside the Rust REST adapter and nginx (where it is installed) before the same
+// one, then what it adds to the time of a call, and bodies of a gibibyte with the memory of its process.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pythonInterpreter } from "../scripts/python-environment.ts";
 import { receive, upload } from "./proxy/bodies.ts";
+import { startNginx } from "./proxy/nginx.ts";
 import { runHttpLoad } from "./support/http-load.ts";
 import { watchMemory } from "./support/memory.ts";
 import { type ServerProcess, startGateway, startProcess, startServer } from "./support/process.ts";
@@ -27,10 +28,12 @@ export async function run(): Promise<void> {
   const uri = `http://127.0.0.1:${upstream.port}`;
   const gateway = await startGateway("--backend", "rest", "--uri", uri);
   const adapter = await startProcess([pythonInterpreter(), PEER, uri], /^(\d+)$/);
+  const nginx = await startNginx(upstream.port);
   try {
     const contestants = [
       { name: "gateway", server: gateway },
       { name: "Rust REST adapter", server: adapter },
+      ...(nginx === undefined ? [] : [{ name: "nginx", server: nginx }]),
     ];
     const standings = await compare(
       ROUNDS,
@@ -40,7 +43,7 @@ export async function run(): Promise<void> {
     await printLatency(upstream, gateway);
     await printBodies(gateway);
   } finally {
-    await Promise.all([gateway, adapter, upstream].map((server) => server.stop()));
+    await Promise.all([gateway, adapter, nginx, upstream].map((server) => server?.stop()));
   }
 }
 

@@ -1,5 +1,7 @@
 /** The public exports of the package. */
 export { createDirectoryBackend, type DirectoryBackendOptions } from "./backends/dir/index.ts";
+export { createGrpcBackend, type GrpcBackendOptions } from "./backends/grpc/index.ts";
+export { createRestBackend, type RestBackendOptions } from "./backends/rest/index.ts";
 export { type Gateway, serveBackend, startGateway, type WireOptions } from "./cli/compose.ts";
 export type { ServeOptions } from "./cli/options.ts";
 export { LanceNamespaceService } from "./gen/lance/namespace/v1/service_pb.ts";
