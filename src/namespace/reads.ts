@@ -1,8 +1,7 @@
-import type { DescMethod } from "@bufbuild/protobuf";
-import type { Operation } from "./port.ts";
+import type { LanceDbExtensions, Operation } from "./port.ts";
 
 /** The operations that change nothing, so that they may be repeated, or run twice at once. */
-const READS: ReadonlySet<string> = new Set<Operation>([
+const READS: ReadonlySet<string> = new Set<Operation | keyof LanceDbExtensions>([
   "listNamespaces",
   "describeNamespace",
   "namespaceExists",
@@ -23,9 +22,10 @@ const READS: ReadonlySet<string> = new Set<Operation>([
   "getTableTagVersion",
   "listTableBranches",
   "describeTransaction",
+  "prewarmIndex",
 ]);
 
-/** Whether a method of the contract changes nothing. */
-export function isRead(method: DescMethod): boolean {
-  return READS.has(method.localName);
+/** Whether a method of the contract changes nothing; one that is not known here does. */
+export function isRead({ localName }: { readonly localName: string }): boolean {
+  return READS.has(localName);
 }

@@ -1,32 +1,8 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Backend } from "../../../namespace/port.ts";
+import { isRead } from "../../../namespace/reads.ts";
 
 type Operations = Pick<Backend, "operations" | "extensions">;
-
-/** What writes nothing. Anything that is not named here counts as writing. */
-const READS: ReadonlySet<string> = new Set([
-  "listNamespaces",
-  "describeNamespace",
-  "namespaceExists",
-  "listTables",
-  "listAllTables",
-  "describeTable",
-  "tableExists",
-  "listTableVersions",
-  "describeTableVersion",
-  "getTableStats",
-  "queryTable",
-  "countTableRows",
-  "explainTableQueryPlan",
-  "analyzeTableQueryPlan",
-  "listTableIndices",
-  "describeTableIndexStats",
-  "listTableTags",
-  "getTableTagVersion",
-  "listTableBranches",
-  "describeTransaction",
-  "prewarmIndex",
-]);
 
 /**
  * Refuses everything that writes.
@@ -40,7 +16,10 @@ export function onlyReads(reason: string | undefined, all: Operations): Operatio
   };
   const restrict = (handlers: object = {}) =>
     Object.fromEntries(
-      Object.entries(handlers).map(([name, handler]) => [name, READS.has(name) ? handler : refuse]),
+      Object.entries(handlers).map(([localName, handler]) => [
+        localName,
+        isRead({ localName }) ? handler : refuse,
+      ]),
     );
   return { operations: restrict(all.operations), extensions: restrict(all.extensions) };
 }
