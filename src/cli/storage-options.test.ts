@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { CATALOG_FLAGS, CATALOG_OPTIONS } from "./commands/catalog.ts";
+import { readOptions } from "./commands/command.ts";
 import { UsageError } from "./option-spec.ts";
 import { parseServeOptions } from "./parse-options.ts";
 import { storageOptionsOf } from "./storage-options.ts";
@@ -20,6 +22,14 @@ test("storage options are pairs, of which the last counts", () => {
     ["a", "1"],
     ["b", "2"],
   ]);
+});
+
+test("commands that look after a catalog take storage options as serve does", () => {
+  const environment = { LANCE_GATEWAY_STORAGE_OPTION: "aws_region=env", LANCE_GATEWAY_ROOT: "s3://b/p" };
+  const read = (...args: readonly string[]) => readOptions(CATALOG_OPTIONS, CATALOG_FLAGS, args, environment);
+  assert.deepEqual(read().storageOptions, [["aws_region", "env"]]);
+  assert.deepEqual(read("--storage-option", "aws_region=flag").storageOptions, [["aws_region", "flag"]]);
+  assert.equal(read().root, "s3://b/p");
 });
 
 test("a storage option that is none is refused without being repeated", () => {

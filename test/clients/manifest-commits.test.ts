@@ -2,18 +2,22 @@ import assert from "node:assert/strict";
 import { describe, it, type TestContext } from "node:test";
 import { pino } from "pino";
 import { createCatalog } from "../../src/backends/dir/catalog/catalog.ts";
+import { createOptimizing } from "../../src/backends/dir/catalog/chores.ts";
 import { mayLeaveGap } from "../../src/backends/dir/catalog/gap-marker.ts";
 import { createManifestTable, MANIFEST_NAME } from "../../src/backends/dir/catalog/manifest.ts";
 import { createEngine } from "../../src/backends/dir/engine/engine.ts";
+import type { NativeTable } from "../../src/backends/dir/engine/native.ts";
 import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
 import { pruneVersions } from "../../src/backends/dir/format/prune.ts";
 import { keyIn } from "../../src/backends/dir/format/storage.ts";
+import { readVersion } from "../../src/backends/dir/format/versions.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { startPylanceRacer } from "./support/pylance-racer.ts";
+import { runPython } from "./support/python.ts";
 
 const log = pino({ level: "silent" });
 
-async function createWorld(t: TestContext) {
+async function createWorld(t: TestContext, ...properties: readonly string[]) {
   const { path: base, remove } = await temporaryDirectory();
   const engine = createEngine({ log });
   const store = createLocalStore();
@@ -21,15 +25,36 @@ async function createWorld(t: TestContext) {
   await catalog.mutate((draft) =>
     draft.put({ objectId: "n", objectType: "namespace", location: undefined, properties: {} }),
   );
-  const pylance = startPylanceRacer(base);
+  const pylance = startPylanceRacer(base, ...properties);
   t.after(async () => {
     await pylance.end();
     await catalog.close();
     await engine.close();
     await remove();
   });
+  const dataset = { store, root: keyIn(store.keyOf(base), MANIFEST_NAME) };
+  /** Works with the manifest as the engine has it. */
+  async function withEngine<T>(work: (table: NativeTable) => Promise<T>): Promise<T> {
+    const lease = await engine.acquire(store.uriOf(dataset.root));
+    try {
+      await lease.table.checkoutLatest();
+      return await work(lease.table);
+    } finally {
+      lease.release();
+    }
+  }
+  const newest = async () => (await readVersion(dataset)).manifest;
   return {
+    base,
     catalog,
+    indices: () =>
+      withEngine(async (table) => {
+        const stats = await Promise.all(
+          (await table.listIndices()).map(({ name }) => table.indexStats(name)),
+        );
+        return stats.filter((each) => each !== null);
+      }),
+    optimizing: createOptimizing(newest, () => withEngine((table) => table.optimize(0)), log),
     pylance: pylance.racer,
     declare: (name: string) =>
       catalog.mutate((draft) =>
@@ -42,16 +67,13 @@ async function createWorld(t: TestContext) {
       ),
     drop: (name: string) => catalog.mutate((draft) => draft.delete(`n$${name}`)),
     prune: () =>
-      pruneVersions(
-        { store, root: keyIn(store.keyOf(base), MANIFEST_NAME) },
-        {
-          keep: 3,
-          minAgeMs: 0,
-          mayGo: mayLeaveGap,
-          staying: new Set(),
-          signal: new AbortController().signal,
-        },
-      ),
+      pruneVersions(dataset, {
+        keep: 3,
+        minAgeMs: 0,
+        mayGo: mayLeaveGap,
+        staying: new Set(),
+        signal: new AbortController().signal,
+      }),
   };
 }
 
@@ -83,6 +105,29 @@ describe("the manifest's commits and pylance's directory catalog", () => {
     const expected = [...made, ...names.map((i) => `ours${i}`)].sort();
     assert.deepEqual(await pylance.tables(["n"]), expected);
     assert.equal((await catalog.read()).size, expected.length + 1);
+  });
+
+  it("keep the indices right that pylance gave the manifest", async (t) => {
+    const properties = ["inline_optimization_enabled=true"];
+    const { base, pylance, declare, drop, indices, optimizing, prune } = await createWorld(t, ...properties);
+    const expected = new Set<string>();
+    const gone: string[] = [];
+    for (let round = 0; round < 3; round++) {
+      assert.ok((await pylance.call({ kind: "declare", id: ["n", `b${round}`] })).ok);
+      for (let i = 0; i < 20; i++) await declare(`a${round}-${i}`);
+      for (let i = 0; i < 20; i++) expected.add(`a${round}-${i}`);
+      await drop(`b${round}`);
+      gone.push(`n$b${round}`);
+      await declare(`a${round}-0`);
+      await runPython("manifest_indices.py", base, ...gone);
+      // The engine here passes over pylance's newer BTREE, which stays at what it knows.
+      assert.ok((await indices()).some(({ numUnindexedRows }) => numUnindexedRows > 0));
+      await optimizing.run(new AbortController().signal);
+      assert.ok((await indices()).every(({ numUnindexedRows }) => numUnindexedRows === 0));
+      await prune();
+      await runPython("manifest_indices.py", base, ...gone);
+      assert.deepEqual(await pylance.tables(["n"]), [...expected].sort());
+    }
   });
 
   it("find each other over versions that were pruned", async (t) => {

@@ -3,11 +3,13 @@ import { destination, pino } from "pino";
 import type { OpenedDirectory } from "../../backends/dir/open.ts";
 import { type OptionSpec, parseSwitch } from "../option-spec.ts";
 import { SERVE_OPTIONS } from "../options.ts";
+import { storageOptionsOf } from "../storage-options.ts";
 
 /** The options that say which catalog a command is about; they mean what they mean for `serve`. */
 export const CATALOG_OPTIONS = {
   root: SERVE_OPTIONS.root,
   tableDirectory: SERVE_OPTIONS.tableDirectory,
+  storageOptions: SERVE_OPTIONS.storageOptions,
 } as const satisfies Record<string, OptionSpec>;
 
 /** The flags of {@link CATALOG_OPTIONS}. */
@@ -25,6 +27,7 @@ export const JSON_OPTION = {
 export interface CatalogChoice {
   readonly root: string;
   readonly tableDirectory: string | undefined;
+  readonly storageOptions: readonly (readonly [key: string, value: string])[];
 }
 
 /**
@@ -34,23 +37,31 @@ export interface CatalogChoice {
  * @throws Error with one clear line, when there is no catalog or it cannot be written
  */
 export async function withCatalog<T>(
-  choice: CatalogChoice,
+  { root, tableDirectory, storageOptions }: CatalogChoice,
   writes: boolean,
   work: (directory: OpenedDirectory) => Promise<T>,
 ): Promise<T> {
   // A server makes a root that is missing; a command that looks after one has been given the wrong place.
-  if (!choice.root.includes("://")) {
-    await access(choice.root).catch(() => {
-      throw new Error(`there is no directory ${choice.root}`);
+  if (!root.includes("://")) {
+    await access(root).catch(() => {
+      throw new Error(`there is no directory ${root}`);
     });
   }
   process.env["LANCEDB_LOG"] ??= "error";
   const log = pino({ level: "warn" }, destination({ fd: 2, sync: true }));
   const { openDirectory } = await import("../../backends/dir/open.ts");
-  const directory = await openDirectory({ ...choice, maintenance: false, log });
+  const directory = await openDirectory({
+    root,
+    tableDirectory,
+    storageOptions: storageOptionsOf(root, storageOptions, process.env),
+    maintenance: false,
+    log,
+  });
   try {
+    const { store, layout } = directory.context;
+    if (!(await store.exists(layout.baseKey))) throw new Error(`there is nothing in ${root}`);
     if (writes && directory.readOnly !== undefined) {
-      throw new Error(`${choice.root} is for reading only: ${directory.readOnly}`);
+      throw new Error(`${root} is for reading only: ${directory.readOnly}`);
     }
     return await work(directory);
   } finally {

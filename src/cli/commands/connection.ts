@@ -32,7 +32,7 @@ export function readConnection(flags: Layer, environment: Environment): ServeOpt
 
 function kindBy(layer: Layer): BackendKind | undefined {
   if (layer(SERVE_OPTIONS.root) !== undefined) return "dir";
-  if (layer(SERVE_OPTIONS.uri) !== undefined) return "rest";
+  if (layer(SERVE_OPTIONS.uris) !== undefined) return "rest";
   return layer(SERVE_OPTIONS.addresses) === undefined ? undefined : "grpc";
 }
 

@@ -1,4 +1,6 @@
-"""Pylance's own DirectoryNamespace as one of several that work on a catalog: a call for each line of input."""
+"""Pylance's own DirectoryNamespace as one of several that work on a catalog: a call for each line of input.
+
+The arguments are the base directory and properties of the namespace, each as key=value."""
 
 import json
 import sys
@@ -18,7 +20,7 @@ from lance_namespace import (
 )
 from support import people, stream
 
-namespace = DirectoryNamespace(root=sys.argv[1])
+namespace = DirectoryNamespace(root=sys.argv[1], **dict(each.split("=") for each in sys.argv[2:]))
 rows = stream(people(2))
 output = Lock()
 

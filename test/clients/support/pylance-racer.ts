@@ -19,10 +19,17 @@ interface Said {
 /** Refusals that took no effect. Anything else, such as Internal, may come after the row was changed. */
 const KNOWN: readonly number[] = Object.values(REFUSALS);
 
-/** Pylance's DirectoryNamespace on a base directory, in a process of its own, as a racer. */
-export function startPylanceRacer(base: string): { racer: Racer; end(): Promise<void> } {
+/**
+ * Pylance's DirectoryNamespace on a base directory, in a process of its own, as a racer.
+ *
+ * @param properties those of the namespace, each as `key=value`. Default: none
+ */
+export function startPylanceRacer(
+  base: string,
+  ...properties: readonly string[]
+): { racer: Racer; end(): Promise<void> } {
   const script = join(import.meta.dirname, "..", "python", "racer.py");
-  const child: ChildProcess = spawn(pythonInterpreter(), [script, base], {
+  const child: ChildProcess = spawn(pythonInterpreter(), [script, base, ...properties], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   const waiting = new Map<number, (said: Said) => void>();

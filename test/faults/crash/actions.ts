@@ -16,8 +16,8 @@ export interface Action {
   /** The state once it is acknowledged. */
   readonly after: State;
   /**
-   * What else may be there when the call was cut off, beside the states before and after: creating a table takes
-   * its name first, so a crash may leave it declared.
+   * What else may be there when the call was cut off, beside the states before and after: creating a table of the
+   * root takes its name first, so a crash may leave it declared.
    */
   readonly between?: State;
 }
@@ -88,7 +88,9 @@ const createTable: Plan = (circumstances) => {
     what: `create ${id} of ${rows} rows`,
     call: (client) => client.createTable({ id: namesOf(id), properties }, personStream(people(rows))),
     after: extended(state, [id, { kind: "table", properties, rows }]),
-    between: extended(state, [id, { kind: "table", properties, rows: undefined }]),
+    ...(namesOf(id).length === 1 && {
+      between: extended(state, [id, { kind: "table", properties, rows: undefined }]),
+    }),
   };
 };
 

@@ -24,6 +24,8 @@ export interface Catalog {
    * that is allowed, those of other processes may be missing for so long.
    */
   read(): Promise<CatalogState>;
+  /** The properties of the root, which has no row: the metadata of the manifest table. As fresh as {@link read}. */
+  rootProperties(): Promise<Readonly<Record<string, string>>>;
   /**
    * Commits a change.
    *
@@ -84,6 +86,8 @@ export function createCatalog(
   const chores = maintenance ? manifest.chores({ current, join }, log) : [];
   const housekeeping = createHousekeeping(chores, log);
 
+  const isNewest = (head: Head) => head.version === version && head.generation === generation;
+
   async function load({ version: target, generation: targetGeneration }: Head): Promise<void> {
     const started = ++loadsStarted;
     const from = version;
@@ -107,7 +111,7 @@ export function createCatalog(
       await committing.catch(() => {});
       head = await manifest.head();
     }
-    if (head.version !== version || head.generation !== generation) await load(head);
+    if (!isNewest(head)) await load(head);
   });
 
   /**
@@ -208,11 +212,19 @@ export function createCatalog(
     draining = undefined;
   }
 
-  const refreshForRead = allowStaleness(refresh, maxStalenessMs);
+  const refreshForRead = allowStaleness(async () => {
+    const head = manifest.headNow();
+    if (head === undefined || !isNewest(head)) await refresh();
+  }, maxStalenessMs);
   return {
     async read() {
       await refreshForRead();
       return state;
+    },
+    async rootProperties() {
+      await refreshForRead();
+      const { tableMetadata = {} } = (version === 0 ? undefined : await manifest.manifestOf(version)) ?? {};
+      return Object.fromEntries(Object.entries(tableMetadata).filter(([key]) => !key.startsWith("lance.")));
     },
     mutate<T>(mutation: Mutation<T>) {
       if (waiting.length >= maxWaiting) return Promise.reject(tooMany());

@@ -3,6 +3,7 @@ import { type TestContext, test } from "node:test";
 import fc from "fast-check";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
+import { commitMetadata } from "../format/commit.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { keyIn, type ObjectStore } from "../format/storage.ts";
 import { readVersion } from "../format/versions.ts";
@@ -198,6 +199,22 @@ test("an acknowledgement that is lost is found, and a version of somebody else i
   const ids = (await world.rows()).map((row) => row["object_id"]);
   assert.deepEqual(ids, ["a0", "a1", "a2", "again", "b0", "b1", "b2", "first"]);
   assert.equal((await catalog.read()).size, ids.length);
+});
+
+test("the root's properties are the metadata of the manifest table, and commits keep them", async (t) => {
+  const world = await createWorld(t);
+  const catalog = world.open();
+  assert.deepEqual(await catalog.rootProperties(), {});
+  await put(catalog, table("a"));
+  const store = createLocalStore();
+  const entries = { owner: "ada", "lance.namespace.manifest.reader_feature_flags": "0" };
+  await commitMetadata(
+    { store, root: keyIn(store.keyOf(world.base), MANIFEST_NAME) },
+    { tableMetadata: { entries } },
+  );
+  assert.deepEqual(await catalog.rootProperties(), { owner: "ada" });
+  await put(catalog, table("b"));
+  assert.deepEqual(await catalog.rootProperties(), { owner: "ada" });
 });
 
 test("a commit that others keep overtaking gives up, and a queue that is full refuses", async (t) => {

@@ -24,6 +24,13 @@ interface Known {
   readonly identity: string;
 }
 
+/** A check of a dataset's newest version, which sees every commit that finished before it began, whoever made it. */
+export interface Freshness {
+  head(): Promise<Head>;
+  /** The same at once and without waiting, where one look at the disk tells that nothing has changed. */
+  headNow(): Head | undefined;
+}
+
 /**
  * For how long after a look the next one asks for the versions right after the known one, in milliseconds. Later
  * some of them may have been pruned already, which happens to no version younger than several times as long.
@@ -34,8 +41,7 @@ const FOLLOWS_MS = 3_000;
 const MAX_LOOKS = 10;
 
 /**
- * Creates a check of a dataset's newest version, which sees every commit that finished before it began, whoever
- * made it.
+ * Creates the check of a dataset.
  *
  * On a disk it asks for the stamp of the directory of versions, which takes microseconds and is done at once. As
  * long as the stamp is the same and was old enough when it was first seen, nothing has changed. Otherwise it looks
@@ -43,7 +49,7 @@ const MAX_LOOKS = 10;
  * is young. After a while without a look it lists the directory instead. On an object store that look is all there
  * is: two requests at the same time.
  */
-export function createFreshness(dataset: DatasetRef): () => Promise<Head> {
+export function createFreshness(dataset: DatasetRef): Freshness {
   const { store } = dataset;
   const directory = versionsDirectory(dataset);
   let known: Known | undefined;
@@ -120,10 +126,19 @@ export function createFreshness(dataset: DatasetRef): () => Promise<Head> {
     settled = isSettled(seen, now);
     return head();
   }
-  return createSharedCheck(async () => {
-    if (store.files !== undefined) return lookOnDisk(store.files);
-    return look();
-  });
+  return {
+    head: createSharedCheck(async () => {
+      if (store.files !== undefined) return lookOnDisk(store.files);
+      return look();
+    }),
+    headNow() {
+      const now = Date.now();
+      const seen = settled ? store.files?.directoryStamp(directory) : undefined;
+      if (seen === undefined || !isSame(seen, stamp)) return undefined;
+      lookedAt = now;
+      return head();
+    },
+  };
 }
 
 /**

@@ -25,6 +25,8 @@ export const MANIFEST_NAME = "__manifest";
 export interface ManifestTable {
   /** The newest version, with every commit that had finished before this call, whichever process made it. */
   head(): Promise<Head>;
+  /** The same at once and without waiting, where one look at the disk tells that nothing has changed. */
+  headNow(): Head | undefined;
   /** Reads a version as a whole. */
   read(version: number): Promise<CatalogState>;
   /**
@@ -73,7 +75,7 @@ export function createManifestTable(base: string, engine: Engine, store: ObjectS
   const root = keyIn(store.keyOf(base), MANIFEST_NAME);
   const location = store.uriOf(root);
   const dataset = { store, root };
-  const head = createFreshness(dataset);
+  const { head, headNow } = createFreshness(dataset);
   const writer = createManifestWriter(dataset);
   const hint = createHintWriter(dataset);
   let newest: ManifestFile | undefined;
@@ -141,6 +143,7 @@ export function createManifestTable(base: string, engine: Engine, store: ObjectS
   }
   return {
     head,
+    headNow,
     async read(version) {
       if (version === 0) return createState([]);
       newest = await readVersion(dataset, BigInt(version));

@@ -4,13 +4,14 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createEngine } from "../engine/engine.ts";
+import { loadNative } from "../engine/native.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { pruneVersions } from "../format/prune.ts";
 import { keyIn } from "../format/storage.ts";
 import { latestVersion, readVersion } from "../format/versions.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import { createCatalog } from "./catalog.ts";
-import { chooseJoined, createJoining, isFragmented } from "./chores.ts";
+import { chooseJoined, createJoining, createOptimizing, isFragmented } from "./chores.ts";
 import { mayLeaveGap } from "./gap-marker.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createManifestTable, MANIFEST_NAME } from "./manifest.ts";
@@ -146,6 +147,69 @@ test("work follows commits, one chore at a time, and a failure is tried again", 
   await housekeeping.close();
   housekeeping.noteCommit();
   assert.equal(manifests, 1);
+});
+
+test("indices that others gave the manifest stay right through commits, and are brought up to date", async (t) => {
+  const { dataset, engine, location, open } = await createWorld(t);
+  const catalog = open();
+  const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
+  const declare = (ids: readonly string[]) =>
+    catalog.mutate((draft) => {
+      for (const id of ids) draft.put(table(id));
+    });
+  await declare(names("a", 40));
+  const lease = await engine.acquire(location);
+  t.after(() => lease.release());
+  const { table: native } = lease;
+  await native.checkoutLatest();
+  const { Index } = loadNative();
+  for (const [column, kind] of [
+    ["object_id", Index.btree()],
+    ["object_type", Index.bitmap()],
+    ["base_objects", Index.labelList()],
+  ] as const) {
+    await (await native.createIndexAsync(kind, column, true, undefined, undefined, true)).wait();
+  }
+  const expected = new Set(names("a", 40));
+  const assertFound = async () => {
+    await native.checkoutLatest();
+    for (const id of ["a0", "a1", "a39", "b0", "b19", "c3"])
+      assert.equal(await native.countRows(`object_id = '${id}'`), expected.has(id) ? 1 : 0, id);
+    assert.equal(await native.countRows("object_type = 'table'"), expected.size);
+    assert.deepEqual((await native.listIndices()).length, 3);
+    const state = await open().read();
+    assert.deepEqual([...state.descendants("")].sort(), [...expected].sort());
+  };
+  // Each commit takes rows over that an index knows at their old place.
+  for (const id of names("b", 20)) {
+    await declare([id]);
+    expected.add(id);
+  }
+  await catalog.mutate((draft) => draft.delete("a0"));
+  await catalog.mutate((draft) => draft.put(table("a1", { changed: "yes" })));
+  expected.delete("a0");
+  await assertFound();
+  const newest = async () => (await readVersion(dataset)).manifest;
+  let optimized = 0;
+  const optimizing = createOptimizing(
+    newest,
+    async () => {
+      optimized++;
+      await native.checkoutLatest();
+      await native.optimize(0);
+    },
+    silent,
+  );
+  const { signal } = new AbortController();
+  await optimizing.run(signal);
+  await optimizing.run(signal);
+  assert.equal(optimized, 1, "once is enough until there is more");
+  for (const { name } of await native.listIndices())
+    assert.equal((await native.indexStats(name))?.numUnindexedRows, 0, name);
+  await assertFound();
+  await declare(names("c", 5));
+  for (const id of names("c", 5)) expected.add(id);
+  await assertFound();
 });
 
 test("what other programs keep in the manifest stays or is not touched", async (t) => {

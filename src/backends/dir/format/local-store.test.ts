@@ -55,6 +55,10 @@ describe("the local store", () => {
     await store.put("left/file", Buffer.from(""));
     writeFileSync(join(root, "left", "file#123"), "");
     assert.deepEqual(await listNames(store, "left"), ["file"]);
+    const [temporary, ...others] = await store.files.temporaries("left");
+    assert.deepEqual([temporary?.key, temporary?.size, others], ["left/file#123", 0, []]);
+    assert.deepEqual(await store.files.temporaries("no/directory"), []);
+    assert.equal(await store.delete("left/file#123"), true);
   });
 
   it("replaces and deletes", async () => {

@@ -32,7 +32,7 @@ export interface Pruned {
  * Deletes old versions, the oldest first, and the files that only they need.
  *
  * A table with tags or branches is left as it is. Files that no version ever needed, such as those of a commit that
- * failed, stay.
+ * was cut off, stay.
  */
 export async function pruneVersions(dataset: DatasetRef, options: PruneOptions): Promise<Pruned> {
   const { keep, minAgeMs, staying, signal } = options;
@@ -72,7 +72,8 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   return { versions: names.length, hasYoung };
 }
 
-async function hasRefs(dataset: DatasetRef): Promise<boolean> {
+/** Whether tags or branches, which name versions by themselves, are in a table. */
+export async function hasRefs(dataset: DatasetRef): Promise<boolean> {
   for (const kind of ["tags", "branches"] as const) {
     if ((await listNames(dataset.store, refsDirectory(dataset, kind))).length > 0) return true;
   }
@@ -92,7 +93,8 @@ async function filesNeeded(
   return new Set(manifests.flatMap((file) => (file === undefined ? [] : filesOf(dataset, file.manifest))));
 }
 
-function filesOf(dataset: DatasetRef, { fragments, transactionFile }: Manifest): string[] {
+/** The keys of the files that a version needs, but for its indices. */
+export function filesOf(dataset: DatasetRef, { fragments, transactionFile }: Manifest): string[] {
   const own = transactionFile === "" ? [] : [transactionKey(dataset, transactionFile)];
   return [...own, ...fragments.flatMap((fragment) => fragmentFiles(dataset, fragment))];
 }

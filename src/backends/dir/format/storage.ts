@@ -107,6 +107,11 @@ export interface FileFeatures {
   directoryStamp(directory: string): DirectoryStamp | undefined;
   /** What tells a file from another one with its name, and from itself written anew; asked at once. */
   fileStamp(key: string): string | undefined;
+  /**
+   * The files directly in a directory that have no name yet because their writer is at work on them, or has ended.
+   * They are in no listing.
+   */
+  temporaries(directory: string): Promise<ObjectInfo[]>;
   /** Whether a symbolic link is on the way to a key. */
   leadsThroughLink(key: string): Promise<boolean>;
 }

@@ -22,12 +22,15 @@ async function leaveEverything(workshop: Workshop): Promise<string[]> {
     "job file": `.jobs/claims/${job}.1`,
     probe: ".probe-00ff",
     note: ".intents/torn.json",
+    "temporary file": "__manifest/_versions/18446744073709551600.manifest#42",
+    "manifest file": "__manifest/data/cut-off.lance",
   };
   await putFile(workshop, `${left["dropped table"]}/data/1.lance`);
   await putFile(workshop, `${left["staged data"]}/data/1.lance`);
   await putFile(workshop, `${left.upload}/target`);
   await putFile(workshop, `${left["unfinished table"]}/data/1.lance`);
-  for (const path of [left["job file"], left.probe]) await putFile(workshop, path);
+  for (const path of [left["job file"], left.probe, left["temporary file"], left["manifest file"]])
+    await putFile(workshop, path);
   await putFile(workshop, left.note, "{");
   return Object.entries(left)
     .map(([kind, path]) => `${kind}: ${path}`)

@@ -3,10 +3,10 @@ import { settle } from "../batch/settle.ts";
 import { MANIFEST_NAME } from "../catalog/manifest.ts";
 import type { CatalogView } from "../catalog/state.ts";
 import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
-import { findJobFiles } from "../jobs/store.ts";
 import type { DirContext } from "../operations/context.ts";
 import { stagedAt } from "../operations/staged-write.ts";
-import { type Leftover, type LeftoverKind, measure } from "./leftover.ts";
+import { fileLeftover, isOld, type Leftover, type LeftoverKind, measure } from "./leftover.ts";
+import { findOwnFiles } from "./own-files.ts";
 
 /**
  * Finds what crashes left behind in a base directory. Nothing is written.
@@ -24,14 +24,14 @@ export async function* findLeftovers(context: DirContext, before: number): Async
   const { store, layout } = context;
   yield* abandonedNotes(context);
   yield* brokenNotes(context, before);
-  for (const key of await findJobFiles(store, layout.baseKey)) yield* file(context, "job file", key, before);
+  yield* findOwnFiles(context, before);
   // The state is newer than the listing: what has got its row in between has it here.
   const entries: ObjectEntry[] = [];
   for await (const page of store.list(layout.baseKey)) entries.push(...page);
   const state = await context.catalog.read();
   for (const { name, isDirectory } of entries) {
     if (!isDirectory && PROBE.test(name)) {
-      yield* file(context, "probe", keyIn(layout.baseKey, name), before);
+      yield* fileLeftover(context, "probe", keyIn(layout.baseKey, name), before);
     }
     const kind = isDirectory ? await kindOf(context, state, name) : undefined;
     if (kind !== undefined) yield* directory(context, kind, name, before);
@@ -118,24 +118,6 @@ async function* directory(
   };
 }
 
-async function* file(
-  { store, layout }: DirContext,
-  kind: LeftoverKind,
-  key: string,
-  before: number,
-): AsyncGenerator<Leftover> {
-  const info = await store.head(key);
-  if (info === undefined || !isOld(info.modifiedMillis, before)) return;
-  yield {
-    kind,
-    path: key.slice(keyIn(layout.baseKey, "").length),
-    files: 1,
-    bytes: info.size,
-    modifiedMillis: info.modifiedMillis,
-    remove: () => store.delete(key),
-  };
-}
-
 /** Notes say themselves whether somebody is at work on them, so they need no age. */
 async function* abandonedNotes(context: DirContext): AsyncGenerator<Leftover> {
   const { journal, store, layout } = context;
@@ -159,9 +141,5 @@ async function* abandonedNotes(context: DirContext): AsyncGenerator<Leftover> {
 }
 
 async function* brokenNotes(context: DirContext, before: number): AsyncGenerator<Leftover> {
-  for (const key of await context.journal.broken()) yield* file(context, "note", key, before);
-}
-
-function isOld(modifiedMillis: number | undefined, before: number): boolean {
-  return modifiedMillis !== undefined && modifiedMillis < before;
+  for (const key of await context.journal.broken()) yield* fileLeftover(context, "note", key, before);
 }

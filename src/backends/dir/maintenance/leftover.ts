@@ -1,4 +1,5 @@
 import { keyIn, type ObjectStore } from "../format/storage.ts";
+import type { DirContext } from "../operations/context.ts";
 
 /** The kinds of what crashes leave behind, and how each is explained. */
 export const LEFTOVER_KINDS = {
@@ -9,6 +10,8 @@ export const LEFTOVER_KINDS = {
   "unlisted data": "a dataset without a row: deregistered, dropped elsewhere, or not registered yet",
   note: "a note of a change of several files whose process has ended",
   "job file": "a file of a job that is no longer open",
+  "manifest file": "a file in the catalog's manifest that none of its versions has",
+  "temporary file": "what a process was writing when it ended",
   probe: "an object that a start wrote to try the storage",
 } as const;
 
@@ -57,4 +60,33 @@ export async function measure(store: ObjectStore, directory: string): Promise<Ex
     }
   }
   return { files, bytes, modifiedMillis };
+}
+
+/** Whether the newest of something was written before a time; what has no file has no age. */
+export function isOld(modifiedMillis: number | undefined, before: number): boolean {
+  return modifiedMillis !== undefined && modifiedMillis < before;
+}
+
+/** A file as a leftover, if it is there and old enough. */
+export async function* fileLeftover(
+  { store, layout }: Pick<DirContext, "store" | "layout">,
+  kind: LeftoverKind,
+  key: string,
+  before: number,
+): AsyncGenerator<Leftover> {
+  const info = await store.head(key);
+  if (info === undefined || !isOld(info.modifiedMillis, before)) return;
+  yield {
+    kind,
+    path: relativeKey(layout.baseKey, key),
+    files: 1,
+    bytes: info.size,
+    modifiedMillis: info.modifiedMillis,
+    remove: () => store.delete(key),
+  };
+}
+
+/** A key from a directory on. */
+export function relativeKey(directory: string, key: string): string {
+  return key.slice(keyIn(directory, "").length);
 }

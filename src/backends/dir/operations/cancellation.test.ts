@@ -40,6 +40,8 @@ function callOf(operation: Operation, signal: AbortSignal) {
     releaseBody() {},
     database: undefined,
     responseHeaders: {},
+    decisions: [],
+    note() {},
   };
 }
 

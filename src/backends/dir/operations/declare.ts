@@ -8,7 +8,7 @@ import {
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
-import { checkNewLocation, newLocation, uniqueLocation } from "../catalog/layout.ts";
+import { checkNewLocation, isRootDirectory, newLocation, uniqueLocation } from "../catalog/layout.ts";
 import type { CatalogView, Draft } from "../catalog/state.ts";
 import type { DirContext } from "./context.ts";
 import {
@@ -82,6 +82,8 @@ export function declaredTable(
 
 /** A name that is about to be taken. */
 export interface Claim {
+  /** The location that the table will have, unless it is a root's and taken meanwhile. */
+  readonly location: string;
   /** Takes the name, as a mutation of the catalog; returns the table's location, relative to the base. */
   apply(draft: Draft): string;
 }
@@ -93,7 +95,7 @@ export interface Claim {
  * @returns the location, relative to the base
  * @throws LanceError NamespaceNotFound, TableAlreadyExists; InvalidInput for a location that is not free.
  */
-export async function claimTable(
+async function claimTable(
   context: DirContext,
   id: Identifier,
   properties: Readonly<Record<string, string>>,
@@ -129,10 +131,12 @@ export async function planClaim(
   await layout.checkNoEscape(location);
   const other = uniqueLocation(id);
   return {
+    location,
     apply(draft) {
       requireParent(draft, id);
       if (draft.get(objectIdOf(id)) !== undefined) throw tableExists(id);
-      const taken = wanted === undefined && draft.ownerOf(location) !== undefined;
+      const taken =
+        isRootDirectory(location) && wanted === undefined && draft.ownerOf(location) !== undefined;
       const chosen = taken ? other : location;
       checkFree(draft, chosen, undefined);
       draft.put({ objectId: objectIdOf(id), objectType: "table", location: chosen, properties });

@@ -4,6 +4,7 @@ import {
   DeregisterTableResponseSchema,
   DropTableResponseSchema,
 } from "../../../gen/lance/namespace/v1/table_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
 import { removeTables } from "../batch/remove-tables.ts";
@@ -58,8 +59,12 @@ export function createDropOperations(
 
 /** Removes a table that only its directory tells of. @throws LanceError TableNotFound, when another caller did */
 async function dropUnlisted(context: DirContext, id: Identifier, table: FoundTable): Promise<FoundTable> {
-  context.engine.forget(table.path);
-  if (!(await context.layout.remove(table.location))) throw tableNotFound(id);
+  const { engine, layout, catalog } = context;
+  // Unlike a read, a mutation is decided on the newest rows in any case.
+  const isListed = await catalog.mutate((draft) => draft.ownerOf(table.location) !== undefined);
+  if (isListed) throw new LanceError("ConcurrentModification", "the table got its row meanwhile; try again");
+  engine.forget(table.path);
+  if (!(await layout.remove(table.location))) throw tableNotFound(id);
   return table;
 }
 

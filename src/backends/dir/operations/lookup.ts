@@ -56,15 +56,20 @@ export async function findTable(
   return { location, path: layout.pathOf(location), properties: {}, listed: false };
 }
 
-/** Whether the root has a table of this name that only its directory tells of. */
+/**
+ * Whether the root has a table of this name that only its directory tells of.
+ *
+ * The rows are looked at again after the directory: it may be that of a table that was declared after the first look.
+ */
 export async function isUnlistedTable(
-  { layout }: DirContext,
+  { layout, catalog }: DirContext,
   state: CatalogView,
   id: Identifier,
 ): Promise<boolean> {
   if (id.length !== 1 || /[/\\\0]/.test(id[0] ?? "")) return false;
   const location = rootLocation(id);
-  return state.ownerOf(location) === undefined && layout.isUnlistedTable(location);
+  if (state.ownerOf(location) !== undefined || !(await layout.isUnlistedTable(location))) return false;
+  return (await catalog.read()).ownerOf(location) === undefined;
 }
 
 /**

@@ -56,7 +56,8 @@ export function createNamespaceOperations(context: DirContext): Operations {
     },
     async describeNamespace(_request, { id }) {
       const row = await requireNamespace(id);
-      return create(DescribeNamespaceResponseSchema, { properties: { ...row?.properties } });
+      const properties = id.length === 0 ? await catalog.rootProperties() : row?.properties;
+      return create(DescribeNamespaceResponseSchema, { properties: { ...properties } });
     },
     async namespaceExists(_request, { id }) {
       await requireNamespace(id);

@@ -14,6 +14,8 @@ import { type StagedRows, withStagedRows } from "./staged-write.ts";
 /** The rows of an upload, as something that a table can be made of. */
 export interface ReceivedRows {
   readonly rows: number;
+  /** Whether they can be written once more after {@link ReceivedRows.stage}. */
+  readonly isRepeatable: boolean;
   /** Writes a new dataset to a place that nobody else writes to. */
   stage(path: string): Promise<number>;
   /** Writes a table's first version, unless another writer is first. @throws LanceError TableAlreadyExists */
@@ -96,6 +98,7 @@ function wholeRows(context: DirContext, part: UploadPart, branch: string | undef
   const { file, rows } = part;
   return {
     rows,
+    isRepeatable: true,
     stage: (path) => engine.create(path, file, "create"),
     create: (table) => createShared(context, table, file),
     replace(table) {
@@ -118,6 +121,8 @@ function stagedRows(context: DirContext, staged: StagedRows, branch: string | un
     staged.create({ store: context.store, root: context.store.keyOf(path) });
   return {
     rows: staged.rows,
+    // The files are moved away.
+    isRepeatable: false,
     stage: (path) => create({ path }),
     create,
     replace: (table) => staged.replace(datasetOf(context, table, branch)),

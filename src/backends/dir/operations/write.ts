@@ -10,10 +10,9 @@ import {
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
-import { removeTables } from "../batch/remove-tables.ts";
 import { sameProperties } from "../catalog/row.ts";
 import type { DirContext } from "./context.ts";
-import { claimTable } from "./declare.ts";
+import { createNew } from "./create-new.ts";
 import { writeFirst } from "./first-version.ts";
 import { insertRows } from "./insert.ts";
 import {
@@ -27,7 +26,6 @@ import {
 } from "./lookup.ts";
 import type { MultipartWrites } from "./multipart.ts";
 import { type ReceivedRows, receiveRows } from "./received-rows.ts";
-import { newStagingKey } from "./staged-write.ts";
 
 /** How often a creation looks again when the table comes or goes meanwhile. */
 const MAX_LOOKS = 3;
@@ -37,46 +35,8 @@ export function createWriteOperations(
   context: DirContext,
   writes: MultipartWrites,
 ): Pick<LanceNamespace, "createTable" | "insertIntoTable"> {
-  const { catalog, layout, store } = context;
-  const { files } = store;
+  const { catalog, layout } = context;
 
-  /**
-   * Makes a table that nobody has: its row, which only one of several callers gets, and its data.
-   *
-   * On a disk both are made at the same time, and the data moves to its place when both are there. Elsewhere
-   * nothing can be moved like that, so the data follows the row.
-   */
-  async function createNew(id: Identifier, rows: ReceivedRows, properties: Record<string, string>) {
-    const staging = files && newStagingKey(layout);
-    const early = staging === undefined ? undefined : rows.stage(store.uriOf(staging));
-    early?.catch(() => {});
-    try {
-      const location = await claimTable(context, id, properties);
-      const path = layout.pathOf(location);
-      try {
-        await layout.setDeregistered(location, false);
-        const version = await (early ?? rows.create({ path }));
-        if (staging !== undefined && !(await files?.moveDirectory(staging, store.keyOf(path)))) {
-          throw new LanceError("TableAlreadyExists", "the table already exists");
-        }
-        if ((await catalog.read()).get(objectIdOf(id))?.location === location) return { path, version };
-        throw new LanceError("ConcurrentModification", "the table was dropped while it was written");
-      } catch (error) {
-        // Whoever took the declared name over in between has written a table that stays.
-        if (!isLanceError(error, "TableAlreadyExists")) await giveUp(id, location);
-        throw error;
-      }
-    } finally {
-      await early?.catch(() => {});
-      if (staging !== undefined) await store.deleteDirectory(staging);
-    }
-  }
-  async function giveUp(id: Identifier, location: string): Promise<void> {
-    await catalog.mutate((draft) => {
-      if (draft.get(objectIdOf(id))?.location === location) draft.delete(objectIdOf(id));
-    });
-    await removeTables(context, [location]);
-  }
   async function setProperties(id: Identifier, table: FoundTable, properties: Record<string, string>) {
     if (table.listed && sameProperties(table.properties, properties)) return;
     await catalog.mutate((draft) => {
@@ -103,7 +63,7 @@ export function createWriteOperations(
       const table = await findTable(context, state, id);
       try {
         if (table === undefined) {
-          const { path, version } = await createNew(id, rows, properties);
+          const { path, version } = await createNew(context, id, rows, properties);
           return create(CreateTableResponseSchema, { location: path, version: BigInt(version), properties });
         }
         const written = await layout.hasData(table.location);
@@ -128,6 +88,12 @@ export function createWriteOperations(
       } catch (error) {
         const raced = isLanceError(error, "TableAlreadyExists");
         const settles = mode === CreateTableMode.EXIST_OK || mode === CreateTableMode.OVERWRITE;
+        if (raced && settles && table === undefined && !rows.isRepeatable) {
+          throw new LanceError(
+            "ConcurrentModification",
+            "another caller made the table meanwhile; try again",
+          );
+        }
         if (raced && settles && look < MAX_LOOKS) continue;
         throw raced ? tableExists(id) : error;
       }
