@@ -2,6 +2,7 @@
 const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[]): Promise<void> }>>> = {
   catalog: () => import("./catalog.ts"),
   data: () => import("./data.ts"),
+  faults: () => import("./faults.ts"),
   "grpc-clients": () => import("./grpc-clients.ts"),
   proxy: () => import("./proxy.ts"),
   wires: () => import("./wires.ts"),

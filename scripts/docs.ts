@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { clientTable } from "./tables/clients.ts";
 import { configurationTable } from "./tables/configuration.ts";
 import { errorTable } from "./tables/errors.ts";
+import { decisionsTable, metricsTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -13,6 +14,7 @@ const check = process.argv.includes("--check");
 const pages: Readonly<Record<string, Readonly<Record<string, () => string | Promise<string>>>>> = {
   "README.md": { clients: clientTable, operations: operationTable },
   "docs/errors.md": { errors: errorTable },
+  "docs/observability.md": { metrics: metricsTable, decisions: decisionsTable },
   "docs/configuration.md": { configuration: configurationTable },
 };
 

@@ -3,9 +3,11 @@ export { createDirectoryBackend, type DirectoryBackendOptions } from "./backends
 export { createGrpcBackend, type GrpcBackendOptions } from "./backends/grpc/index.ts";
 export { createRestBackend, type RestBackendOptions } from "./backends/rest/index.ts";
 export { type Gateway, serveBackend, startGateway, type WireOptions } from "./cli/compose.ts";
+export { createMetrics, type Metrics } from "./cli/metrics/metrics.ts";
 export type { ServeOptions } from "./cli/options.ts";
 export { LanceNamespaceService } from "./gen/lance/namespace/v1/service_pb.ts";
 export { type Call, type Credentials, createCall, type Protocol } from "./namespace/call.ts";
+export type { NoteDecision, UpstreamDecision } from "./namespace/decisions.ts";
 export {
   ERROR_TABLE,
   type ErrorEntry,

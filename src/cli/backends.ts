@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { UpstreamIdentityOptions } from "../backends/upstream-identity/identity.ts";
+import type { NoteDecision } from "../namespace/decisions.ts";
 import type { Backend } from "../namespace/port.ts";
 import { type BackendKind, UsageError } from "./option-spec.ts";
 import type { ServeOptions } from "./options.ts";
@@ -9,13 +10,20 @@ import { storageOptionsOf } from "./storage-options.ts";
 /**
  * Opens the backend that options describe. Only the kind that is asked for is loaded.
  *
+ * @param noteDecision counts decisions about an upstream that are no call's own. Default: nobody does.
  * @throws Error with one clear line, when it cannot be had; UsageError, when an option is missing.
  */
-export function openBackend(options: ServeOptions, log: Logger): Promise<Backend> {
-  return KINDS[options.backend](options, log);
+export function openBackend(
+  options: ServeOptions,
+  log: Logger,
+  noteDecision: NoteDecision = () => {},
+): Promise<Backend> {
+  return KINDS[options.backend](options, log, noteDecision);
 }
 
-const KINDS: Readonly<Record<BackendKind, (options: ServeOptions, log: Logger) => Promise<Backend>>> = {
+type Open = (options: ServeOptions, log: Logger, noteDecision: NoteDecision) => Promise<Backend>;
+
+const KINDS: Readonly<Record<BackendKind, Open>> = {
   async dir(options, log) {
     const { createDirectoryBackend } = await import("../backends/dir/index.ts");
     return createDirectoryBackend({
@@ -27,30 +35,34 @@ const KINDS: Readonly<Record<BackendKind, (options: ServeOptions, log: Logger) =
     });
   },
 
-  async rest(options, log) {
+  async rest(options, log, noteDecision) {
     const { createRestBackend } = await import("../backends/rest/index.ts");
-    const { uri, upstreamConnectMs, upstreamTimeoutMs } = options;
+    const { uris, upstreamConnectMs: connectMs, upstreamTimeoutMs: totalMs } = options;
+    if (uris.length === 0) required(undefined, "--uri");
     return createRestBackend({
-      ...(await upstreamOptions(options)),
-      uri: required(uri, "--uri"),
+      ...upstreamOptions(options),
+      noteDecision,
+      uri: uris,
       tls: await readTls(options),
-      timeLimits: { connectMs: upstreamConnectMs, totalMs: upstreamTimeoutMs },
+      timeLimits: { ...timeLimitsOf(options), connectMs, totalMs },
       dialect: options.upstreamDialect,
       delimiter: options.upstreamDelimiter,
       log,
     });
   },
 
-  async grpc(options, log) {
+  async grpc(options, log, noteDecision) {
     const { createGrpcBackend } = await import("../backends/grpc/index.ts");
     const tls = await readTls(options);
     const encrypted = options.upstreamTls || Object.values(tls).some((value) => value !== undefined);
     if (options.addresses.length === 0) required(undefined, "--address");
     return createGrpcBackend({
-      ...(await upstreamOptions(options)),
+      ...upstreamOptions(options),
+      noteDecision,
       addresses: options.addresses,
       tls: encrypted ? tls : undefined,
       connectMs: options.upstreamConnectMs,
+      timeLimits: timeLimitsOf(options),
       timeoutMs: options.upstreamTimeoutMs,
       log,
     });
@@ -62,12 +74,24 @@ function required<T>(value: T | undefined, name: string): T {
   throw new UsageError(`${name} is missing, without which the upstream cannot be called`);
 }
 
-async function upstreamOptions(options: ServeOptions) {
+function timeLimitsOf({ upstreamFirstByteMs: firstByteMs, upstreamIdleMs: idleMs }: ServeOptions) {
+  return { firstByteMs, idleMs };
+}
+
+function upstreamOptions(options: ServeOptions) {
   const { headers, passHeaders } = options;
   return {
     headers: Object.fromEntries(headers),
     passHeaders: passHeaders.length === 0 ? undefined : passHeaders,
     identity: identityOf(options),
+    cache: { ttlMs: options.upstreamCacheMs, maxEntries: options.upstreamCacheEntries },
+    resilience: {
+      retries: options.upstreamRetries,
+      retryShare: options.upstreamRetryPercent / 100,
+      hedgeAfterMs: options.upstreamHedgeMs,
+      circuitFailures: options.upstreamCircuitFailures,
+      circuitOpenMs: options.upstreamCircuitOpenMs,
+    },
   };
 }
 

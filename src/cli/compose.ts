@@ -8,6 +8,7 @@ import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Backend } from "../namespace/port.ts";
 import type { Service } from "../namespace/service.ts";
 import { limitConcurrency } from "../pipeline/concurrency.ts";
+import { measure } from "../pipeline/measure.ts";
 import { createRoutedService } from "../pipeline/route.ts";
 import { createService } from "../pipeline/service.ts";
 import type { Addressing } from "../server/addressing.ts";
@@ -17,6 +18,7 @@ import { createTranscoder } from "../transcode/transcoder.ts";
 import { createRestHandler } from "../wires/rest.ts";
 import { openBackend } from "./backends.ts";
 import type { Databases } from "./configuration.ts";
+import { createMetrics, type Metrics } from "./metrics/metrics.ts";
 import { UsageError } from "./option-spec.ts";
 import type { ServeOptions } from "./options.ts";
 
@@ -45,9 +47,24 @@ export interface Database {
   readonly limits: DatabaseLimits;
 }
 
-/** Puts all wires and the pipeline before a backend, and listens. Closing it closes the backend too. */
-export function serveBackend(backend: Backend, options: WireOptions, log: Logger): Promise<Gateway> {
-  return listen(serviceOf({ backend, limits: options }), [backend], options, log);
+/**
+ * Puts all wires and the pipeline before a backend, and listens. Closing it closes the backend too.
+ *
+ * @param metrics what counts the calls. Default: nothing does, and there is no `/metrics`.
+ */
+export function serveBackend(
+  backend: Backend,
+  options: WireOptions,
+  log: Logger,
+  metrics?: Metrics,
+): Promise<Gateway> {
+  return listen(serviceOf({ backend, limits: options }), [backend], options, { log, metrics });
+}
+
+/** Where a gateway tells what it does. */
+interface Observers {
+  readonly log: Logger;
+  readonly metrics?: Metrics | undefined;
 }
 
 /** The same before several databases. Closing it closes them all. */
@@ -56,6 +73,7 @@ export function serveDatabases(
   routing: Omit<Databases, "byName">,
   options: WireOptions,
   log: Logger,
+  metrics?: Metrics,
 ): Promise<Gateway> {
   const { routes, pathPrefix, fallback } = routing;
   const services = new Map([...databases].map(([name, database]) => [name, serviceOf(database)]));
@@ -69,7 +87,7 @@ export function serveDatabases(
   });
   const addressing = { pathPrefix, host: routes.some(({ by }) => by === "host") };
   const backends = [...databases.values()].map(({ backend }) => backend);
-  return listen(service, backends, options, log, addressing);
+  return listen(service, backends, options, { log, metrics }, addressing);
 }
 
 function serviceOf({ backend, limits }: Database): Service {
@@ -79,18 +97,28 @@ function serviceOf({ backend, limits }: Database): Service {
 }
 
 async function listen(
-  service: Service,
+  pipeline: Service,
   backends: readonly Backend[],
   options: WireOptions,
-  log: Logger,
+  { log, metrics }: Observers,
   addressing?: Addressing,
 ): Promise<Gateway> {
+  const service = metrics === undefined ? pipeline : measure(pipeline, metrics.calls);
   const services = [LanceNamespaceService, LanceDbService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
   const { maxMessageBytes, corsOrigins } = options;
   const rest = createRestHandler({ transcoders, service, log, maxMessageBytes });
   const readiness = createReadiness();
-  const server = createServer({ service, rest, readiness, log, maxMessageBytes, addressing, corsOrigins });
+  const server = createServer({
+    service,
+    rest,
+    readiness,
+    metrics: metrics?.page,
+    log,
+    maxMessageBytes,
+    addressing,
+    corsOrigins,
+  });
   const address = await server.listen(options);
   // Loading the engine takes a moment, which calls that need it wait for; the probes tell when it is over.
   void announceReadiness(backends, readiness);
@@ -133,27 +161,28 @@ export async function startGateway(
   log: Logger,
   databases?: Databases,
 ): Promise<Gateway> {
-  if (databases === undefined) return startOne(options, log);
+  const metrics = options.noMetrics ? undefined : createMetrics();
+  if (databases === undefined) return startOne(options, { log, metrics });
   const opened = new Map<string, Database>();
   try {
     for (const [name, limits] of databases.byName) {
-      const backend = await openBackend(limits, log).catch((cause: unknown) => {
+      const backend = await openBackend(limits, log, metrics?.noteFor(name)).catch((cause: unknown) => {
         const Mistake = cause instanceof UsageError ? UsageError : Error;
         throw new Mistake(`database ${name}: ${(cause as Error).message}`, { cause });
       });
       opened.set(name, { backend, limits });
     }
-    return await serveDatabases(opened, databases, options, log);
+    return await serveDatabases(opened, databases, options, log, metrics);
   } catch (error) {
     await closeAll([...opened.values()].map(({ backend }) => backend));
     throw error;
   }
 }
 
-async function startOne(options: ServeOptions, log: Logger): Promise<Gateway> {
-  const backend = await openBackend(options, log);
+async function startOne(options: ServeOptions, { log, metrics }: Observers): Promise<Gateway> {
+  const backend = await openBackend(options, log, metrics?.noteFor());
   try {
-    return await serveBackend(backend, options, log);
+    return await serveBackend(backend, options, log, metrics);
   } catch (error) {
     await backend.close();
     throw error;

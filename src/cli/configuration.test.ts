@@ -92,7 +92,7 @@ databases:
     assert.deepEqual([sales?.root, sales?.maxUploadBytes, sales?.logLevel], ["/sales", 2 ** 21, "error"]);
     assert.deepEqual([events?.addresses, events?.maxUploadBytes], [["a:1", "b:2"], 2 ** 20]);
     assert.deepEqual([events?.headers, events?.maxConcurrentCalls], [[["x-tenant", "blue"]], 4]);
-    assert.deepEqual([lake?.uri, lake?.headers, lake?.maxConcurrentCalls], ["http://lake", [], undefined]);
+    assert.deepEqual([lake?.uris, lake?.headers, lake?.maxConcurrentCalls], [["http://lake"], [], undefined]);
     assert.deepEqual([routes, pathPrefix, fallback], [[{ by: "header" }, { by: "path" }], "/db", undefined]);
   });
 

@@ -120,7 +120,7 @@ function readDatabase(
 /** What a database of each kind cannot do without. */
 const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
   dir: SERVE_OPTIONS.root,
-  rest: SERVE_OPTIONS.uri,
+  rest: SERVE_OPTIONS.uris,
   grpc: SERVE_OPTIONS.addresses,
 };
 

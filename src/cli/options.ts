@@ -113,6 +113,12 @@ export const SERVE_OPTIONS = {
     fallback: "info",
     parse: parseChoice(["trace", "debug", "info", "warn", "error", "silent"]),
   },
+  noMetrics: {
+    flag: "no-metrics",
+    help: "Leaves out /metrics, and the counting for it (docs/observability.md).",
+    fallback: "false",
+    parse: parseSwitch,
+  },
   maxMessageBytes: {
     flag: "max-message-size",
     value: "SIZE",

@@ -62,13 +62,13 @@ function whatIsServed(options: ServeOptions, databases: Databases | undefined): 
     case "dir":
       return options.root.includes("://") ? options.root : resolve(options.root);
     case "rest":
-      return withoutCredentials(options.uri);
+      return options.uris.map(withoutCredentials).join(", ");
     case "grpc":
       return options.addresses.join(", ");
   }
 }
 
-function withoutCredentials(uri = ""): string {
+function withoutCredentials(uri: string): string {
   const parsed = URL.parse(uri);
   return parsed === null ? uri : `${parsed.origin}${parsed.pathname}`;
 }

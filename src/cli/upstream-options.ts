@@ -3,20 +3,23 @@ import {
   parseChoice,
   parseDuration,
   parseHeader,
+  parseInteger,
   parseSwitch,
   parseText,
 } from "./option-spec.ts";
+import { RESILIENCE_OPTIONS } from "./resilience-options.ts";
 
 const UPSTREAM = ["rest", "grpc"] as const;
 
 /** The options of `lance-gateway serve` that are about an upstream catalog. */
 export const UPSTREAM_OPTIONS = {
-  uri: {
+  uris: {
     flag: "uri",
     value: "URI",
-    help: "Where an upstream's REST API is, without /v1, such as https://catalog.example.com/lance.",
+    help: "Where an upstream's REST API is, without /v1, such as https://catalog.example.com/lance. Calls go to several in turn.",
     parse: parseText,
     backends: ["rest"],
+    repeatable: true,
     place: true,
   },
   addresses: {
@@ -94,11 +97,44 @@ export const UPSTREAM_OPTIONS = {
     parse: parseDuration,
     backends: UPSTREAM,
   },
+  upstreamFirstByteMs: {
+    flag: "upstream-first-byte-timeout",
+    value: "TIME",
+    help: "How long the upstream may take to begin its answer; work such as building an index is done in this time. 0s for no limit.",
+    fallback: "120s",
+    parse: parseDuration,
+    backends: UPSTREAM,
+  },
+  upstreamIdleMs: {
+    flag: "upstream-idle-timeout",
+    value: "TIME",
+    help: "How long the upstream may pause in the middle of its answer; 0s for no limit.",
+    fallback: "60s",
+    parse: parseDuration,
+    backends: UPSTREAM,
+  },
   upstreamTimeoutMs: {
     flag: "upstream-timeout",
     value: "TIME",
     help: "How long a call of the upstream with a single answer may take. Without it only the client's own deadline counts.",
     parse: parseDuration,
+    backends: UPSTREAM,
+  },
+  ...RESILIENCE_OPTIONS,
+  upstreamCacheMs: {
+    flag: "upstream-cache-ttl",
+    value: "TIME",
+    help: "How long answers that describe tables and namespaces are used again for the same caller, such as 30s; 0s for never (docs/upstreams.md).",
+    fallback: "0s",
+    parse: parseDuration,
+    backends: UPSTREAM,
+  },
+  upstreamCacheEntries: {
+    flag: "upstream-cache-entries",
+    value: "N",
+    help: "The most answers that are kept for --upstream-cache-ttl.",
+    fallback: "10000",
+    parse: parseInteger(1, 10_000_000),
     backends: UPSTREAM,
   },
   upstreamDialect: {

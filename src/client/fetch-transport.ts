@@ -19,7 +19,8 @@ export function createFetchTransport(uri: string, send: Fetch): UpstreamTranspor
       if (typeof body === "string") init.body = body;
       else if (body !== undefined) Object.assign(init, await fetchBody(body, signal));
       const answer = await failing(
-        "connect",
+        // Whether it was sent is not known.
+        "reset",
         "the server cannot be reached",
         send(base + target, init),
         signal,

@@ -35,7 +35,14 @@ export async function openGrpc(properties: Properties): Promise<NamespaceImpleme
   const encrypted = wanted ?? Object.keys(files).length > 0;
   const tls = encrypted ? { ...(await readPem(files)), serverName } : undefined;
   const { createGrpcBackend } = await import("../backends/grpc/index.ts");
-  const backend = await createGrpcBackend({ addresses, tls, log: SILENT_LOG, passHeaders: ["*"] });
+  const backend = await createGrpcBackend({
+    addresses,
+    tls,
+    log: SILENT_LOG,
+    passHeaders: ["*"],
+    // A program says itself how long it waits.
+    timeLimits: { firstByteMs: 0, idleMs: 0 },
+  });
   const uri = `${encrypted ? "https" : "http"}://${addresses[0]}`;
   return {
     ...backend,

@@ -1,3 +1,4 @@
+import { callOnce } from "../backends/resilience/port.ts";
 import { createExchange } from "../backends/rest/exchange.ts";
 import { createHandler } from "../backends/rest/handlers.ts";
 import type { UpstreamDialect } from "../backends/rest/options.ts";
@@ -61,7 +62,8 @@ export async function openRest(
   checkAddress(uri);
   const transport = await openTransport(uri, files);
   const policy = createHeaderPolicy({ passHeaders: ["*"], returnHeaders: ["*"] });
-  const exchange = createExchange({ form, transport, policy, identity: passthroughIdentity });
+  const upstream = callOnce(transport);
+  const exchange = createExchange({ form, upstream, policy, identity: passthroughIdentity });
   const handlers = [...createClientBindings(LanceNamespaceService.methods, form)].map(([method, binding]) => [
     method.localName,
     createHandler(binding, { delimiter, exchange, policy }),

@@ -1,5 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
+import type { UpstreamDecision } from "./decisions.ts";
 import type { Identifier } from "./identifier.ts";
 
 /** The protocols that a call may arrive by. */
@@ -50,6 +51,24 @@ export interface Call extends CallInit {
   releaseBody: (bytes: number) => void;
   /** Headers of the answer by lower-case name; they also come back in the response's `context`. */
   readonly responseHeaders: Record<string, string>;
+  /** What a cache before the backend and the backend tell each other. Default: there is no such cache. */
+  readonly validation?: Validation;
+  /** What was decided on the way to an upstream, in order. */
+  readonly decisions: readonly UpstreamDecision[];
+  /** Adds a decision, for the log and for metrics. A copy of the call, with a signal of its own, adds to the same. */
+  note(decision: UpstreamDecision): void;
+}
+
+/** How a kept answer is brought up to date, and how long one may be kept; the rules are those of RFC 9111. */
+export interface Validation {
+  /** The entity tag of the answer that is kept; a backend that can asks its upstream whether that still holds. */
+  readonly known?: string | undefined;
+  /** Set by the backend: it holds, and the answer that came with this is empty. */
+  holds?: boolean;
+  /** Set by the backend: the entity tag of the answer. */
+  etag?: string | undefined;
+  /** Set by the backend: the answer's `cache-control`. */
+  cacheControl?: string | undefined;
 }
 
 /** The credentials of a request, as they were sent. */
@@ -69,5 +88,12 @@ export function createCall(init: CallInit): Call {
     identity: { apiKey: undefined, authToken: undefined },
     releaseBody() {},
     responseHeaders: {},
+    decisions: [],
+    note,
   };
+}
+
+/** One function for all calls, so that beginning one makes none. */
+function note(this: { readonly decisions: UpstreamDecision[] }, decision: UpstreamDecision): void {
+  this.decisions.push(decision);
 }

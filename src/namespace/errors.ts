@@ -96,6 +96,21 @@ export function errorEntry(name: ErrorName): ErrorEntry {
   return byName.get(name) as ErrorEntry;
 }
 
+/** What failed in an upstream, which tells whether its call may be made again. */
+export type UpstreamFault =
+  /** There was no connection, or it was refused: nothing was sent. */
+  | "unreached"
+  /** The connection was lost before the answer began. */
+  | "reset"
+  /** The upstream answered that it cannot answer now. */
+  | "unavailable"
+  /** It answered that there are too many calls. */
+  | "throttled"
+  /** The answer did not begin in time. */
+  | "silent"
+  /** What began as an answer broke off, or is none. */
+  | "broken";
+
 /** What an error may carry beside its row and its message. */
 export interface LanceErrorOptions {
   /** A longer text for people. */
@@ -106,6 +121,8 @@ export interface LanceErrorOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** What an upstream calls the occurrence: the id of its request, or its path. */
   readonly instance?: string;
+  /** What failed in an upstream. Default: nothing that is known of; it has answered, or was never called. */
+  readonly fault?: UpstreamFault | undefined;
 }
 
 /** A failure that a client is told of: a row of the table and a message without the row's name in front. */
@@ -114,6 +131,7 @@ export class LanceError extends Error {
   readonly detail: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly instance: string | undefined;
+  readonly fault: UpstreamFault | undefined;
 
   constructor(name: ErrorName, message: string, options: LanceErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -122,6 +140,7 @@ export class LanceError extends Error {
     this.detail = options.detail;
     this.headers = options.headers ?? {};
     this.instance = options.instance;
+    this.fault = options.fault;
   }
 
   /** The numeric Lance error code. */

@@ -46,13 +46,17 @@ export function checkIdentifier(names: Identifier): void {
   if (names.length > MAX_IDENTIFIER_DEPTH) {
     throw new LanceError("InvalidInput", `identifier has more than ${MAX_IDENTIFIER_DEPTH} names`);
   }
+  let units = names.length - 1;
   for (const name of names) {
+    units += name.length;
     if (name === "") throw new LanceError("InvalidInput", `identifier ${quote(names)} has an empty name`);
     if (name.includes(DEFAULT_DELIMITER)) {
       throw new LanceError("InvalidInput", `name ${JSON.stringify(name)} contains the delimiter "$"`);
     }
   }
-  if (byteLength(joinIdentifier(names)) > MAX_IDENTIFIER_BYTES) {
+  // A UTF-16 unit takes at most three bytes.
+  const canBeLong = units * 3 > MAX_IDENTIFIER_BYTES;
+  if (canBeLong && utf8.encode(joinIdentifier(names)).length > MAX_IDENTIFIER_BYTES) {
     throw new LanceError("InvalidInput", `identifier is longer than ${MAX_IDENTIFIER_BYTES} bytes`);
   }
 }
@@ -81,12 +85,6 @@ export function sameIdentifier(a: Identifier, b: Identifier): boolean {
 }
 
 const utf8 = new TextEncoder();
-
-/** The length in UTF-8; it is counted only where it can matter. */
-function byteLength(text: string): number {
-  // A UTF-16 unit takes at most three bytes.
-  return text.length * 3 <= MAX_IDENTIFIER_BYTES ? text.length : utf8.encode(text).length;
-}
 
 function quote(names: Identifier): string {
   return JSON.stringify(joinIdentifier(names));

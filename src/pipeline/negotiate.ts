@@ -6,6 +6,7 @@ import { toIpcStream } from "../arrow/to-stream.ts";
 import type { HttpBody } from "../gen/google/api/httpbody_pb.ts";
 import { bodyFieldOf } from "../namespace/body-field.ts";
 import type { Call } from "../namespace/call.ts";
+import { isLanceError, LanceError } from "../namespace/errors.ts";
 
 /** How one form of Arrow is made of the other. */
 const CONVERSIONS = {
@@ -38,12 +39,35 @@ export async function* negotiateArrow(messages: AsyncIterable<Message>, call: Ca
     }
     const bytes = chunks(first.value, iterator, bodyField);
     let context = (first.value as { context?: Record<string, string> }).context;
-    for await (const data of convert(bytes)) {
+    for await (const data of converted(bytes, convert)) {
       yield withBody(call.method.output, bodyField, { contentType: accepted, data }, context);
       context = undefined;
     }
   } finally {
     await iterator.return?.();
+  }
+}
+
+/** A body in its other form; one that is no Arrow is the catalog's fault, and not the client's. */
+async function* converted(
+  bytes: AsyncIterable<Uint8Array>,
+  convert: (bytes: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>,
+): AsyncIterable<Uint8Array> {
+  let failure: { readonly reason: unknown } | undefined;
+  async function* watched(): AsyncIterable<Uint8Array> {
+    try {
+      yield* bytes;
+    } catch (reason) {
+      failure = { reason };
+      throw reason;
+    }
+  }
+  try {
+    yield* convert(watched());
+  } catch (thrown) {
+    if (failure !== undefined || !isLanceError(thrown, "InvalidInput")) throw thrown;
+    const text = `the catalog's answer is no whole Arrow: ${thrown.message}`;
+    throw new LanceError("ServiceUnavailable", text, { cause: thrown });
   }
 }
 

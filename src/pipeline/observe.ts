@@ -14,14 +14,19 @@ export async function observe<T>(call: Call, run: () => Promise<T>): Promise<T> 
   }
 }
 
-/** The same for a call that answers with a stream; it ends when the stream does. */
+/** The same for a call that answers with a stream; it ends when the stream does, or when its reader leaves. */
 export async function* observeStream<T>(call: Call, run: () => AsyncIterable<T>): AsyncIterable<T> {
   const started = performance.now();
+  let left = true;
   try {
     yield* run();
+    left = false;
     logEnd(call, started);
   } catch (thrown) {
+    left = false;
     throw logFailure(call, started, thrown);
+  } finally {
+    if (left) logFailure(call, started, new LanceError("Cancelled", "the client left the answer"));
   }
 }
 
@@ -57,6 +62,7 @@ function fields(call: Call, started: number): Record<string, unknown> {
     protocol: call.protocol,
     ...(call.database !== undefined && { database: call.database }),
     id: joinIdentifier(call.id),
+    ...(call.decisions.length > 0 && { upstream: call.decisions }),
     ms: Math.round((performance.now() - started) * 1000) / 1000,
   };
 }

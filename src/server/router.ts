@@ -1,28 +1,47 @@
 import type { ConnectHandler } from "../wires/connect.ts";
+import { withoutQuery } from "../wires/rest/http.ts";
 import type { HttpHandler } from "./listener.ts";
 import type { Readiness } from "./readiness.ts";
+
+/** What `/metrics` answers with. */
+export interface MetricsPage {
+  readonly contentType: string;
+  text(): Promise<string>;
+}
 
 /** What {@link createRouter} needs. */
 export interface RouterOptions {
   readonly connect: ConnectHandler;
   readonly rest: HttpHandler;
   readonly readiness: Readiness;
+  /** Default: there is no `/metrics`. */
+  readonly metrics?: MetricsPage | undefined;
 }
 
-/** Sends a request that is not gRPC where it belongs: to the probes, to Connect and gRPC-Web, or to REST. */
-export function createRouter({ connect, rest, readiness }: RouterOptions): HttpHandler {
+/** Sends a request that is not gRPC where it belongs: to the probes and metrics, to Connect and gRPC-Web, or to REST. */
+export function createRouter({ connect, rest, readiness, metrics }: RouterOptions): HttpHandler {
   return (request, response) => {
-    const reply = (status: number, text: string) => {
-      response.writeHead(status, { "content-type": "text/plain" });
+    const reply = (status: number, text: string, contentType = "text/plain") => {
+      response.writeHead(status, { "content-type": contentType });
       response.end(text);
     };
-    switch (request.url?.split("?", 1)[0]) {
+    const serve = () => {
+      if (!connect(request, response)) rest(request, response);
+    };
+    switch (withoutQuery(request.url ?? "")) {
       case "/healthz":
         return reply(200, "ok\n");
       case "/readyz":
         return readiness.ready ? reply(200, "ok\n") : reply(503, "not ready\n");
+      case "/metrics":
+        if (metrics === undefined) return serve();
+        metrics.text().then(
+          (text) => reply(200, text, metrics.contentType),
+          () => reply(500, "the metrics cannot be read\n"),
+        );
+        return;
       default:
-        if (!connect(request, response)) rest(request, response);
+        return serve();
     }
   };
 }

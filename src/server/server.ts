@@ -11,7 +11,7 @@ import { healthRpcs } from "./health.ts";
 import { type ConnectionLimits, createListener, type HttpHandler } from "./listener.ts";
 import type { Readiness } from "./readiness.ts";
 import { reflectionRpcs } from "./reflection.ts";
-import { createRouter } from "./router.ts";
+import { createRouter, type MetricsPage } from "./router.ts";
 
 /** What {@link createServer} needs. */
 export interface ServerOptions extends ConnectionLimits, GrpcLimits {
@@ -20,6 +20,8 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   /** What answers all other requests. */
   readonly rest: HttpHandler;
   readonly readiness: Readiness;
+  /** What `/metrics` answers with. Default: there is no such path. */
+  readonly metrics?: MetricsPage | undefined;
   /** Which parts of addresses name databases. Default: none. */
   readonly addressing?: Addressing | undefined;
   /** The origins whose pages may call from browsers; `*` stands for any. Default: none. */
@@ -44,9 +46,9 @@ export interface GatewayServer {
 
 const DEFAULT_GRACE_MS = 30_000;
 
-/** Creates the server: gRPC, gRPC-Web, Connect, REST, probes, gRPC health and reflection on one port. */
+/** Creates the server: gRPC, gRPC-Web, Connect, REST, probes, metrics, gRPC health and reflection on one port. */
 export function createServer(options: ServerOptions): GatewayServer {
-  const { service, rest, readiness, log, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
+  const { service, rest, readiness, metrics, log, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
   const health = healthRpcs(readiness, [LanceNamespaceService.typeName]);
   const files = [LanceNamespaceService.file, ...new Set(health.map(({ method }) => method.parent.file))];
   const rpcs = [...serviceRpcs(LanceNamespaceService, service), ...health, ...reflectionRpcs(files)];
@@ -54,7 +56,7 @@ export function createServer(options: ServerOptions): GatewayServer {
   const listener = createListener({
     ...options,
     grpc: createGrpcHandler({ ...options, rpcs }),
-    http: withCors(createRouter({ connect, rest, readiness }), options.corsOrigins ?? []),
+    http: withCors(createRouter({ connect, rest, readiness, metrics }), options.corsOrigins ?? []),
     takeAddress: createTakeAddress(options.addressing ?? {}),
   });
   return {

@@ -14,6 +14,7 @@ import {
 import type { Logger } from "pino";
 import { type Call, createCall, type Protocol } from "../namespace/call.ts";
 import { abortErrorOf, toConnectError, withLanceErrors } from "./connect-error.ts";
+import { withoutQuery } from "./rest/http.ts";
 import { type Rpc, requestIdOf, type StreamRpc } from "./rpc.ts";
 
 /** What {@link createConnectHandler} needs. */
@@ -61,7 +62,7 @@ export function createConnectHandler({ rpcs, log, maxMessageBytes }: ConnectHand
   }
 
   return (request, response) => {
-    const handler = handlers.get(request.url?.split("?", 1)[0] ?? "");
+    const handler = handlers.get(withoutQuery(request.url ?? ""));
     if (handler === undefined) return false;
     const requestId = requestIdOf(request.headers["x-request-id"]);
     response.setHeader("x-request-id", requestId);

@@ -34,7 +34,12 @@ describe("the program before other programs", () => {
       `
 port: 0
 databases:
-  by-rest: { backend: rest, uri: "http://${upstream}" }
+  by-rest:
+    backend: rest
+    # Nobody listens at the second one.
+    uri: ["http://${upstream}", "http://127.0.0.1:1"]
+    upstream-retries: 1
+    upstream-circuit-failures: 1
   by-grpc: { backend: grpc, address: "${upstream}" }
 routes:
   - by: namespace

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
+import { create } from "@bufbuild/protobuf";
 import {
   type ChannelCredentials,
   Client,
@@ -7,7 +8,9 @@ import {
   connectivityState,
   credentials,
 } from "@grpc/grpc-js";
+import { Health, HealthCheckRequestSchema } from "../../gen/grpc/health/v1/health_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { definitionOf } from "./definition.ts";
 
 /** The certificates of a connection with TLS, in PEM. */
 export interface TlsOptions {
@@ -20,78 +23,83 @@ export interface TlsOptions {
   readonly serverName?: string | undefined;
 }
 
-/** What {@link createChannels} needs. */
+/** What {@link createChannel} needs beside its address. */
 export interface ChannelOptions {
-  readonly addresses: readonly string[];
   readonly tls?: TlsOptions | undefined;
+  /** How long a connection may take, in milliseconds. */
   readonly connectMs: number;
+  /** How long a connection is quiet before it is probed, in milliseconds. */
   readonly keepAliveMs: number;
   readonly maxMessageBytes: number;
 }
 
-/** The connections to one upstream. */
-export interface Channels {
+/** The connections to one address of an upstream. */
+export interface Channel {
   /**
-   * A channel to call on: each address in turn, those that are known to be away last.
+   * What to call on, when there is a connection.
    *
-   * @throws LanceError ServiceUnavailable, when no connection is made in time.
+   * @throws LanceError ServiceUnavailable, when there is none, or none in time.
    */
-  pick(): Client | Promise<Client>;
+  connected(): Client | Promise<Client>;
   close(): void;
 }
 
 const KEEP_ALIVE_TIMEOUT_MS = 10_000;
 /** How much of one answer may be under way ahead of its reader; the same as the listener's. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
-const MAX_RECONNECT_BACKOFF_MS = 10_000;
+/** Calls that fail meanwhile are few, because the circuit opens: an upstream that is back shall be noticed soon. */
+const MIN_RECONNECT_BACKOFF_MS = 100;
+const MAX_RECONNECT_BACKOFF_MS = 2_000;
+/** How seldom names are looked up again while connections fail. */
+const MIN_RESOLUTION_INTERVAL_MS = 5_000;
 
-/** Opens channels; each connects when it is first used, and again whenever its connection is lost. */
-export function createChannels(options: ChannelOptions): Channels {
-  const { addresses, tls } = options;
-  const clients = addresses.map(
-    (address) => new Client(address, credentialsOf(tls, address), settingsOf(options, address)),
-  );
-  let turn = 0;
-
-  function pick(): Client | Promise<Client> {
-    let waiting: Client | undefined;
-    let failed: Client | undefined;
-    for (let step = 0; step < clients.length; step += 1) {
-      turn = (turn + 1) % clients.length;
-      const client = clients[turn] as Client;
-      const state = client.getChannel().getConnectivityState(true);
-      if (state === connectivityState.READY) return client;
-      if (state === connectivityState.TRANSIENT_FAILURE) failed ??= client;
-      else waiting ??= client;
-    }
-    // A call on a channel whose connection has failed fails at once, and says why.
-    return waiting === undefined ? (failed as Client) : connected(waiting, options.connectMs);
-  }
-
+/**
+ * Opens a channel; it connects when it is first used, and again whenever its connection is lost.
+ *
+ * @param server the one server to connect to, in the place of whatever the address leads to
+ */
+export function createChannel(address: string, options: ChannelOptions, server?: string): Channel {
+  const settings = settingsOf(options, address, server);
+  const client = new Client(server ?? address, credentialsOf(options.tls, address), settings);
   return {
-    pick,
-    close() {
-      for (const client of clients) client.close();
+    connected() {
+      const state = client.getChannel().getConnectivityState(true);
+      return state === connectivityState.READY ? client : waitForConnection(client, options.connectMs);
     },
+    close: () => client.close(),
   };
 }
 
-async function connected(client: Client, connectMs: number): Promise<Client> {
+async function waitForConnection(client: Client, connectMs: number): Promise<Client> {
   const channel = client.getChannel();
   const deadline = Date.now() + connectMs;
   for (;;) {
     const state = channel.getConnectivityState(true);
-    if (state === connectivityState.READY || state === connectivityState.TRANSIENT_FAILURE) return client;
+    if (state === connectivityState.READY) return client;
+    if (state === connectivityState.TRANSIENT_FAILURE) throw unreached(await reasonOf(client, deadline));
     await new Promise<void>((resolve, reject) => {
       channel.watchConnectivityState(state, deadline, (error) => {
         if (error === undefined || error === null) resolve();
-        else
-          reject(
-            new LanceError("ServiceUnavailable", "the upstream catalog cannot be reached", { cause: error }),
-          );
+        else reject(unreached(error));
       });
     });
   }
+}
+
+function unreached(cause: unknown): LanceError {
+  return new LanceError("ServiceUnavailable", "the upstream catalog cannot be reached", {
+    cause,
+    fault: "unreached",
+  });
+}
+
+/** Why there is no connection; only a call is told. */
+function reasonOf(client: Client, deadline: number): Promise<unknown> {
+  const { path, requestSerialize, responseDeserialize } = definitionOf(Health.method.check);
+  const request = create(HealthCheckRequestSchema);
+  return new Promise((resolve) => {
+    client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, { deadline }, resolve);
+  });
 }
 
 function credentialsOf(tls: TlsOptions | undefined, address: string): ChannelCredentials {
@@ -114,20 +122,37 @@ function targetName({ serverName }: TlsOptions, address: string): string | undef
 
 const ADDRESS = /^(?:[a-z0-9]+:(?:\/\/[^/]*\/)?)?\[?(.+?)\]?(?::\d+)?$/;
 
+const HOST = /^(?:dns:(?:\/\/\/)?)?([^/:[\]]+)(?::(\d+))?$/;
+/** What the library takes when an address names no port. */
+const DEFAULT_PORT = "443";
+
 /** The IP address in an address of gRPC; undefined where that has a name. */
 function ipOf(address: string): string | undefined {
   const host = ADDRESS.exec(address)?.[1] ?? "";
   return isIP(host) === 0 ? undefined : host;
 }
 
-function settingsOf({ tls, keepAliveMs, maxMessageBytes }: ChannelOptions, address: string): ClientOptions {
-  const target = tls && targetName(tls, address);
+/** The name of a host and the port in an address of gRPC; undefined where that has no name, or another resolver. */
+export function hostOf(address: string): { readonly host: string; readonly port: string } | undefined {
+  const [, host = "", port = DEFAULT_PORT] = HOST.exec(address) ?? [];
+  return host === "" || isIP(host) !== 0 ? undefined : { host, port };
+}
+
+function settingsOf(
+  { tls, keepAliveMs, maxMessageBytes }: ChannelOptions,
+  address: string,
+  server: string | undefined,
+): ClientOptions {
+  const named = server === undefined ? undefined : hostOf(address);
+  const target = tls && (targetName(tls, address) ?? named?.host);
   return {
     "grpc.max_receive_message_length": maxMessageBytes,
     "grpc.max_send_message_length": -1,
     "grpc.keepalive_time_ms": keepAliveMs,
     "grpc.keepalive_timeout_ms": KEEP_ALIVE_TIMEOUT_MS,
+    "grpc.initial_reconnect_backoff_ms": MIN_RECONNECT_BACKOFF_MS,
     "grpc.max_reconnect_backoff_ms": MAX_RECONNECT_BACKOFF_MS,
+    "grpc.dns_min_time_between_resolutions_ms": MIN_RESOLUTION_INTERVAL_MS,
     "grpc-node.flow_control_window": WINDOW_BYTES,
     // A name with several addresses is a service with several instances.
     "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
@@ -138,6 +163,7 @@ function settingsOf({ tls, keepAliveMs, maxMessageBytes }: ChannelOptions, addre
     "grpc.use_local_subchannel_pool": 1,
     // Nobody asks for its figures.
     "grpc.enable_channelz": 0,
+    ...(named !== undefined && { "grpc.default_authority": `${named.host}:${named.port}` }),
     ...(target !== undefined && { "grpc.ssl_target_name_override": target }),
   };
 }

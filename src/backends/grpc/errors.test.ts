@@ -52,6 +52,41 @@ describe("upstreamError", () => {
     }
   });
 
+  const ownWords = [
+    [
+      status.UNAVAILABLE,
+      "No connection established. Last error: at 10.0.0.1",
+      "unreached",
+      "broken",
+      "reset",
+    ],
+    [status.UNAVAILABLE, "Connection dropped", "reset", "broken", "reset"],
+    [status.INTERNAL, "Received RST_STREAM with code 2 (Internal server error)", "reset", "broken", "reset"],
+    [status.INTERNAL, "Response message parsing error: no", "broken", "broken", "broken"],
+    [status.UNIMPLEMENTED, "No message received", "broken", "broken", "broken"],
+    [status.RESOURCE_EXHAUSTED, "Received message larger than max (1 vs 0)", undefined, undefined, undefined],
+  ] as const;
+  for (const [code, words, fault, begun, bodySent] of ownWords) {
+    it(`takes "${words}" for the library's own words`, () => {
+      const thrown = failure(code, words);
+      const call = beginCall(describeTable);
+      const error = upstreamError(thrown, call);
+      assert.match(error.message, /^the (answer of the )?upstream catalog [^0-9]+$/);
+      assert.deepEqual([error.entry.name, error.fault], ["ServiceUnavailable", fault]);
+      assert.equal(upstreamError(thrown, call, { begun: true }).fault, begun);
+      assert.equal(upstreamError(thrown, call, { bodySent: true }).fault, bodySent);
+    });
+  }
+
+  it("says what the upstream's own words tell of it", () => {
+    const faultOf = (code: number) => upstreamError(failure(code, "text"), beginCall(describeTable)).fault;
+    assert.equal(faultOf(status.UNAVAILABLE), "unavailable");
+    assert.equal(faultOf(status.RESOURCE_EXHAUSTED), "throttled");
+    assert.equal(faultOf(status.CANCELLED), "reset");
+    assert.equal(faultOf(status.NOT_FOUND), undefined);
+    assert.equal(faultOf(status.INTERNAL), undefined);
+  });
+
   it("goes by the status where the details cannot be read", () => {
     const metadata = new Metadata();
     metadata.set("grpc-status-details-bin", Buffer.from([255, 255, 255]));

@@ -1,82 +1,119 @@
-import { type DescMethod, fromBinary, getOption } from "@bufbuild/protobuf";
+import { fromBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { type Metadata, type ServiceError, status } from "@grpc/grpc-js";
-import { http } from "../../gen/google/api/annotations_pb.ts";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type ErrorResponse, ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
 import type { Call } from "../../namespace/call.ts";
-import { ERROR_TABLE, type ErrorName, errorEntryOfCode, LanceError } from "../../namespace/errors.ts";
+import { type ErrorName, LanceError, type UpstreamFault } from "../../namespace/errors.ts";
+import { errorOfStatus } from "../../namespace/status-error.ts";
 
-/** The rows for statuses of an upstream that says no more than its status. */
-const ROWS: Readonly<Record<number, ErrorName>> = {
-  [status.CANCELLED]: "ServiceUnavailable",
-  [status.UNKNOWN]: "Internal",
-  [status.INVALID_ARGUMENT]: "InvalidInput",
-  [status.DEADLINE_EXCEEDED]: "DeadlineExceeded",
-  [status.PERMISSION_DENIED]: "PermissionDenied",
-  [status.RESOURCE_EXHAUSTED]: "Throttling",
-  [status.FAILED_PRECONDITION]: "InvalidTableState",
-  [status.ABORTED]: "ConcurrentModification",
-  [status.OUT_OF_RANGE]: "InvalidInput",
-  [status.UNIMPLEMENTED]: "Unsupported",
-  [status.INTERNAL]: "Internal",
-  [status.UNAVAILABLE]: "ServiceUnavailable",
-  [status.DATA_LOSS]: "Internal",
-  [status.UNAUTHENTICATED]: "Unauthenticated",
-};
-
-/** The rows of statuses that mean one thing of one resource and another of another. */
-const BY_RESOURCE: Readonly<Record<number, Readonly<Record<string, ErrorName>>>> = {
-  [status.NOT_FOUND]: {
-    namespace: "NamespaceNotFound",
-    table: "TableNotFound",
-    transaction: "TransactionNotFound",
-  },
-  [status.ALREADY_EXISTS]: { namespace: "NamespaceAlreadyExists", table: "TableAlreadyExists" },
-};
+const UNREACHED = "the upstream catalog cannot be reached";
+const BROKEN = "the answer of the upstream catalog broke off or cannot be read";
 
 /** What is said of failures for which the library's own text names addresses. */
 const TEXTS: Readonly<Record<number, string>> = {
   [status.CANCELLED]: "the upstream catalog broke the call off",
   [status.DEADLINE_EXCEEDED]: "the upstream catalog did not answer in time",
-  [status.UNAVAILABLE]: "the upstream catalog cannot be reached",
+  [status.UNAVAILABLE]: UNREACHED,
 };
 
-/** Trailers that tell a client what to do about an error. */
-const ADVICE = ["retry-after", "www-authenticate"];
+/**
+ * What the library says of calls that it could not begin, and of answers that are none. It gives them the codes of an
+ * upstream's own errors, so that only its words tell them apart.
+ */
+const OWN_WORDS: readonly { code: number; words: RegExp; text: string; fault?: UpstreamFault }[] = [
+  {
+    code: status.UNAVAILABLE,
+    words: /No connection established|^Name resolution failed|^Stream refused by server/,
+    text: UNREACHED,
+    fault: "unreached",
+  },
+  {
+    code: status.UNAVAILABLE,
+    words: /^Connection dropped|ECONNRESET|ETIMEDOUT/,
+    text: "the upstream catalog closed the connection before it answered",
+    fault: "reset",
+  },
+  { code: status.INTERNAL, words: /^Received RST_STREAM/, text: BROKEN, fault: "reset" },
+  { code: status.UNKNOWN, words: /^Received HTTP status code 200/, text: BROKEN, fault: "reset" },
+  { code: status.INTERNAL, words: /^Response message parsing error/, text: BROKEN, fault: "broken" },
+  {
+    code: status.UNIMPLEMENTED,
+    words: /^(?:No message received|Too many responses received)/,
+    text: BROKEN,
+    fault: "broken",
+  },
+  {
+    code: status.RESOURCE_EXHAUSTED,
+    words: /^Received message larger than max/,
+    text: BROKEN,
+  },
+];
+
+/** Rows of the upstream's own after which another answer may be different. */
+const FAULTS: Readonly<Partial<Record<ErrorName, UpstreamFault>>> = {
+  ServiceUnavailable: "unavailable",
+  Throttling: "throttled",
+};
+
+/** How far a call came before it failed. */
+export interface Progress {
+  /** Whether the answer had begun. */
+  readonly begun?: boolean;
+  /** Whether a body that can be read only once was being sent. */
+  readonly bodySent?: boolean;
+}
 
 /**
  * The error that a failed call of the upstream is to our own client.
  *
- * What the upstream says in the details of its status counts first: the row that its `type` names, then its code.
- * Without details the status decides. An abort of our own call comes before either.
+ * What the upstream says in the details of its status counts first, then the status; what the library says itself of
+ * connections and of answers that are none is told apart by its words. An abort of our own call comes before all.
  */
-export function upstreamError(thrown: unknown, call: Call): LanceError {
+export function upstreamError(thrown: unknown, call: Call, progress: Progress = {}): LanceError {
   if (thrown instanceof LanceError) return thrown;
   if (call.signal.aborted && call.signal.reason instanceof LanceError) return call.signal.reason;
   if (!isServiceError(thrown)) {
     return new LanceError("Internal", "the answer of the upstream catalog cannot be read", { cause: thrown });
   }
-  const detail = detailOf(thrown.metadata);
-  const options = { cause: thrown, headers: adviceOf(thrown.metadata) };
-  if (detail === undefined)
-    return new LanceError(rowOfStatus(thrown.code, call.method), textOf(thrown), options);
-  const { instance } = detail;
-  return new LanceError(rowOf(detail), detail.error || thrown.details || "the upstream catalog failed", {
-    ...options,
-    ...(detail.detail && { detail: detail.detail }),
-    ...(instance && { instance }),
-  });
+  const { code, details, metadata } = thrown;
+  const detail = detailOf(metadata);
+  const own =
+    detail === undefined
+      ? OWN_WORDS.find((words) => words.code === code && words.words.test(details))
+      : undefined;
+  if (own !== undefined) {
+    const { text, fault } = own;
+    return new LanceError("ServiceUnavailable", text, { cause: thrown, fault: faultAfter(fault, progress) });
+  }
+  const text = (detail === undefined && TEXTS[code]) || details || "the upstream catalog failed";
+  return errorOfStatus(
+    {
+      code,
+      text,
+      detail,
+      header: (name) => metadata?.get(name)[0]?.toString(),
+      fault: (name) => (code === status.CANCELLED ? faultAfter("reset", progress) : FAULTS[name]),
+      cause: thrown,
+    },
+    call.method,
+  );
+}
+
+/** The same fault with regard to what had been sent and received by then. */
+function faultAfter(
+  fault: UpstreamFault | undefined,
+  { begun = false, bodySent = false }: Progress,
+): UpstreamFault | undefined {
+  if (fault === undefined) return undefined;
+  if (begun) return "broken";
+  return bodySent && fault === "unreached" ? "reset" : fault;
 }
 
 function isServiceError(thrown: unknown): thrown is ServiceError {
   return (
     thrown instanceof Error && "code" in thrown && typeof thrown.code === "number" && "details" in thrown
   );
-}
-
-function textOf({ code, details }: ServiceError): string {
-  return TEXTS[code] ?? (details || "the upstream catalog failed");
 }
 
 function detailOf(metadata: Metadata | undefined): ErrorResponse | undefined {
@@ -91,25 +128,4 @@ function detailOf(metadata: Metadata | undefined): ErrorResponse | undefined {
     // Details that are no such message say nothing; the status still does.
   }
   return undefined;
-}
-
-function rowOf({ type, code }: ErrorResponse): ErrorName {
-  const named = ERROR_TABLE.find((entry) => entry.type === type && entry.code === code);
-  return (named ?? errorEntryOfCode(code)).name as ErrorName;
-}
-
-function rowOfStatus(code: number, method: DescMethod): ErrorName {
-  // The route begins with the kind of object that the method is about.
-  const [, , resource = ""] = String(getOption(method, http).pattern.value ?? "").split("/");
-  const rows = BY_RESOURCE[code];
-  return ROWS[code] ?? rows?.[resource] ?? rows?.["table"] ?? "Internal";
-}
-
-function adviceOf(metadata: Metadata | undefined): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const name of ADVICE) {
-    const [value] = metadata?.get(name) ?? [];
-    if (typeof value === "string") headers[name] = value;
-  }
-  return headers;
 }

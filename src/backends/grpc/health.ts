@@ -7,16 +7,22 @@ import {
   type HealthCheckResponse,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../gen/grpc/health/v1/health_pb.ts";
-import type { Channels } from "./channels.ts";
+import type { Endpoint } from "../resilience/port.ts";
+import type { Channel } from "./channels.ts";
 import { definitionOf } from "./definition.ts";
 
 const TIMEOUT_MS = 5_000;
 
-/** Whether the upstream can be reached and does not say that it cannot serve; it need not have grpc.health.v1. */
-export async function isServing(channels: Channels, log: Logger): Promise<boolean> {
+/** Whether one server of the upstream can answer. */
+export async function isServing(servers: readonly Endpoint<Channel>[], log: Logger): Promise<boolean> {
+  return (await Promise.all(servers.map((server) => serves(server, log)))).some(Boolean);
+}
+
+/** Whether it can be reached and does not say that it cannot serve; it need not have grpc.health.v1. */
+async function serves({ target: channel, name }: Endpoint<Channel>, log: Logger): Promise<boolean> {
   const { path, requestSerialize, responseDeserialize } = definitionOf(Health.method.check);
   try {
-    const client = await channels.pick();
+    const client = await channel.connected();
     const answer = await new Promise((resolve, reject) => {
       client.makeUnaryRequest(
         path,
@@ -30,7 +36,7 @@ export async function isServing(channels: Channels, log: Logger): Promise<boolea
     return (answer as HealthCheckResponse).status === Status.SERVING;
   } catch (error) {
     if ((error as Partial<ServiceError>).code === status.UNIMPLEMENTED) return true;
-    log.warn({ err: error }, "the upstream catalog cannot be reached");
+    log.warn({ err: error, upstream: name }, "the upstream catalog cannot be reached");
     return false;
   }
 }

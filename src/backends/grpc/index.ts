@@ -6,19 +6,27 @@ import type {
 } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import type { NoteDecision } from "../../namespace/decisions.ts";
 import type { Backend, LanceNamespace } from "../../namespace/port.ts";
+import { createResilience } from "../resilience/create-resilience.ts";
+import type { ResolveHost } from "../resilience/host-addresses.ts";
+import type { ResiliencePolicy } from "../resilience/options.ts";
+import type { UpstreamCacheLimits } from "../upstream-cache/cache.ts";
+import { createUpstreamCache } from "../upstream-cache/create-cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
 import type { UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
 import { downloadHandler, type Upstream, unaryHandler, uploadHandler } from "./calls.ts";
-import { createChannels, type TlsOptions } from "./channels.ts";
+import type { TlsOptions } from "./channels.ts";
 import { isServing } from "./health.ts";
+import type { TimeLimits } from "./patience.ts";
+import { createServers } from "./servers.ts";
 
 /** Options of {@link createGrpcBackend}. */
 export interface GrpcBackendOptions {
   /**
    * Where the upstream listens, as gRPC has it: `host:port`, `dns:///host:port`, `unix:path`. Calls go to several
-   * in turn, as they do to all addresses that a name has.
+   * in turn, as they do to all servers that a name has.
    */
   readonly addresses: readonly string[];
   /** Encrypts the connections. Default: they are not encrypted. */
@@ -36,7 +44,20 @@ export interface GrpcBackendOptions {
   readonly identity?: UpstreamIdentityOptions | undefined;
   /** How long a connection may take, in milliseconds. Default: 5 s. */
   readonly connectMs?: number | undefined;
-  /** How long a call with a single answer may take, in milliseconds. Default: as long as its client waits. */
+  /** How the upstream's time is bounded, in milliseconds. Default: 120 s for a first byte, 60 s between messages. */
+  readonly timeLimits?: Partial<TimeLimits> | undefined;
+  /** Keeps answers that describe. Default: every call goes to the upstream. */
+  readonly cache?: UpstreamCacheLimits | undefined;
+  /** Retries, circuits and hedging. */
+  readonly resilience?: ResiliencePolicy | undefined;
+  /** Finds all addresses of a host. Default: the system. */
+  readonly resolveHost?: ResolveHost | undefined;
+  /** Counts decisions that are no call's own. Default: nobody does. */
+  readonly noteDecision?: NoteDecision | undefined;
+  /**
+   * How long a call with a single answer may take with all its attempts, in milliseconds. Default: as long as its
+   * client waits.
+   */
   readonly timeoutMs?: number | undefined;
   /** How long a connection is quiet before it is probed, in milliseconds. Default: 30 s. */
   readonly keepAliveMs?: number | undefined;
@@ -61,10 +82,19 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     keepAliveMs = 30_000,
     maxMessageBytes = 64 * MIB,
   } = options;
-  const channels = createChannels({ addresses, tls, connectMs, keepAliveMs, maxMessageBytes });
+  const { resolveHost, timeoutMs, noteDecision } = options;
+  const servers = createServers({ addresses, tls, connectMs, keepAliveMs, maxMessageBytes, resolveHost });
+  const resilience = createResilience(servers.endpoints, {
+    ...options.resilience,
+    log,
+    noteDecision,
+    totalMs: timeoutMs,
+  });
+  servers.watch((endpoints) => resilience.replace(endpoints));
   const upstream: Upstream = {
-    channels,
-    timeoutMs: options.timeoutMs,
+    resilience,
+    timeoutMs,
+    limits: { firstByteMs: 120_000, idleMs: 60_000, ...options.timeLimits },
     policy: createHeaderPolicy(options),
     identity: createIdentity(options.identity),
   };
@@ -72,11 +102,12 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     method.localName,
     handlerOf(method, upstream),
   ]);
+  const cached = createUpstreamCache(options.cache, { ...upstream, noteDecision });
   return {
     name: "grpc",
-    operations: Object.fromEntries(handlers) as LanceNamespace,
-    ready: () => isServing(channels, log),
-    close: async () => channels.close(),
+    operations: cached(LanceNamespaceService.methods, Object.fromEntries(handlers)) as LanceNamespace,
+    ready: () => isServing(servers.endpoints, log),
+    close: () => servers.close(),
   };
 }
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { pino } from "pino";
@@ -13,6 +14,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/port.ts";
+import type { ResolveHost } from "../resilience/host-addresses.ts";
 import type { TlsOptions } from "./channels.ts";
 import { createGrpcBackend } from "./index.ts";
 
@@ -43,8 +45,15 @@ describe("TLS to a gRPC upstream", () => {
 
   const answer = create(DescribeTableResponseSchema, { table: "t" });
 
-  async function describeWith(tls: TlsOptions | undefined, host = "127.0.0.1"): Promise<unknown> {
-    const backend = await createGrpcBackend({ addresses: [`${host}:${port}`], tls, connectMs: 2_000, log });
+  async function describeWith(
+    tls: TlsOptions | undefined,
+    host = "127.0.0.1",
+    resolveHost?: ResolveHost,
+  ): Promise<unknown> {
+    const addresses = [`${host}:${port}`];
+    const backend = await createGrpcBackend({ addresses, tls, connectMs: 2_000, resolveHost, log });
+    // By then the name has been looked up.
+    await sleep(1);
     try {
       const request = create(DescribeTableRequestSchema, { id: ["t"] });
       const call = beginCall(describeTable);
@@ -61,6 +70,13 @@ describe("TLS to a gRPC upstream", () => {
     const { ca, client } = certificates;
     assert.equal(await describeWith({ ca, ...client }), "t");
     assert.equal(await describeWith({ ca, ...client, serverName: "localhost" }), "t");
+  });
+
+  it("asks each server of a name for the certificate of that name", async () => {
+    const { ca, client } = certificates;
+    const resolveHost = async () => ["127.0.0.1", "127.0.0.9"].map((address) => ({ address, family: 4 }));
+    assert.equal(await describeWith({ ca, ...client }, "localhost", resolveHost), "t");
+    await assert.rejects(describeWith({ ca, ...client }, "other.example.com", resolveHost), isAway);
   });
 
   it("refuses an upstream of an unknown authority, or of another name", async () => {

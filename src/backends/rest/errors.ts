@@ -6,6 +6,7 @@ import {
   type ErrorName,
   LanceError,
   PUBLIC_ERROR_COUNT,
+  type UpstreamFault,
 } from "../../namespace/errors.ts";
 import { type FailureKind, UpstreamFailure, type UpstreamResponse } from "./transport.ts";
 
@@ -47,14 +48,21 @@ const MISSING: Readonly<Record<string, ErrorName>> = {
   transaction: "TransactionNotFound",
 };
 
-const BY_FAILURE: Readonly<Record<FailureKind, ErrorName>> = {
-  connect: "ServiceUnavailable",
-  reset: "ServiceUnavailable",
-  truncated: "ServiceUnavailable",
-  malformed: "ServiceUnavailable",
-  "first-byte": "DeadlineExceeded",
-  idle: "DeadlineExceeded",
-  total: "DeadlineExceeded",
+const BY_FAILURE: Readonly<Record<FailureKind, readonly [ErrorName, fault?: UpstreamFault]>> = {
+  connect: ["ServiceUnavailable", "unreached"],
+  reset: ["ServiceUnavailable", "reset"],
+  truncated: ["ServiceUnavailable", "broken"],
+  malformed: ["ServiceUnavailable", "broken"],
+  oversized: ["ServiceUnavailable"],
+  "first-byte": ["DeadlineExceeded", "silent"],
+  idle: ["DeadlineExceeded", "broken"],
+  total: ["DeadlineExceeded", "silent"],
+};
+
+/** Answers after which another one may be different. */
+const FAULTS: Readonly<Partial<Record<ErrorName, UpstreamFault>>> = {
+  ServiceUnavailable: "unavailable",
+  Throttling: "throttled",
 };
 
 /** Headers that tell a client what to do about an error. */
@@ -92,6 +100,8 @@ export function errorOfAnswer(response: UpstreamResponse, facts: ErrorFacts): La
     headers: adviceOf(headers),
     ...(detail !== undefined && { detail }),
     ...(instance !== undefined && { instance }),
+    // A redirect is ServiceUnavailable, too, and will be one again.
+    fault: status < 400 ? undefined : FAULTS[name],
   });
 }
 
@@ -99,7 +109,8 @@ export function errorOfAnswer(response: UpstreamResponse, facts: ErrorFacts): La
 export function errorOfFailure(thrown: unknown, call: Call): unknown {
   if (call.signal.aborted && call.signal.reason instanceof LanceError) return call.signal.reason;
   if (!(thrown instanceof UpstreamFailure)) return thrown;
-  return new LanceError(BY_FAILURE[thrown.kind], thrown.message, { cause: thrown });
+  const [name, fault] = BY_FAILURE[thrown.kind];
+  return new LanceError(name, thrown.message, { cause: thrown, fault });
 }
 
 type Body = Readonly<Record<string, unknown>>;

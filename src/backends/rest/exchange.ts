@@ -2,17 +2,20 @@ import type { Message } from "@bufbuild/protobuf";
 import type { UpstreamForm } from "../../dialects/upstream.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { isRead } from "../../namespace/reads.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
+import type { Resilience } from "../resilience/port.ts";
+import { repeatableOf } from "../resilience/repeatable.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { CredentialHeaders, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { errorOfAnswer, errorOfFailure } from "./errors.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport.ts";
+import { addCondition, stillHolds } from "./validation.ts";
 
 /** What {@link createExchange} needs. */
 export interface ExchangeOptions {
   readonly form: UpstreamForm;
-  readonly transport: UpstreamTransport;
+  /** Chooses the address for each request, and repeats it. */
+  readonly upstream: Pick<Resilience<UpstreamTransport>, "run">;
   readonly identity: UpstreamIdentity;
   readonly policy: HeaderPolicy;
 }
@@ -39,7 +42,7 @@ export type Exchange = (upstreamCall: UpstreamCall) => Promise<UpstreamResponse>
 const ALWAYS = ["accept-encoding", "identity", "user-agent", "lance-gateway"] as const;
 
 /** Creates the exchange with one upstream. */
-export function createExchange({ form, transport, identity, policy }: ExchangeOptions): Exchange {
+export function createExchange({ form, upstream, identity, policy }: ExchangeOptions): Exchange {
   /** The bindings whose HTTP method the upstream does not know. */
   const refusedBindings = new Set<ClientBinding>();
 
@@ -49,15 +52,14 @@ export function createExchange({ form, transport, identity, policy }: ExchangeOp
     const other = alternative !== undefined && refusedBindings.has(upstreamCall.binding);
     const binding = other ? alternative : upstreamCall.binding;
     const pairs = policy.sent(call, request);
-    addOwn(pairs, upstreamCall, binding);
     const found = identity.credentials(call);
     const credentials = found instanceof Promise ? await found : found;
     const response = await send(upstreamCall, binding, pairs, credentials);
     const { status } = response;
-    if (status >= 200 && status < 300) return response;
+    if (isSuccess(status, call)) return response;
     if (status === 401 && upload === undefined && identity.refused(call, credentials)) {
       const again = await send(upstreamCall, binding, pairs, await identity.credentials(call));
-      if (again.status >= 200 && again.status < 300) return again;
+      if (isSuccess(again.status, call)) return again;
       throw errorOf(again, binding);
     }
     if (status === 405 && alternative !== undefined && !other) {
@@ -67,29 +69,40 @@ export function createExchange({ form, transport, identity, policy }: ExchangeOp
     throw errorOf(response, binding);
   }
 
-  async function send(
-    { call, request, upload }: UpstreamCall,
+  /** Hands out what has a meaning for the exchange, and throws every other answer. */
+  function send(
+    upstreamCall: UpstreamCall,
     binding: ClientBinding,
     pairs: readonly string[],
     credentials: CredentialHeaders,
   ): Promise<UpstreamResponse> {
-    const headers = [...pairs];
-    policy.addCredentials(headers, credentials);
-    const upstreamRequest: UpstreamRequest = {
-      method: binding.httpMethod,
-      target: binding.target(request),
-      headers,
-      body: upload?.data ?? (binding.requestBody === "json" ? binding.body(request) : undefined),
-      safe: isRead(binding.method),
-      streams: binding.responseBody === "raw",
-      signal: call.signal,
-      deadline: call.deadline,
-    };
-    try {
-      return await transport.send(upstreamRequest);
-    } catch (thrown) {
-      throw errorOfFailure(thrown, call);
-    }
+    const { call, request, upload } = upstreamCall;
+    const target = binding.target(request);
+    const body = upload?.data ?? (binding.requestBody === "json" ? binding.body(request) : undefined);
+    const streams = binding.responseBody === "raw";
+    return upstream.run(call, repeatableOf(binding.method, pairs), async (transport, signal, elapsedMs) => {
+      const headers = [...pairs];
+      addOwn(headers, upstreamCall, binding);
+      policy.addCredentials(headers, credentials);
+      const upstreamRequest: UpstreamRequest = {
+        method: binding.httpMethod,
+        target,
+        headers,
+        body,
+        streams,
+        signal,
+        elapsedMs,
+      };
+      let response: UpstreamResponse;
+      try {
+        response = await transport.send(upstreamRequest);
+      } catch (thrown) {
+        throw errorOfFailure(thrown, call);
+      }
+      const { status } = response;
+      if (isSuccess(status, call) || status === 401 || status === 405) return response;
+      throw errorOf(response, binding);
+    });
   }
 
   function errorOf(response: UpstreamResponse, { method, resource, responseBody }: ClientBinding): Error {
@@ -104,10 +117,15 @@ export function createExchange({ form, transport, identity, policy }: ExchangeOp
   return exchange;
 }
 
+function isSuccess(status: number, call: Call): boolean {
+  return (status >= 200 && status < 300) || stillHolds(status, call);
+}
+
 function addOwn(pairs: string[], { call, accept, upload }: UpstreamCall, binding: ClientBinding): void {
   pairs.push(...ALWAYS, "accept", accept);
   if (upload !== undefined) pairs.push("content-type", upload.contentType);
   else if (binding.requestBody === "json") pairs.push("content-type", "application/json");
+  addCondition(pairs, call);
   if (call.deadline === undefined) return;
   pairs.push("x-request-timeout-ms", String(Math.max(1, Math.ceil(call.deadline - Date.now()))));
 }

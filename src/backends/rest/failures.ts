@@ -1,3 +1,4 @@
+import { errors } from "undici";
 import { LanceError } from "../../namespace/errors.ts";
 import { type FailureKind, UpstreamFailure } from "./transport.ts";
 
@@ -25,6 +26,7 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
   idle: "the upstream catalog stopped in the middle of its answer",
   total: "the upstream catalog did not answer in time",
   malformed: "the answer of the upstream catalog is no HTTP",
+  oversized: "the answer of the upstream catalog is too large",
 };
 
 /**
@@ -35,12 +37,12 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
 export function failureOf(error: Error, { sent, begun }: Progress): unknown {
   if (error instanceof LanceError || error instanceof UpstreamFailure) return error;
   const { code = "" } = error as { code?: unknown };
-  const kind = KINDS[String(code)] ?? kindByProgress(String(code), sent, begun);
+  const kind = KINDS[String(code)] ?? kindByProgress(error, sent, begun);
   return new UpstreamFailure(kind, TEXTS[kind], error);
 }
 
-function kindByProgress(code: string, sent: boolean, begun: boolean): FailureKind {
+function kindByProgress(error: Error, sent: boolean, begun: boolean): FailureKind {
   if (!sent) return "connect";
-  if (code.startsWith("HPE_")) return "malformed";
+  if (error instanceof errors.HTTPParserError) return "malformed";
   return begun ? "truncated" : "reset";
 }

@@ -12,6 +12,7 @@ import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import { errorOfFailure } from "./errors.ts";
 import type { Exchange } from "./exchange.ts";
 import type { UpstreamResponse } from "./transport.ts";
+import { tellCache } from "./validation.ts";
 
 /** What the handlers of a backend share. */
 export interface HandlerOptions {
@@ -31,7 +32,7 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
 
   function answerOf(response: UpstreamResponse, call: Call): Message {
     policy.returned(response.headers, call);
-    if (binding.responseBody === "empty") return create(method.output);
+    if (tellCache(response, call) || binding.responseBody === "empty") return create(method.output);
     const message = binding.read(response.body.toString("utf8"), contentTypeOf(response));
     policy.filterContext(message);
     return message;

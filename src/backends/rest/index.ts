@@ -4,14 +4,16 @@ import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Backend, LanceDbExtensions, LanceNamespace } from "../../namespace/port.ts";
 import { createClientBindings } from "../../transcode/client-binding.ts";
+import { createResilience } from "../resilience/create-resilience.ts";
+import { createUpstreamCache } from "../upstream-cache/create-cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
 import { createExchange } from "./exchange.ts";
 import { isForwardable } from "./forwardable.ts";
 import { createHandler } from "./handlers.ts";
 import type { RestBackendOptions } from "./options.ts";
+import { createPools } from "./pools.ts";
 import { isAnswering } from "./readiness.ts";
-import { createHttpTransport } from "./undici-transport.ts";
 
 export type { RestBackendOptions } from "./options.ts";
 
@@ -23,25 +25,41 @@ export type { RestBackendOptions } from "./options.ts";
 export async function createRestBackend(options: RestBackendOptions): Promise<Backend> {
   const { delimiter = "$", dialect = "specification", log } = options;
   const form = UPSTREAM_FORMS[dialect];
-  const transport = options.transport ?? createHttpTransport(options);
+  const pools = createPools(options);
   const policy = createHeaderPolicy(options);
-  const exchange = createExchange({ form, transport, policy, identity: createIdentity(options.identity) });
+  const identity = createIdentity(options.identity);
+  const upstream = createResilience(pools.endpoints, {
+    ...options.resilience,
+    log,
+    noteDecision: options.noteDecision,
+    totalMs: options.timeLimits?.totalMs,
+  });
+  pools.watch((endpoints) => upstream.replace(endpoints));
+  const exchange = createExchange({ form, upstream, policy, identity });
+
+  const cached = createUpstreamCache(options.cache, {
+    policy,
+    identity,
+    noteDecision: options.noteDecision,
+  });
 
   function handlersOf(methods: readonly DescMethod[]): Record<string, unknown> {
     const bindings = createClientBindings(methods, form);
-    return Object.fromEntries(
-      [...bindings].map(([method, binding]) => [
-        method.localName,
-        createHandler(binding, { delimiter, exchange, policy }),
-      ]),
-    );
+    const handlers = [...bindings].map(([method, binding]) => [
+      method.localName,
+      createHandler(binding, { delimiter, exchange, policy }),
+    ]);
+    return cached(methods, Object.fromEntries(handlers));
   }
 
   return {
     name: "rest",
     operations: handlersOf(LanceNamespaceService.methods) as LanceNamespace,
     extensions: handlersOf(LanceDbService.methods.filter(isForwardable)) as Partial<LanceDbExtensions>,
-    ready: () => isAnswering(transport, log),
-    close: () => transport.close(),
+    async ready() {
+      const answering = await Promise.all(pools.endpoints.map(({ target }) => isAnswering(target, log)));
+      return answering.some(Boolean);
+    },
+    close: () => pools.close(),
   };
 }

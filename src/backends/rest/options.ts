@@ -1,6 +1,9 @@
 import type { Logger } from "pino";
+import type { NoteDecision } from "../../namespace/decisions.ts";
+import type { ResolveHost } from "../resilience/host-addresses.ts";
+import type { ResiliencePolicy } from "../resilience/options.ts";
+import type { UpstreamCacheLimits } from "../upstream-cache/cache.ts";
 import type { UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
-import type { UpstreamTransport } from "./transport.ts";
 
 /** How a REST upstream speaks. Whatever it is, answers are read tolerantly. */
 export type UpstreamDialect = "specification" | "lancedb";
@@ -36,6 +39,10 @@ export interface HttpTransportOptions {
   readonly connections?: number | undefined;
   /** How long an idle connection is kept, in milliseconds. Default: 30,000. */
   readonly keepAliveMs?: number | undefined;
+  /**
+   * How long a connection is used, in milliseconds; those after it find the host's addresses anew. Default: 300,000.
+   */
+  readonly connectionAgeMs?: number | undefined;
   readonly timeLimits?: UpstreamTimeLimits | undefined;
   readonly tls?: UpstreamTls | undefined;
   /** The largest answer that is not a stream, in bytes. Default: 64 MiB. */
@@ -43,8 +50,16 @@ export interface HttpTransportOptions {
 }
 
 /** Options of {@link createRestBackend}. */
-export interface RestBackendOptions extends HttpTransportOptions {
+export interface RestBackendOptions extends Omit<HttpTransportOptions, "uri"> {
+  /** The bases of the REST API without `/v1`; several are the same catalog, and any may get any call. */
+  readonly uri: string | readonly string[];
   readonly log: Logger;
+  /** How calls are repeated, and when they are not made. */
+  readonly resilience?: ResiliencePolicy | undefined;
+  /** Counts decisions that are no call's own. Default: nobody does. */
+  readonly noteDecision?: NoteDecision | undefined;
+  /** Keeps answers that describe. Default: every call goes to the upstream. */
+  readonly cache?: UpstreamCacheLimits | undefined;
   /** Headers of every request, for example the name of a database. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** What joins the names of an identifier in paths. Default: `$`. */
@@ -60,6 +75,6 @@ export interface RestBackendOptions extends HttpTransportOptions {
   readonly passHeaders?: readonly string[] | undefined;
   /** Headers of answers that clients get, in the same form. Default: {@link DEFAULT_RETURNED_HEADERS}. */
   readonly returnHeaders?: readonly string[] | undefined;
-  /** Sends the requests. Default: a pool of connections to `uri`. */
-  readonly transport?: UpstreamTransport | undefined;
+  /** Finds all addresses of a host. Default: as the system does. */
+  readonly resolveHost?: ResolveHost | undefined;
 }

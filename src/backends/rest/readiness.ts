@@ -11,10 +11,9 @@ export async function isAnswering(transport: UpstreamTransport, log: Logger): Pr
       target: "/v1/namespace/%24/list?limit=1",
       headers: ["accept", "application/json"],
       body: undefined,
-      safe: true,
       streams: false,
       signal: AbortSignal.timeout(PATIENCE_MS),
-      deadline: Date.now() + PATIENCE_MS,
+      elapsedMs: 0,
     });
     return status < 500;
   } catch (error) {

@@ -35,7 +35,9 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#request = request;
     this.#options = options;
     request.signal.addEventListener("abort", this);
-    if (options.totalMs > 0) this.#timer = setTimeout(() => this.#expire(), options.totalMs);
+    if (options.totalMs > 0) {
+      this.#timer = setTimeout(() => this.#expire(), Math.max(0, options.totalMs - request.elapsedMs));
+    }
   }
 
   /** The signal has fired. */
@@ -70,7 +72,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#size += piece.byteLength;
     if (this.#size > this.#options.maxAnswerBytes) {
       this.#cut(
-        new UpstreamFailure("malformed", `the answer is larger than ${this.#options.maxAnswerBytes} bytes`),
+        new UpstreamFailure("oversized", `the answer is larger than ${this.#options.maxAnswerBytes} bytes`),
       );
       return;
     }

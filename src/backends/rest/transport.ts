@@ -7,14 +7,12 @@ export interface UpstreamRequest {
   readonly headers: readonly string[];
   /** A body that can be sent again, or an iterable that can be read once. */
   readonly body: string | AsyncIterable<Uint8Array> | undefined;
-  /** Whether it changes nothing, so that it may be sent again or twice at once. */
-  readonly safe: boolean;
   /** Whether a body of success is handed over piece by piece, and not whole. */
   readonly streams: boolean;
   /** Ends the request; its reason is what the answer, or its body, fails with. */
   readonly signal: AbortSignal;
-  /** When the request has to be over, in epoch milliseconds. */
-  readonly deadline: number | undefined;
+  /** How much of the time for the whole call is over, in milliseconds. */
+  readonly elapsedMs: number;
 }
 
 /** The answer of an upstream. */
@@ -31,7 +29,7 @@ export interface UpstreamResponse {
   readonly pieces: AsyncIterable<Uint8Array> | undefined;
 }
 
-/** Sends requests to one upstream. Retries, circuit breaking and the choice of addresses wrap one into another. */
+/** Sends requests to one address of an upstream, each once. */
 export interface UpstreamTransport {
   /**
    * @throws UpstreamFailure when there is no whole answer, or the signal's reason.
@@ -54,8 +52,10 @@ export type FailureKind =
   | "idle"
   /** The time for the whole call is over. */
   | "total"
-  /** It is no HTTP, or larger than allowed. */
-  | "malformed";
+  /** It is no HTTP. */
+  | "malformed"
+  /** It is larger than allowed. */
+  | "oversized";
 
 /** A request that got no whole answer. */
 export class UpstreamFailure extends Error {

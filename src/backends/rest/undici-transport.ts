@@ -1,7 +1,15 @@
-import { Pool } from "undici";
+import type { LookupFunction } from "node:net";
+import { buildConnector, Pool } from "undici";
 import type { HttpTransportOptions } from "./options.ts";
 import { Receiver } from "./receiver.ts";
+import { createRenewedPool } from "./renewed-pool.ts";
 import type { UpstreamTransport } from "./transport.ts";
+
+/** A pool of connections. */
+export interface HttpTransport extends UpstreamTransport {
+  /** Closes it when the requests that it has are over. */
+  drain(): Promise<void>;
+}
 
 /** How long undici gives the pieces of an answer when there is no limit: no time at all stands for that. */
 const UNLIMITED = 0;
@@ -9,33 +17,41 @@ const UNLIMITED = 0;
 /**
  * Creates a transport with a pool of connections to one origin, over HTTP/1.1.
  *
+ * @param lookup finds the addresses of the host. Default: the system, for every new connection.
  * @throws Error for an address that is no URL of HTTP, or has a query, a fragment or credentials.
  */
-export function createHttpTransport(options: HttpTransportOptions): UpstreamTransport {
+export function createHttpTransport(options: HttpTransportOptions, lookup?: LookupFunction): HttpTransport {
   const { origin, base } = parseBase(options.uri);
   const { connections = 64, keepAliveMs = 30_000, maxAnswerBytes = 64 * 1024 ** 2, tls } = options;
+  const { connectionAgeMs = 300_000 } = options;
   const {
     connectMs = 5_000,
     firstByteMs = 120_000,
     idleMs = 60_000,
     totalMs = UNLIMITED,
   } = options.timeLimits ?? {};
-  const pool = new Pool(origin, {
+  // One for all pools that come after each other: it keeps the sessions of TLS.
+  const connect = buildConnector({
+    allowH2: false,
+    timeout: connectMs,
+    noDelay: true,
+    ...(lookup !== undefined && { lookup }),
+    ...(tls?.ca !== undefined && { ca: tls.ca }),
+    ...(tls?.cert !== undefined && { cert: tls.cert }),
+    ...(tls?.key !== undefined && { key: tls.key }),
+    ...(tls?.serverName !== undefined && { servername: tls.serverName }),
+  });
+  const settings = {
     connections,
     allowH2: false,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
     headersTimeout: firstByteMs,
     bodyTimeout: idleMs,
-    connectTimeout: connectMs,
-    connect: {
-      noDelay: true,
-      ...(tls?.ca !== undefined && { ca: tls.ca }),
-      ...(tls?.cert !== undefined && { cert: tls.cert }),
-      ...(tls?.key !== undefined && { key: tls.key }),
-      ...(tls?.serverName !== undefined && { servername: tls.serverName }),
-    },
-  });
+    connect,
+  };
+  // Cheaper than undici's own limit of age, which looks at the clock for each connection in each request.
+  const pool = createRenewedPool(() => new Pool(origin, settings), connectionAgeMs);
 
   return {
     send(request) {
@@ -43,13 +59,14 @@ export function createHttpTransport(options: HttpTransportOptions): UpstreamTran
       if (signal.aborted) return Promise.reject(signal.reason);
       return new Promise((resolve, reject) => {
         const receiver = new Receiver(request, { maxAnswerBytes, totalMs, resolve, reject });
-        pool.dispatch(
+        pool.current.dispatch(
           { method, path: base + target, headers: headers as string[], body: (body ?? null) as never },
           receiver,
         );
       });
     },
     close: () => pool.destroy(),
+    drain: () => pool.close(),
   };
 }
 

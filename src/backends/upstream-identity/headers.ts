@@ -33,6 +33,9 @@ const OWN =
 /** Headers that say who calls; they go as the identity has them and in no other way. */
 const CREDENTIALS = /^(?:authorization|x-api-key)$/;
 
+/** Headers that are another in every call, and that no answer depends on. */
+const A_CALLS_OWN: ReadonlySet<string> = new Set(["traceparent", "tracestate", "idempotency-key"]);
+
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const CONTEXT_PREFIX = "header.";
@@ -57,6 +60,11 @@ export interface HeaderPolicy {
    * @throws LanceError InvalidInput for a context entry that is no header's value.
    */
   sent(call: Call, request: Message): string[];
+  /**
+   * Those of them that an answer may depend on, whoever calls: all but the fixed ones and what is a single call's.
+   * The request stays as it is.
+   */
+  varying(call: Call, request: Message): string[];
   /** Adds credentials to the headers of a request, unless fixed ones take their place. */
   addCredentials(pairs: string[], credentials: CredentialHeaders): void;
   /** Hands the headers of an answer to the client. */
@@ -86,9 +94,7 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
   }
   const fixedPairs = [...fixed].flat();
 
-  function sent(call: Call, request: Message): string[] {
-    const pairs = [...fixedPairs, "x-request-id", call.requestId];
-    const named = takeContext(request);
+  function addClients(pairs: string[], call: Call, named: ReadonlySet<string> | undefined): string[] {
     for (const name in call.headers) {
       if (!passes(name) && !named?.has(name)) continue;
       if (OWN.test(name) || CREDENTIALS.test(name) || fixed.has(name)) continue;
@@ -101,7 +107,12 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
   }
 
   return {
-    sent,
+    sent: (call, request) =>
+      addClients([...fixedPairs, "x-request-id", call.requestId], call, takeContext(request)),
+    varying(call, request) {
+      const pairs = addClients([], call, namedByContext(request));
+      return pairs.filter((_, at) => !A_CALLS_OWN.has(pairs[at & ~1] as string));
+    },
     addCredentials(pairs, credentials) {
       for (const name in credentials) {
         if (!fixed.has(name)) pairs.push(name, credentials[name] as string);
@@ -123,6 +134,12 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
       }
     },
   };
+}
+
+/** The names of the headers in the context of a request. */
+function namedByContext({ context = {} }: Contextual): Set<string> {
+  const keys = Object.keys(context).filter((key) => key.startsWith(CONTEXT_PREFIX));
+  return new Set(keys.map((key) => key.slice(CONTEXT_PREFIX.length).toLowerCase()));
 }
 
 /** Takes identity and header entries out of a request; the names of the headers, which are the call's by now. */

@@ -73,6 +73,7 @@ function collect(
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
     let size = 0;
+    let ended = false;
     stream.on("data", take).on("end", end).on("error", broken).on("close", closed);
 
     function take(piece: Buffer): void {
@@ -88,7 +89,7 @@ function collect(
     }
 
     function end(): void {
-      release();
+      ended = true;
       if (exchange.done) reject(endOf(exchange));
       else resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, size));
     }
@@ -98,17 +99,13 @@ function collect(
     }
 
     function closed(): void {
-      fail(endOf(exchange));
+      if (!ended) fail(endOf(exchange));
     }
 
     function fail(thrown: unknown): void {
-      release();
+      stream.off("data", take).off("end", end).off("error", broken).off("close", closed);
       stream.pause();
       reject(thrown);
-    }
-
-    function release(): void {
-      stream.off("data", take).off("end", end).off("error", broken).off("close", closed);
     }
   });
 }

@@ -45,6 +45,12 @@ export function splitTarget(target: string): { path: string; query: string } {
   return { path: target.slice(start, mark), query: target.slice(mark + 1) };
 }
 
+/** A request's target as it is, up to the query. */
+export function withoutQuery(target: string): string {
+  const mark = target.indexOf("?");
+  return mark === -1 ? target : target.slice(0, mark);
+}
+
 function pathStart(target: string): number {
   const authority = target.indexOf("://");
   if (authority === -1) return 0;

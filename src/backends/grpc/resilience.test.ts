@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { after, before, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create, type Message } from "@bufbuild/protobuf";
+import { pino } from "pino";
+import { beginCall } from "../../../test/support/caller.ts";
+import { fakeBackend, startServer, type TestServer } from "../../../test/support/server.ts";
+import { CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
+import { CreateNamespaceResponseSchema } from "../../gen/lance/namespace/v1/namespace_pb.ts";
+import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import type { Call } from "../../namespace/call.ts";
+import { isLanceError, LanceError } from "../../namespace/errors.ts";
+import type { Backend, LanceNamespace } from "../../namespace/port.ts";
+import { createGrpcBackend, type GrpcBackendOptions } from "./index.ts";
+
+const log = pino({ level: "silent" });
+const { describeTable, createNamespace, createTable, queryTable } = LanceNamespaceService.method;
+const MIB = 1024 * 1024;
+/** Longer than an upstream in this process needs for anything, in milliseconds. */
+const PATIENCE_MS = 500;
+/** Nothing listens there. */
+const AWAY = "127.0.0.1:1";
+
+describe("the gRPC backend before an upstream in trouble", () => {
+  let upstream: Partial<LanceNamespace> = {};
+  let server: TestServer;
+
+  before(async () => {
+    const names = ["describeTable", "createNamespace", "createTable", "queryTable"] as const;
+    const operations = names.map((name) => [
+      name,
+      (...args: never[]) => (upstream[name] as (...args: never[]) => unknown)(...args),
+    ]);
+    server = await startServer(fakeBackend(Object.fromEntries(operations)));
+  });
+  after(() => server.close());
+
+  /** Runs a test with a backend. */
+  async function using(
+    options: Partial<GrpcBackendOptions>,
+    test: (operations: LanceNamespace) => Promise<void>,
+  ): Promise<void> {
+    const address = `127.0.0.1:${server.port}`;
+    const backend: Backend = await createGrpcBackend({ addresses: [address], log, ...options });
+    try {
+      await test(backend.operations as LanceNamespace);
+    } finally {
+      await backend.close();
+    }
+  }
+
+  /** Fails so many times, and answers then. */
+  function failing<T extends Message>(times: number, answer: T) {
+    let calls = 0;
+    return {
+      get calls() {
+        return calls;
+      },
+      handler: async (): Promise<T> => {
+        calls += 1;
+        if (calls <= times) throw new LanceError("ServiceUnavailable", "not now");
+        return answer;
+      },
+    };
+  }
+
+  const described = create(DescribeTableResponseSchema, { table: "t" });
+  const describeOn = ({ describeTable: run }: LanceNamespace, call: Call) =>
+    run(create(describeTable.input, { id: ["t"] }), call);
+
+  it("makes a read again, and says so", () =>
+    using({}, async (operations) => {
+      const { handler } = failing(2, described);
+      upstream = { describeTable: handler };
+      const call = beginCall(describeTable);
+      assert.equal((await describeOn(operations, call)).table, "t");
+      assert.deepEqual(call.decisions, ["retry", "retry"]);
+    }));
+
+  it("makes a change again only if it has a key", () =>
+    using({}, async (operations) => {
+      for (const [headers, calls] of [
+        [{}, 1],
+        [{ "idempotency-key": "k" }, 2],
+      ] as const) {
+        const made = failing(1, create(CreateNamespaceResponseSchema));
+        upstream = { createNamespace: made.handler };
+        const call = beginCall(createNamespace, { headers: { ...headers } });
+        const answer = operations.createNamespace(create(createNamespace.input, { id: ["n"] }), call);
+        if (calls === 1) await assert.rejects(answer, /not now/);
+        else await answer;
+        assert.equal(made.calls, calls);
+      }
+    }));
+
+  it("sends a body to an address that is there, once", () =>
+    using({ addresses: [AWAY, `127.0.0.1:${server.port}`] }, async (operations) => {
+      upstream = {
+        createTable: async (_, data) => {
+          let bytes = 0;
+          for await (const piece of data) bytes += piece.length;
+          return create(CreateTableResponseSchema, { version: BigInt(bytes) });
+        },
+      };
+      for (let turn = 0; turn < 4; turn += 1) {
+        async function* body() {
+          yield new Uint8Array(MIB);
+          yield new Uint8Array(3);
+        }
+        const request = create(createTable.input, { id: ["t"] });
+        const { version } = await operations.createTable(request, body(), beginCall(createTable));
+        assert.equal(version, BigInt(MIB + 3));
+      }
+    }));
+
+  it("asks a second time when the first takes long, and cancels what is not needed", () =>
+    using({ resilience: { hedgeAfterMs: 20 } }, async (operations) => {
+      const cancelled = Promise.withResolvers<void>();
+      let calls = 0;
+      upstream = {
+        describeTable: async (_, { signal }) => {
+          calls += 1;
+          if (calls > 1) return described;
+          signal.addEventListener("abort", () => cancelled.resolve());
+          return new Promise<never>(() => {});
+        },
+      };
+      const call = beginCall(describeTable);
+      assert.equal((await describeOn(operations, call)).table, "t");
+      assert.deepEqual(call.decisions, ["hedge", "hedge_won"]);
+      await cancelled.promise;
+    }));
+
+  it("does not call an upstream that has only failed", () =>
+    using({ resilience: { retries: 0, circuitFailures: 3, circuitOpenMs: 60_000 } }, async (operations) => {
+      const made = failing(100, described);
+      upstream = { describeTable: made.handler };
+      let last: unknown;
+      for (let turn = 0; turn < 10; turn += 1) {
+        last = await describeOn(operations, beginCall(describeTable)).catch((thrown: unknown) => thrown);
+      }
+      assert.equal(made.calls, 3);
+      assert.ok(isLanceError(last, "ServiceUnavailable") && Number(last.headers["retry-after"]) > 1);
+    }));
+
+  it("does not count the pauses of a sender or a reader as the upstream's", () =>
+    using({ timeLimits: { firstByteMs: PATIENCE_MS, idleMs: PATIENCE_MS } }, async (operations) => {
+      upstream = {
+        createTable: async (_, data) => {
+          for await (const piece of data) assert.ok(piece);
+          return create(CreateTableResponseSchema, { version: 1n });
+        },
+        async *queryTable() {
+          for (let made = 0; made < 64; made += 1) {
+            yield create(QueryTableResponseSchema, { data: { contentType: "x", data: new Uint8Array(MIB) } });
+          }
+        },
+      };
+      async function upload() {
+        async function* body() {
+          yield new Uint8Array(MIB);
+          await sleep(2 * PATIENCE_MS);
+          yield new Uint8Array(MIB);
+        }
+        const request = create(createTable.input, { id: ["t"] });
+        await operations.createTable(request, body(), beginCall(createTable));
+      }
+      async function download() {
+        const request = create(queryTable.input, { id: ["t"] });
+        let pieces = 0;
+        for await (const _ of operations.queryTable(request, beginCall(queryTable))) {
+          if (pieces === 0) await sleep(2 * PATIENCE_MS);
+          pieces += 1;
+        }
+        assert.equal(pieces, 64);
+      }
+      await Promise.all([upload(), download()]);
+    }));
+
+  it("gives up an upstream that does not take a body", () =>
+    using({ timeLimits: { firstByteMs: PATIENCE_MS } }, async (operations) => {
+      upstream = { createTable: () => new Promise(() => {}) };
+      async function* endless() {
+        for (;;) {
+          yield new Uint8Array(MIB);
+          await sleep(1);
+        }
+      }
+      const request = create(createTable.input, { id: ["t"] });
+      const answer = operations.createTable(request, endless(), beginCall(createTable));
+      await assert.rejects(answer, (error) => isLanceError(error, "DeadlineExceeded"));
+    }));
+});

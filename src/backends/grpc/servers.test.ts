@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create, type MessageShape } from "@bufbuild/protobuf";
+import { pino } from "pino";
+import { beginCall } from "../../../test/support/caller.ts";
+import { fakeBackend, startServer } from "../../../test/support/server.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import type { LanceNamespace } from "../../namespace/port.ts";
+import { hostOf } from "./channels.ts";
+import { createGrpcBackend } from "./index.ts";
+
+const log = pino({ level: "silent" });
+const { describeTable } = LanceNamespaceService.method;
+
+describe("hostOf", () => {
+  const cases: Readonly<Record<string, ReturnType<typeof hostOf>>> = {
+    "catalog.internal:2333": { host: "catalog.internal", port: "2333" },
+    "dns:///catalog:2333": { host: "catalog", port: "2333" },
+    "dns:catalog": { host: "catalog", port: "443" },
+    "10.0.0.1:2333": undefined,
+    "[::1]:2333": undefined,
+    "ipv4:10.0.0.1:2333": undefined,
+    "unix:/run/catalog.sock": undefined,
+    "unix:catalog.sock": undefined,
+    "dns://10.0.0.53/catalog:2333": undefined,
+  };
+  for (const [address, expected] of Object.entries(cases)) {
+    it(`reads ${address}`, () => assert.deepEqual(hostOf(address), expected));
+  }
+});
+
+/** A server that says which one it is, and keeps calls of the table `held` until they are let go. */
+async function startPeer(host: string, port = 0) {
+  const gate = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<void>();
+  const peer = { calls: 0, release: gate.resolve, arrived: arrived.promise };
+  const backend = fakeBackend({
+    async describeTable(_, { id }) {
+      peer.calls += 1;
+      if (id[0] === "held") {
+        arrived.resolve();
+        await gate.promise;
+      }
+      return create(DescribeTableResponseSchema, { table: host });
+    },
+  });
+  const server = await startServer(backend, { host, port });
+  return Object.assign(peer, server);
+}
+
+describe("the servers of a name", () => {
+  it("are called in turn, follow what is found, and keep the calls that they have", async (t) => {
+    const one = await startPeer("127.0.0.1");
+    const { port } = one;
+    const two = await startPeer("127.0.0.2", port);
+    const three = await startPeer("127.0.0.3", port);
+    let found = ["127.0.0.1", "127.0.0.2"];
+    const backend = await createGrpcBackend({
+      addresses: [`dns:///catalog.test:${port}`],
+      resolveHost: async () => found.map((address) => ({ address, family: 4 })),
+      log,
+    });
+    t.after(async () => {
+      await backend.close();
+      for (const peer of [one, two, three]) await peer.close();
+    });
+    const ask = async (id: string): Promise<MessageShape<typeof describeTable.output>> =>
+      (backend.operations as LanceNamespace).describeTable(
+        create(describeTable.input, { id: [id] }),
+        beginCall(describeTable),
+      );
+    // By then the name has been looked up.
+    await sleep(1);
+    for (let turn = 0; turn < 10; turn += 1) await ask("t");
+    assert.deepEqual([one.calls, two.calls], [5, 5]);
+
+    const held = ask("held");
+    const holder = await Promise.race([one, two].map((peer) => peer.arrived.then(() => peer)));
+    const gone = holder === one ? two : one;
+    found = ["127.0.0.3", "127.0.0.4"];
+    await gone.close();
+    while (three.calls === 0) {
+      await ask("t");
+      await sleep(20);
+    }
+    holder.release();
+    assert.equal((await held).table, holder === one ? "127.0.0.1" : "127.0.0.2");
+  });
+});

@@ -1,0 +1,116 @@
+import type { Address } from "./address.ts";
+import { Addresses } from "./addresses.ts";
+import { Delays, wait } from "./delays.ts";
+import { healthOf, mayRepeat } from "./faults.ts";
+import { hedge } from "./hedge.ts";
+import type { ResilienceOptions } from "./options.ts";
+import type { Attempt, Endpoint, Repeatable, Resilience, ResilientCall } from "./port.ts";
+import { refusal } from "./refusal.ts";
+import { RetryBudget } from "./retry-budget.ts";
+
+const nobody = () => {};
+
+/**
+ * Creates what makes the calls of one upstream.
+ *
+ * @param endpoints its addresses, at least one
+ */
+export function createResilience<T>(
+  endpoints: readonly Endpoint<T>[],
+  options: ResilienceOptions,
+): Resilience<T> {
+  const { retries = 2, retryShare = 0.2, backoffMs = 50, maxBackoffMs = 5_000 } = options;
+  const { hedgeAfterMs = 0, totalMs = 0, noteDecision = nobody, log } = options;
+  const { circuitFailures = 10, circuitOpenMs = 1_000, ejectMs = 10_000 } = options;
+  const budget = new RetryBudget(retryShare);
+  const shared = { circuitFailures, circuitOpenMs, ejectMs, log, noteDecision };
+  const addresses = new Addresses(endpoints, shared);
+
+  /** One call with all that belongs to it. */
+  interface Running<R> {
+    readonly call: ResilientCall;
+    readonly repeatable: Repeatable;
+    readonly attempt: Attempt<T, R>;
+    readonly startedAt: number;
+  }
+
+  function once<R>(address: Address<T>, running: Running<R>): Promise<R> {
+    const { call, repeatable, attempt } = running;
+    const at = (place: Address<T>, signal: AbortSignal) =>
+      place.run(call, (target) => attempt(target, signal, elapsedOf(running)));
+    if (hedgeAfterMs === 0 || repeatable !== "parallel") return at(address, call.signal);
+    return hedge({
+      signal: call.signal,
+      afterMs: hedgeAfterMs,
+      first: (signal) => at(address, signal),
+      second() {
+        const other = addresses.pick(repeatable, address);
+        if (other === undefined) return undefined;
+        if (!budget.take()) {
+          call.note("retry_refused_by_budget");
+          return undefined;
+        }
+        call.note("hedge");
+        return (signal) => at(other, signal);
+      },
+      isAnswer: (error) => healthOf(error) === "working" && !mayRepeat(error, repeatable),
+      onWon: () => call.note("hedge_won"),
+    });
+  }
+
+  function elapsedOf({ startedAt }: Running<unknown>): number {
+    // Without a limit nobody asks.
+    return totalMs === 0 ? 0 : Date.now() - startedAt;
+  }
+
+  /** Whether a repetition after so many milliseconds would still have time. */
+  function hasTime({ call, startedAt }: Running<unknown>, delay: number): boolean {
+    const at = Date.now() + delay;
+    return (call.deadline === undefined || at < call.deadline) && (totalMs === 0 || at < startedAt + totalMs);
+  }
+
+  /** Goes on after the first failure. */
+  async function again<R>(failed: Address<T>, failure: unknown, running: Running<R>): Promise<R> {
+    const { call, repeatable } = running;
+    let delays: Delays | undefined;
+    let [last, error] = [failed, failure];
+    for (let made = 0; made < retries && !call.signal.aborted; made += 1) {
+      if (!mayRepeat(error, repeatable)) break;
+      const other = addresses.pick(repeatable, last);
+      // Another address has not asked for patience.
+      const atOnce = made === 0 && other !== last && error.fault !== "throttled";
+      delays ??= new Delays(backoffMs, maxBackoffMs);
+      const delay = atOnce ? 0 : delays.next(error);
+      if (other === undefined || delay === undefined || !hasTime(running, delay)) break;
+      if (!budget.take()) {
+        call.note("retry_refused_by_budget");
+        break;
+      }
+      if (!atOnce) await wait(delay, call.signal);
+      const next = atOnce ? other : addresses.pick(repeatable, last);
+      if (next === undefined) break;
+      call.note("retry");
+      try {
+        return await once(next, running);
+      } catch (thrown) {
+        [last, error] = [next, thrown];
+      }
+    }
+    throw error;
+  }
+
+  return {
+    async run(call, repeatable, attempt) {
+      budget.earn();
+      const address = addresses.pick(repeatable);
+      if (address === undefined) throw refusal(call, addresses.closedForMs);
+      const running = { call, repeatable, attempt, startedAt: Date.now() };
+      try {
+        return await once(address, running);
+      } catch (error) {
+        return again(address, error, running);
+      }
+    },
+    replace: (all) => addresses.replace(all),
+  };
+}

@@ -1,0 +1,52 @@
+import { ExponentialBackoff, fullJitterGenerator, type IBackoff } from "cockatiel";
+import type { LanceError } from "../../namespace/errors.ts";
+
+/** Says how long to wait before each repetition of a call, in milliseconds. */
+export class Delays {
+  readonly #maxMs: number;
+  #step: IBackoff<unknown>;
+
+  /**
+   * @param firstMs the longest wait before the first repetition
+   * @param maxMs the longest wait at all
+   */
+  constructor(firstMs: number, maxMs: number) {
+    this.#maxMs = maxMs;
+    const options = { initialDelay: firstMs, maxDelay: maxMs, generator: fullJitterGenerator };
+    this.#step = new ExponentialBackoff(options).next();
+  }
+
+  /** The wait before the next repetition; undefined if the upstream asks for a longer one than there is. */
+  next(error: LanceError): number | undefined {
+    const { duration } = this.#step;
+    this.#step = this.#step.next(undefined);
+    const asked = retryAfterMs(error.headers["retry-after"]);
+    if (asked === undefined) return duration;
+    return asked > this.#maxMs ? undefined : asked + duration;
+  }
+}
+
+/** The value of a `retry-after` header, seconds or a date, in milliseconds from now; undefined for anything else. */
+export function retryAfterMs(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const text = value.trim();
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1000;
+  const date = Date.parse(text);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
+}
+
+/** Waits, unless the signal fires first. */
+export function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const leave = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", leave);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", leave);
+  });
+}

@@ -1,0 +1,44 @@
+/** The time that one half of the window covers, in milliseconds. */
+const HALF_MS = 10_000;
+
+/** Counts which part of an address's calls failed lately: in this half of a window and in the one before. */
+export class ErrorShare {
+  #began = 0;
+  #calls = 0;
+  #failures = 0;
+  #callsBefore = 0;
+  #failuresBefore = 0;
+
+  add(failed: boolean): void {
+    this.#move();
+    this.#calls += 1;
+    if (failed) this.#failures += 1;
+  }
+
+  /** How many calls the share is of. */
+  get calls(): number {
+    this.#move();
+    return this.#calls + this.#callsBefore;
+  }
+
+  /** From 0 to 1. */
+  get share(): number {
+    const { calls } = this;
+    return calls === 0 ? 0 : (this.#failures + this.#failuresBefore) / calls;
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.#calls = this.#failures = this.#callsBefore = this.#failuresBefore = 0;
+  }
+
+  #move(): void {
+    const halves = Math.floor((Date.now() - this.#began) / HALF_MS);
+    if (halves === 0) return;
+    const recent = halves === 1;
+    this.#callsBefore = recent ? this.#calls : 0;
+    this.#failuresBefore = recent ? this.#failures : 0;
+    this.#calls = this.#failures = 0;
+    this.#began = recent ? this.#began + HALF_MS : Date.now();
+  }
+}

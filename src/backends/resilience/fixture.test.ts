@@ -1,0 +1,103 @@
+import { mock } from "node:test";
+import { pino } from "pino";
+import type { UpstreamDecision } from "../../namespace/decisions.ts";
+import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
+import { createResilience } from "./create-resilience.ts";
+import type { ResilienceOptions } from "./options.ts";
+import type { Repeatable } from "./port.ts";
+
+/** What an address does with a call: answers, fails in a way, or does not answer. */
+export type Behaviour = "answer" | "hang" | UpstreamFault | LanceError;
+
+/** How one call went. */
+export interface Outcome {
+  /** The name of the address that answered, or the error. */
+  readonly result: string | LanceError;
+  readonly decisions: readonly UpstreamDecision[];
+}
+
+/** An upstream whose addresses are told what to do, on a clock that the test moves. */
+export interface FakeUpstream {
+  /** What each address does. */
+  readonly behaviours: Behaviour[];
+  /** How many calls each address got. */
+  readonly counts: number[];
+  /** Which attempts were ended from outside, by address. */
+  readonly ended: number[];
+  /** Decisions that were no call's own. */
+  readonly noted: UpstreamDecision[];
+  /** Takes only these addresses from now on. */
+  use(targets: readonly number[]): void;
+  call(repeatable?: Repeatable, init?: { signal?: AbortSignal; deadline?: number }): Promise<Outcome>;
+  /** Calls so many times, one after the other. */
+  calls(times: number, repeatable?: Repeatable): Promise<Outcome[]>;
+}
+
+/** The error that a fault comes with. */
+export function faultError(fault: UpstreamFault, headers: Record<string, string> = {}): LanceError {
+  return new LanceError("ServiceUnavailable", fault, { fault, headers });
+}
+
+/** Makes an upstream with so many addresses. */
+export function fakeUpstream(
+  behaviours: Behaviour[],
+  options: Partial<ResilienceOptions> = {},
+): FakeUpstream {
+  const counts = behaviours.map(() => 0);
+  const ended: number[] = [];
+  const noted: UpstreamDecision[] = [];
+  const endpoints = behaviours.map((_, target) => ({ target, name: String(target) }));
+  const resilience = createResilience(endpoints, {
+    log: pino({ level: "silent" }),
+    noteDecision: (decision) => noted.push(decision),
+    ...options,
+  });
+
+  function attempt(target: number, signal: AbortSignal): Promise<string> {
+    counts[target] = (counts[target] as number) + 1;
+    const behaviour = behaviours[target] as Behaviour;
+    if (behaviour === "answer") return Promise.resolve(String(target));
+    if (behaviour !== "hang")
+      return Promise.reject(behaviour instanceof LanceError ? behaviour : faultError(behaviour));
+    return new Promise((_, reject) => {
+      signal.addEventListener("abort", () => {
+        ended.push(target);
+        reject(signal.reason);
+      });
+    });
+  }
+
+  async function call(
+    repeatable: Repeatable = "parallel",
+    { signal = new AbortController().signal, deadline }: { signal?: AbortSignal; deadline?: number } = {},
+  ): Promise<Outcome> {
+    const decisions: UpstreamDecision[] = [];
+    const note = (decision: UpstreamDecision) => decisions.push(decision);
+    const result = await resilience
+      .run({ signal, deadline, note }, repeatable, attempt)
+      .catch((error: LanceError) => error);
+    return { result, decisions };
+  }
+
+  return {
+    behaviours,
+    counts,
+    ended,
+    noted,
+    use: (targets) => resilience.replace(endpoints.filter(({ target }) => targets.includes(target))),
+    call,
+    async calls(times, repeatable) {
+      const outcomes: Outcome[] = [];
+      for (let index = 0; index < times; index += 1) outcomes.push(await call(repeatable));
+      return outcomes;
+    },
+  };
+}
+
+/** Moves the clock in steps, so that what follows from a timer can set the next one. */
+export async function pass(ms: number, stepMs = 10): Promise<void> {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    mock.timers.tick(Math.min(stepMs, ms - passed));
+    for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
+  }
+}

@@ -1,0 +1,111 @@
+import { type HostAddress, type ResolveHost, resolveBySystem, serversOf } from "./host-addresses.ts";
+import type { Endpoint } from "./port.ts";
+
+/** How often the addresses of a host are looked up, and how often at the most when connections fail; milliseconds. */
+const LOOKUP_MS = 30_000;
+const LOOKUP_AFTER_FAILURE_MS = 1_000;
+
+/** An address that was given for an upstream. */
+export interface Place {
+  /** As it was given; no two are the same. */
+  readonly address: string;
+  /** What it is called in the log. */
+  readonly name: string;
+  /** The host to look up; undefined where that has no name. */
+  readonly host: string | undefined;
+}
+
+/** What {@link followHosts} needs. */
+export interface FollowOptions<T> {
+  readonly places: readonly Place[];
+  /** Opens what calls are made with. Without addresses, each new connection finds them by itself. */
+  open(place: Place, addresses?: readonly HostAddress[]): T;
+  /** Closes it when the calls that it has are over. */
+  drain(target: T): Promise<void>;
+  close(target: T): Promise<void>;
+  /** Default: the system. */
+  readonly resolveHost?: ResolveHost | undefined;
+}
+
+/** The servers of an upstream: one target for each server of each address that was given. */
+export interface FollowedHosts<T> {
+  readonly endpoints: readonly Endpoint<T>[];
+  /** Hands out the endpoints whenever they change. */
+  watch(onChange: (endpoints: readonly Endpoint<T>[]) => void): void;
+  /** Tells that a server cannot be reached: it may have moved. */
+  onUnreached(): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the servers. A host with one address has one target, whose connections find the address anew; one with
+ * several has a target for each, and they follow what DNS says.
+ */
+export function followHosts<T>(options: FollowOptions<T>): FollowedHosts<T> {
+  const { places, resolveHost = resolveBySystem } = options;
+  const draining = new Set<T>();
+  let onChange: (endpoints: readonly Endpoint<T>[]) => void = () => {};
+  let lookedUpAt = 0;
+  let closed = false;
+  let endpoints: ReadonlyMap<string, Endpoint<T>> = new Map(
+    places.map((place) => [place.address, { target: options.open(place), name: place.name }]),
+  );
+
+  async function lookUp(): Promise<void> {
+    lookedUpAt = Date.now();
+    const found = await Promise.all(places.map(endpointsOf));
+    if (closed) return;
+    const next = new Map(found.flat());
+    const gone = [...endpoints].filter(([key]) => !next.has(key));
+    const changed = gone.length > 0 || next.size !== endpoints.size;
+    endpoints = next;
+    if (!changed) return;
+    onChange([...endpoints.values()]);
+    for (const [, { target }] of gone) retire(target);
+  }
+
+  async function endpointsOf(place: Place): Promise<readonly [string, Endpoint<T>][]> {
+    const { address, name, host } = place;
+    const servers = host === undefined ? [] : serversOf(await resolveHost(host).catch(() => []));
+    // Nothing found is no reason to give up what there is.
+    if (servers.length === 0) {
+      return [...endpoints].filter(([key]) => key === address || key.startsWith(`${address} `));
+    }
+    if (servers.length === 1) {
+      return [[address, endpoints.get(address) ?? { target: options.open(place), name }]];
+    }
+    return servers.map((addresses) => {
+      const names = addresses.map((each) => each.address).join(" ");
+      const key = `${address} ${names}`;
+      const known = endpoints.get(key);
+      return [key, known ?? { target: options.open(place, addresses), name: `${name} (${names})` }];
+    });
+  }
+
+  function retire(target: T): void {
+    draining.add(target);
+    void options.drain(target).finally(() => draining.delete(target));
+  }
+
+  const named = places.some(({ host }) => host !== undefined);
+  const timer = named ? setInterval(() => void lookUp(), LOOKUP_MS).unref() : undefined;
+  if (named) void lookUp();
+
+  return {
+    get endpoints() {
+      return [...endpoints.values()];
+    },
+    watch(listener) {
+      onChange = listener;
+    },
+    onUnreached() {
+      if (named && Date.now() - lookedUpAt > LOOKUP_AFTER_FAILURE_MS) void lookUp();
+    },
+    async close() {
+      closed = true;
+      clearInterval(timer);
+      const open = [...endpoints.values()].map(({ target }) => target);
+      await Promise.all([...open, ...draining].map((target) => options.close(target)));
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { lookup } from "node:dns/promises";
+import { isIP } from "node:net";
+
+/** One address of a host. */
+export interface HostAddress {
+  readonly address: string;
+  readonly family: number;
+}
+
+/** Finds all addresses of a host. */
+export type ResolveHost = (host: string) => Promise<readonly HostAddress[]>;
+
+/** Asks the system, which knows `/etc/hosts`, too. */
+export const resolveBySystem: ResolveHost = (host) => lookup(host, { all: true });
+
+/** Whether a host has a name, whose addresses may change. */
+export function isName(host: string): boolean {
+  return isIP(host.replace(/^\[|\]$/g, "")) === 0;
+}
+
+/**
+ * Groups addresses by the server that they presumably lead to: a server has one of each family, which a connection
+ * tries both. The order of the answer does not matter.
+ */
+export function serversOf(addresses: readonly HostAddress[]): readonly (readonly HostAddress[])[] {
+  const families = [4, 6].map((wanted) => {
+    const found = new Map(
+      addresses.filter(({ family }) => family === wanted).map((each) => [each.address, each]),
+    );
+    return [...found.values()].sort((a, b) => (a.address < b.address ? -1 : 1));
+  });
+  const count = Math.max(...families.map(({ length }) => length));
+  return Array.from({ length: count }, (_, index) =>
+    families.flatMap((family) => (family.length === 0 ? [] : [family[index % family.length] as HostAddress])),
+  );
+}

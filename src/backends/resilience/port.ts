@@ -1,0 +1,50 @@
+import type { Call } from "../../namespace/call.ts";
+
+/** What the repetition of a call would do. */
+export type Repeatable =
+  /** It changes nothing and has a single answer, so that it may even run twice at once. */
+  | "parallel"
+  /** It may be made again after it has failed: it changes nothing, or has a key that tells that it is the same. */
+  | "serial"
+  /** It may be made again only if nothing of it was sent. */
+  | "unsent";
+
+/** The part of a call that is of interest here. */
+export type ResilientCall = Pick<Call, "signal" | "deadline" | "note">;
+
+/**
+ * Makes a call once.
+ *
+ * @param target where to
+ * @param signal ends the attempt; its reason is what the attempt then throws
+ * @param elapsedMs how much of `totalMs` earlier attempts have taken; 0 without such a limit
+ * @throws LanceError whose `fault` says what failed in the upstream, if anything did
+ */
+export type Attempt<T, R> = (target: T, signal: AbortSignal, elapsedMs: number) => Promise<R>;
+
+/** One address of an upstream. */
+export interface Endpoint<T> {
+  /** What an attempt gets, for example a pool of connections. */
+  readonly target: T;
+  /** The name in the log, for example `10.0.0.1:2333`. */
+  readonly name: string;
+}
+
+/** Makes calls of one upstream, more than once where that does no harm, and not at all where it does no good. */
+export interface Resilience<T> {
+  /**
+   * Makes a call: at an address that works, and again when it fails in a way that allows it. What is decided on the
+   * way is noted in the call.
+   *
+   * @throws what the last attempt threw; ServiceUnavailable with `retry-after` when all addresses fail so often that
+   *   none is called; the reason of the call's signal
+   */
+  run<R>(call: ResilientCall, repeatable: Repeatable, attempt: Attempt<T, R>): Promise<R>;
+  /** Takes other addresses; those whose targets stay keep their history, and calls under way go on. */
+  replace(endpoints: readonly Endpoint<T>[]): void;
+}
+
+/** Calls one target, once. */
+export function callOnce<T>(target: T): Pick<Resilience<T>, "run"> {
+  return { run: ({ signal }, _, attempt) => attempt(target, signal, 0) };
+}

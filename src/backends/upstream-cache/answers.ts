@@ -1,0 +1,65 @@
+import { type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+
+/** How long an answer may be used, in milliseconds from when it was asked for. */
+export interface Lifetime {
+  /** Without asking the upstream again. */
+  readonly freshMs: number;
+  /** After the upstream said that it still holds. */
+  readonly usableMs: number;
+}
+
+interface Answer extends Message {
+  context?: Record<string, string>;
+  storageOptions?: Record<string, string>;
+}
+
+/** How long before they expire credentials are no longer handed out, in milliseconds: a client needs some time. */
+const CREDENTIALS_MARGIN_MS = 60_000;
+const MAX_AGE = /(?:^|[\s,])max-age\s*=\s*"?(\d+)/i;
+
+/**
+ * How long an answer may be used.
+ *
+ * @param ttlMs how long without asking again, if neither the upstream nor credentials in the answer say less
+ */
+export function lifetimeOf(answer: Message, ttlMs: number, cacheControl = ""): Lifetime {
+  const usableMs = /\bno-store\b/i.test(cacheControl) ? 0 : credentialsMs(answer);
+  return { freshMs: Math.min(freshByHeader(cacheControl, ttlMs), usableMs), usableMs };
+}
+
+function freshByHeader(cacheControl: string, ttlMs: number): number {
+  if (/\bno-cache\b/i.test(cacheControl)) return 0;
+  const [, seconds] = MAX_AGE.exec(cacheControl) ?? [];
+  return seconds === undefined ? ttlMs : Math.min(ttlMs, Number(seconds) * 1000);
+}
+
+const TEMPORARY = /token|sas|signature|expir/i;
+
+/** How long the credentials in an answer may be handed out; those that seem to be temporary without an end, never. */
+function credentialsMs({ storageOptions = {} }: Answer): number {
+  const expiry = storageOptions["expires_at_millis"];
+  if (expiry !== undefined) {
+    const left = Number(expiry) - Date.now() - CREDENTIALS_MARGIN_MS;
+    return Math.max(left, 0);
+  }
+  return Object.keys(storageOptions).some((key) => TEMPORARY.test(key)) ? 0 : Number.POSITIVE_INFINITY;
+}
+
+/** The headers of answers that are about the object; the others are about one exchange. */
+const LASTING: ReadonlySet<string> = new Set(["etag", "deprecation", "sunset"]);
+const CONTEXT_PREFIX = "header.";
+
+/** The headers that go with an answer that is used again. */
+export function lastingHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => LASTING.has(name)));
+}
+
+/** An answer without what is about its exchange only. */
+export function packAnswer(schema: DescMessage, answer: Message): Uint8Array {
+  const { context } = answer as Answer;
+  if (context === undefined) return toBinary(schema, answer);
+  const lasting = Object.entries(context).filter(
+    ([key]) => !key.startsWith(CONTEXT_PREFIX) || LASTING.has(key.slice(CONTEXT_PREFIX.length)),
+  );
+  return toBinary(schema, { ...answer, context: Object.fromEntries(lasting) } as Message);
+}

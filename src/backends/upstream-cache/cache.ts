@@ -1,0 +1,176 @@
+import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
+import type { Call, Validation } from "../../namespace/call.ts";
+import type { NoteDecision } from "../../namespace/decisions.ts";
+import type { Operation } from "../../namespace/port.ts";
+import { isRead } from "../../namespace/reads.ts";
+import { lastingHeaders, lifetimeOf, packAnswer } from "./answers.ts";
+import { createClearing } from "./clearing.ts";
+import { type Flight, startFlight } from "./flight.ts";
+import { createKeyOf } from "./key.ts";
+import { createSlots } from "./slots.ts";
+
+/** The bounds of a cache. */
+export interface UpstreamCacheLimits {
+  /** How long an answer is used without asking the upstream again, in milliseconds. */
+  readonly ttlMs: number;
+  /** The most answers. Default: 10,000. */
+  readonly maxEntries?: number | undefined;
+  /** The most memory of answers, in bytes. Default: 64 MiB. */
+  readonly maxBytes?: number | undefined;
+}
+
+/** What {@link createDescribeCache} needs. */
+export interface DescribeCacheOptions extends UpstreamCacheLimits {
+  /** All that tells the upstream who calls, and that its answer may depend on: names and values in turn. */
+  readonly principalOf: (call: Call, request: Message) => readonly string[] | Promise<readonly string[]>;
+  /** Counts decisions for calls that have left. Default: nobody does. */
+  readonly noteDecision?: NoteDecision | undefined;
+  /** The time in milliseconds, from any beginning. Default: that of the process. */
+  readonly now?: () => number;
+}
+
+/** Puts the cache before handlers, which it finds by the names of their methods. */
+export type DescribeCache = (
+  methods: readonly DescMethod[],
+  handlers: Readonly<Record<string, unknown>>,
+) => Record<string, unknown>;
+
+type UnaryHandler = (request: Message, call: Call) => Promise<Message>;
+
+/** An answer as it is kept. */
+interface Kept {
+  readonly packed: Uint8Array;
+  /** How much memory it takes. */
+  readonly bytes: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly etag: string | undefined;
+  readonly freshUntil: number;
+  readonly usableUntil: number;
+}
+
+/** What a flight brings. */
+interface Landed {
+  /** The answer for the call that it was asked for. */
+  readonly message: Message;
+  /** Its headers, those of the exchange included. */
+  readonly responseHeaders: Readonly<Record<string, string>>;
+  /** The same for everybody else. */
+  readonly kept: Kept;
+}
+
+const CACHED: ReadonlySet<string> = new Set<Operation>([
+  "describeTable",
+  "describeNamespace",
+  "tableExists",
+  "namespaceExists",
+]);
+
+const ANSWER_ANEW = /\bno-(?:cache|store)\b/i;
+
+/**
+ * Creates the cache of one upstream: it keeps answers that describe tables and namespaces, or say that they exist.
+ *
+ * An answer is used for the same request of the same principal only. A call that writes clears what it may touch
+ * before it goes to the upstream and after it has ended, however it ends; what is under way meanwhile is not kept.
+ * A client's `cache-control: no-cache` asks the upstream anew.
+ */
+export function createDescribeCache(options: DescribeCacheOptions): DescribeCache {
+  const { ttlMs, principalOf, maxEntries = 10_000, maxBytes = 64 * 1024 * 1024 } = options;
+  const { now = () => performance.now(), noteDecision = () => {} } = options;
+  const slots = createSlots<Kept | Flight<Landed>>({ maxEntries, maxBytes });
+  const keyOf = createKeyOf();
+
+  function cached(method: DescMethod, handler: UnaryHandler): UnaryHandler {
+    /** Asks the upstream, and if something is kept, whether that still holds. */
+    async function ask(request: Message, call: Call, old: Kept | undefined): Promise<Landed> {
+      const asked = now();
+      const validation: Validation = { known: old?.etag };
+      const answer = await handler(request, { ...call, validation });
+      const held = validation.holds ? old : undefined;
+      call.note(held === undefined ? "cache_miss" : "cache_revalidated");
+      const message = held === undefined ? answer : unpacked(held);
+      const packed = held?.packed ?? packAnswer(method.output, message);
+      const { freshMs, usableMs } = lifetimeOf(message, ttlMs, validation.cacheControl);
+      const kept: Kept = {
+        packed,
+        bytes: packed.byteLength,
+        headers: { ...held?.headers, ...lastingHeaders(call.responseHeaders) },
+        etag: validation.etag ?? held?.etag,
+        freshUntil: asked + freshMs,
+        usableUntil: asked + usableMs,
+      };
+      return { message, responseHeaders: call.responseHeaders, kept };
+    }
+
+    function begin(key: string, request: Message, call: Call, old: Kept | undefined): Flight<Landed> {
+      const fetch = async (own: Call): Promise<Landed> => {
+        try {
+          const landed = await ask(request, own, old);
+          if (slots.has(key, flight)) keep(key, call, landed.kept);
+          return landed;
+        } catch (thrown) {
+          leave();
+          throw thrown;
+        }
+      };
+      const leave = () => {
+        if (slots.has(key, flight)) slots.delete(key);
+      };
+      const flight = startFlight(call, fetch, { onAbandoned: leave, noteDecision });
+      slots.put(key, call.id, flight);
+      return flight;
+    }
+
+    function unpacked({ packed }: Kept): Message {
+      return fromBinary(method.output, packed);
+    }
+
+    function reused(kept: Kept, call: Call): Message {
+      call.note("cache_hit");
+      Object.assign(call.responseHeaders, kept.headers);
+      return unpacked(kept);
+    }
+
+    return async (request, call) => {
+      const principal = principalOf(call, request);
+      const key = keyOf(method, request, call, principal instanceof Promise ? await principal : principal);
+      call.signal.throwIfAborted();
+      const found = ANSWER_ANEW.test(call.headers["cache-control"] ?? "") ? undefined : slots.get(key);
+      const kept = found !== undefined && "packed" in found ? found : undefined;
+      if (kept !== undefined && now() < kept.freshUntil) return reused(kept, call);
+      if (found !== undefined && "wait" in found && found.lasts(call)) {
+        const landed = await found.wait(call);
+        return reused(landed.kept, call);
+      }
+      const old = isRevalidable(kept, call) ? kept : undefined;
+      const { message, responseHeaders } = await begin(key, request, call, old).wait(call);
+      Object.assign(call.responseHeaders, responseHeaders);
+      return message;
+    };
+  }
+
+  /** A condition of the client's own would make it unclear what it is that holds. */
+  function isRevalidable(kept: Kept | undefined, { headers }: Call): boolean {
+    return kept?.etag !== undefined && now() < kept.usableUntil && headers["if-none-match"] === undefined;
+  }
+
+  function keep(key: string, call: Call, kept: Kept): void {
+    const time = now();
+    const useful = time < kept.freshUntil || (kept.etag !== undefined && time < kept.usableUntil);
+    if (useful) slots.put(key, call.id, kept);
+    else slots.delete(key);
+  }
+
+  const clearing = createClearing((id) => slots.clear(id));
+
+  return (methods, handlers) => {
+    const result = { ...handlers };
+    for (const method of methods) {
+      const handler = handlers[method.localName];
+      if (handler === undefined) continue;
+      if (CACHED.has(method.localName)) result[method.localName] = cached(method, handler as UnaryHandler);
+      else if (!isRead(method)) result[method.localName] = clearing(method, handler);
+    }
+    return result;
+  };
+}

@@ -1,0 +1,39 @@
+import { createHash, randomBytes } from "node:crypto";
+import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
+import type { Call } from "../../namespace/call.ts";
+
+/** The key of an answer: by whom and for what it is asked. */
+export type KeyOf = (
+  method: DescMethod,
+  request: Message,
+  call: Call,
+  principal: readonly string[],
+) => string;
+
+interface Asking extends Message {
+  context?: Record<string, string>;
+  identity?: unknown;
+}
+
+/**
+ * Creates the keys of one cache. They are hashes with a secret that this process alone has, so that nothing in the
+ * memory of the cache tells of a credential, or lets a guess of one be tried.
+ */
+export function createKeyOf(): KeyOf {
+  const secret = randomBytes(32);
+  return (method, request, call, principal) =>
+    createHash("sha256")
+      .update(secret)
+      .update(JSON.stringify([method.localName, call.id, principal]))
+      .update(toBinary(method.input, essential(request)))
+      .digest("base64");
+}
+
+/** A request without what the call has settled: its object, and headers and credentials. */
+function essential(request: Asking): Message {
+  const context = Object.entries(request.context ?? {})
+    .filter(([key]) => !key.startsWith("header."))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  const { identity: _, ...rest } = request;
+  return { ...rest, id: [], identifier: "", context: Object.fromEntries(context) } as Message;
+}

@@ -1,0 +1,128 @@
+import type { Identifier } from "../../namespace/identifier.ts";
+
+/** The bounds of {@link createSlots}. */
+export interface SlotLimits {
+  readonly maxEntries: number;
+  readonly maxBytes: number;
+}
+
+/** Values by a key and by the object that they are about; the one that was unused for longest goes first. */
+export interface Slots<T> {
+  /** The value of a key, which counts as used now. */
+  get(key: string): T | undefined;
+  /** Whether a value has neither been replaced nor left. */
+  has(key: string, value: T): boolean;
+  /** Puts a value in the place of another. */
+  put(key: string, id: Identifier, value: T): void;
+  delete(key: string): void;
+  /** Deletes what is about an object, the ones above it and all below it. */
+  clear(id: Identifier): void;
+}
+
+interface Slot<T> {
+  readonly id: Identifier;
+  readonly value: T;
+}
+
+/** A place in the tree of objects, with the keys of what is about it. */
+interface Place {
+  readonly children: Map<string, Place>;
+  readonly keys: Set<string>;
+}
+
+/** Creates slots without values. */
+export function createSlots<T extends { readonly bytes: number }>(limits: SlotLimits): Slots<T> {
+  const { maxEntries, maxBytes } = limits;
+  /** In the order of their last use. */
+  const slots = new Map<string, Slot<T>>();
+  const root = createPlace();
+  let held = 0;
+
+  function remove(key: string): void {
+    const slot = slots.get(key);
+    if (slot === undefined) return;
+    slots.delete(key);
+    held -= slot.value.bytes;
+    forget(root, slot.id, key);
+  }
+
+  function evict(): void {
+    for (const key of slots.keys()) {
+      if (slots.size <= maxEntries && held <= maxBytes) return;
+      remove(key);
+    }
+  }
+
+  return {
+    get(key) {
+      const slot = slots.get(key);
+      if (slot === undefined) return undefined;
+      slots.delete(key);
+      slots.set(key, slot);
+      return slot.value;
+    },
+
+    has: (key, value) => slots.get(key)?.value === value,
+
+    put(key, id, value) {
+      remove(key);
+      slots.set(key, { id, value });
+      held += value.bytes;
+      placeOf(root, id).keys.add(key);
+      evict();
+    },
+
+    delete: remove,
+
+    clear(id) {
+      for (const key of related(root, id)) remove(key);
+    },
+  };
+}
+
+function createPlace(): Place {
+  return { children: new Map(), keys: new Set() };
+}
+
+function placeOf(root: Place, id: Identifier): Place {
+  let place = root;
+  for (const name of id) {
+    const next = place.children.get(name) ?? createPlace();
+    place.children.set(name, next);
+    place = next;
+  }
+  return place;
+}
+
+/** Takes a key out of its place, and places out of the tree that have nothing left. */
+function forget(place: Place, [name, ...rest]: Identifier, key: string): void {
+  if (name === undefined) {
+    place.keys.delete(key);
+    return;
+  }
+  const child = place.children.get(name);
+  if (child === undefined) return;
+  forget(child, rest, key);
+  if (child.keys.size === 0 && child.children.size === 0) place.children.delete(name);
+}
+
+/** The keys on the way to an object, and at it and below. */
+function related(root: Place, id: Identifier): string[] {
+  const keys = [...root.keys];
+  let place = root;
+  for (const name of id) {
+    const next = place.children.get(name);
+    if (next === undefined) return keys;
+    place = next;
+    keys.push(...place.keys);
+  }
+  collectBelow(place, keys);
+  return keys;
+}
+
+function collectBelow({ children }: Place, keys: string[]): void {
+  for (const child of children.values()) {
+    for (const key of child.keys) keys.push(key);
+    collectBelow(child, keys);
+  }
+}

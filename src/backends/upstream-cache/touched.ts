@@ -1,0 +1,56 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { Call } from "../../namespace/call.ts";
+import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
+
+type Fields = Message & Record<string, unknown>;
+
+const EVERYTHING: readonly Identifier[] = [[]];
+
+/**
+ * The objects that a call which writes may touch: the one that it is about, the new name of a renamed table, and
+ * those that its operations name. A call that names none, or in a form that is not understood, may touch everything.
+ */
+export function touchedBy(request: Message, call: Call): readonly Identifier[] {
+  const found: Identifier[] = call.id.length > 0 ? [call.id] : [];
+  try {
+    visit(request as Fields, call, undefined, found);
+  } catch {
+    // The upstream will say what is wrong with a name.
+    return EVERYTHING;
+  }
+  return found.length === 0 ? EVERYTHING : found;
+}
+
+function visit(message: Fields, call: Call, common: string | undefined, found: Identifier[]): void {
+  const delimiter = (message["delimiter"] as string | undefined) ?? common;
+  const id = namesOf(message, delimiter);
+  if (id.length > 0) found.push(id);
+  const newName = message["newTableName"];
+  if (typeof newName === "string") {
+    const table = id.length > 0 ? id : call.id;
+    const namespace = (message["newNamespaceId"] as string[] | undefined) ?? [];
+    found.push([...(namespace.length > 0 ? namespace : table.slice(0, -1)), newName]);
+  }
+  for (const value of Object.values(message)) {
+    for (const below of messagesIn(value)) visit(below, call, delimiter, found);
+  }
+}
+
+/** The object that a message names by a list or by one string. */
+function namesOf(message: Fields, delimiter?: string): Identifier {
+  const { id, identifier } = message as { id?: unknown; identifier?: unknown };
+  if (Array.isArray(id) && id.length > 0) return [...id];
+  return typeof identifier === "string" && identifier !== "" ? parseIdentifier(identifier, delimiter) : [];
+}
+
+/** The messages in the value of a field: its own, those of a list, or the chosen one of several. */
+function messagesIn(value: unknown): readonly Fields[] {
+  if (Array.isArray(value)) return value.filter(isMessageLike);
+  if (isMessageLike(value)) return [value];
+  const chosen = (value as { value?: unknown } | null | undefined)?.value;
+  return isMessageLike(chosen) ? [chosen] : [];
+}
+
+function isMessageLike(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && "$typeName" in value;
+}

@@ -1,0 +1,143 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Call, Protocol } from "../../namespace/call.ts";
+import type { NoteDecision, UpstreamDecision } from "../../namespace/decisions.ts";
+import type { CallMetrics, Outcome } from "../../pipeline/measure.ts";
+import { SECONDS_BOUNDS } from "./declarations.ts";
+
+/** One value of a metric; the labels are in the order of its declaration. */
+export interface Sample {
+  readonly labels: readonly string[];
+  readonly value: number;
+}
+
+/** One series of a histogram. */
+export interface HistogramSample {
+  readonly labels: readonly string[];
+  /** How many values were in each bucket and in no smaller one; the last has those above all bounds. */
+  readonly counts: readonly number[];
+  readonly sum: number;
+}
+
+/** What has been counted, in memory that counting is cheap in. */
+export interface Tallies extends CallMetrics {
+  /** Counts decisions of a database that are no call's own. */
+  noteFor(database: string | undefined): NoteDecision;
+  readonly running: number;
+  calls(): Iterable<Sample>;
+  seconds(): Iterable<HistogramSample>;
+  bytes(): Iterable<Sample>;
+  decisions(): Iterable<Sample>;
+}
+
+interface CallTally {
+  readonly outcomes: Map<string | undefined, Map<Outcome, number>>;
+  readonly counts: number[];
+  sum: number;
+  bytes: number;
+}
+
+/**
+ * Creates tallies that begin with nothing. A call costs a few look-ups in maps: labels become texts only when
+ * somebody reads them, which the counters of metrics libraries do for every value.
+ */
+export function createTallies(): Tallies {
+  const methods = new Map<DescMethod, Map<Protocol, CallTally>>();
+  const decided = new Map<string, Map<UpstreamDecision, number>>();
+  let running = 0;
+
+  function tallyOf({ method, protocol }: Call): CallTally {
+    const byProtocol = entry(methods, method, () => new Map<Protocol, CallTally>());
+    return entry(byProtocol, protocol, createCallTally);
+  }
+
+  function decide(database = "", decision: UpstreamDecision): void {
+    add(
+      entry(decided, database, () => new Map()),
+      decision,
+    );
+  }
+
+  function* each(): Iterable<[DescMethod, Protocol, CallTally]> {
+    for (const [method, byProtocol] of methods) {
+      for (const [protocol, tally] of byProtocol) yield [method, protocol, tally];
+    }
+  }
+
+  return {
+    began() {
+      running += 1;
+    },
+
+    ended(call, outcome, seconds, bytes) {
+      running -= 1;
+      const tally = tallyOf(call);
+      add(
+        entry(tally.outcomes, call.database, () => new Map()),
+        outcome,
+      );
+      const bucket = bucketOf(seconds);
+      tally.counts[bucket] = (tally.counts[bucket] as number) + 1;
+      tally.sum += seconds;
+      tally.bytes += bytes;
+      for (const decision of call.decisions) decide(call.database, decision);
+    },
+
+    noteFor: (database) => (decision) => decide(database, decision),
+
+    get running() {
+      return running;
+    },
+
+    *calls() {
+      for (const [{ name }, protocol, { outcomes }] of each()) {
+        for (const [database = "", codes] of outcomes) {
+          for (const [code, value] of codes) yield { labels: [name, protocol, code, database], value };
+        }
+      }
+    },
+
+    *seconds() {
+      for (const [{ name }, protocol, { counts, sum }] of each()) {
+        yield { labels: [name, protocol], counts, sum };
+      }
+    },
+
+    *bytes() {
+      for (const [method, byProtocol] of methods) {
+        if (method.methodKind === "unary") continue;
+        const direction = method.methodKind === "client_streaming" ? "received" : "sent";
+        const value = [...byProtocol.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+        yield { labels: [method.name, direction], value };
+      }
+    },
+
+    *decisions() {
+      for (const [database, counts] of decided) {
+        for (const [decision, value] of counts) yield { labels: [database, decision], value };
+      }
+    },
+  };
+}
+
+function createCallTally(): CallTally {
+  return { outcomes: new Map(), counts: [...SECONDS_BOUNDS.map(() => 0), 0], sum: 0, bytes: 0 };
+}
+
+/** Most calls are in the first buckets. */
+function bucketOf(seconds: number): number {
+  let bucket = 0;
+  while (bucket < SECONDS_BOUNDS.length && seconds > (SECONDS_BOUNDS[bucket] as number)) bucket += 1;
+  return bucket;
+}
+
+function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+function add<K>(map: Map<K, number>, key: K): void {
+  map.set(key, (map.get(key) ?? 0) + 1);
+}

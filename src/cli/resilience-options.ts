@@ -1,0 +1,47 @@
+import { type OptionSpec, parseDuration, parseInteger } from "./option-spec.ts";
+
+const UPSTREAM = ["rest", "grpc"] as const;
+
+/** The options that say how calls of an upstream are repeated, and when they are not made. */
+export const RESILIENCE_OPTIONS = {
+  upstreamRetries: {
+    flag: "upstream-retries",
+    value: "N",
+    help: "How often a call of the upstream is made again at the most, where that is safe; 0 for never (docs/upstreams.md).",
+    fallback: "2",
+    parse: parseInteger(0, 10),
+    backends: UPSTREAM,
+  },
+  upstreamRetryPercent: {
+    flag: "upstream-retry-budget",
+    value: "PERCENT",
+    help: "How many calls may be made again for every hundred calls; beyond that there are three a second.",
+    fallback: "20",
+    parse: parseInteger(0, 100),
+    backends: UPSTREAM,
+  },
+  upstreamHedgeMs: {
+    flag: "upstream-hedge-after",
+    value: "TIME",
+    help: "After which time a read without an answer is made a second time at once, at another address if there is one; 0ms for never.",
+    fallback: "0ms",
+    parse: parseDuration,
+    backends: UPSTREAM,
+  },
+  upstreamCircuitFailures: {
+    flag: "upstream-circuit-failures",
+    value: "N",
+    help: "After how many failures in a row an address of the upstream is not called for a while; 0 for never.",
+    fallback: "10",
+    parse: parseInteger(0, 1_000_000),
+    backends: UPSTREAM,
+  },
+  upstreamCircuitOpenMs: {
+    flag: "upstream-circuit-open",
+    value: "TIME",
+    help: "How long that is; it doubles with each probe that fails, up to a minute.",
+    fallback: "1s",
+    parse: parseDuration,
+    backends: UPSTREAM,
+  },
+} as const satisfies Record<string, OptionSpec>;

@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { FAULTS, WIRES } from "./upstreams/faults.ts";
+import { type Case, casesOf, expectedOf, type FaultyWorld, startFaultyWorld } from "./upstreams/measure.ts";
+import { runSeries, SERIES } from "./upstreams/series.ts";
+
+/** A call that is never answered fails its test instead of keeping it for ever. */
+const timeout = 20_000;
+
+describe("upstreams with faults", { concurrency: 8 }, () => {
+  let world: FaultyWorld;
+  before(async () => {
+    world = await startFaultyWorld();
+  });
+  after(() => world.close());
+
+  for (const fault of FAULTS) {
+    for (const wire of WIRES) {
+      const cases = casesOf(fault, wire);
+      if (cases.length === 0) continue;
+      test(`${wire}: ${fault.name}`, { timeout }, async () => {
+        const check = async (one: Case) => {
+          const { saw, calls } = await world.measure(one);
+          assert.equal(`${saw}, ${calls}`, expectedOf(one), `${one.operation} by ${one.client}`);
+        };
+        // Whatever is slow does not disturb its neighbours on the same connection.
+        const groups = fault.slow ? Object.values(Object.groupBy(cases, operationOf)) : [cases];
+        await Promise.all(
+          groups.map(async (group) => {
+            for (const one of group) await check(one);
+          }),
+        );
+      });
+    }
+  }
+});
+
+describe("series of reads of an upstream with faults", { concurrency: 3 }, () => {
+  for (const series of SERIES) {
+    for (const wire of WIRES) {
+      test(`${wire}: ${series.name}`, { timeout }, async () => {
+        const { answered, calls } = await runSeries(series, wire);
+        assert.equal(answered, series.answered);
+        const [fewest, most] = series.calls;
+        const [first = -1] = calls;
+        assert.ok(first >= fewest && first <= most, `it got ${first} calls`);
+      });
+    }
+  }
+});
+
+const operationOf = ({ operation }: Case) => operation;

@@ -1,0 +1,180 @@
+import { tableFromIPC } from "apache-arrow";
+import { pino } from "pino";
+import { createGrpcBackend } from "../../../src/backends/grpc/index.ts";
+import type { ResiliencePolicy } from "../../../src/backends/resilience/options.ts";
+import { createRestBackend } from "../../../src/backends/rest/index.ts";
+import { serveDatabases } from "../../../src/cli/compose.ts";
+import { ERROR_TABLE } from "../../../src/namespace/errors.ts";
+import type { Backend } from "../../../src/namespace/port.ts";
+import { people, personStream } from "../../support/arrow.ts";
+import { CallError, type LanceClient, type ProtocolClient } from "../../support/client.ts";
+import { createGrpcClient } from "../../support/grpc-client.ts";
+import { createRestClient } from "../../support/rest-client.ts";
+import { OPERATIONS, type Operation, ROWS } from "./answers.ts";
+import { FAULTS, type Fault, PATIENCE_MS, WIRES, type Wire } from "./faults.ts";
+import { startGrpcUpstream } from "./grpc-upstream.ts";
+import { startRestUpstream } from "./rest-upstream.ts";
+import type { FaultyUpstream } from "./upstream.ts";
+
+/** A call to an upstream that has a fault. */
+export interface Case {
+  readonly fault: Fault;
+  /** The protocol towards the upstream. */
+  readonly wire: Wire;
+  readonly client: Wire;
+  readonly operation: Operation;
+}
+
+/** What became of it. */
+export interface Outcome {
+  /**
+   * `ok`, the name of an error, `cut off` for a body that was broken off, or `incomplete` for one that ended well and
+   * is not what it should be.
+   */
+  readonly saw: string;
+  readonly ms: number;
+  /** How many calls the upstream got. */
+  readonly calls: number;
+}
+
+/** A gateway before upstreams with every fault, by both protocols. */
+export interface FaultyWorld {
+  measure(one: Case): Promise<Outcome>;
+  close(): Promise<void>;
+}
+
+/** The cases of a fault. What differs by client are the bodies of answers; the others are called by one client only. */
+export function casesOf(fault: Fault, wire: Wire): Case[] {
+  if ((wire === "REST" ? fault.rest : fault.grpc) === undefined) return [];
+  return OPERATIONS.flatMap((operation) => {
+    const clients = operation === "query" || operation === "describe" ? WIRES : [wire];
+    return clients.map((client) => ({ fault, wire, client, operation }));
+  });
+}
+
+/** What has to come of a case, such as `ok, 2`. */
+export function expectedOf({ fault: { expected }, wire, client, operation }: Case): string {
+  const one = ("describe" in expected ? expected : expected[wire])[operation];
+  return typeof one === "string" ? one : one[client];
+}
+
+const log = pino({ level: "silent" });
+const MIB = 1024 * 1024;
+const LIMITS = { maxUploadBytes: 16 * MIB, maxBufferedBytes: 64 * MIB };
+const SERVER = { ...LIMITS, host: "127.0.0.1", port: 0, maxMessageBytes: MIB, drainSeconds: 0 };
+/** Each case shall be by itself: no circuit that others have opened, and repetitions enough. */
+const POLICY: ResiliencePolicy = { circuitFailures: 0, retryShare: 1 };
+
+/** Starts all of it. */
+export async function startFaultyWorld(): Promise<FaultyWorld> {
+  const upstreams = new Map<string, FaultyUpstream>();
+  const databases = new Map<string, { backend: Backend; limits: typeof LIMITS }>();
+  for (const fault of FAULTS) {
+    for (const wire of WIRES) {
+      const upstream = await startUpstream(fault, wire);
+      if (upstream === undefined) continue;
+      const name = nameOf(fault, wire);
+      upstreams.set(name, upstream);
+      const patienceMs = PATIENCE_MS[fault.slow ? "slow" : "other"];
+      const backend = await openBackend(wire, [upstream.port], { ...POLICY, ...fault.policy }, patienceMs);
+      databases.set(name, { backend, limits: LIMITS });
+    }
+  }
+  const routing = { routes: [{ by: "namespace" }], pathPrefix: undefined, fallback: undefined } as const;
+  const gateway = await serveDatabases(databases, routing, SERVER, log);
+  const clients: Readonly<Record<Wire, ProtocolClient>> = {
+    REST: createRestClient(gateway.address.port),
+    gRPC: createGrpcClient(gateway.address.port),
+  };
+
+  return {
+    async measure({ fault, wire, client, operation }) {
+      const name = nameOf(fault, wire);
+      const upstream = upstreams.get(name) as FaultyUpstream;
+      await upstream.forget(operation);
+      const started = performance.now();
+      const saw = await CALLS[operation](clients[client].client, name).catch(nameOfError);
+      return { saw, ms: performance.now() - started, calls: upstream.calls(operation) };
+    },
+    async close() {
+      for (const { close } of Object.values(clients)) close();
+      await gateway.close();
+      for (const upstream of upstreams.values()) upstream.stop();
+    },
+  };
+}
+
+/** A port that the system gives to no listener of another test. */
+const NOBODYS_PORT = 1;
+
+/** Starts an upstream with a fault, if the protocol can have it. */
+export async function startUpstream(fault: Fault, wire: Wire): Promise<FaultyUpstream | undefined> {
+  const { rest, grpc, grpcConnection, once = false } = fault;
+  const upstream =
+    wire === "REST"
+      ? rest && (await startRestUpstream(rest, once))
+      : grpc && (await startGrpcUpstream(grpc, once, grpcConnection));
+  if (!fault.away || upstream === undefined) return upstream;
+  upstream.stop();
+  return { ...upstream, port: NOBODYS_PORT };
+}
+
+/** Opens a backend whose every limit of time is the same. */
+export function openBackend(
+  wire: Wire,
+  ports: readonly number[],
+  resilience: ResiliencePolicy,
+  patienceMs: number,
+): Promise<Backend> {
+  const timeLimits = { connectMs: patienceMs, firstByteMs: patienceMs, idleMs: patienceMs };
+  const addresses = ports.map((port) => `127.0.0.1:${port}`);
+  return wire === "REST"
+    ? createRestBackend({ uri: addresses.map((address) => `http://${address}`), timeLimits, resilience, log })
+    : createGrpcBackend({ addresses, connectMs: patienceMs, timeLimits, resilience, log });
+}
+
+/** The name of the database that has a fault. */
+function nameOf(fault: Fault, wire: Wire): string {
+  return `${wire}: ${fault.name}`;
+}
+
+const BODY = personStream(people(ROWS));
+
+const CALLS: Readonly<Record<Operation, (client: LanceClient, database: string) => Promise<string>>> = {
+  async describe(client, database) {
+    const { table } = await client.describeTable({ id: [database, "t"] });
+    return table === "t" ? "ok" : "incomplete";
+  },
+  async query(client, database) {
+    const { bytes } = await client.queryTable({ id: [database, "t"], k: BigInt(ROWS) });
+    return rowsOf(bytes) === ROWS ? "ok" : "incomplete";
+  },
+  async insert(client, database) {
+    const { transactionId = "" } = await client.insertIntoTable({ id: [database, "t"] }, BODY);
+    return transactionId === "" ? "incomplete" : "ok";
+  },
+  async create(client, database) {
+    const { properties } = await client.createNamespace({ id: [database, "n"] });
+    return "text" in properties ? "ok" : "incomplete";
+  },
+};
+
+function rowsOf(bytes: Uint8Array): number {
+  try {
+    return tableFromIPC(bytes).numRows;
+  } catch {
+    return 0;
+  }
+}
+
+function nameOfError(error: unknown): string {
+  if (!(error instanceof CallError)) return "cut off";
+  const { code, httpStatus, grpcCode } = error.failure;
+  const row = ERROR_TABLE.find(
+    (entry) =>
+      entry.code === code &&
+      (httpStatus === undefined || entry.httpStatus === httpStatus) &&
+      (grpcCode === undefined || entry.grpcCode === grpcCode),
+  );
+  return row?.name ?? error.message;
+}

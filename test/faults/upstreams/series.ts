@@ -1,0 +1,129 @@
+import type { ResiliencePolicy } from "../../../src/backends/resilience/options.ts";
+import { createCaller } from "../../support/caller.ts";
+import { FAULTS, type Fault, PATIENCE_MS, type Wire } from "./faults.ts";
+import { answerGrpc, refuseGrpc } from "./grpc-upstream.ts";
+import { openBackend, startUpstream } from "./measure.ts";
+import { answerRest, refuseRest } from "./rest-upstream.ts";
+import type { FaultyUpstream } from "./upstream.ts";
+
+/** Many reads, one after the other, of an upstream with one or more addresses, and what has to come of them. */
+export interface Series {
+  readonly name: string;
+  /** What each address is like. */
+  readonly addresses: readonly Fault[];
+  readonly policy: ResiliencePolicy;
+  readonly reads: number;
+  /** How many of them have to be answered. */
+  readonly answered: number;
+  /** The fewest and the most calls that the first address may get. */
+  readonly calls: readonly [fewest: number, most: number];
+}
+
+const named = (name: string) => FAULTS.find((fault) => fault.name === name) as Fault;
+const unavailable = named("503 with Retry-After");
+const well: Fault = {
+  name: "well",
+  rest: answerRest,
+  grpc: answerGrpc,
+  expected: unavailable.expected,
+};
+const isOdd = ({ upstream }: { upstream: FaultyUpstream }) => upstream.calls("describe") % 2 === 1;
+const alternating: Fault = {
+  ...well,
+  rest: (exchange) =>
+    isOdd(exchange) ? refuseRest(exchange, "503 Service Unavailable", 0) : answerRest(exchange),
+  grpc: (exchange) => (isOdd(exchange) ? refuseGrpc(exchange, 14, 0) : answerGrpc(exchange)),
+};
+/** Longer than any series. */
+const circuitOpenMs = 60_000;
+
+/** All series. */
+export const SERIES: readonly Series[] = [
+  {
+    name: "503 for good: the circuit opens",
+    addresses: [unavailable],
+    policy: { retries: 0, circuitOpenMs },
+    reads: 50,
+    answered: 0,
+    calls: [10, 10],
+  },
+  {
+    name: "503 for good, without a circuit: the budget ends the repetitions",
+    addresses: [unavailable],
+    policy: { circuitFailures: 0, backoffMs: 1 },
+    reads: 50,
+    answered: 0,
+    // 10 repetitions at first, 10 earned by 50 calls, and a few for the seconds that it takes.
+    calls: [60, 100],
+  },
+  {
+    name: "one of two addresses answers 503",
+    addresses: [unavailable, well],
+    policy: { circuitOpenMs },
+    reads: 50,
+    answered: 50,
+    calls: [10, 10],
+  },
+  {
+    name: "one of two addresses is away",
+    addresses: [named("away"), well],
+    policy: { circuitOpenMs },
+    reads: 50,
+    answered: 50,
+    calls: [0, 0],
+  },
+  {
+    name: "one of two addresses fails every other call",
+    addresses: [alternating, well],
+    policy: { ejectMs: 60_000 },
+    reads: 50,
+    answered: 50,
+    calls: [8, 13],
+  },
+  {
+    name: "one of two addresses is slow, reads are hedged after 50 ms",
+    addresses: [named("head too late"), well],
+    policy: { hedgeAfterMs: 50, retryShare: 1 },
+    reads: 20,
+    answered: 20,
+    calls: [5, 12],
+  },
+];
+
+/** What became of a series. */
+export interface SeriesOutcome {
+  readonly answered: number;
+  /** How many calls each address got. */
+  readonly calls: readonly number[];
+  /** The median and the longest time of a read. */
+  readonly p50Ms: number;
+  readonly maxMs: number;
+}
+
+const MIB = 1024 * 1024;
+
+/** Runs a series by one protocol. */
+export async function runSeries({ addresses, policy, reads }: Series, wire: Wire): Promise<SeriesOutcome> {
+  const upstreams = (await Promise.all(
+    addresses.map((fault) => startUpstream(fault, wire)),
+  )) as FaultyUpstream[];
+  const ports = upstreams.map(({ port }) => port);
+  const backend = await openBackend(wire, ports, policy, PATIENCE_MS.other);
+  const client = createCaller({ backend, limits: { maxUploadBytes: MIB, maxBufferedBytes: MIB } });
+  const times: number[] = [];
+  let answered = 0;
+  try {
+    for (let read = 0; read < reads; read += 1) {
+      const started = performance.now();
+      const answer = await client.describeTable({ id: ["t"] }).catch(() => undefined);
+      times.push(performance.now() - started);
+      if (answer?.table === "t") answered += 1;
+    }
+    times.sort((a, b) => a - b);
+    const calls = upstreams.map((upstream) => upstream.calls("describe"));
+    return { answered, calls, p50Ms: times[reads >> 1] as number, maxMs: times.at(-1) as number };
+  } finally {
+    await backend.close();
+    for (const upstream of upstreams) upstream.stop();
+  }
+}
