@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
+import { Readable } from "node:stream";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
@@ -105,6 +106,27 @@ describe("the gRPC backend", () => {
     await describeOn(service, { identity }, { "header.authorization": "Bearer mine" });
     await service.close();
     assert.deepEqual(seen?.identity, { apiKey: "service", authToken: undefined });
+  });
+
+  it("takes a refusal of its own credentials for the upstream's fault, and of the client's for the client's", async () => {
+    const refuse = async () => {
+      throw new LanceError("Unauthenticated", "who is that?");
+    };
+    upstream = { describeTable: refuse, createTable: refuse };
+    const service = await open({ identity: { kind: "service", apiKey: "service" } });
+    for (const [on, name] of [
+      [service, "ServiceUnavailable"],
+      [backend, "Unauthenticated"],
+    ] as const) {
+      await assert.rejects(describeOn(on), failsWith(name));
+      const upload = on.operations.createTable as LanceNamespace["createTable"];
+      const body = Readable.from([Buffer.alloc(8)]);
+      await assert.rejects(
+        upload(create(CreateTableRequestSchema, { id: ["t"] }), body, beginCall(createTable)),
+        failsWith(name),
+      );
+    }
+    await service.close();
   });
 
   it("keeps an upstream's error: its row, texts, advice and request id", async () => {

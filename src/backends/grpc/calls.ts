@@ -12,6 +12,7 @@ import type { Resilience } from "../resilience/port.ts";
 import { repeatableOf } from "../resilience/repeatable.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { CredentialHeaders, UpstreamIdentity } from "../upstream-identity/identity.ts";
+import { toldToClient } from "../upstream-identity/refusal.ts";
 import type { Channel } from "./channels.ts";
 import { definitionOf } from "./definition.ts";
 import { upstreamError } from "./errors.ts";
@@ -94,7 +95,7 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
           return stream;
         });
       } catch (thrown) {
-        throw failure ?? thrown;
+        throw toldToClient(failure ?? thrown, identity);
       }
     });
     policy.filterContext(answer);
@@ -175,9 +176,14 @@ async function authorized<T>(
   try {
     return await make(metadataOf(upstream, pairs, credentials));
   } catch (error) {
-    if (!isLanceError(error, "Unauthenticated") || !identity.refused(call, credentials)) throw error;
-    return make(metadataOf(upstream, pairs, await identity.credentials(call)));
+    if (!isLanceError(error, "Unauthenticated") || !identity.refused(call, credentials)) {
+      throw toldToClient(error, identity);
+    }
   }
+  const others = await identity.credentials(call);
+  return make(metadataOf(upstream, pairs, others)).catch((error: unknown) => {
+    throw toldToClient(error, identity);
+  });
 }
 
 function metadataOf(

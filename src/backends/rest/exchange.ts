@@ -1,12 +1,12 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { UpstreamForm } from "../../dialects/upstream.ts";
 import type { Call } from "../../namespace/call.ts";
-import { LanceError } from "../../namespace/errors.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { Resilience } from "../resilience/port.ts";
 import { repeatableOf } from "../resilience/repeatable.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { CredentialHeaders, UpstreamIdentity } from "../upstream-identity/identity.ts";
+import { toldToClient } from "../upstream-identity/refusal.ts";
 import { errorOfAnswer, errorOfFailure } from "./errors.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport.ts";
 import { addCondition, stillHolds } from "./validation.ts";
@@ -108,10 +108,7 @@ export function createExchange({ form, upstream, identity, policy }: ExchangeOpt
   function errorOf(response: UpstreamResponse, { method, resource, responseBody }: ClientBinding): Error {
     const asksExistence = responseBody === "empty";
     const facts = { forms: form.errors, request: method.input.typeName, resource, asksExistence };
-    const error = errorOfAnswer(response, facts);
-    if (!identity.isOwn || !error.is("Unauthenticated")) return error;
-    const text = "the upstream catalog refused the gateway's credentials";
-    return new LanceError("ServiceUnavailable", text, { cause: error, instance: error.instance });
+    return toldToClient(errorOfAnswer(response, facts), identity);
   }
 
   return exchange;
