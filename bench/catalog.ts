@@ -74,6 +74,9 @@ async function compareAt(folder: string, tables: number, index: 0 | 1): Promise<
   }
 }
 
+/** Old versions stay for 15 s, for those who read them. */
+const SETTLED_MS = 25_000;
+
 /** What many commits leave in the manifest, once nothing has been to do for a while. */
 async function printDisk(folder: string): Promise<void> {
   const root = await makeRoot(folder, 1);
@@ -81,7 +84,7 @@ async function printDisk(folder: string): Promise<void> {
   const gateway = await startGateway("--root", root);
   try {
     for (let count = 0; count < DECLARES; count += 1) await declareOne(gateway.port);
-    await sleep(5000);
+    await sleep(SETTLED_MS);
     const left = (await bytesIn(join(root, "__manifest"))) - before;
     console.log(
       `\n${DECLARES} declares, one after the other, left ${(left / 1e6).toFixed(1)} MB (goal: 5 MB)`,
