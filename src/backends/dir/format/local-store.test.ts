@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { createLocalStore } from "./local-store.ts";
 import { listNames } from "./storage.ts";
 
@@ -18,6 +20,27 @@ describe("the local store", () => {
     assert.equal(created.filter(Boolean).length, 1);
     assert.deepEqual(await store.get("race/a/file"), writers[winner]);
     assert.deepEqual(readdirSync(join(root, "race", "a")), ["file"]);
+  });
+
+  it("writes into a directory that somebody takes away again and again", async () => {
+    let over = false;
+    async function takeAway(): Promise<void> {
+      while (!over) {
+        // A file may come in while its directory is emptied.
+        await rm(join(root, "churn"), { recursive: true, force: true }).catch(() => {});
+        await sleep(2);
+      }
+    }
+    const churn = takeAway();
+    try {
+      for (let i = 0; i < 200; i++) {
+        await store.put("churn/file", Buffer.from("mark"));
+        await store.putIfAbsent("churn/other", Buffer.from("mark"));
+      }
+    } finally {
+      over = true;
+      await churn;
+    }
   });
 
   it("reads parts", async () => {

@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import { type BigIntStats, createReadStream, realpathSync, statSync } from "node:fs";
 import {
   access,
+  type FileHandle,
   link,
   mkdir,
   open,
@@ -59,8 +60,8 @@ export function createLocalStore(root = "/"): ObjectStore & { readonly files: Fi
         );
     },
     exists: async (directory) => (await orMissing(access(directoryOf(directory)).then(() => true))) ?? false,
-    put: (key, bytes) => viaTemporary(pathOf(key), () => bytes, rename),
-    putStream: (key, bytes, signal) => viaTemporary(pathOf(key), () => bytes, rename, signal),
+    put: (key, bytes) => viaTemporary(pathOf(key), bytes, rename),
+    putStream: (key, bytes, signal) => viaTemporary(pathOf(key), bytes, rename, signal),
     putIfAbsent: (key, bytes) => putIfAbsent(pathOf(key), bytes),
     delete: async (key) => (await orMissing(unlink(pathOf(key)).then(() => true))) ?? false,
     move: (from, to) => known(intoDirectory(pathOf(to), () => rename(pathOf(from), pathOf(to)))),
@@ -169,47 +170,56 @@ async function readPart(
 
 async function putIfAbsent(path: string, bytes: Uint8Array): Promise<boolean> {
   let created = true;
-  await viaTemporary(
-    path,
-    () => bytes,
-    async (temporary) => {
-      await link(temporary, path).catch((error: unknown) => {
-        if (!hasCode(error, "EEXIST")) throw error;
-        created = false;
-      });
-      await unlink(temporary).catch(() => {});
-    },
-  );
+  await viaTemporary(path, bytes, async (temporary) => {
+    await link(temporary, path).catch((error: unknown) => {
+      if (!hasCode(error, "EEXIST")) throw error;
+      created = false;
+    });
+    await unlink(temporary).catch(() => {});
+  });
   return created;
 }
 
 /** Writes a temporary file beside the target and lets `publish` give it its name; makes missing directories. */
 async function viaTemporary(
   path: string,
-  bytes: () => Uint8Array | AsyncIterable<Uint8Array>,
+  content: Uint8Array | AsyncIterable<Uint8Array>,
   publish: (temporary: string, path: string) => Promise<void>,
   signal?: AbortSignal,
 ): Promise<void> {
   const temporary = `${path}#${randomInt(2 ** 47)}`;
+  const create = () => open(temporary, "wx");
+  const write = (file: FileHandle) => writeFile(file, content, { signal }).finally(() => file.close());
   try {
-    await intoDirectory(path, async () => {
-      const file = await open(temporary, "wx");
-      await writeFile(file, bytes(), { signal }).finally(() => file.close());
-    });
-    await publish(temporary, path);
+    if (content instanceof Uint8Array) {
+      await intoDirectory(path, async () => {
+        await write(await create());
+        await publish(temporary, path);
+      });
+    } else {
+      // A stream can be read only once.
+      await write(await intoDirectory(path, create));
+      await publish(temporary, path);
+    }
   } catch (error) {
     await unlink(temporary).catch(() => {});
     throw toDiskError(error);
   }
 }
 
+/** How often somebody may take a directory away while a file gets into it. */
+const MAX_ATTEMPTS = 10;
+
 /** Does what needs the directory of a path, and makes that when it is missing. */
-async function intoDirectory(path: string, work: () => Promise<void>): Promise<void> {
-  await work().catch(async (error: unknown) => {
-    if (!hasCode(error, "ENOENT")) throw error;
+async function intoDirectory<T>(path: string, work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!hasCode(error, "ENOENT") || attempt === MAX_ATTEMPTS) throw error;
+    }
     await makeDirectories(dirname(path));
-    await work();
-  });
+  }
 }
 
 async function makeDirectories(path: string): Promise<void> {
