@@ -1,6 +1,6 @@
-// Adds to package-lock.json the packages for other platforms that a registry did not serve when the lock was made.
-// `npm ci` wants an entry for each of them on every platform, also where it installs none.
-import { readFileSync, writeFileSync } from "node:fs";
+// Adds to the locks, the package's own and those of tools/, the packages for other platforms that a registry did not
+// serve when a lock was made. `npm ci` wants an entry for each of them on every platform, also where it installs none.
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 interface LockEntry {
@@ -29,9 +29,6 @@ const CPU = ["arm", "arm64", "ia32", "loong64", "mips64el", "ppc64", "riscv64", 
 const CPU_ALIAS: Readonly<Record<string, string>> = { armv7: "arm", aarch64: "arm64" };
 const LIBC: Readonly<Record<string, string>> = { musl: "musl", gnu: "glibc" };
 
-const path = join(import.meta.dirname, "..", "package-lock.json");
-const lock = JSON.parse(readFileSync(path, "utf8")) as { packages: Record<string, LockEntry> };
-
 /** The entry that a package for one platform has, read from the words of its name. */
 function platformEntry(name: string, version: string, dev: boolean | undefined): LockEntry | undefined {
   const words = name.split(/[/-]/).map((word) => CPU_ALIAS[word] ?? word);
@@ -49,14 +46,20 @@ function platformEntry(name: string, version: string, dev: boolean | undefined):
   };
 }
 
-for (const entry of Object.values(lock.packages)) {
-  for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
-    const key = `node_modules/${name}`;
-    if (key in lock.packages) continue;
-    const added = platformEntry(name, version, entry.dev);
-    if (added === undefined) throw new Error(`${name} ${version} is not in the lock and names no platform`);
-    lock.packages[key] = added;
+function complete(path: string): void {
+  const lock = JSON.parse(readFileSync(path, "utf8")) as { packages: Record<string, LockEntry> };
+  for (const entry of Object.values(lock.packages)) {
+    for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
+      const key = `node_modules/${name}`;
+      if (key in lock.packages) continue;
+      const added = platformEntry(name, version, entry.dev);
+      if (added === undefined) throw new Error(`${name} ${version} is not in ${path} and names no platform`);
+      lock.packages[key] = added;
+    }
   }
+  lock.packages = Object.fromEntries(Object.entries(lock.packages).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  writeFileSync(path, `${JSON.stringify(lock, undefined, 2)}\n`);
 }
-lock.packages = Object.fromEntries(Object.entries(lock.packages).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-writeFileSync(path, `${JSON.stringify(lock, undefined, 2)}\n`);
+
+const root = join(import.meta.dirname, "..");
+for (const path of globSync("{,tools/*/}package-lock.json", { cwd: root })) complete(join(root, path));

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { npmTool } from "../../scripts/npm-tool.ts";
 import { EXPECTED } from "./runtimes/session.ts";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
-import { npmTool } from "./support/npm-tool.ts";
 import { runTool } from "./support/tools.ts";
 
 const MAIN = join(import.meta.dirname, "runtimes", "main.ts");
 
 /** Other programs that run the client, and how. */
 const RUNTIMES: Readonly<Record<string, () => readonly string[]>> = {
-  Bun: () => [npmTool("bun", "1.4.5", "bun/bin/bun.exe"), "run"],
-  Deno: () => [npmTool("deno", "2.9.6", "@deno/linux-x64-glibc/deno"), "run", "-A", "--no-check"],
+  Bun: () => [npmTool("bun", "bun/bin/bun.exe"), "run"],
+  Deno: () => [npmTool("deno", "@deno/linux-x64-glibc/deno"), "run", "-A", "--no-check"],
 };
 
 describe("the client of this package, in other runtimes", () => {

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BlobServiceClient } from "@azure/storage-blob";
+import { npmTool } from "../../../scripts/npm-tool.ts";
 import { ROOT, runTool } from "./tools.ts";
 
 /** Where the servers are installed, each in a folder of its version. */
@@ -70,7 +71,7 @@ export async function startGcs(): Promise<StoreServer> {
 
 /** The emulator of Azure Blob Storage. */
 export async function startAzure(): Promise<StoreServer> {
-  const program = await npmProgram("azurite", "3.37.0", "azurite-blob");
+  const program = npmTool("azurite", ".bin/azurite-blob");
   const account = { name: "gatewaytest", key: Buffer.from("not a real key").toString("base64") };
   const server = await start("az", async (port) => {
     const place = ["--blobHost", "127.0.0.1", "--blobPort", String(port), "--inMemoryPersistence"];
@@ -158,23 +159,4 @@ async function goProgram(module: string, version: string): Promise<string> {
   if (!existsSync(program))
     await runTool("go", ["install", `${module}@${version}`], { env: { GOBIN: folder } });
   return program;
-}
-
-/** A program of an npm package, which is installed the first time: it is too large for the project's own packages. */
-async function npmProgram(name: string, version: string, program: string): Promise<string> {
-  const folder = join(CACHE, `${name}-${version}`);
-  const path = join(folder, "node_modules", ".bin", program);
-  if (!existsSync(path)) {
-    mkdirSync(folder, { recursive: true });
-    await runTool("npm", [
-      "install",
-      "--prefix",
-      folder,
-      "--no-save",
-      "--no-audit",
-      "--no-fund",
-      `${name}@${version}`,
-    ]);
-  }
-  return path;
 }
