@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import type { UpstreamTls } from "../backends/rest/options.ts";
 import type { UpstreamTransport } from "../backends/rest/transport.ts";
+import type { UpstreamTls } from "../backends/upstream-identity/tls.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { createFetchTransport } from "./fetch-transport.ts";
 import type { TlsFiles } from "./properties.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { TestContext } from "node:test";
 import { create, type DescMessage, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import pino from "pino";
+import { beginCall } from "../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Call, createCall } from "../../namespace/call.ts";
 import { type ErrorName, isLanceError } from "../../namespace/errors.ts";
 import { parseIdentifier } from "../../namespace/identifier.ts";
 import type { LanceNamespace, Operation } from "../../namespace/port.ts";
@@ -53,7 +53,11 @@ export async function openClient(
   const run = (operation: Operation, id: string, request: Record<string, unknown>, ...rest: unknown[]) => {
     const method: DescMethod = LanceNamespaceService.method[operation];
     const handler = backend.operations[operation] as (...args: unknown[]) => unknown;
-    return handler(create(method.input as DescMessage, request), ...rest, callOn(method, id));
+    return handler(
+      create(method.input as DescMessage, request),
+      ...rest,
+      beginCall(method, { id: parseIdentifier(id) }),
+    );
   };
   return {
     call: (operation, id, request) => run(operation, id, { ...request }) as never,
@@ -66,22 +70,6 @@ export async function openClient(
     },
     close,
   };
-}
-
-/** A call as a wire would begin it. */
-function callOn(method: DescMethod, id: string): Call {
-  const call = createCall({
-    method,
-    protocol: "grpc",
-    requestId: "test",
-    headers: {},
-    signal: new AbortController().signal,
-    deadline: undefined,
-    accept: undefined,
-    log: silent,
-  });
-  call.id = parseIdentifier(id);
-  return call;
 }
 
 async function* inPieces(bytes: Uint8Array): AsyncIterable<Uint8Array> {

@@ -10,22 +10,12 @@ import {
 } from "@grpc/grpc-js";
 import { Health, HealthCheckRequestSchema } from "../../gen/grpc/health/v1/health_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { UpstreamTls } from "../upstream-identity/tls.ts";
 import { definitionOf } from "./definition.ts";
-
-/** The certificates of a connection with TLS, in PEM. */
-export interface TlsOptions {
-  /** Who may have signed the upstream's certificate. Default: the authorities that Node brings. */
-  readonly ca?: string | undefined;
-  /** Our own certificate and its key, for an upstream that asks for them. */
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-  /** The name that the upstream's certificate has to have. Default: the host of the address. */
-  readonly serverName?: string | undefined;
-}
 
 /** What {@link createChannel} needs beside its address. */
 export interface ChannelOptions {
-  readonly tls?: TlsOptions | undefined;
+  readonly tls?: UpstreamTls | undefined;
   /** How long a connection may take, in milliseconds. */
   readonly connectMs: number;
   /** How long a connection is quiet before it is probed, in milliseconds. */
@@ -102,7 +92,7 @@ function reasonOf(client: Client, deadline: number): Promise<unknown> {
   });
 }
 
-function credentialsOf(tls: TlsOptions | undefined, address: string): ChannelCredentials {
+function credentialsOf(tls: UpstreamTls | undefined, address: string): ChannelCredentials {
   if (tls === undefined) return credentials.createInsecure();
   const [ca, key, cert] = [tls.ca, tls.key, tls.cert].map((pem) =>
     pem === undefined ? null : Buffer.from(pem),
@@ -116,7 +106,7 @@ function credentialsOf(tls: TlsOptions | undefined, address: string): ChannelCre
  * The name that TLS asks for: node refuses an IP address there, so that a name stands in for one, while the
  * certificate is checked for the address.
  */
-function targetName({ serverName }: TlsOptions, address: string): string | undefined {
+function targetName({ serverName }: UpstreamTls, address: string): string | undefined {
   return serverName ?? (ipOf(address) === undefined ? undefined : "localhost");
 }
 

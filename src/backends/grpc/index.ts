@@ -16,8 +16,8 @@ import { createUpstreamCache } from "../upstream-cache/create-cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
 import type { UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
+import type { UpstreamTls } from "../upstream-identity/tls.ts";
 import { downloadHandler, type Upstream, unaryHandler, uploadHandler } from "./calls.ts";
-import type { TlsOptions } from "./channels.ts";
 import { isServing } from "./health.ts";
 import type { TimeLimits } from "./patience.ts";
 import { createServers } from "./servers.ts";
@@ -30,7 +30,7 @@ export interface GrpcBackendOptions {
    */
   readonly addresses: readonly string[];
   /** Encrypts the connections. Default: they are not encrypted. */
-  readonly tls?: TlsOptions | undefined;
+  readonly tls?: UpstreamTls | undefined;
   /** Headers of every call to the upstream. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /**

@@ -15,7 +15,7 @@ import {
 import { isLanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/port.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";
-import type { TlsOptions } from "./channels.ts";
+import type { UpstreamTls } from "../upstream-identity/tls.ts";
 import { createGrpcBackend } from "./index.ts";
 
 const log = pino({ level: "silent" });
@@ -46,7 +46,7 @@ describe("TLS to a gRPC upstream", () => {
   const answer = create(DescribeTableResponseSchema, { table: "t" });
 
   async function describeWith(
-    tls: TlsOptions | undefined,
+    tls: UpstreamTls | undefined,
     host = "127.0.0.1",
     resolveHost?: ResolveHost,
   ): Promise<unknown> {

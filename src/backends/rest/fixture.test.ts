@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import { type Call, createCall } from "../../namespace/call.ts";
+import { beginCall } from "../../../test/support/caller.ts";
+import type { Call } from "../../namespace/call.ts";
 import type { Backend } from "../../namespace/port.ts";
 import { createRestBackend } from "./index.ts";
 import type { RestBackendOptions } from "./options.ts";
@@ -66,17 +67,7 @@ export function sendJson(response: ServerResponse, json: unknown, status = 200):
 
 /** A call as the pipeline hands it to a backend. */
 export function callOf(method: DescMethod, overrides: Partial<Call> = {}): Call {
-  const call = createCall({
-    method,
-    protocol: "rest",
-    requestId: "request-1",
-    headers: {},
-    signal: new AbortController().signal,
-    deadline: undefined,
-    accept: undefined,
-    log,
-  });
-  return Object.assign(call, { id: ["n", "t"] }, overrides);
+  return beginCall(method, { protocol: "rest", requestId: "request-1", id: ["n", "t"], ...overrides });
 }
 
 /** Calls an operation that has one request and one answer. */

@@ -4,6 +4,7 @@ import type { ResolveHost } from "../resilience/host-addresses.ts";
 import type { ResiliencePolicy } from "../resilience/options.ts";
 import type { UpstreamCacheLimits } from "../upstream-cache/cache.ts";
 import type { UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
+import type { UpstreamTls } from "../upstream-identity/tls.ts";
 
 /** How a REST upstream speaks. Whatever it is, answers are read tolerantly. */
 export type UpstreamDialect = "specification" | "lancedb";
@@ -18,17 +19,6 @@ export interface UpstreamTimeLimits {
   readonly idleMs?: number | undefined;
   /** For the whole call; a deadline of the client's that is nearer goes first. Default: 0. */
   readonly totalMs?: number | undefined;
-}
-
-/** TLS towards an upstream, in PEM. */
-export interface UpstreamTls {
-  /** Certificates of authorities to trust instead of the system's. */
-  readonly ca?: string | undefined;
-  /** The gateway's own certificate, with {@link key}. */
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-  /** The name to ask for and to check, where it is not the host's. */
-  readonly serverName?: string | undefined;
 }
 
 /** Where an upstream is and how it is reached. */

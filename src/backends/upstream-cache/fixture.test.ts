@@ -1,26 +1,14 @@
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
-import { pino } from "pino";
+import { beginCall } from "../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Call, createCall } from "../../namespace/call.ts";
+import type { Call } from "../../namespace/call.ts";
 import { createDescribeCache, type DescribeCacheOptions } from "./cache.ts";
-
-const log = pino({ level: "silent" });
 
 export const { method: METHODS } = LanceNamespaceService;
 
 /** A call as the pipeline hands it to a backend. */
 export function callOf(method: DescMethod, id: readonly string[], overrides: Partial<Call> = {}): Call {
-  const call = createCall({
-    method,
-    protocol: "grpc",
-    requestId: "test",
-    headers: {},
-    signal: new AbortController().signal,
-    deadline: undefined,
-    accept: undefined,
-    log,
-  });
-  return Object.assign(call, { id }, overrides);
+  return beginCall(method, { id, ...overrides });
 }
 
 /** What answers behind a cache. */

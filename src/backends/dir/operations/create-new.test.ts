@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { beginCall } from "../../../../test/support/caller.ts";
 import { CreateTableMode, CreateTableRequestSchema } from "../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
-import { createCall } from "../../../namespace/call.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { openDirectory } from "../open.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
@@ -44,17 +44,7 @@ async function openWorkshop(t: TestContext, beforeCommit: () => Promise<void>, u
     base: join(root, "data"),
     client,
     async create(id: readonly string[], rows: number, mode: CreateTableMode = CreateTableMode.CREATE) {
-      const call = createCall({
-        method: LanceNamespaceService.method.createTable,
-        protocol: "grpc",
-        requestId: "test",
-        headers: {},
-        signal: new AbortController().signal,
-        deadline: undefined,
-        accept: undefined,
-        log: silent,
-      });
-      call.id = id;
+      const call = beginCall(LanceNamespaceService.method.createTable, { id });
       const bytes = stream(rows);
       async function* pieces() {
         for (let at = 0; at < bytes.byteLength; at += 1000) yield bytes.subarray(at, at + 1000);

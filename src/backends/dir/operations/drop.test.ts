@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
-import { createCall } from "../../../namespace/call.ts";
 import { openDirectory } from "../open.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { createDropOperations } from "./drop.ts";
@@ -19,17 +19,7 @@ async function dropAfter(t: TestContext, root: string, before: () => Promise<unk
     },
   };
   const method = LanceNamespaceService.method.dropTable;
-  const call = createCall({
-    method,
-    protocol: "grpc",
-    requestId: "test",
-    headers: {},
-    signal: new AbortController().signal,
-    deadline: undefined,
-    accept: undefined,
-    log: silent,
-  });
-  call.id = ["t"];
+  const call = beginCall(method, { id: ["t"] });
   return createDropOperations({ ...context, layout }).dropTable(create(method.input), call);
 }
 
