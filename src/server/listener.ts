@@ -71,10 +71,11 @@ export function createListener(options: ListenerOptions): Listener {
   const { grpc, http, takeAddress, log } = options;
   const { firstBytesMs = 10_000, headersMs = 30_000, keepAliveMs = 75_000 } = options;
   const { streamWindowBytes = 8 * MIB, sessionWindowBytes = 32 * MIB, maxConcurrentStreams = 1000 } = options;
-  const sockets = new Set<Socket>();
+  // Each with its last response of HTTP/1.1. A set of responses would cost the collector dearly: when it makes room, the
+  // table that it leaves behind refers to the new one, and a chain of them keeps every response alive.
+  const sockets = new Map<Socket, ServerResponse | undefined>();
   const undecided = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
-  const responses = new Set<ServerResponse>();
   let draining = false;
   let lastSocketGone: (() => void) | undefined;
 
@@ -95,7 +96,7 @@ export function createListener(options: ListenerOptions): Listener {
 
   function onConnection(socket: Socket): void {
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
-    sockets.add(socket);
+    sockets.set(socket, undefined);
     undecided.add(socket);
     socket.on("error", (error) => log.debug({ err: error }, "a connection broke"));
     socket.on("close", () => {
@@ -113,9 +114,10 @@ export function createListener(options: ListenerOptions): Listener {
 
   function onHttp1Request(request: IncomingMessage, response: ServerResponse): void {
     ignoreErrors(request, response);
-    responses.add(response);
+    const { socket } = request;
+    sockets.set(socket, response);
     response.on("close", () => {
-      responses.delete(response);
+      if (sockets.get(socket) === response) sockets.set(socket, undefined);
       // The connection counts as idle only when node is through with the response.
       if (draining) setImmediate(() => http1.closeIdleConnections());
     });
@@ -158,7 +160,8 @@ export function createListener(options: ListenerOptions): Listener {
       port.close();
       for (const socket of undecided) socket.destroy();
       for (const session of sessions) drainSession(session);
-      for (const response of responses) if (!response.headersSent) response.setHeader("connection", "close");
+      for (const response of sockets.values())
+        if (response?.headersSent === false) response.setHeader("connection", "close");
       http1.closeIdleConnections();
       const gone = new Promise<void>((resolve) => {
         lastSocketGone = resolve;
@@ -166,7 +169,7 @@ export function createListener(options: ListenerOptions): Listener {
       });
       const finished = await settlesWithin(gone, graceMs);
       for (const session of sessions) session.destroy(undefined, constants.NGHTTP2_CANCEL);
-      for (const socket of sockets) socket.destroy();
+      for (const socket of sockets.keys()) socket.destroy();
       http1.close();
       return finished;
     },
