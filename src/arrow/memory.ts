@@ -3,6 +3,7 @@
  * chunks of a long body would start one full collection after the other.
  */
 export function freeAtOnce({ buffer, byteLength }: Uint8Array): void {
-  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength && !buffer.resizable)
-    buffer.transfer(0);
+  // Empty buffers are shared as constants.
+  const isWhole = buffer.byteLength === byteLength && byteLength > 0;
+  if (isWhole && buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);
 }

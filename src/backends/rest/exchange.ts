@@ -90,6 +90,8 @@ export function createExchange({ form, upstream, identity, policy }: ExchangeOpt
         headers,
         body,
         streams,
+        // A wire that was broken off may still be sending.
+        releasesPieces: () => call.releasesChunks === true && !call.signal.aborted,
         signal,
         elapsedMs,
       };

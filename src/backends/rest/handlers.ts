@@ -2,6 +2,7 @@ import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { acceptedArrow } from "../../arrow/accepted.ts";
 import { isIpcFile } from "../../arrow/is-ipc-file.ts";
 import { ARROW_FILE, ARROW_STREAM } from "../../arrow/media-types.ts";
+import { freeAtOnce } from "../../arrow/memory.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { Call } from "../../namespace/call.ts";
@@ -21,6 +22,9 @@ export interface HandlerOptions {
   /** What joins the names in paths. */
   readonly delimiter: string;
 }
+
+/** More than a connection has on its way when it asks for the next piece: it asks when its buffer is not full. */
+const CONNECTION_BYTES = 1024 * 1024;
 
 const JSON_TYPE = "application/json";
 
@@ -111,11 +115,20 @@ function bodyOf(request: Message, { input }: DescMethod): HttpBody | undefined {
   return (request as unknown as Record<string, HttpBody | undefined>)[bodyFieldOf(input) ?? ""];
 }
 
-/** Tells of every piece when it has been taken over by the connection. */
+/** Tells of every piece when it has been taken over by the connection, and takes its memory back some time later. */
 async function* released(data: AsyncIterable<Uint8Array>, call: Call): AsyncIterable<Uint8Array> {
+  const taken: Uint8Array[] = [];
+  let size = 0;
   for await (const piece of data) {
     yield piece;
     call.releaseBody(piece.byteLength);
+    if (call.ownsBody !== true) continue;
+    taken.push(piece);
+    for (size += piece.byteLength; size > CONNECTION_BYTES; ) {
+      const oldest = taken.shift() as Uint8Array;
+      size -= oldest.byteLength;
+      freeAtOnce(oldest);
+    }
   }
 }
 

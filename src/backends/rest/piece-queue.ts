@@ -5,24 +5,32 @@ export interface PieceSource {
   abort(reason: Error): void;
 }
 
+/** What is told of the reader. */
+export interface PieceReader {
+  /** It leaves before the end. */
+  onLeave(): void;
+  /** It wants more, and was given this piece before. */
+  onDone(piece: Uint8Array): void;
+}
+
 /** The sender is held back from this many bytes on. */
 const HIGH_WATER_BYTES = 256 * 1024;
 
 /** The pieces of a body between the connection and its only reader. */
 export class PieceQueue implements AsyncIterableIterator<Uint8Array> {
   readonly #source: PieceSource;
-  readonly #onLeave: () => void;
+  readonly #reader: PieceReader;
   readonly #pieces: Uint8Array[] = [];
   #size = 0;
   #paused = false;
   #over = false;
   #failure: { readonly reason: unknown } | undefined;
   #waiting: PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined;
+  #given: Uint8Array | undefined;
 
-  /** @param onLeave called when the reader leaves early. */
-  constructor(source: PieceSource, onLeave: () => void) {
+  constructor(source: PieceSource, reader: PieceReader) {
     this.#source = source;
-    this.#onLeave = onLeave;
+    this.#reader = reader;
   }
 
   [Symbol.asyncIterator](): this {
@@ -32,7 +40,7 @@ export class PieceQueue implements AsyncIterableIterator<Uint8Array> {
   push(piece: Uint8Array): void {
     if (this.#over) return;
     if (this.#waiting !== undefined) {
-      this.#take()?.resolve({ done: false, value: piece });
+      this.#take()?.resolve(this.#give(piece));
       return;
     }
     this.#pieces.push(piece);
@@ -57,6 +65,7 @@ export class PieceQueue implements AsyncIterableIterator<Uint8Array> {
   }
 
   next(): Promise<IteratorResult<Uint8Array>> {
+    if (this.#given !== undefined) this.#reader.onDone(this.#given);
     const piece = this.#pieces.shift();
     if (piece !== undefined) {
       this.#size -= piece.byteLength;
@@ -64,7 +73,7 @@ export class PieceQueue implements AsyncIterableIterator<Uint8Array> {
         this.#paused = false;
         this.#source.resume();
       }
-      return Promise.resolve({ done: false, value: piece });
+      return Promise.resolve(this.#give(piece));
     }
     if (this.#failure !== undefined) {
       const { reason } = this.#failure;
@@ -80,11 +89,16 @@ export class PieceQueue implements AsyncIterableIterator<Uint8Array> {
     if (!this.#over) {
       this.#over = true;
       this.#pieces.length = 0;
-      this.#onLeave();
+      this.#reader.onLeave();
       this.#source.abort(new Error("the reader of the answer has left"));
     }
     this.#take()?.resolve({ done: true, value: undefined });
     return Promise.resolve({ done: true, value: undefined });
+  }
+
+  #give(piece: Uint8Array): IteratorYieldResult<Uint8Array> {
+    this.#given = piece;
+    return { done: false, value: piece };
   }
 
   #take(): PromiseWithResolvers<IteratorResult<Uint8Array>> | undefined {

@@ -1,6 +1,7 @@
 import type { Dispatcher } from "undici";
 import { failureOf } from "./failures.ts";
 import { PieceQueue } from "./piece-queue.ts";
+import { createReclaimer } from "./read-memory.ts";
 import { UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from "./transport.ts";
 
 /** What becomes of an exchange, and its bounds. */
@@ -30,19 +31,17 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #ended = false;
   /** Why the exchange was ended from this side. */
   #reason: unknown;
+  // A function and not the receiver itself: node makes a closure for listeners that are objects, by which, as measured,
+  // dead receivers kept those after them from the collector.
+  readonly #onAbort = () => this.#cut(this.#request.signal.reason);
 
   constructor(request: UpstreamRequest, options: ReceiverOptions) {
     this.#request = request;
     this.#options = options;
-    request.signal.addEventListener("abort", this);
+    request.signal.addEventListener("abort", this.#onAbort);
     if (options.totalMs > 0) {
       this.#timer = setTimeout(() => this.#expire(), Math.max(0, options.totalMs - request.elapsedMs));
     }
-  }
-
-  /** The signal has fired. */
-  handleEvent(): void {
-    this.#cut(this.#request.signal.reason);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -60,7 +59,13 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#status = status;
     this.#headers = headers;
     if (!this.#request.streams || status >= 300) return;
-    this.#queue = new PieceQueue(controller, () => this.#release());
+    const reclaim = createReclaimer();
+    this.#queue = new PieceQueue(controller, {
+      onLeave: () => this.#release(),
+      onDone: (piece) => {
+        if (this.#request.releasesPieces?.()) reclaim(piece);
+      },
+    });
     this.#options.resolve({ status, headers, body: EMPTY, pieces: this.#queue });
   }
 
@@ -120,7 +125,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #release(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
-    this.#request.signal.removeEventListener("abort", this);
+    this.#request.signal.removeEventListener("abort", this.#onAbort);
   }
 }
 

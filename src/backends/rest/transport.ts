@@ -9,6 +9,11 @@ export interface UpstreamRequest {
   readonly body: string | AsyncIterable<Uint8Array> | undefined;
   /** Whether a body of success is handed over piece by piece, and not whole. */
   readonly streams: boolean;
+  /**
+   * Whether the reader of pieces, when it asks for the third one or a later one, is done with those before, so that
+   * their memory can be taken back. Default: never.
+   */
+  releasesPieces?(): boolean;
   /** Ends the request; its reason is what the answer, or its body, fails with. */
   readonly signal: AbortSignal;
   /** How much of the time for the whole call is over, in milliseconds. */
