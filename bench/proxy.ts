@@ -1,5 +1,5 @@
-// The gateway before a REST upstream: beside the Rust REST adapter and nginx (where it is installed) before the same
-// one, then what it adds to the time of a call, and bodies of a gibibyte with the memory of its process.
+// The gateway before a REST upstream: beside the Rust REST adapter, a bare proxy on Node and nginx (where it is
+// installed) before the same one, then what it adds to the time of a call, and bodies of a gibibyte with the memory of its process.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pythonInterpreter } from "../scripts/python-environment.ts";
@@ -28,11 +28,13 @@ export async function run(): Promise<void> {
   const uri = `http://127.0.0.1:${upstream.port}`;
   const gateway = await startGateway("--backend", "rest", "--uri", uri);
   const adapter = await startProcess([pythonInterpreter(), PEER, uri], /^(\d+)$/);
+  const bare = await startServer("proxy/bare.ts", uri);
   const nginx = await startNginx(upstream.port);
   try {
     const contestants = [
       { name: "gateway", server: gateway },
       { name: "Rust REST adapter", server: adapter },
+      { name: "bare node:http and undici", server: bare },
       ...(nginx === undefined ? [] : [{ name: "nginx", server: nginx }]),
     ];
     const standings = await compare(
@@ -43,7 +45,7 @@ export async function run(): Promise<void> {
     await printLatency(upstream, gateway);
     await printBodies(gateway);
   } finally {
-    await Promise.all([gateway, adapter, nginx, upstream].map((server) => server?.stop()));
+    await Promise.all([gateway, adapter, bare, nginx, upstream].map((server) => server?.stop()));
   }
 }
 
