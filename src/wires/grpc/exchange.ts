@@ -42,7 +42,11 @@ export class Exchange {
     this.log = log;
     // A reset is an error event to node; "close" follows it and is all that matters here.
     stream.on("error", ignore);
-    stream.on("close", () => this.#cancel());
+    stream.on("close", () => {
+      this.#cancel();
+      // A session's table of streams keeps them from the collector long after their end; then at least not the call too.
+      stream.removeAllListeners().on("error", ignore);
+    });
   }
 
   get signal(): AbortSignal {
