@@ -12,16 +12,19 @@ export interface Metrics {
   readonly page: MetricsPage;
 }
 
+/** When the process is watched from, if nobody asks before: the library shall not hold up the start. */
+const WATCH_AFTER_MS = 1_000;
+
 /** Creates metrics that begin with nothing; their page has those of the process, too. */
 export function createMetrics(): Metrics {
   const tallies = createTallies();
-  const ofProcess = watchProcess();
+  setTimeout(watchProcess, WATCH_AFTER_MS).unref();
   return {
     calls: tallies,
     noteFor: (database) => tallies.noteFor(database),
     page: {
       contentType: "text/plain; version=0.0.4; charset=utf-8",
-      text: async () => expose(tallies) + (await (await ofProcess).metrics()),
+      text: async () => expose(tallies) + (await (await watchProcess()).metrics()),
     },
   };
 }
