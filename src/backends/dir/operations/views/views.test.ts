@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -206,7 +207,7 @@ test("a job whose table is gone or another fails and says so", async (t) => {
   const { jobId } = await first.call("alterTableBackfillColumns", "n$t", { column: "twice" });
   await first.close();
   const job = (await jobsOf(root).get(jobId)) as Job;
-  const moved = { ...job, id: jobId.replace(/^./, "f"), spec: { ...job.spec, location: "other" } };
+  const moved = { ...job, id: randomUUID(), spec: { ...job.spec, location: "other" } };
   await jobsOf(root).put(moved);
   await openClient(t, root);
   assert.equal((await ended(root, jobId)).state, "succeeded");
