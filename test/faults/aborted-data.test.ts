@@ -5,14 +5,10 @@ import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { wideStream } from "../support/arrow.ts";
+import { collect } from "../support/collect.ts";
 import { sendHttp } from "../support/http.ts";
 import { type DirectoryServer, startDirectoryServer } from "../support/server.ts";
-
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
 
 const MIB = 1024 * 1024;
 const ARROW = "application/vnd.apache.arrow.stream";

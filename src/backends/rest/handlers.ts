@@ -2,7 +2,7 @@ import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { acceptedArrow } from "../../arrow/accepted.ts";
 import { isIpcFile } from "../../arrow/is-ipc-file.ts";
 import { ARROW_FILE, ARROW_STREAM } from "../../arrow/media-types.ts";
-import { freeAtOnce } from "../../arrow/memory.ts";
+import { freeAtOnce, WORTH_FREEING_BYTES } from "../../arrow/memory.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { Call } from "../../namespace/call.ts";
@@ -122,7 +122,7 @@ async function* released(data: AsyncIterable<Uint8Array>, call: Call): AsyncIter
   for await (const piece of data) {
     yield piece;
     call.releaseBody(piece.byteLength);
-    if (call.ownsBody !== true) continue;
+    if (call.ownsBody !== true || piece.byteLength < WORTH_FREEING_BYTES) continue;
     taken.push(piece);
     for (size += piece.byteLength; size > CONNECTION_BYTES; ) {
       const oldest = taken.shift() as Uint8Array;

@@ -9,6 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { makeCertificates } from "../../../test/support/certificates.ts";
+import { collect } from "../../../test/support/collect.ts";
 import { createRandom, type Random } from "../../../test/support/random.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call.ts";
@@ -103,6 +104,31 @@ for (const [name, connect] of Object.entries(CONNECTIONS)) {
 
     test("a result stays where its reader keeps it", async () => {
       assert.deepEqual(await download(false), { digest: DIGEST, freed: 0 });
+    });
+
+    test("an upload in very small pieces keeps none of them", async () => {
+      const listener: RequestListener = (request, response) => {
+        const headers = { "content-type": "application/json" };
+        request.resume().on("end", () => response.writeHead(200, headers).end('{"version":2}'));
+      };
+      const seen: WeakRef<Uint8Array>[] = [];
+      let alive = 0;
+      async function* body(): AsyncIterable<Uint8Array> {
+        for (let count = 0; count < 5_000; count += 1) {
+          const piece = new Uint8Array(10);
+          seen.push(new WeakRef(piece));
+          yield piece;
+        }
+        // What was looked at in a turn of the event loop stays until its end.
+        await sleep(10);
+        collect();
+        alive = seen.filter((piece) => piece.deref() !== undefined).length;
+      }
+      await withUpstream(listener, async (operations) => {
+        const call = callOf(insertIntoTable, { ownsBody: true });
+        await operations.insertIntoTable?.(create(insertIntoTable.input), body(), call);
+      });
+      assert.ok(alive < 500, `${alive} pieces were kept`);
     });
 
     for (const ownsBody of [true, false]) {

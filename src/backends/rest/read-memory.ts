@@ -1,7 +1,5 @@
 import { isMarkedAsUntransferable } from "node:worker_threads";
-
-/** Less than this is not worth the trouble, in bytes. */
-const LEAST_BYTES = 16 * 1024;
+import { WORTH_FREEING_BYTES } from "../../arrow/memory.ts";
 
 /**
  * Takes back the memory that a socket was read into, behind the reader of a body: each call says that a piece, and all
@@ -21,6 +19,6 @@ export function createReclaimer(): (piece: Uint8Array) => void {
 
 function free(memory: ArrayBufferLike): void {
   // An empty piece lies in a buffer that all connections have in common, a small one may lie in Node's pool.
-  if (memory.byteLength < LEAST_BYTES || isMarkedAsUntransferable(memory)) return;
+  if (memory.byteLength < WORTH_FREEING_BYTES || isMarkedAsUntransferable(memory)) return;
   if (memory instanceof ArrayBuffer) memory.transfer(0);
 }
