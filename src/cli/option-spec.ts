@@ -1,6 +1,9 @@
 /** The kinds of backends. */
 export const BACKEND_KINDS = ["dir", "rest", "grpc"] as const;
 
+/** The kinds of backends that have an upstream. */
+export const UPSTREAM_KINDS = ["rest", "grpc"] as const;
+
 /** A kind of backend. */
 export type BackendKind = (typeof BACKEND_KINDS)[number];
 

@@ -1,6 +1,4 @@
-import { type OptionSpec, parseDuration, parseInteger } from "./option-spec.ts";
-
-const UPSTREAM = ["rest", "grpc"] as const;
+import { type OptionSpec, parseDuration, parseInteger, UPSTREAM_KINDS } from "./option-spec.ts";
 
 /** The options that say how calls of an upstream are repeated, and when they are not made. */
 export const RESILIENCE_OPTIONS = {
@@ -10,7 +8,7 @@ export const RESILIENCE_OPTIONS = {
     help: "How often a call of the upstream is made again at the most, where that is safe; 0 for never (docs/upstreams.md).",
     fallback: "2",
     parse: parseInteger(0, 10),
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
   },
   upstreamRetryPercent: {
     flag: "upstream-retry-budget",
@@ -18,7 +16,7 @@ export const RESILIENCE_OPTIONS = {
     help: "How many calls may be made again for every hundred calls; beyond that there are three a second.",
     fallback: "20",
     parse: parseInteger(0, 100),
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
   },
   upstreamHedgeMs: {
     flag: "upstream-hedge-after",
@@ -26,7 +24,7 @@ export const RESILIENCE_OPTIONS = {
     help: "After which time a read without an answer is made a second time at once, at another address if there is one; 0ms for never.",
     fallback: "0ms",
     parse: parseDuration,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
   },
   upstreamCircuitFailures: {
     flag: "upstream-circuit-failures",
@@ -34,7 +32,7 @@ export const RESILIENCE_OPTIONS = {
     help: "After how many failures in a row an address of the upstream is not called for a while; 0 for never.",
     fallback: "10",
     parse: parseInteger(0, 1_000_000),
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
   },
   upstreamCircuitOpenMs: {
     flag: "upstream-circuit-open",
@@ -42,6 +40,6 @@ export const RESILIENCE_OPTIONS = {
     help: "How long that is; it doubles with each probe that fails, up to a minute.",
     fallback: "1s",
     parse: parseDuration,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
   },
 } as const satisfies Record<string, OptionSpec>;

@@ -6,10 +6,9 @@ import {
   parseInteger,
   parseSwitch,
   parseText,
+  UPSTREAM_KINDS,
 } from "./option-spec.ts";
 import { RESILIENCE_OPTIONS } from "./resilience-options.ts";
-
-const UPSTREAM = ["rest", "grpc"] as const;
 
 /** The options of `lance-gateway serve` that are about an upstream catalog. */
 export const UPSTREAM_OPTIONS = {
@@ -36,7 +35,7 @@ export const UPSTREAM_OPTIONS = {
     value: "NAME=VALUE",
     help: "A header of every call to the upstream.",
     parse: parseHeader,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     repeatable: true,
     place: true,
     secret: true,
@@ -46,7 +45,7 @@ export const UPSTREAM_OPTIONS = {
     value: "NAME",
     help: "A header of clients that the upstream gets too; a * at the end stands for any ending. What is given replaces the usual list (docs/upstreams.md).",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     repeatable: true,
   },
   upstreamTls: {
@@ -62,7 +61,7 @@ export const UPSTREAM_OPTIONS = {
     value: "FILE",
     help: "The authorities that may have signed the upstream's certificate, in PEM. By default those that Node brings.",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
   },
   upstreamCert: {
@@ -70,7 +69,7 @@ export const UPSTREAM_OPTIONS = {
     value: "FILE",
     help: "The certificate that the upstream gets from the gateway, in PEM; with --upstream-key.",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
   },
   upstreamKey: {
@@ -78,7 +77,7 @@ export const UPSTREAM_OPTIONS = {
     value: "FILE",
     help: "The key of --upstream-cert, in PEM.",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
   },
   upstreamServerName: {
@@ -86,7 +85,7 @@ export const UPSTREAM_OPTIONS = {
     value: "NAME",
     help: "The name that the upstream's certificate has to have, where it is not the host's.",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
   },
   upstreamConnectMs: {
@@ -95,7 +94,7 @@ export const UPSTREAM_OPTIONS = {
     help: "How long a connection to the upstream may take.",
     fallback: "5s",
     parse: parseDuration,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
   },
   upstreamFirstByteMs: {
     flag: "upstream-first-byte-timeout",
@@ -103,7 +102,7 @@ export const UPSTREAM_OPTIONS = {
     help: "How long the upstream may take to begin its answer; work such as building an index is done in this time. 0s for no limit.",
     fallback: "120s",
     parse: parseDuration,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
   },
   upstreamIdleMs: {
     flag: "upstream-idle-timeout",
@@ -111,14 +110,14 @@ export const UPSTREAM_OPTIONS = {
     help: "How long the upstream may pause in the middle of its answer; 0s for no limit.",
     fallback: "60s",
     parse: parseDuration,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
   },
   upstreamTimeoutMs: {
     flag: "upstream-timeout",
     value: "TIME",
     help: "How long a call of the upstream with a single answer may take. Without it only the client's own deadline counts.",
     parse: parseDuration,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
   },
   ...RESILIENCE_OPTIONS,
   upstreamCacheMs: {
@@ -127,7 +126,7 @@ export const UPSTREAM_OPTIONS = {
     help: "How long answers that describe tables and namespaces are used again for the same caller, such as 30s; 0s for never (docs/upstreams.md).",
     fallback: "0s",
     parse: parseDuration,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
   },
   upstreamCacheEntries: {
     flag: "upstream-cache-entries",
@@ -135,7 +134,7 @@ export const UPSTREAM_OPTIONS = {
     help: "The most answers that are kept for --upstream-cache-ttl.",
     fallback: "10000",
     parse: parseInteger(1, 10_000_000),
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
   },
   upstreamDialect: {
     flag: "upstream-dialect",
@@ -161,7 +160,7 @@ export const UPSTREAM_OPTIONS = {
     help: "Whose credentials the upstream gets: the client's own (passthrough), one credential for all (service), a token of the gateway's (client-credentials), or the client's token exchanged for another (token-exchange).",
     fallback: "passthrough",
     parse: parseChoice(["passthrough", "service", "client-credentials", "token-exchange"]),
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
   },
   upstreamApiKey: {
@@ -169,7 +168,7 @@ export const UPSTREAM_OPTIONS = {
     value: "KEY",
     help: "The API key of --upstream-identity service.",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
     secret: true,
   },
@@ -178,7 +177,7 @@ export const UPSTREAM_OPTIONS = {
     value: "TOKEN",
     help: "The bearer token of --upstream-identity service.",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
     secret: true,
   },
@@ -187,7 +186,7 @@ export const UPSTREAM_OPTIONS = {
     value: "URI",
     help: "The token endpoint of the OAuth 2.0 provider, for client-credentials and token-exchange.",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
   },
   tokenClientId: {
@@ -195,7 +194,7 @@ export const UPSTREAM_OPTIONS = {
     value: "ID",
     help: "The gateway's client id at the provider.",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
   },
   tokenClientSecret: {
@@ -203,7 +202,7 @@ export const UPSTREAM_OPTIONS = {
     value: "SECRET",
     help: "The gateway's client secret at the provider; without one the client is public.",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
     secret: true,
   },
@@ -212,7 +211,7 @@ export const UPSTREAM_OPTIONS = {
     value: "SCOPES",
     help: "The scopes to ask for, separated by spaces.",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
   },
   tokenAudience: {
@@ -220,7 +219,7 @@ export const UPSTREAM_OPTIONS = {
     value: "NAME",
     help: "The audience to ask for.",
     parse: parseText,
-    backends: UPSTREAM,
+    backends: UPSTREAM_KINDS,
     place: true,
   },
 } as const satisfies Record<string, OptionSpec>;

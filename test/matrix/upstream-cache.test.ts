@@ -1,29 +1,17 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import { pino } from "pino";
-import { createGrpcBackend } from "../../src/backends/grpc/index.ts";
-import { createRestBackend } from "../../src/backends/rest/index.ts";
 import {
   DescribeTableResponseSchema,
   DropTableResponseSchema,
 } from "../../src/gen/lance/namespace/v1/table_pb.ts";
 import { errorEntry, LanceError } from "../../src/namespace/errors.ts";
-import type { Backend } from "../../src/namespace/port.ts";
+import { CACHED_UPSTREAMS } from "../support/cached-upstreams.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
 import { type Outcome, ROUTED_CALLERS } from "../support/routed-callers.ts";
 import { fakeBackend, startServer, type TestServer } from "../support/server.ts";
 
-const log = pino({ level: "silent" });
-const cache = { ttlMs: 3_600_000 };
-
-/** How a gateway reaches the upstream at a port. */
-const UPSTREAMS: Readonly<Record<string, (port: number) => Promise<Backend>>> = {
-  REST: (port) => createRestBackend({ uri: `http://127.0.0.1:${port}`, cache, log }),
-  gRPC: (port) => createGrpcBackend({ addresses: [`127.0.0.1:${port}`], cache, log }),
-};
-
-for (const [kind, open] of Object.entries(UPSTREAMS)) {
+for (const [kind, open] of Object.entries(CACHED_UPSTREAMS)) {
   describe(`kept answers of a ${kind} upstream`, () => {
     let upstream: TestServer;
     let gateway: TestServer;

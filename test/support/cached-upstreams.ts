@@ -1,0 +1,13 @@
+import { pino } from "pino";
+import { createGrpcBackend } from "../../src/backends/grpc/index.ts";
+import { createRestBackend } from "../../src/backends/rest/index.ts";
+import type { Backend } from "../../src/namespace/port.ts";
+
+const log = pino({ level: "silent" });
+const cache = { ttlMs: 3_600_000 };
+
+/** How a gateway reaches the upstream at a port, whose answers it keeps for an hour. */
+export const CACHED_UPSTREAMS: Readonly<Record<string, (port: number) => Promise<Backend>>> = {
+  REST: (port) => createRestBackend({ uri: `http://127.0.0.1:${port}`, cache, log }),
+  gRPC: (port) => createGrpcBackend({ addresses: [`127.0.0.1:${port}`], cache, log }),
+};
