@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { LanceError } from "../namespace/errors.ts";
 import { readTable, rootTable } from "./flatbuffer.ts";
 import { checkLayout } from "./layout.ts";
@@ -9,16 +10,24 @@ export interface BodyCheck {
   readonly schema: ArrowSchema;
   /** The rows of the batches so far. */
   readonly rows: number;
+  /** What the buffers so far unpack to, in bytes. */
+  readonly unpackedBytes: number;
   /**
    * Checks a dictionary or a record batch.
    *
    * @param position where it begins, for the text of an error
+   * @param headBytes the size of its prefix and metadata; the engine takes values from where they are
    * @throws LanceError InvalidInput; PayloadTooLarge when the buffers unpack to more than the limit.
    */
-  add(head: MessageHead, metadata: Uint8Array, body: Uint8Array, position: number): void;
+  add(head: MessageHead, metadata: Uint8Array, body: Uint8Array, position: number, headBytes: number): void;
 }
 
-/** Begins the check of an upload whose buffers may unpack to `maxBytes` together. */
+/**
+ * Begins the check of an upload whose buffers may unpack to `maxBytes` together, and which may have as many rows: rows
+ * of nothing but nulls take no bytes on their way, and work in every later query.
+ *
+ * @throws LanceError InvalidInput, when two fields of different types share a dictionary.
+ */
 export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyCheck {
   const dictionaries = new Map<bigint, ArrowField>();
   collectDictionaries(schema.fields, dictionaries);
@@ -28,7 +37,13 @@ export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyChec
     get rows() {
       return rows;
     },
-    add(head, metadata, body, position) {
+    get unpackedBytes() {
+      return unpacked;
+    },
+    add(head, metadata, body, position, headBytes) {
+      if (headBytes % 8 !== 0 && body.byteLength > 0) {
+        throw malformed(position, "the body of a message is not aligned to eight bytes");
+      }
       const message = readTable(rootTable(metadata), 2);
       const isDictionary = head.kind === "dictionary";
       const values = dictionaries.get(head.dictionaryId ?? -1n);
@@ -45,13 +60,25 @@ export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyChec
         throw new LanceError("PayloadTooLarge", `the body unpacks to more than ${maxBytes} bytes`);
       }
       rows += head.rows;
+      if (rows > maxBytes) throw new LanceError("PayloadTooLarge", `the body has more than ${maxBytes} rows`);
     },
   };
 }
 
 function collectDictionaries(fields: readonly ArrowField[], found: Map<bigint, ArrowField>): void {
   for (const field of fields) {
-    if (field.dictionary !== undefined) found.set(field.dictionary.id, { ...field, dictionary: undefined });
+    if (field.dictionary !== undefined) {
+      const { id } = field.dictionary;
+      const known = found.get(id);
+      // The engine gives the values of the first to all of them.
+      if (
+        known !== undefined &&
+        !isDeepStrictEqual([known.type, known.children], [field.type, field.children])
+      ) {
+        throw malformed(0, `fields of different types have the dictionary ${id}`);
+      }
+      found.set(id, { ...field, dictionary: undefined });
+    }
     collectDictionaries(field.children, found);
   }
 }

@@ -72,15 +72,27 @@ export function replaceFloats(
   index: number,
   value: (row: number) => number,
 ): Uint8Array {
+  const { bytes, values, rows } = columnOf(message, fields, index);
+  for (let row = 0; row < rows; row++) values.setFloat32(row * 4, value(row), true);
+  return bytes;
+}
+
+/** A record batch with a number added to each value of its first column, which must be 32-bit integers. */
+export function addToFirst(message: Uint8Array, added: number): Uint8Array {
+  const { bytes, values, rows } = columnOf(message, [], 0);
+  for (let row = 0; row < rows; row++) values.setInt32(row * 4, values.getInt32(row * 4, true) + added, true);
+  return bytes;
+}
+
+/** The values of a column of fixed width, in a copy of the message. */
+function columnOf(message: Uint8Array, fields: readonly ArrowField[], index: number) {
   const { bytes, body, header } = copyOf(message);
   const arrays = createArrays(header, body);
   for (const field of fields.slice(0, index)) arrays.skip(field);
   const at = readVector(header, 2).at + (arrays.buffers + 1) * STRUCT_BYTES;
   const start = Number(header.view.getBigInt64(at, true));
   const values = new DataView(body.buffer, body.byteOffset + start, body.byteLength - start);
-  const rows = Number(readInt64(header, 0));
-  for (let row = 0; row < rows; row++) values.setFloat32(row * 4, value(row), true);
-  return bytes;
+  return { bytes, values, rows: Number(readInt64(header, 0)) };
 }
 
 /** A record batch without its first rows; `count` is smaller than the number of its rows. */

@@ -4,6 +4,9 @@ import type { ArrowField, ArrowSchema } from "./schema.ts";
 /** A name between backticks, a backtick inside doubled; or a name without backticks and dots. */
 const SEGMENT = /(?:`((?:[^`]|``)+)`|([^`.]+))(\.|$)/y;
 
+/** The most names in a path; the engine follows them by recursion. */
+const MAX_NAMES = 64;
+
 /**
  * Splits a field path into names.
  *
@@ -17,6 +20,9 @@ export function parseFieldPath(path: string): string[] {
   let end = ".";
   SEGMENT.lastIndex = 0;
   while (end === ".") {
+    if (names.length === MAX_NAMES) {
+      throw new LanceError("InvalidInput", `a field path must not have more than ${MAX_NAMES} names`);
+    }
     const match = SEGMENT.exec(path);
     if (match === null) throw new LanceError("InvalidInput", `${JSON.stringify(path)} is not a field path`);
     const [, quoted, plain, separator = ""] = match;

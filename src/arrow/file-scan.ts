@@ -1,15 +1,25 @@
-import { createBodyCheck } from "./body-check.ts";
-import { type FlatTable, readTable, readVector, rootTable } from "./flatbuffer.ts";
+import { type BodyCheck, createBodyCheck } from "./body-check.ts";
+import { type FlatTable, readLength, readTable, readVector, rootTable } from "./flatbuffer.ts";
 import { BLOCK_BYTES, type Block } from "./footer.ts";
-import { FILE_MAGIC, malformed, parseMessageHead, readPrefix } from "./message.ts";
-import { type ArrowSchema, decodeSchemaTable } from "./schema.ts";
+import { FILE_MAGIC, type MessageKind, malformed, parseMessageHead, readPrefix } from "./message.ts";
+import { createPace } from "./pace.ts";
+import { MAX_FILE_MESSAGES } from "./part-buffer.ts";
+import { type ArrowSchema, decodeSchemaTable, MAX_UPLOAD_TABLES } from "./schema.ts";
+
+/** What a file holds. */
+interface ScannedFile {
+  readonly schema: ArrowSchema;
+  readonly rows: number;
+  /** What its buffers unpack to, in bytes. */
+  readonly unpackedBytes: number;
+}
 
 /**
  * Checks an IPC file by its footer, as the engine will read it; some writers leave out the stream's own schema.
  *
  * @throws LanceError InvalidInput, PayloadTooLarge
  */
-export function scanIpcFile(bytes: Buffer, maxBytes: number): { schema: ArrowSchema; rows: number } {
+export async function scanIpcFile(bytes: Buffer, maxBytes: number): Promise<ScannedFile> {
   const footer = findFooter(bytes);
   const schema = decodeSchemaTable(() => {
     const table = readTable(footer, 1);
@@ -17,25 +27,43 @@ export function scanIpcFile(bytes: Buffer, maxBytes: number): { schema: ArrowSch
     return table;
   });
   const check = createBodyCheck(schema, maxBytes);
-  for (const [index, kind] of [
-    [2, "dictionary"],
-    [3, "batch"],
+  const [dictionaries, batches] = [readBlocks(footer, 2), readBlocks(footer, 3)];
+  checkApart([...dictionaries, ...batches]);
+  const pace = createPace();
+  for (const [kind, blocks] of [
+    ["dictionary", dictionaries],
+    ["batch", batches],
   ] as const) {
-    for (const block of readBlocks(footer, index)) {
-      const { offset, metadataLength, bodyLength } = block;
-      const prefix = readPrefix(bytes, offset);
-      const bodyAt = offset + metadataLength;
-      const fits = prefix !== undefined && prefix.bytes + prefix.metadataLength <= metadataLength;
-      if (!fits || bodyAt + bodyLength > bytes.byteLength) throw malformed(offset, "a message is cut off");
-      const metadata = bytes.subarray(offset + prefix.bytes, bodyAt);
-      const head = parseMessageHead(metadata, offset);
-      if (head.kind !== kind || head.bodyLength !== bodyLength) {
-        throw malformed(offset, "the footer says something else than the message");
-      }
-      check.add(head, metadata, bytes.subarray(bodyAt, bodyAt + bodyLength), offset);
+    for (const block of blocks) {
+      checkBlock(bytes, kind, block, check);
+      if (pace.isDue()) await pace.pause();
     }
   }
-  return { schema, rows: check.rows };
+  return { schema, rows: check.rows, unpackedBytes: check.unpackedBytes };
+}
+
+function checkBlock(bytes: Buffer, kind: MessageKind, block: Block, check: BodyCheck): void {
+  const { offset, metadataLength, bodyLength } = block;
+  const prefix = readPrefix(bytes, offset);
+  const bodyAt = offset + metadataLength;
+  const fits = prefix !== undefined && prefix.bytes + prefix.metadataLength <= metadataLength;
+  if (!fits || bodyAt + bodyLength > bytes.byteLength) throw malformed(offset, "a message is cut off");
+  const metadata = bytes.subarray(offset + prefix.bytes, bodyAt);
+  const head = parseMessageHead(metadata, offset);
+  if (head.kind !== kind || head.bodyLength !== bodyLength) {
+    throw malformed(offset, "the footer says something else than the message");
+  }
+  check.add(head, metadata, bytes.subarray(bodyAt, bodyAt + bodyLength), offset, metadataLength);
+}
+
+/** Checks that no two messages share bytes: a small file could say the same rows without end. */
+function checkApart(blocks: Block[]): void {
+  blocks.sort((a, b) => a.offset - b.offset);
+  let end = 0;
+  for (const { offset, metadataLength, bodyLength } of blocks) {
+    if (offset < end) throw malformed(offset, "the footer has messages that overlap");
+    end = offset + metadataLength + bodyLength;
+  }
 }
 
 /** The IPC file that has the schema of another one and none of its rows. */
@@ -55,31 +83,28 @@ function findFooter(bytes: Buffer): FlatTable {
   const whole = end > 0 && bytes.subarray(end + 4).equals(FILE_MAGIC);
   const length = whole ? bytes.readInt32LE(end) : 0;
   if (length <= 0 || length > end) throw malformed(bytes.byteLength, "the file ends without a footer");
-  try {
-    return rootTable(bytes.subarray(end - length, end));
-  } catch (error) {
-    throw malformed(end - length, error instanceof RangeError ? error.message : String(error));
-  }
+  return inFooter(end - length, () => rootTable(bytes.subarray(end - length, end), MAX_UPLOAD_TABLES));
 }
 
 function readBlocks(footer: FlatTable, index: number): Block[] {
-  try {
-    const vector = readVector(footer, index);
+  return inFooter(0, () => {
+    const { view } = footer;
+    const vector = readVector(footer, index, BLOCK_BYTES);
+    if (vector.length > MAX_FILE_MESSAGES) throw new RangeError("there are too many record batches");
     return Array.from({ length: vector.length }, (_, i) => {
       const at = vector.at + i * BLOCK_BYTES;
-      const [offset, metadataLength, bodyLength] = [
-        Number(footer.view.getBigInt64(at, true)),
-        footer.view.getInt32(at + 8, true),
-        Number(footer.view.getBigInt64(at + 16, true)),
-      ];
-      if (offset < 0 || metadataLength < 0 || bodyLength < 0)
-        throw new RangeError("a block has a negative size");
-      return { offset, metadataLength, bodyLength };
+      const metadataLength = view.getInt32(at + 8, true);
+      if (metadataLength < 0) throw new RangeError("a block has a negative size");
+      return { offset: readLength(view, at), metadataLength, bodyLength: readLength(view, at + 16) };
     });
+  });
+}
+
+function inFooter<T>(offset: number, read: () => T): T {
+  try {
+    return read();
   } catch (error) {
-    throw malformed(
-      0,
-      error instanceof RangeError ? `the footer is broken: ${error.message}` : String(error),
-    );
+    if (error instanceof RangeError) throw malformed(offset, `the footer is broken: ${error.message}`);
+    throw error;
   }
 }

@@ -9,19 +9,60 @@ export interface FlatTable {
   readonly view: DataView;
   /** Where the table begins in the view. */
   readonly at: number;
+  /** What may still be read, for all tables of the buffer together. */
+  readonly budget: FlatBudget;
 }
 
-/** The root table of a buffer. */
-export function rootTable(bytes: Uint8Array): FlatTable {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return { view, at: view.getUint32(0, true) };
+/**
+ * What may still be read of a buffer.
+ *
+ * Tables may share what they refer to, so that a few bytes can describe a tree without end: fields that share their
+ * children double at each level. Every table and text therefore counts each time that it is read.
+ */
+interface FlatBudget {
+  /** Tables. */
+  tables: number;
+  /** The bytes of tables, texts and references; a tree in which nothing is shared has no more than the buffer. */
+  bytes: number;
 }
+
+/** How much larger than its buffer a tree may be: writers may share texts and small tables. */
+const SHARING = 4;
+
+/** What even the smallest buffer may hold, in bytes. */
+const LEAST_BYTES = 1024;
+
+/** The least that a table takes: the way to its vtable, and the reference to it. */
+const TABLE_BYTES = 8;
+
+/**
+ * The root table of a buffer.
+ *
+ * @param maxTables how many tables may be read of it. Default: as many as its size allows.
+ */
+export function rootTable(bytes: Uint8Array, maxTables: number = Number.POSITIVE_INFINITY): FlatTable {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const budget = { tables: maxTables, bytes: SHARING * bytes.byteLength + LEAST_BYTES };
+  return { view, at: view.getUint32(0, true), budget };
+}
+
+function spend(budget: FlatBudget, tables: number, bytes: number): void {
+  budget.tables -= tables;
+  budget.bytes -= bytes;
+  if (budget.tables < 0) throw new RangeError("it has too many fields");
+  if (budget.bytes < 0) throw new RangeError("its tables share so much that they are larger than the buffer");
+}
+
+/** The sizes of the vtable and of the table, before the places of its fields. */
+const VTABLE_HEAD_BYTES = 4;
 
 /** Where a field of a table is, or undefined when it has its default. */
-function slot({ view, at }: FlatTable, index: number): number | undefined {
+function slot({ view, at }: Pick<FlatTable, "view" | "at">, index: number): number | undefined {
   const vtable = at - view.getInt32(at, true);
-  const entry = 4 + index * 2;
-  if (entry >= view.getUint16(vtable, true)) return undefined;
+  const entry = VTABLE_HEAD_BYTES + index * 2;
+  const size = view.getUint16(vtable, true);
+  if (size < VTABLE_HEAD_BYTES) throw new RangeError("a table has no vtable");
+  if (entry >= size) return undefined;
   const offset = view.getUint16(vtable + entry, true);
   return offset === 0 ? undefined : at + offset;
 }
@@ -53,35 +94,56 @@ export function writeInt64(table: FlatTable, index: number, value: bigint): void
   table.view.setBigInt64(at, value, true);
 }
 
-export function readTable(table: FlatTable, index: number): FlatTable | undefined {
-  const at = slot(table, index);
-  return at === undefined ? undefined : { view: table.view, at: at + table.view.getUint32(at, true) };
+export function readTable({ view, at, budget }: FlatTable, index: number): FlatTable | undefined {
+  const place = slot({ view, at }, index);
+  if (place === undefined) return undefined;
+  spend(budget, 1, TABLE_BYTES);
+  return { view, at: place + view.getUint32(place, true), budget };
 }
 
 export function readString(table: FlatTable, index: number): string | undefined {
-  const at = slot(table, index);
-  if (at === undefined) return undefined;
-  const start = at + table.view.getUint32(at, true);
-  const length = table.view.getUint32(start, true);
-  if (start + 4 + length > table.view.byteLength) throw new RangeError("a string ends outside of the buffer");
-  return Buffer.from(table.view.buffer, table.view.byteOffset + start + 4, length).toString("utf8");
+  const { at, length } = readVector(table, index, 1);
+  if (at === 0) return undefined;
+  spend(table.budget, 0, length);
+  return Buffer.from(table.view.buffer, table.view.byteOffset + at, length).toString("utf8");
 }
 
-/** Where the elements of a vector begin, and how many there are; elements have at least one byte. */
-export function readVector(table: FlatTable, index: number): { at: number; length: number } {
+/**
+ * Where the elements of a vector begin, and how many there are; 0 for a vector that is missing.
+ *
+ * @param elementBytes the least size of an element. Default: 1.
+ */
+export function readVector(
+  table: Pick<FlatTable, "view" | "at">,
+  index: number,
+  elementBytes = 1,
+): { at: number; length: number } {
   const at = slot(table, index);
   if (at === undefined) return { at: 0, length: 0 };
   const start = at + table.view.getUint32(at, true);
   const length = table.view.getUint32(start, true);
-  if (start + 4 + length > table.view.byteLength) throw new RangeError("a vector ends outside of the buffer");
+  if (start + 4 + length * elementBytes > table.view.byteLength) {
+    throw new RangeError("a vector ends outside of the buffer");
+  }
   return { at: start + 4, length };
 }
 
+const REFERENCE_BYTES = 4;
+
 /** The tables of a vector of tables. */
 export function readTables(table: FlatTable, index: number): FlatTable[] {
-  const vector = readVector(table, index);
+  const { view, budget } = table;
+  const vector = readVector(table, index, REFERENCE_BYTES);
+  spend(budget, vector.length, vector.length * TABLE_BYTES);
   return Array.from({ length: vector.length }, (_, i) => {
-    const at = vector.at + i * 4;
-    return { view: table.view, at: at + table.view.getUint32(at, true) };
+    const at = vector.at + i * REFERENCE_BYTES;
+    return { view, at: at + view.getUint32(at, true), budget };
   });
+}
+
+/** A length or an offset of 64 bits in place. @throws RangeError, when it is negative or beyond exact numbers. */
+export function readLength(view: DataView, at: number): number {
+  const high = view.getUint32(at + 4, true);
+  if (high >= 2 ** 21) throw new RangeError(`${view.getBigInt64(at, true)} is no length`);
+  return high * 2 ** 32 + view.getUint32(at, true);
 }

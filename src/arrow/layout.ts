@@ -1,4 +1,5 @@
-import { type FlatTable, readInt64, readTable, readVector } from "./flatbuffer.ts";
+import { type FlatTable, readInt64, readLength, readTable, readUint8, readVector } from "./flatbuffer.ts";
+import { checkLz4Frame } from "./lz4.ts";
 import type { ArrowField, ArrowType } from "./schema.ts";
 
 /**
@@ -9,91 +10,116 @@ import type { ArrowField, ArrowType } from "./schema.ts";
  *
  * @param batch the table of the record batch
  * @param body the message's body
- * @returns the size of all buffers once they are unpacked, in bytes
+ * @returns the size of all buffers once they are unpacked, in bytes; values that take no bytes count as a bit each
  * @throws RangeError, for sizes that do not fit together.
  */
 export function checkLayout(fields: readonly ArrowField[], batch: FlatTable, body: Uint8Array): number {
   const cursor = createCursor(batch, body);
-  const rows = readInt64(batch, 0);
+  const rows = Number(readInt64(batch, 0));
   for (const field of fields) checkField(field, rows, cursor);
   return cursor.finish();
 }
 
 interface Cursor {
   /** The next array: its length and its number of nulls. */
-  node(): { length: bigint; nulls: bigint };
+  node(): { length: number; nulls: number };
   /** The unpacked size of the next buffer, in bytes. */
-  buffer(): bigint;
+  buffer(): number;
   /** The next count of variadic buffers, for view types. */
   variadic(): number;
+  /** Counts values that take no bytes. */
+  free(values: number): void;
   /** Checks that everything was used and returns the unpacked size of all buffers. */
   finish(): number;
 }
 
 const STRUCT_BYTES = 16;
+const COUNT_BYTES = 8;
+
+/** The number of LZ4_FRAME among the codecs; the engine unpacks ZSTD to no more than the declared size. */
+const LZ4 = 0;
 
 function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
   const { view } = batch;
-  const [nodes, buffers, counts] = [readVector(batch, 1), readVector(batch, 2), readVector(batch, 4)];
-  const compressed = readTable(batch, 3) !== undefined;
+  const nodes = readVector(batch, 1, STRUCT_BYTES);
+  const buffers = readVector(batch, 2, STRUCT_BYTES);
+  const counts = readVector(batch, 4, COUNT_BYTES);
+  const compression = readTable(batch, 3);
+  const isLz4 = compression !== undefined && readUint8(compression, 0) === LZ4;
   const bytes = new DataView(body.buffer, body.byteOffset, body.byteLength);
-  let [node, buffer, count, total] = [0, 0, 0, 0n];
+  let [node, buffer, count, total] = [0, 0, 0, 0];
 
   /** A compressed buffer begins with its unpacked size, or with -1 when it was left as it is. */
-  function unpackedSize(start: number, size: number): bigint {
-    if (!compressed || size === 0) return BigInt(size);
+  function unpackedSize(start: number, size: number): number {
+    if (compression === undefined || size === 0) return size;
     if (size < 8) throw new RangeError("a compressed buffer is shorter than its header");
-    const unpacked = bytes.getBigInt64(start, true);
-    if (unpacked === -1n) return BigInt(size - 8);
-    if (unpacked < 0n) throw new RangeError("a compressed buffer has a negative size");
+    if (bytes.getBigInt64(start, true) === -1n) return size - 8;
+    const unpacked = readLength(bytes, start);
+    if (isLz4 && unpacked > 0) checkLz4Frame(body.subarray(start + 8, start + size), unpacked);
     return unpacked;
   }
   return {
     node() {
       if (node >= nodes.length) throw new RangeError("an array is missing");
       const at = nodes.at + node++ * STRUCT_BYTES;
-      const [length, nulls] = [view.getBigInt64(at, true), view.getBigInt64(at + 8, true)];
-      if (length < 0n || nulls < 0n || nulls > length) throw new RangeError("an array has a wrong length");
+      const [length, nulls] = [readLength(view, at), readLength(view, at + 8)];
+      if (nulls > length) throw new RangeError("an array has more nulls than values");
       return { length, nulls };
     },
     buffer() {
       if (buffer >= buffers.length) throw new RangeError("a buffer is missing");
       const at = buffers.at + buffer++ * STRUCT_BYTES;
-      const start = Number(view.getBigInt64(at, true));
-      const size = unpackedSize(start, Number(view.getBigInt64(at + 8, true)));
+      const size = unpackedSize(readLength(view, at), readLength(view, at + 8));
       total += size;
       return size;
     },
     variadic() {
       if (count >= counts.length) throw new RangeError("a count of variadic buffers is missing");
-      return Number(view.getBigInt64(counts.at + count++ * 8, true));
+      return readLength(view, counts.at + count++ * COUNT_BYTES);
+    },
+    free(values) {
+      total += Math.ceil(values / 8);
     },
     finish() {
-      if (node !== nodes.length || buffer !== buffers.length) {
+      if (node !== nodes.length || buffer !== buffers.length || count !== counts.length) {
         throw new RangeError("there are more arrays or buffers than the schema has");
       }
-      if (total > BigInt(Number.MAX_SAFE_INTEGER)) throw new RangeError("the buffers are too large");
-      return Number(total);
+      if (!Number.isSafeInteger(total)) throw new RangeError("the buffers are too large");
+      return total;
     },
   };
 }
 
-function checkField(field: ArrowField, expected: bigint, cursor: Cursor): void {
+/** Numbers here are lengths below 2^53, whose products may be inexact: they are far beyond any buffer then. */
+function checkField(field: ArrowField, expected: number, cursor: Cursor): void {
   const { length, nulls } = cursor.node();
   if (length < expected) throw new RangeError(`column ${JSON.stringify(field.name)} has too few values`);
-  const need = (bytes: bigint) => {
+  const need = (bytes: number) => {
     const size = cursor.buffer();
-    if (length > 0n && size < bytes) {
+    if (length > 0 && size < bytes) {
       throw new RangeError(`column ${JSON.stringify(field.name)} has too small a buffer`);
+    }
+    return size;
+  };
+  // The engine does not take a part of an offset at the end.
+  const needOffsets = (isLarge: boolean) => {
+    const width = isLarge ? 8 : 4;
+    if (need((length + 1) * width) % width !== 0) {
+      throw new RangeError(`column ${JSON.stringify(field.name)} has a part of an offset`);
     }
   };
   const type = field.dictionary?.index ?? field.type;
-  if (type.name === "null") return;
-  if (type.name === "union") throw new RangeError("unions are not supported");
-  need(nulls > 0n ? (length + 7n) / 8n : 0n);
+  if (type.name === "null") {
+    if (nulls !== length)
+      throw new RangeError(`column ${JSON.stringify(field.name)} has values that are no nulls`);
+    cursor.free(length);
+    return;
+  }
+  need(nulls > 0 ? Math.ceil(length / 8) : 0);
   const width = bitWidth(type);
   if (width !== undefined) {
-    need((length * BigInt(width) + 7n) / 8n);
+    if (width === 0) cursor.free(length);
+    need(Math.ceil((length * width) / 8));
     return;
   }
   switch (type.name) {
@@ -101,31 +127,32 @@ function checkField(field: ArrowField, expected: bigint, cursor: Cursor): void {
     case "utf8":
     case "large_binary":
     case "large_utf8":
-      need((length + 1n) * (type.name.startsWith("large") ? 8n : 4n));
-      need(0n);
+      needOffsets(type.name.startsWith("large"));
+      need(0);
       return;
     case "binary_view":
     case "utf8_view":
-      need(length * 16n);
-      for (let left = cursor.variadic(); left > 0; left--) need(0n);
+      need(length * 16);
+      for (let left = cursor.variadic(); left > 0; left--) need(0);
       return;
     case "list":
     case "map":
     case "large_list":
-      need((length + 1n) * (type.name === "large_list" ? 8n : 4n));
-      checkChildren(field, 1, 0n, cursor);
+      needOffsets(type.name === "large_list");
+      checkChildren(field, 0, cursor);
       return;
     case "fixed_size_list":
-      checkChildren(field, 1, length * BigInt(type.size), cursor);
+      if (type.size === 0) cursor.free(length);
+      checkChildren(field, length * type.size, cursor);
       return;
     case "struct":
-      checkChildren(field, field.children.length, length, cursor);
+      if (field.children.length === 0) cursor.free(length);
+      checkChildren(field, length, cursor);
       return;
   }
 }
 
-function checkChildren(field: ArrowField, count: number, length: bigint, cursor: Cursor): void {
-  if (field.children.length !== count) throw new RangeError("a nested type has a wrong number of children");
+function checkChildren(field: ArrowField, length: number, cursor: Cursor): void {
   for (const child of field.children) checkField(child, length, cursor);
 }
 

@@ -3,6 +3,7 @@ import {
   type FlatTable,
   readInt16,
   readInt64,
+  readLength,
   readTable,
   readUint8,
   readVector,
@@ -12,8 +13,8 @@ import {
 /** What precedes the length of a message since Arrow 0.15. */
 export const CONTINUATION = 0xffffffff;
 
-/** The longest metadata of one message, in bytes; a schema of 100,000 columns is about 10 MB. */
-export const MAX_METADATA_BYTES = 64 * 1024 * 1024;
+/** The longest metadata of one message, in bytes; a schema of 100,000 columns is about 7 MB. */
+export const MAX_METADATA_BYTES = 16 * 1024 * 1024;
 
 /** The bytes that an IPC file begins and ends with. */
 export const FILE_MAGIC: Uint8Array = Buffer.from("ARROW1");
@@ -72,8 +73,8 @@ export function parseMessageHead(metadata: Uint8Array, offset: number): MessageH
 }
 
 /** The table of the schema inside the metadata of a schema message. */
-export function schemaTable(metadata: Uint8Array): FlatTable {
-  const table = readTable(rootTable(metadata), 2);
+export function schemaTable(metadata: Uint8Array, maxTables?: number): FlatTable {
+  const table = readTable(rootTable(metadata, maxTables), 2);
   if (table === undefined) throw malformed(0, "the schema is missing");
   return table;
 }
@@ -84,6 +85,11 @@ export function malformed(offset: number, reason: string): LanceError {
     "InvalidInput",
     `the body is not a valid Arrow IPC stream: at byte ${offset}, ${reason}`,
   );
+}
+
+/** The error for a body of no bytes. */
+export function emptyBody(): LanceError {
+  return new LanceError("InvalidInput", "the body is empty; it must be an Arrow IPC stream");
 }
 
 /** The lengths before a message; undefined while they have not arrived. Metadata of no length ends the stream. */
@@ -109,13 +115,13 @@ const BUFFER_BYTES = 16;
 const NODE_BYTES = 16;
 
 function checkBuffers(batch: FlatTable, bodyLength: number): void {
-  const nodes = readVector(batch, 1);
-  for (let i = 0; i < nodes.length; i++) toLength(batch.view.getBigInt64(nodes.at + i * NODE_BYTES, true));
-  const buffers = readVector(batch, 2);
+  const { view } = batch;
+  const nodes = readVector(batch, 1, NODE_BYTES);
+  for (let i = 0; i < nodes.length; i++) readLength(view, nodes.at + i * NODE_BYTES);
+  const buffers = readVector(batch, 2, BUFFER_BYTES);
   for (let i = 0; i < buffers.length; i++) {
     const at = buffers.at + i * BUFFER_BYTES;
-    const start = toLength(batch.view.getBigInt64(at, true));
-    const length = toLength(batch.view.getBigInt64(at + 8, true));
+    const [start, length] = [readLength(view, at), readLength(view, at + 8)];
     if (start % 8 !== 0) throw new RangeError("a buffer is not aligned to eight bytes");
     if (start + length > bodyLength) throw new RangeError("a buffer ends outside of the message's body");
   }

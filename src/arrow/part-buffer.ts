@@ -4,6 +4,9 @@ import { FILE_MAGIC, MAX_METADATA_BYTES, type MessageKind, malformed } from "./m
 /** The magic of a file is padded, so that messages begin at a multiple of eight. */
 export const FILE_HEAD_BYTES = 8;
 
+/** The most messages of one file. */
+export const MAX_FILE_MESSAGES = 262_144;
+
 /** The room for the footer: a repetition of the schema and the places of the messages. */
 const MAX_TAIL_BYTES = 2 * MAX_METADATA_BYTES;
 
@@ -25,7 +28,7 @@ export interface PartBuffer {
   readonly length: number;
   readonly bytes: Buffer;
   append(chunk: Uint8Array): void;
-  /** Notes a message that is complete, for the footer. */
+  /** Notes a message that is complete, for the footer. @throws LanceError InvalidInput, when there are too many. */
   note(
     kind: Exclude<MessageKind, "schema">,
     position: number,
@@ -34,6 +37,8 @@ export interface PartBuffer {
   ): void;
   /** Whether a batch has been noted. */
   readonly hasBatch: boolean;
+  /** How many messages have been noted. */
+  readonly messages: number;
   /** Writes the footer behind the first `end` bytes, over what may follow them; the whole file. */
   seal(end: number, schemaMetadata: Uint8Array): Buffer;
   /** Empties the buffer; what `seal` gave is overwritten by what comes next. */
@@ -68,7 +73,7 @@ export function createPartBufferPool(maxBytes: number): PartBufferPool {
 export function createPartBuffer(maxBytes: number): PartBuffer {
   const limit = FILE_HEAD_BYTES + maxBytes + MAX_TAIL_BYTES;
   let memory = new ArrayBuffer(0);
-  let length = 0;
+  let [length, messages] = [0, 0];
   let blocks = { dictionary: [] as Block[], batch: [] as Block[] };
 
   function reserve(bytes: number): void {
@@ -94,14 +99,18 @@ export function createPartBuffer(maxBytes: number): PartBuffer {
       length += chunk.byteLength;
     },
     note(kind, position, metadataLength, bodyLength) {
+      messages += 1;
+      if (messages > MAX_FILE_MESSAGES) throw malformed(position, "there are too many record batches");
       blocks[kind].push({ offset: FILE_HEAD_BYTES + position, metadataLength, bodyLength });
+    },
+    get messages() {
+      return messages;
     },
     get hasBatch() {
       return blocks.batch.length > 0;
     },
     seal(end, schemaMetadata) {
       const tail = fileTail(schemaMetadata, blocks.dictionary, blocks.batch);
-      if (tail.byteLength > MAX_TAIL_BYTES) throw malformed(end, "there are too many record batches");
       reserve(FILE_HEAD_BYTES + end + tail.byteLength);
       const file = Buffer.from(memory, 0, FILE_HEAD_BYTES + end + tail.byteLength);
       file.set(FILE_MAGIC);
@@ -109,7 +118,7 @@ export function createPartBuffer(maxBytes: number): PartBuffer {
       return file;
     },
     reset() {
-      length = 0;
+      [length, messages] = [0, 0];
       blocks = { dictionary: [], batch: [] };
     },
     get isSmall() {

@@ -31,7 +31,6 @@ export type ArrowType =
   | { readonly name: "fixed_size_binary"; readonly width: number }
   | { readonly name: "fixed_size_list"; readonly size: number }
   | { readonly name: "map"; readonly keysSorted: boolean }
-  | { readonly name: "union"; readonly dense: boolean }
   | { readonly name: PlainTypeName };
 
 /** The types without parameters. */
@@ -75,12 +74,19 @@ export interface ArrowSchema {
 const MAX_DEPTH = 64;
 
 /**
+ * The tables that the schema of an upload may have: a column takes two, an entry of its metadata another. Decoding
+ * that many takes some 50 ms.
+ */
+export const MAX_UPLOAD_TABLES = 65_536;
+
+/**
  * Decodes the metadata of a schema message.
  *
+ * @param maxTables how many tables it may have. Default: as many as its size allows.
  * @throws LanceError InvalidInput, when it is malformed or has a type that Lance cannot store.
  */
-export function decodeSchema(metadata: Uint8Array): ArrowSchema {
-  return decodeSchemaTable(() => schemaTable(metadata));
+export function decodeSchema(metadata: Uint8Array, maxTables?: number): ArrowSchema {
+  return decodeSchemaTable(() => schemaTable(metadata, maxTables));
 }
 
 /** Decodes the table of a schema, wherever it is. */
@@ -100,19 +106,44 @@ export function decodeSchemaTable(find: () => FlatTable): ArrowSchema {
 
 function decodeField(table: FlatTable, depth: number): ArrowField {
   if (depth > MAX_DEPTH) throw new RangeError(`fields are nested deeper than ${MAX_DEPTH}`);
+  const name = readString(table, 0);
+  if (name === undefined) throw new RangeError("a field has no name");
   const dictionary = readTable(table, 4);
+  const type = decodeType(readUint8(table, 2), readTable(table, 3));
+  const children = readTables(table, 5).map((child) => decodeField(child, depth + 1));
+  checkChildren(name, type, children);
   return {
-    name: readString(table, 0) ?? "",
+    name,
     nullable: readUint8(table, 1) !== 0,
-    type: decodeType(readUint8(table, 2), readTable(table, 3)),
-    children: readTables(table, 5).map((child) => decodeField(child, depth + 1)),
+    type,
+    children,
     dictionary: dictionary && {
       id: readInt64(dictionary, 0),
-      index: intType(readTable(dictionary, 1)),
+      index: indexType(readTable(dictionary, 1)),
       ordered: readUint8(dictionary, 2) !== 0,
     },
     metadata: decodeMetadata(table, 6),
   };
+}
+
+/** Checks the number of a type's children, which the engine takes for granted. */
+function checkChildren(name: string, type: ArrowType, children: readonly ArrowField[]): void {
+  const [first, ...others] = children;
+  switch (type.name) {
+    case "struct":
+      return;
+    case "map":
+      if (others.length === 0 && first?.type.name === "struct" && first.children.length === 2) return;
+      break;
+    case "list":
+    case "large_list":
+    case "fixed_size_list":
+      if (others.length === 0 && first !== undefined) return;
+      break;
+    default:
+      if (first === undefined) return;
+  }
+  throw new RangeError(`field ${JSON.stringify(name)} has the wrong children for ${type.name}`);
 }
 
 function decodeMetadata(table: FlatTable, index: number): Record<string, string> {
@@ -153,13 +184,13 @@ function decodeType(code: number, table: FlatTable | undefined): ArrowType {
     case 8:
       return { name: "date", bits: oneOf([32, 64] as const, readInt16(table, 0, 1)) };
     case 9:
-      return { name: "time", bits: bits([32, 64] as const, readInt32(table, 1, 32)), unit: unit(1) };
+      return timeType(bits([32, 64] as const, readInt32(table, 1, 32)), unit(1));
     case 10:
       return { name: "timestamp", unit: unit(0), timezone: readString(table, 1) };
     case 11:
       return { name: "interval", bits: oneOf([32, 64, 128] as const, readInt16(table, 0)) };
     case 14:
-      return { name: "union", dense: readInt16(table, 0) === 1 };
+      throw new RangeError("unions are not supported");
     case 15:
       return { name: "fixed_size_binary", width: positive(readInt32(table, 0)) };
     case 16:
@@ -173,8 +204,20 @@ function decodeType(code: number, table: FlatTable | undefined): ArrowType {
   }
 }
 
-function intType(table: FlatTable | undefined): Extract<ArrowType, { name: "int" }> {
-  if (table === undefined) return { name: "int", bits: 32, signed: true };
+/** The format has a type for indices that say none; the engine has not. */
+function indexType(table: FlatTable | undefined): Extract<ArrowType, { name: "int" }> {
+  if (table === undefined) throw new RangeError("a dictionary has indices of no type");
+  return intType(table);
+}
+
+function timeType(width: 32 | 64, unit: TimeUnit): ArrowType {
+  if ((unit === "s" || unit === "ms") !== (width === 32)) {
+    throw new RangeError(`a time in ${unit} cannot have ${width} bits`);
+  }
+  return { name: "time", bits: width, unit };
+}
+
+function intType(table: FlatTable): Extract<ArrowType, { name: "int" }> {
   const width = bits([8, 16, 32, 64] as const, readInt32(table, 0));
   return { name: "int", bits: width, signed: readUint8(table, 1) !== 0 };
 }

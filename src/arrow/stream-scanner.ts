@@ -1,13 +1,21 @@
 import { type BodyCheck, createBodyCheck } from "./body-check.ts";
 import { malformed, parseMessageHead, readPrefix } from "./message.ts";
 import type { PartBuffer } from "./part-buffer.ts";
-import { type ArrowSchema, decodeSchema } from "./schema.ts";
+import { type ArrowSchema, decodeSchema, MAX_UPLOAD_TABLES } from "./schema.ts";
 
 /** A piece of a stream as a file. */
 interface SealedPart {
   readonly file: Buffer;
   readonly rows: number;
+  /** What its buffers unpack to, in bytes. */
+  readonly unpackedBytes: number;
 }
+
+/** A part ends when it has so many messages. */
+const PART_MESSAGES = 65_536;
+
+/** What each part counts for at least in the sum of what parts repeat, in bytes: each is a write of its own. */
+const LEAST_REPEATED_BYTES = 64 * 1024;
 
 /** Follows the messages of a stream while it arrives. */
 export interface StreamScanner {
@@ -15,9 +23,9 @@ export interface StreamScanner {
   readonly schema: ArrowSchema;
   /**
    * Goes on as far as whole messages have arrived; says why the part has to be cut before it can go on: it has
-   * its `size`, or a `dictionary` is replaced.
+   * its `size`, or a `dictionary` is replaced; or that a `pause` is due.
    */
-  advance(part: PartBuffer): "size" | "dictionary" | undefined;
+  advance(part: PartBuffer, isPauseDue: () => boolean): "size" | "dictionary" | "pause" | undefined;
   /** Goes on without regard to the size of the part. */
   ignoreSize(): void;
   /** Makes a file of the messages so far; `begin` starts the next part with what has arrived behind them. */
@@ -29,7 +37,7 @@ export interface StreamScanner {
 /**
  * Creates a scanner of one stream.
  *
- * @param maxBytes the most that the buffers may unpack to
+ * @param maxBytes the most that the buffers may unpack to, and that all parts may repeat
  * @param partBytes a part ends with the message that reaches it
  */
 export function createStreamScanner(maxBytes: number, partBytes: number): StreamScanner {
@@ -38,7 +46,9 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
   let ended = false;
   /** Where the next message begins in the part, and how far the part's beginning is into the stream. */
   let [position, before] = [0, 0];
-  let rowsBefore = 0;
+  /** How much of the part repeats what is in the parts before it, and of all parts so far. */
+  let [repeated, repeatedInAll] = [0, 0];
+  let [rowsBefore, unpackedBefore] = [0, 0];
   let schemaMessage = new Uint8Array();
   let schemaMetadata = new Uint8Array();
   /** The dictionaries in use: the message that set one, and those that added to it. */
@@ -46,6 +56,12 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
 
   function place(): number {
     return before + position;
+  }
+  /** Whether the part has its size, in messages or in bytes as they come or unpacked; what it repeats does not count. */
+  function isFull(part: PartBuffer): boolean {
+    if (wantedBytes === Number.POSITIVE_INFINITY) return false;
+    const bytes = Math.max(position - repeated, checked().unpackedBytes - unpackedBefore);
+    return bytes >= wantedBytes || part.messages >= PART_MESSAGES;
   }
   function checked(): BodyCheck {
     if (check === undefined) throw malformed(place(), "the stream ends before its schema is complete");
@@ -60,7 +76,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
       ended = true;
       return "more";
     }
-    if (part.hasBatch && position >= wantedBytes) return "size";
+    if (part.hasBatch && isFull(part)) return "size";
     const metadataAt = position + prefix.bytes;
     const bodyAt = metadataAt + prefix.metadataLength;
     if (bodyAt > bytes.byteLength) return "more";
@@ -70,7 +86,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
     if (end > bytes.byteLength) return "more";
     if (head.kind === "schema") {
       if (check !== undefined) throw malformed(place(), "there is a second schema");
-      check = createBodyCheck(decodeSchema(metadata), maxBytes);
+      check = createBodyCheck(decodeSchema(metadata, MAX_UPLOAD_TABLES), maxBytes);
       schemaMessage = Uint8Array.from(bytes.subarray(position, end));
       schemaMetadata = schemaMessage.subarray(prefix.bytes, bodyAt - position);
     } else {
@@ -84,11 +100,12 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
           return "taken";
         }
         if (known !== undefined && !head.isDelta && part.hasBatch) return "dictionary";
-        check.add(head, metadata, bytes.subarray(bodyAt, end), place());
+        check.add(head, metadata, bytes.subarray(bodyAt, end), place(), bodyAt - position);
         const copy = Uint8Array.from(message);
-        dictionaries.set(head.dictionaryId, head.isDelta && known !== undefined ? [...known, copy] : [copy]);
+        if (head.isDelta && known !== undefined) known.push(copy);
+        else dictionaries.set(head.dictionaryId, [copy]);
       } else {
-        check.add(head, metadata, bytes.subarray(bodyAt, end), place());
+        check.add(head, metadata, bytes.subarray(bodyAt, end), place(), bodyAt - position);
       }
       part.note(head.kind, position, bodyAt - position, head.bodyLength);
     }
@@ -96,9 +113,10 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
     return "taken";
   }
   function seal(part: PartBuffer): SealedPart {
-    const { rows } = checked();
-    const sealed = { file: part.seal(position, schemaMetadata), rows: rows - rowsBefore };
-    rowsBefore = rows;
+    const { rows, unpackedBytes } = checked();
+    const file = part.seal(position, schemaMetadata);
+    const sealed = { file, rows: rows - rowsBefore, unpackedBytes: unpackedBytes - unpackedBefore };
+    [rowsBefore, unpackedBefore] = [rows, unpackedBytes];
     return sealed;
   }
   /** Repeats the schema and the dictionaries at the start of a part. */
@@ -111,14 +129,18 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
       part.note("dictionary", part.length, metadataLength, message.byteLength - metadataLength);
       part.append(message);
     }
+    repeatedInAll += Math.max(part.length, LEAST_REPEATED_BYTES);
+    if (repeatedInAll > maxBytes)
+      throw malformed(before + position, "its dictionaries change too often for their size");
     return part.length;
   }
   return {
     get schema() {
       return checked().schema;
     },
-    advance(part) {
+    advance(part, isPauseDue) {
       while (!ended) {
+        if (isPauseDue()) return "pause";
         const step = next(part);
         if (step === "taken") continue;
         return step === "more" ? undefined : step;
@@ -134,6 +156,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
       const end = place();
       const begin = (next: PartBuffer) => {
         position = repeatHead(next);
+        repeated = position;
         before = end - position;
         next.append(rest);
       };

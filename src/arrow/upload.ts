@@ -2,7 +2,8 @@ import { LanceError } from "../namespace/errors.ts";
 import { scanIpcFile } from "./file-scan.ts";
 import { isIpcFile } from "./is-ipc-file.ts";
 import { freeAtOnce } from "./memory.ts";
-import { FILE_MAGIC } from "./message.ts";
+import { emptyBody, FILE_MAGIC } from "./message.ts";
+import { createPace } from "./pace.ts";
 import { createPartBuffer, type PartBuffer, type PartBufferPool } from "./part-buffer.ts";
 import type { ArrowSchema } from "./schema.ts";
 import { createStreamScanner } from "./stream-scanner.ts";
@@ -13,6 +14,11 @@ export interface UploadOptions {
   readonly maxBytes: number;
   /** Ends the upload with LanceError Cancelled. */
   readonly signal?: AbortSignal;
+  /**
+   * Takes the memory that the engine needs for a part beyond the bytes that came, in bytes: what its compressed
+   * buffers unpack to. What it throws ends the upload. Default: it is not counted.
+   */
+  readonly hold?: (bytes: number) => void;
 }
 
 /** Options of {@link readUpload}. */
@@ -33,14 +39,14 @@ export interface UploadPart {
   readonly file: Buffer;
   readonly schema: ArrowSchema;
   readonly rows: number;
-  /** How much of the body it took, in bytes. */
-  readonly bodyBytes: number;
+  /** The memory that is held for it, in bytes: what it took of the body, or what that unpacks to if that is more. */
+  readonly heldBytes: number;
   /** Whether nothing follows. */
   readonly last: boolean;
 }
 
 /** An upload as a whole. */
-export type Upload = Pick<UploadPart, "file" | "schema" | "rows">;
+export type Upload = Pick<UploadPart, "file" | "schema" | "rows" | "heldBytes">;
 
 /** The parts that are in use at once: one that is being written, and one that is arriving. */
 const BUFFERS = 2;
@@ -95,7 +101,7 @@ export async function* readUpload(
 
 async function* readParts(
   chunks: AsyncIterable<Uint8Array>,
-  { maxBytes, partBytes, mayCut, ownsChunks = false, signal }: PartOptions,
+  { maxBytes, partBytes, mayCut, ownsChunks = false, signal, hold }: PartOptions,
   bufferOf: (part: number) => PartBuffer,
 ): AsyncGenerator<UploadPart, void> {
   let current = bufferOf(0);
@@ -104,6 +110,15 @@ async function* readParts(
   const cancelled = () => {
     if (signal?.aborted) throw new LanceError("Cancelled", "the upload was cancelled");
   };
+  /** Takes what the part needs beyond the bytes that came for it; what is held for it then. */
+  const held = (unpackedBytes: number) => {
+    const bodyBytes = received - taken;
+    taken = received;
+    if (unpackedBytes > bodyBytes) hold?.(unpackedBytes - bodyBytes);
+    return Math.max(unpackedBytes, bodyBytes);
+  };
+  const pace = createPace();
+  const advance = () => scanner.advance(current, pace.isDue);
   const isFile = () => parts === 0 && isIpcFile(current.bytes);
 
   for await (const chunk of chunks) {
@@ -115,15 +130,19 @@ async function* readParts(
     current.append(chunk);
     if (ownsChunks) freeAtOnce(chunk);
     if (received < FILE_MAGIC.byteLength || isFile()) continue;
-    for (let reason = scanner.advance(current); reason !== undefined; reason = scanner.advance(current)) {
+    pace.begin();
+    for (let reason = advance(); reason !== undefined; reason = advance()) {
+      if (reason === "pause") {
+        await pace.pause();
+        cancelled();
+        continue;
+      }
       if (reason === "size" && parts === 0 && mayCut !== undefined && !(await mayCut())) {
         scanner.ignoreSize();
         continue;
       }
-      const { file, rows, begin } = scanner.cut(current);
-      const bodyBytes = received - taken;
-      taken = received;
-      yield { file, schema: scanner.schema, rows, bodyBytes, last: false };
+      const { begin, unpackedBytes, ...part } = scanner.cut(current);
+      yield { ...part, schema: scanner.schema, heldBytes: held(unpackedBytes), last: false };
       cancelled();
       // Not before the caller asks for it: until then it may still use the part before the one it got.
       current = bufferOf(++parts);
@@ -131,13 +150,13 @@ async function* readParts(
     }
   }
   cancelled();
-  if (received === 0)
-    throw new LanceError("InvalidInput", "the body is empty; it must be an Arrow IPC stream");
+  if (received === 0) throw emptyBody();
   if (isFile()) {
     const file = current.bytes;
-    yield { file, ...scanIpcFile(file, maxBytes), bodyBytes: received, last: true };
+    const { unpackedBytes, ...scanned } = await scanIpcFile(file, maxBytes);
+    yield { file, ...scanned, heldBytes: held(unpackedBytes), last: true };
     return;
   }
-  const { file, rows } = scanner.finish(current);
-  yield { file, schema: scanner.schema, rows, bodyBytes: received - taken, last: true };
+  const { unpackedBytes, ...part } = scanner.finish(current);
+  yield { ...part, schema: scanner.schema, heldBytes: held(unpackedBytes), last: true };
 }

@@ -1,10 +1,16 @@
 import {
+  type Data,
   Field,
   FixedSizeList,
   Float32,
   Int32,
+  LargeBinary,
+  makeData,
+  RecordBatch,
   Schema,
+  Struct,
   Table,
+  type TypeMap,
   tableFromIPC,
   tableToIPC,
   Utf8,
@@ -55,6 +61,21 @@ export function personFile(rows: readonly Person[]): Uint8Array {
   return tableToIPC(table(rows), "file");
 }
 
+/** A row with a blob that is said to be in a file, as an Arrow IPC stream. */
+export function blobStream(uri: string): Uint8Array {
+  const parts = new Struct<TypeMap>([
+    new Field("data", new LargeBinary(), true),
+    new Field("uri", new Utf8(), true),
+  ]);
+  const schema = new Schema([
+    new Field("blob", parts, true, new Map([["ARROW:extension:name", "lance.blob.v2"]])),
+  ]);
+  const columns = [vectorFromArray([null], new LargeBinary()), vectorFromArray([uri], new Utf8())];
+  const blob = makeData({ type: parts, length: 1, children: columns.map(({ data }) => data[0] as Data) });
+  const rows = makeData({ type: new Struct<TypeMap>(schema.fields), length: 1, children: [blob] });
+  return tableToIPC(new Table(schema, [new RecordBatch(schema, rows)]), "stream");
+}
+
 /** An Arrow IPC stream with another schema than {@link PERSON_SCHEMA}. */
 export function otherStream(): Uint8Array {
   const schema = new Schema([new Field("unrelated", new Utf8(), false)]);
@@ -66,6 +87,11 @@ export function wideStream(bytes: number): Uint8Array {
   const values = Int32Array.from({ length: Math.ceil(bytes / 4) }, (_, index) => index);
   const schema = new Schema([new Field("id", new Int32(), false)]);
   return tableToIPC(new Table(schema, { id: vectorFromArray(values) as never }), "stream");
+}
+
+/** A body of exactly `bytes` bytes that is an Arrow IPC stream without rows, and zeros behind its end. */
+export function paddedStream(bytes: number): Uint8Array {
+  return Buffer.concat([personStream([]), Buffer.alloc(bytes)]).subarray(0, bytes);
 }
 
 /** The rows of an Arrow IPC stream or file as plain values: 64-bit integers as numbers, lists as arrays. */

@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Field, Int32, Null, Schema, Struct, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { framed, lz4Zeros, sharedSchema, withNumber } from "../../test/support/hostile-arrow.ts";
+import { type ErrorName, isLanceError, LanceError } from "../namespace/errors.ts";
+import { scanIpcFile } from "./file-scan.ts";
+import { PYARROW_STREAMS } from "./fixtures.ts";
+import { checkLz4Frame } from "./lz4.ts";
+import { createPartBuffer, MAX_FILE_MESSAGES } from "./part-buffer.ts";
+import { decodeSchema, MAX_UPLOAD_TABLES } from "./schema.ts";
+import { collectUpload } from "./upload.ts";
+
+const MIB = 1024 * 1024;
+const OPTIONS = { maxBytes: 64 * MIB };
+
+async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes;
+}
+
+function refusal(name: ErrorName, message: RegExp): (error: unknown) => boolean {
+  return (error) => isLanceError(error, name) && message.test(error.message);
+}
+
+/** A struct in a struct, and so on; the innermost has no fields. */
+function nestedStream(levels: number): Uint8Array {
+  let field: Field = new Field("x", new Int32(), true);
+  for (let level = 0; level < levels; level++) field = new Field("x", new Struct([field]), true);
+  return tableToIPC(new Table(new Schema([field])), "stream");
+}
+
+test("a schema whose fields share children is refused before it is followed", async () => {
+  for (const levels of [12, 30, 60]) {
+    assert.ok(sharedSchema(levels).byteLength < 2000);
+    await assert.rejects(
+      collectUpload(once(framed(sharedSchema(levels))), OPTIONS),
+      refusal("InvalidInput", /share so much/),
+    );
+  }
+  assert.equal(decodeSchema(sharedSchema(2)).fields[0]?.children[1]?.children.length, 2);
+});
+
+test("a schema nested too deeply is refused", async () => {
+  await collectUpload(once(nestedStream(60)), OPTIONS);
+  await assert.rejects(
+    collectUpload(once(nestedStream(70)), OPTIONS),
+    refusal("InvalidInput", /nested deeper than 64/),
+  );
+});
+
+test("a schema of an upload has a bounded number of fields, and that of a table has not", async () => {
+  const fields = Array.from(
+    { length: MAX_UPLOAD_TABLES / 2 + 1 },
+    (_, i) => new Field(`${i}`, new Int32(), true),
+  );
+  const stream = Buffer.from(tableToIPC(new Table(new Schema(fields)), "stream"));
+  const metadata = stream.subarray(8, 8 + stream.readUInt32LE(4));
+  await assert.rejects(collectUpload(once(stream), OPTIONS), refusal("InvalidInput", /too many fields/));
+  assert.equal(decodeSchema(metadata).fields.length, fields.length);
+});
+
+test("offsets, lengths and counts beyond the buffer are refused", async () => {
+  const metadata = sharedSchema(2);
+  for (const at of [0, 16, 24, 44, 48, 64, 68, 88, 96, 104, 108]) {
+    for (const value of [0x7fffffff, 0x80000000, 0xfffffff0]) {
+      const changed = Buffer.from(metadata);
+      changed.writeUInt32LE(value, at);
+      await assert.rejects(
+        collectUpload(once(framed(changed)), OPTIONS),
+        refusal("InvalidInput", /./),
+        `${value} at ${at}`,
+      );
+    }
+  }
+});
+
+test("rows that take no bytes count against the limit", async () => {
+  const table = new Table({ nothing: vectorFromArray(Array(12_345).fill(null), new Null()) });
+  const stream = tableToIPC(table, "stream");
+  assert.equal((await collectUpload(once(stream), OPTIONS)).rows, 12_345);
+  for (const rows of [2n ** 31n, 2n ** 40n, 2n ** 53n - 1n]) {
+    await assert.rejects(
+      collectUpload(once(withNumber(stream, 12_345n, rows)), OPTIONS),
+      refusal("PayloadTooLarge", /more than/),
+    );
+  }
+  await assert.rejects(
+    collectUpload(once(withNumber(stream, 12_345n, 2n ** 62n)), OPTIONS),
+    refusal("InvalidInput", /no length/),
+  );
+});
+
+test("the declared sizes of compressed buffers count against the limit together", async () => {
+  const stream = Buffer.from(PYARROW_STREAMS.zstd, "base64");
+  // 1,100 bytes of text become 60 MiB, which fits, and 70 MiB, which does not.
+  assert.equal((await collectUpload(once(withNumber(stream, 1100n, 60n * 1048576n)), OPTIONS)).rows, 100);
+  await assert.rejects(
+    collectUpload(once(withNumber(stream, 1100n, 70n * 1048576n)), OPTIONS),
+    refusal("PayloadTooLarge", /unpacks to more/),
+  );
+});
+
+test("memory is taken for what a body unpacks to before anybody gets it", async () => {
+  const stream = withNumber(Buffer.from(PYARROW_STREAMS.zstd, "base64"), 1100n, 60n * 1048576n);
+  let taken = stream.byteLength;
+  const hold = (bytes: number) => {
+    taken += bytes;
+  };
+  assert.ok((await collectUpload(once(stream), { ...OPTIONS, hold })).heldBytes > 60 * MIB);
+  assert.ok(taken > 60 * MIB && taken < 61 * MIB, `${taken} bytes`);
+  const refused = new LanceError("Throttling", "there is no memory");
+  const refuse = () => {
+    throw refused;
+  };
+  await assert.rejects(collectUpload(once(stream), { ...OPTIONS, hold: refuse }), refused);
+});
+
+test("an LZ4 frame that unpacks to more than its declared size is refused", () => {
+  checkLz4Frame(lz4Zeros(16), MIB);
+  checkLz4Frame(Buffer.concat([lz4Zeros(8), lz4Zeros(8)]), MIB);
+  assert.throws(() => checkLz4Frame(lz4Zeros(1000), MIB), /larger than it says/);
+  assert.throws(
+    () => checkLz4Frame(Buffer.concat(Array(100).fill(lz4Zeros(10))), MIB),
+    /larger than it says/,
+  );
+  assert.throws(() => checkLz4Frame(lz4Zeros(16).subarray(0, 1000), MIB), /cut off/);
+  assert.throws(() => checkLz4Frame(Buffer.from("none of it"), 100), /no LZ4 frame/);
+  assert.throws(() => checkLz4Frame(Buffer.alloc(0), 100), /cut off/);
+});
+
+test("a file whose footer names the same batch twice is refused", async () => {
+  const batch = { id: vectorFromArray([1, 2, 3], new Int32()) };
+  const file = Buffer.from(tableToIPC(new Table(batch).concat(new Table(batch)), "file"));
+  assert.equal((await scanIpcFile(file, MIB)).rows, 6);
+  const end = file.byteLength - 10;
+  const footer = file.subarray(end - file.readInt32LE(end), end);
+  const blocks = [...footer.keys()].filter(
+    (at) => at + 8 <= footer.byteLength && at % 4 === 0 && isOffsetOfMessage(file, footer.readBigInt64LE(at)),
+  );
+  assert.equal(blocks.length, 2);
+  footer.copy(footer, blocks[1], blocks[0], (blocks[0] as number) + 24);
+  await assert.rejects(scanIpcFile(file, MIB), refusal("InvalidInput", /overlap/));
+});
+
+function isOffsetOfMessage(file: Buffer, offset: bigint): boolean {
+  return (
+    offset >= 8n && offset < BigInt(file.byteLength - 8) && file.readUInt32LE(Number(offset)) === 0xffffffff
+  );
+}
+
+test("others have their turn while a body of many messages is checked", async () => {
+  const batch = new Table({ id: vectorFromArray([1], new Int32()) });
+  const table = new Table(batch.schema, Array(20_000).fill(batch.batches[0]));
+  for (const form of ["stream", "file"] as const) {
+    let [turns, over] = [0, false];
+    const others = (async () => {
+      for (; !over; turns++) await nextTurn();
+    })();
+    assert.equal((await collectUpload(once(tableToIPC(table, form)), OPTIONS)).rows, 20_000);
+    over = true;
+    await others;
+    assert.ok(turns > 2, `${turns} turns`);
+  }
+});
+
+test("a file has a bounded number of messages", () => {
+  const buffer = createPartBuffer(MIB);
+  for (let i = 0; i < MAX_FILE_MESSAGES; i++) buffer.note("batch", 0, 8, 8);
+  assert.throws(() => buffer.note("batch", 0, 8, 8), refusal("InvalidInput", /too many record batches/));
+});

@@ -1,0 +1,61 @@
+/** How an LZ4 frame begins. */
+const MAGIC = 0x184d2204;
+
+/** The largest size of a block, in bytes, by its number in the frame's descriptor. */
+const BLOCK_BYTES: readonly (number | undefined)[] = [
+  undefined,
+  undefined,
+  undefined,
+  undefined,
+  64 * 1024,
+  256 * 1024,
+  1024 * 1024,
+  4 * 1024 * 1024,
+];
+
+/** A byte of a compressed block stands for at most this many. */
+const MAX_RATIO = 255;
+
+/** How much more than its declared size the blocks of a frame could hold, in bytes: all but the last are full. */
+const MAX_EXCESS_BYTES = 16 * 1024 * 1024;
+
+const BLOCK_CHECKSUM = 0x10;
+const CONTENT_SIZE = 0x08;
+const DICTIONARY_ID = 0x01;
+/** In the length of a block: it is stored as it is. */
+const STORED = 0x80000000;
+
+/**
+ * Checks that an LZ4 frame cannot become much larger than it is said to: the engine unpacks all of it before it looks at
+ * the size. Blocks are counted and not unpacked.
+ *
+ * @param size the declared size of what is in the frame, in bytes
+ * @throws RangeError
+ */
+export function checkLz4Frame({ buffer, byteOffset, byteLength }: Uint8Array, size: number): void {
+  const view = new DataView(buffer, byteOffset, byteLength);
+  const most = size + MAX_EXCESS_BYTES;
+  let [at, unpacked] = [0, 0];
+  // A frame may follow another one.
+  while (at + 7 <= byteLength && (at === 0 || view.getUint32(at, true) === MAGIC)) {
+    if (view.getUint32(at, true) !== MAGIC) throw new RangeError("a compressed buffer is no LZ4 frame");
+    const flags = view.getUint8(at + 4);
+    const blockBytes = BLOCK_BYTES[(view.getUint8(at + 5) >> 4) & 7];
+    if (blockBytes === undefined) throw new RangeError("an LZ4 frame has blocks of an unknown size");
+    const checksumBytes = flags & BLOCK_CHECKSUM ? 4 : 0;
+    at += 7 + (flags & CONTENT_SIZE ? 8 : 0) + (flags & DICTIONARY_ID ? 4 : 0);
+    for (;;) {
+      if (at + 4 > byteLength) throw new RangeError("an LZ4 frame is cut off");
+      const block = view.getUint32(at, true);
+      at += 4;
+      if (block === 0) break;
+      const length = block % STORED;
+      at += length + checksumBytes;
+      // A block of a few stored bytes costs as much to look at as any other one.
+      unpacked += Math.min(blockBytes, Math.max(1, length) * MAX_RATIO);
+      if (unpacked > most) throw new RangeError("a compressed buffer is larger than it says");
+    }
+    at += flags & 0x04 ? 4 : 0;
+  }
+  if (at === 0) throw new RangeError("an LZ4 frame is cut off");
+}

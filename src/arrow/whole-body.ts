@@ -1,0 +1,107 @@
+import { LanceError } from "../namespace/errors.ts";
+import { isIpcFile } from "./is-ipc-file.ts";
+import { emptyBody, FILE_MAGIC, parseMessageHead, readPrefix } from "./message.ts";
+
+/** The length of the footer and the magic, at the end of a file. */
+const FILE_TAIL_BYTES = 4 + FILE_MAGIC.byteLength;
+
+/**
+ * Passes an Arrow body on, a stream or a file split anywhere, and fails at its end unless it is there as a whole: a
+ * stream up to its end marker, a file up to its footer.
+ *
+ * Over HTTP/2 a client that goes away may look like one that has finished: Node's, for one, ends the request before it
+ * resets it. A body without a length is whole only if it says so itself.
+ *
+ * @throws LanceError InvalidInput
+ */
+export async function* wholeBody(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let watch: Watch | undefined;
+  let start: Uint8Array = new Uint8Array();
+  for await (const chunk of chunks) {
+    if (watch === undefined) {
+      start = start.byteLength === 0 ? chunk : Buffer.concat([start, chunk]);
+      if (start.byteLength >= FILE_MAGIC.byteLength) {
+        watch = isIpcFile(start) ? createFileWatch() : createStreamWatch();
+        watch.see(start);
+      }
+    } else {
+      watch.see(chunk);
+    }
+    yield chunk;
+  }
+  if (start.byteLength === 0) throw emptyBody();
+  if (watch?.isWhole() !== true) {
+    throw new LanceError(
+      "InvalidInput",
+      "the body ends before its Arrow data does: without a content-length, an Arrow IPC stream needs its end marker and a file its footer",
+    );
+  }
+}
+
+/** Follows a body. */
+interface Watch {
+  see(chunk: Uint8Array): void;
+  /** Whether the body may end here. */
+  isWhole(): boolean;
+}
+
+function createFileWatch(): Watch {
+  let tail: Buffer = Buffer.alloc(0);
+  return {
+    see(chunk) {
+      const last = chunk.subarray(-FILE_TAIL_BYTES);
+      tail = Buffer.concat([tail, last]).subarray(-FILE_TAIL_BYTES);
+    },
+    isWhole: () => tail.readInt32LE(0) > 0 && tail.subarray(4).equals(FILE_MAGIC),
+  };
+}
+
+function createStreamWatch(): Watch {
+  /** What has arrived of a message up to its body, and how much of that there is to be before more is known. */
+  let pieces: Uint8Array[] = [];
+  let [arrived, wanted] = [0, 4];
+  /** How much of a message's body has still to come. */
+  let bodyLeft = 0;
+  let [position, ended, begun] = [0, false, false];
+
+  /** Reads as much of a message's head as is there; `wanted` tells what has to come. */
+  function read(head: Buffer): void {
+    const prefix = readPrefix(head, 0);
+    if (prefix === undefined) {
+      wanted = 8;
+      return;
+    }
+    wanted = prefix.bytes + prefix.metadataLength;
+    if (prefix.metadataLength === 0) ended = true;
+    else if (head.byteLength === wanted) {
+      begun = true;
+      bodyLeft = parseMessageHead(head.subarray(prefix.bytes), position).bodyLength;
+      position += wanted + bodyLeft;
+      [pieces, arrived, wanted] = [[], 0, 4];
+    }
+  }
+  return {
+    see(chunk) {
+      for (let at = 0; at < chunk.byteLength && !ended; ) {
+        if (bodyLeft > 0) {
+          const passed = Math.min(bodyLeft, chunk.byteLength - at);
+          bodyLeft -= passed;
+          at += passed;
+          continue;
+        }
+        const piece = chunk.subarray(at, at + wanted - arrived);
+        at += piece.byteLength;
+        arrived += piece.byteLength;
+        // A copy: the reader may free the chunk.
+        pieces.push(Buffer.from(piece));
+        if (arrived === wanted) {
+          const head = Buffer.concat(pieces);
+          pieces = [head];
+          read(head);
+        }
+      }
+    },
+    // Zeros from the start are no stream that ends, but none at all.
+    isWhole: () => ended && begun,
+  };
+}

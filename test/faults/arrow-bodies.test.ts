@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Null, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { PYARROW_STREAMS } from "../../src/arrow/fixtures.ts";
+import { attackWithArrowBodies } from "../support/arrow-attack.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { lz4Bomb, sharedSchemaStream, withNumber } from "../support/hostile-arrow.ts";
+import { sendHttp } from "../support/http.ts";
+import { startProgram } from "../support/program.ts";
+
+/** How many bodies are sent; `ARROW_BODIES=30000` is the long run. */
+const BODIES = Number(process.env["ARROW_BODIES"] ?? 400);
+
+/** The bodies are the same again with the same seed. */
+const SEED = Number(process.env["ARROW_SEED"] ?? Date.now() % 1_000_000);
+
+test("a server answers mutated Arrow bodies with 200 or 4xx and goes on", async (t) => {
+  t.diagnostic(`ARROW_SEED=${SEED} ARROW_BODIES=${BODIES}`);
+  t.diagnostic(JSON.stringify(await attackWithArrowBodies(BODIES, SEED)));
+});
+
+test("a server refuses small Arrow bodies that stand for more than it may hold", async () => {
+  const directory = await temporaryDirectory();
+  const program = startProgram(
+    "serve",
+    "--root",
+    directory.path,
+    "--port",
+    "0",
+    "--max-buffered-size",
+    "64MiB",
+  );
+  try {
+    const port = await program.listening();
+    const nulls = new Table({ nothing: vectorFromArray(Array(12_345).fill(null), new Null()) });
+    const bodies = [
+      { what: "fields that share their children", body: sharedSchemaStream(30), status: 400 },
+      { what: "an LZ4 frame that is larger than it says", body: lz4Bomb(100_000), status: 400 },
+      {
+        what: "rows of nothing but nulls",
+        body: withNumber(tableToIPC(nulls, "stream"), 12_345n, 2n ** 52n),
+        status: 413,
+      },
+      {
+        what: "buffers that unpack to more than the process may hold",
+        body: withNumber(Buffer.from(PYARROW_STREAMS.zstd, "base64"), 1100n, 100n * 1048576n),
+        status: 429,
+      },
+    ];
+    for (const { what, body, status } of bodies) {
+      const headers = { "content-type": "application/vnd.apache.arrow.stream" };
+      const answer = await sendHttp(port, { path: "/v1/table/t/create", headers, body });
+      assert.equal(answer.status, status, `${what}: ${answer.bytes}`);
+    }
+    assert.equal((await sendHttp(port, { method: "GET", path: "/readyz" })).status, 200);
+  } finally {
+    program.child.kill("SIGKILL");
+    await program.ended;
+    await directory.remove();
+  }
+});
