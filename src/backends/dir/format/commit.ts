@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { dirname } from "node:path/posix";
 import { setTimeout as sleep } from "node:timers/promises";
 import { clone, create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
@@ -9,11 +10,13 @@ import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { DatasetRef } from "./layout.ts";
 import { FIRST_DETACHED_VERSION, manifestKey, transactionKey } from "./layout.ts";
+import { UnsyncedError } from "./local-errors.ts";
 import { checkWritable, FLAG_NO_TRANSACTION_FILES } from "./manifest.ts";
 import type { ManifestFile } from "./manifest-file.ts";
 import { buildManifestFile, readInheritedPart, readManifestFile } from "./manifest-file.ts";
 import type { MetadataChange } from "./metadata-change.ts";
 import { applyChange } from "./metadata-change.ts";
+import type { PreparedVersion } from "./staged-version.ts";
 import { writeVersionHint } from "./version-hint.ts";
 import { latestVersion } from "./versions.ts";
 
@@ -90,16 +93,11 @@ export async function commitChange(
     if (attempt > 0)
       await sleep(Math.random() * Math.min(5 * 2 ** attempt, MAX_PAUSE), undefined, { signal });
     signal?.throwIfAborted();
-    const latest = await latestVersion(dataset);
-    if (!latest) throw new LanceError("TableVersionNotFound", "the table has no version yet");
-    const file = await readManifestFile(dataset.store, latest.key);
-    if (!file) continue;
-    if (file.manifest.version !== latest.version) {
-      throw new Error(`${file.key} holds version ${file.manifest.version}`);
-    }
+    const file = await newestFile(dataset);
+    if (!file) throw new LanceError("TableVersionNotFound", "the table has no version yet");
     checkWritable(file.manifest);
     const { dropsIndices = false, ...next } = prepare(file, apply, properties);
-    const key = manifestKey(dataset, next.manifest.version, latest.scheme);
+    const key = manifestKey(dataset, next.manifest.version, file.scheme);
     const inherited = dropsIndices ? new Uint8Array() : await readInheritedPart(file);
     if (!(await publish(dataset, key, next, inherited, file.signature))) continue;
     // The commit stands; a hint that is too low only costs the engine a search.
@@ -125,8 +123,48 @@ export async function commitFirst(
   const { dropsIndices: _, ...next } = prepare(origin, apply, {});
   const key = manifestKey(dataset, 1n, "V2");
   if (!(await publish(dataset, key, next, new Uint8Array(), like.signature))) throw alreadyExists();
+  // The directory may be one that was declared, or that the engine has made.
+  await dataset.store.files?.syncObjects([key], dirname(dataset.root));
   await writeVersionHint(dataset, 1n).catch(() => {});
   return { version: 1n, transactionId: next.transactionId, manifest: next.manifest };
+}
+
+/**
+ * Prepares the version after the newest one, or the first, without publishing it; a file of its transaction is written.
+ *
+ * @param like what the first version takes over but for what `apply` changes, as in {@link commitFirst}
+ * @throws LanceError Unsupported if the table needs a newer writer, and those of `apply`
+ */
+export async function prepareChange(
+  dataset: DatasetRef,
+  like: ManifestFile,
+  apply: (manifest: Manifest) => Change,
+): Promise<PreparedVersion> {
+  const newest = await newestFile(dataset);
+  if (newest !== undefined) checkWritable(newest.manifest);
+  const origin = newest ?? { ...like, manifest: { ...clone(ManifestSchema, like.manifest), version: 0n } };
+  const { dropsIndices, ...next } = prepare(origin, apply, {});
+  const { version } = next.manifest;
+  const scheme = newest?.scheme ?? "V2";
+  const inherited = newest === undefined || dropsIndices ? new Uint8Array() : await readInheritedPart(newest);
+  const { bytes, file } = build(dataset, next, inherited, origin.signature);
+  if (file !== undefined) await dataset.store.put(file, next.transaction);
+  const key = manifestKey(dataset, version, scheme);
+  return { dataset, version, scheme, key, stagedKey: undefined, bytes, exists: false };
+}
+
+/** The newest version and how it is named; undefined when there is none. */
+async function newestFile(dataset: DatasetRef) {
+  for (;;) {
+    const latest = await latestVersion(dataset);
+    if (latest === undefined) return undefined;
+    const file = await readManifestFile(dataset.store, latest.key);
+    if (file === undefined) continue;
+    if (file.manifest.version !== latest.version) {
+      throw new Error(`${file.key} holds version ${file.manifest.version}`);
+    }
+    return { ...file, scheme: latest.scheme };
+  }
 }
 
 function alreadyExists(): LanceError {
@@ -171,23 +209,34 @@ function prepare(
   };
 }
 
+/** The bytes of a version's manifest, and the key of its transaction's file, if it has one. */
+function build(
+  dataset: DatasetRef,
+  { manifest, transaction }: Prepared,
+  inherited: Uint8Array,
+  signature: Uint8Array,
+): { readonly bytes: Uint8Array; readonly file: string | undefined } {
+  manifest.transactionSection = BigInt(inherited.byteLength);
+  const bytes = buildManifestFile(inherited, transaction, manifest, signature);
+  const { transactionFile } = manifest;
+  return { bytes, file: transactionFile === "" ? undefined : transactionKey(dataset, transactionFile) };
+}
+
 /** @returns false if another writer has the version; nothing is left behind then */
 async function publish(
   dataset: DatasetRef,
   key: string,
-  { manifest, transaction }: Prepared,
+  next: Prepared,
   inherited: Uint8Array,
   signature: Uint8Array,
 ): Promise<boolean> {
   const { store } = dataset;
-  manifest.transactionSection = BigInt(inherited.byteLength);
-  const bytes = buildManifestFile(inherited, transaction, manifest, signature);
-  const file =
-    manifest.transactionFile === "" ? undefined : transactionKey(dataset, manifest.transactionFile);
+  const { bytes, file } = build(dataset, next, inherited, signature);
+  const { transaction } = next;
   if (file !== undefined) await store.put(file, transaction);
   const created = await store.putIfAbsent(key, bytes).catch(async (error: unknown) => {
     // The answer may have been lost on its way, and the version be there.
-    if (await holds(dataset, key, bytes)) return true;
+    if (!(error instanceof UnsyncedError) && (await holds(dataset, key, bytes))) return true;
     throw error;
   });
   // A store that repeats a request by itself may refuse what it has just written.

@@ -29,7 +29,7 @@ export async function deleteVersions(dataset: DatasetRef, ranges: readonly Versi
   if (doomed.length === 0) return 0;
 
   const newestLeft = newestOf(found.filter((name) => !isDoomed(name)));
-  if (newestLeft) await writeVersionHint(dataset, newestLeft.version);
+  if (newestLeft) await writeVersionHint(dataset, newestLeft.version, { lasting: true });
   else await dataset.store.delete(versionHintKey(dataset));
   let deleted = 0;
   for (const { key } of doomed) if (await dataset.store.delete(key)) deleted++;

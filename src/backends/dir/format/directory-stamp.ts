@@ -1,8 +1,8 @@
 import type { DirectoryStamp } from "./storage.ts";
 
 /**
- * How old the last change of a directory has to be for the next one to get another time, in milliseconds. Linux
- * gives times in ticks of up to 10 ms, and other systems know 100 ns to 10 ms.
+ * How long after a stamp was seen the next change of the directory gets another one, in milliseconds. Linux gives
+ * times in ticks of up to 10 ms, and other systems know 100 ns to 10 ms.
  */
 const TICK_MS = 100;
 
@@ -14,12 +14,48 @@ export function isSame(a: DirectoryStamp, b: DirectoryStamp | undefined): boolea
   return a.identity === b?.identity && a.modifiedNs === b.modifiedNs && a.changedNs === b.changedNs;
 }
 
+/** Remembers the stamp of a directory that is looked into. */
+export interface StampMemory {
+  /** Whether nothing came into the directory or left it since a look that was noted. */
+  isUnchanged(seen: DirectoryStamp): boolean;
+  /**
+   * Notes a look into the directory that began after its stamp was taken.
+   *
+   * @param before `performance.now()` before the stamp was taken
+   */
+  note(seen: DirectoryStamp, before: number): void;
+  forget(): void;
+}
+
 /**
- * Whether the next change of a directory gives it another stamp.
+ * Creates the memory of a directory's stamp.
  *
- * @param now a time before the stamp was taken, in milliseconds since 1970
+ * A change within one tick of the file system's clock leaves the stamp as it was, so a look says something about the
+ * next one only if the stamp was there a tick before already. That is told by looks alone: the clock of the process
+ * may differ from the file system's.
  */
-export function isSettled({ modifiedNs, changedNs }: DirectoryStamp, now: number): boolean {
-  const tick = modifiedNs % 1_000_000_000n === 0n ? COARSE_TICK_MS : TICK_MS;
-  return now - Number((modifiedNs > changedNs ? modifiedNs : changedNs) / 1_000_000n) > tick;
+export function createStampMemory(): StampMemory {
+  let stamp: DirectoryStamp | undefined;
+  let seenSince = 0;
+  let isSettled = false;
+  return {
+    isUnchanged: (seen) => isSettled && isSame(seen, stamp),
+    note(seen, before) {
+      if (isSame(seen, stamp)) {
+        isSettled ||= before - seenSince > tickOf(seen);
+        return;
+      }
+      stamp = seen;
+      seenSince = performance.now();
+      isSettled = false;
+    },
+    forget() {
+      stamp = undefined;
+      isSettled = false;
+    },
+  };
+}
+
+function tickOf({ modifiedNs }: DirectoryStamp): number {
+  return modifiedNs % 1_000_000_000n === 0n ? COARSE_TICK_MS : TICK_MS;
 }

@@ -101,8 +101,11 @@ export function createMemoryStore(listsInOrder = false): MemoryStore {
         });
       }
     },
+    create: async (key, bytes) => void objects.set(key, bytes),
     put: async (key, bytes) => void objects.set(key, bytes),
-    putIfAbsent: async (key, bytes) => {
+    putHint: async (key, bytes) => void objects.set(key, bytes),
+    putIfAbsent: async (key, bytes, after) => {
+      await after;
       if (objects.has(key)) return false;
       objects.set(key, bytes);
       return true;

@@ -44,7 +44,22 @@ describe("names of refs", () => {
 
   it("that the format does not allow are invalid input", () => {
     const invalid = (error: unknown) => isLanceError(error, "InvalidInput");
-    const branches = ["/a", "a/", "a//b", "../a", "a..b", "a\\b", "a b", "a%2Fb", "a.lock", "a$b"];
+    const branches = [
+      "/a",
+      "a/",
+      ".",
+      "./a",
+      "a/./b",
+      "a/.",
+      "a//b",
+      "../a",
+      "a..b",
+      "a\\b",
+      "a b",
+      "a%2Fb",
+      "a.lock",
+      "a$b",
+    ];
     for (const name of branches) assert.throws(() => normalizeBranch(name), invalid, name);
     const tags = ["", "a/b", ".a", "a.", "a..b", "a.lock", "a b"];
     for (const name of tags) assert.throws(() => checkTagName(name), invalid, name);

@@ -85,7 +85,9 @@ export function parseManifestName(
 export function normalizeBranch(name: string | undefined): string | undefined {
   if (name === undefined || name === "" || name === MAIN_BRANCH) return undefined;
   const valid =
-    name.split("/").every((part) => REF_PART.test(part)) && !name.includes("..") && !name.endsWith(".lock");
+    name.split("/").every((part) => REF_PART.test(part) && part !== ".") &&
+    !name.includes("..") &&
+    !name.endsWith(".lock");
   if (!valid) throw new LanceError("InvalidInput", `"${name}" is no valid name of a branch`);
   return name;
 }

@@ -14,8 +14,32 @@ const MEANINGS: Readonly<Record<string, readonly [name: ErrorName, message: stri
   ENAMETOOLONG: ["InvalidInput", "a name is longer than the storage of the catalog allows"],
 };
 
+/**
+ * A sync of names failed after they had changed: readers see the change, and a loss of power may undo it. Nobody can
+ * find out what is on the disk by reading, so whoever wrote must neither take the change for done nor for undone.
+ */
+export class UnsyncedError extends LanceError {
+  constructor(cause: unknown) {
+    super(
+      "ServiceUnavailable",
+      "the storage of the catalog failed to sync a change, which may be stored or not; look before you repeat it",
+      { cause },
+    );
+  }
+}
+
 /** A failure of a disk as a {@link LanceError}, where it is known; anything else as it is. */
 export function toDiskError(thrown: unknown): unknown {
   const meaning = MEANINGS[(thrown as NodeJS.ErrnoException)?.code ?? ""];
   return meaning === undefined ? thrown : new LanceError(...meaning, { cause: thrown });
+}
+
+/** Whether a failure has a code of the system. */
+export function hasCode(error: unknown, code: string): boolean {
+  return (error as NodeJS.ErrnoException).code === code;
+}
+
+/** Whether a failure says that a path leads nowhere. */
+export function isMissing(error: unknown): boolean {
+  return hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR");
 }

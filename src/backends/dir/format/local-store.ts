@@ -1,22 +1,9 @@
-import { randomInt } from "node:crypto";
 import { type BigIntStats, createReadStream, realpathSync, statSync } from "node:fs";
-import {
-  access,
-  type FileHandle,
-  link,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  stat,
-  unlink,
-  writeFile,
-} from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
-import { createDurableWrites } from "./durable-writes.ts";
-import { toDiskError } from "./local-errors.ts";
+import { access, open, readdir, readFile, stat } from "node:fs/promises";
+import { basename, join, resolve } from "node:path";
+import { type Disk, machineDisk } from "./disk.ts";
+import { isMissing, toDiskError } from "./local-errors.ts";
+import { createLocalWrites } from "./local-writes.ts";
 import { type FileFeatures, keyIn, type ObjectInfo, type ObjectStore } from "./storage.ts";
 
 /**
@@ -25,16 +12,21 @@ import { type FileFeatures, keyIn, type ObjectInfo, type ObjectStore } from "./s
  * Writers of the Lance engine and writers here exclude each other: both write a temporary file beside the
  * target, named `<target>#<digits>`, and give it its final name by a hard link, which fails if the name is
  * taken (the `object_store` crate's local store with `PutMode::Create`). A crash leaves at most such a
- * temporary file, which the engine and this store leave out of listings. As in the engine, files are not
- * synced, so a write survives the end of the process but perhaps not a loss of power; see `files.durable`.
+ * temporary file, which the engine and this store leave out of listings. Unlike the engine, this store syncs what
+ * it writes (docs/adr/0032).
  *
  * @param root the directory that keys are relative to. Default: `/`, which makes keys the same as the object
  *   paths that the engine and its clients use
+ * @param disk what carries out the changes. Default: the system
  */
-export function createLocalStore(root = "/"): ObjectStore & { readonly files: FileFeatures } {
+export function createLocalStore(
+  root = "/",
+  disk: Disk = machineDisk,
+): ObjectStore & { readonly files: FileFeatures } {
   const prefix = join(root, "x").slice(0, -1);
   const pathOf = (key: string): string => prefix + checkKey(key);
   const directoryOf = (key: string): string => (key === "" ? root : pathOf(key));
+  const writes = createLocalWrites(disk, pathOf, directoryOf);
   return {
     listsInOrder: false,
     uriOf: (key) => (key === "" ? join(root) : prefix + key),
@@ -60,15 +52,19 @@ export function createLocalStore(root = "/"): ObjectStore & { readonly files: Fi
         );
     },
     exists: async (directory) => (await orMissing(access(directoryOf(directory)).then(() => true))) ?? false,
-    put: (key, bytes) => viaTemporary(pathOf(key), bytes, rename),
-    putStream: (key, bytes, signal) => viaTemporary(pathOf(key), bytes, rename, signal),
-    putIfAbsent: (key, bytes) => putIfAbsent(pathOf(key), bytes),
-    delete: async (key) => (await orMissing(unlink(pathOf(key)).then(() => true))) ?? false,
-    move: (from, to) => known(intoDirectory(pathOf(to), () => rename(pathOf(from), pathOf(to)))),
-    deleteDirectory: (directory) => known(rm(pathOf(directory), { recursive: true, force: true })),
+    create: writes.create,
+    put: writes.put,
+    putHint: writes.putHint,
+    putStream: writes.putStream,
+    putIfAbsent: writes.putIfAbsent,
+    delete: writes.delete,
+    move: writes.move,
+    deleteDirectory: writes.deleteDirectory,
     files: {
-      durable: createDurableWrites(pathOf),
-      moveDirectory: (from, to) => moveDirectory(pathOf(from), pathOf(to)),
+      makeDirectory: writes.makeDirectory,
+      moveDirectory: writes.moveDirectory,
+      syncObjects: writes.syncObjects,
+      syncTree: writes.syncTree,
       async identityOf(directory) {
         const found = await orMissing(stat(pathOf(directory), { bigint: true }));
         return found && `${found.ino}-${found.birthtimeNs}`;
@@ -116,23 +112,9 @@ function statNow(path: string): BigIntStats | undefined {
   }
 }
 
-function hasCode(error: unknown, code: string): boolean {
-  return (error as NodeJS.ErrnoException).code === code;
-}
-
-function isMissing(error: unknown): boolean {
-  return hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR");
-}
-
 async function orMissing<T>(result: Promise<T>): Promise<T | undefined> {
   return result.catch((error: unknown) => {
     if (isMissing(error)) return undefined;
-    throw toDiskError(error);
-  });
-}
-
-function known<T>(result: Promise<T>): Promise<T> {
-  return result.catch((error: unknown) => {
     throw toDiskError(error);
   });
 }
@@ -165,78 +147,6 @@ async function readPart(
     return { size, bytes: bytes.subarray(0, length) };
   } finally {
     await file.close();
-  }
-}
-
-async function putIfAbsent(path: string, bytes: Uint8Array): Promise<boolean> {
-  let created = true;
-  await viaTemporary(path, bytes, async (temporary) => {
-    await link(temporary, path).catch((error: unknown) => {
-      if (!hasCode(error, "EEXIST")) throw error;
-      created = false;
-    });
-    await unlink(temporary).catch(() => {});
-  });
-  return created;
-}
-
-/** Writes a temporary file beside the target and lets `publish` give it its name; makes missing directories. */
-async function viaTemporary(
-  path: string,
-  content: Uint8Array | AsyncIterable<Uint8Array>,
-  publish: (temporary: string, path: string) => Promise<void>,
-  signal?: AbortSignal,
-): Promise<void> {
-  const temporary = `${path}#${randomInt(2 ** 47)}`;
-  const create = () => open(temporary, "wx");
-  const write = (file: FileHandle) => writeFile(file, content, { signal }).finally(() => file.close());
-  try {
-    if (content instanceof Uint8Array) {
-      await intoDirectory(path, async () => {
-        await write(await create());
-        await publish(temporary, path);
-      });
-    } else {
-      // A stream can be read only once.
-      await write(await intoDirectory(path, create));
-      await publish(temporary, path);
-    }
-  } catch (error) {
-    await unlink(temporary).catch(() => {});
-    throw toDiskError(error);
-  }
-}
-
-/** How often somebody may take a directory away while a file gets into it. */
-const MAX_ATTEMPTS = 10;
-
-/** Does what needs the directory of a path, and makes that when it is missing. */
-async function intoDirectory<T>(path: string, work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await work();
-    } catch (error) {
-      if (!hasCode(error, "ENOENT") || attempt === MAX_ATTEMPTS) throw error;
-    }
-    await makeDirectories(dirname(path));
-  }
-}
-
-async function makeDirectories(path: string): Promise<void> {
-  await mkdir(path, { recursive: true }).catch(async (error: unknown) => {
-    if (!hasCode(error, "ENOENT")) throw error;
-    // Where nothing can be written, making several says that something is missing; making one says why.
-    await mkdir(path);
-  });
-}
-
-async function moveDirectory(from: string, to: string): Promise<boolean> {
-  try {
-    await rename(from, to);
-    return true;
-  } catch (error) {
-    if (["ENOTEMPTY", "EEXIST", "ENOENT"].some((code) => hasCode(error, code))) return false;
-    throw toDiskError(error);
   }
 }
 

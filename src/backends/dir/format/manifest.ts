@@ -27,6 +27,17 @@ export function countRows(manifest: Manifest): RowCounts {
   };
 }
 
+/**
+ * Returns the largest id that a fragment of a table has had; undefined for a table that has had none.
+ *
+ * Writers up to 0.38 leave a number out that is 0, and the number counts no less than the fragments that are there.
+ */
+export function largestFragmentId({ maxFragmentId, fragments }: Manifest): bigint | undefined {
+  let largest = maxFragmentId === undefined ? undefined : BigInt(maxFragmentId);
+  for (const { id } of fragments) if (largest === undefined || id > largest) largest = id;
+  return largest;
+}
+
 /** Metadata as text; the format keeps that of schemas and fields as UTF-8 bytes. */
 export function metadataText(metadata: Readonly<Record<string, Uint8Array>>): Record<string, string> {
   const entries = Object.entries(metadata).map(([key, value]) => [key, Buffer.from(value).toString("utf8")]);
@@ -96,9 +107,18 @@ export function checkReadable({ readerFeatureFlags }: Manifest): void {
   refuseUnknown("read", readerFeatureFlags);
 }
 
+/**
+ * The fields of a manifest that are not in our contract and mean the same in every version after: the next stable row
+ * id and the base paths. Any other may have to change with a version, or say where something is in the file.
+ */
+const CARRIED_FIELDS = new Set([14, 18]);
+
 /** @throws LanceError Unsupported if the version needs something of its writers that is not known here */
-export function checkWritable({ readerFeatureFlags, writerFeatureFlags }: Manifest): void {
+export function checkWritable({ readerFeatureFlags, writerFeatureFlags, $unknown = [] }: Manifest): void {
   refuseUnknown("written", readerFeatureFlags | writerFeatureFlags);
+  const field = $unknown.find(({ no }) => !CARRIED_FIELDS.has(no));
+  if (field === undefined) return;
+  throw new LanceError("Unsupported", `the table can only be written by newer software (field ${field.no})`);
 }
 
 function refuseUnknown(what: string, flags: bigint): void {

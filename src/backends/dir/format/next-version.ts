@@ -8,6 +8,7 @@ import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { DatasetRef } from "./layout.ts";
 import { manifestKey, parseManifestName, transactionKey } from "./layout.ts";
+import { UnsyncedError } from "./local-errors.ts";
 import { FLAG_NO_TRANSACTION_FILES } from "./manifest.ts";
 import type { ManifestFile } from "./manifest-file.ts";
 import { buildManifestFile, manifestFileOf, readInheritedPart } from "./manifest-file.ts";
@@ -82,13 +83,17 @@ export async function publishVersion(
   { file: { key }, bytes }: NextVersion,
   after: Promise<unknown>,
 ): Promise<boolean> {
-  const put = () => store.files?.durable.putIfAbsent(key, bytes, after) ?? putAfter(store, key, bytes, after);
   for (let tries = 1; ; tries++) {
     try {
-      if (await put()) return true;
+      if (await store.putIfAbsent(key, bytes, after)) return true;
       const found = await store.get(key);
       if (found !== undefined) return Buffer.compare(found, bytes) === 0;
+      // Taken and yet missing: somebody removed it in between, or the store contradicts itself.
+      if (tries < PUTS) await sleep(PUT_PAUSE);
+      else break;
     } catch (error) {
+      // What can be read now says nothing of the disk.
+      if (error instanceof UnsyncedError) throw error;
       // When that has failed, the version was not tried.
       await after;
       const found = await store.get(key).catch(() => undefined);
@@ -97,16 +102,10 @@ export async function publishVersion(
       else throw unavailable(error);
     }
   }
-}
-
-async function putAfter(
-  store: ObjectStore,
-  key: string,
-  bytes: Uint8Array,
-  after: Promise<unknown>,
-): Promise<boolean> {
-  await after;
-  return store.putIfAbsent(key, bytes);
+  throw new LanceError(
+    "ServiceUnavailable",
+    "the storage of the catalog refuses a version as taken and has none",
+  );
 }
 
 function unavailable(error: unknown): LanceError {

@@ -2,8 +2,10 @@ import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.
 import { deletionKey } from "./deletion-file.ts";
 import type { DatasetRef } from "./layout.ts";
 import { dataDirectory, refsDirectory, transactionKey } from "./layout.ts";
+import { checkWritable } from "./manifest.ts";
 import { readManifestFile } from "./manifest-file.ts";
 import { listNames } from "./storage.ts";
+import type { StorageClock } from "./storage-clock.ts";
 import { writeVersionHint } from "./version-hint.ts";
 import { type FoundVersion, findVersions } from "./versions.ts";
 
@@ -11,14 +13,24 @@ import { type FoundVersion, findVersions } from "./versions.ts";
 export interface PruneOptions {
   /** How many of the newest versions stay. */
   readonly keep: number;
-  /** How old a version has to be to go, in milliseconds. */
+  /** How old a version has to be to go, in milliseconds, by the clock of the storage. */
   readonly minAgeMs: number;
+  readonly clock: StorageClock;
   /** Whether a version that may go by its age and its number goes. */
   readonly mayGo: (manifest: Manifest) => boolean;
-  /** The versions that were found to stay; they are not looked at again. */
-  readonly staying: Set<bigint>;
+  /** What the runs before have read; each version is read once. */
+  readonly known: KnownVersions;
   /** Ends the work early. */
   readonly signal: AbortSignal;
+}
+
+/** What is known of versions, by the identity of their files. */
+export type KnownVersions = Map<string, KnownVersion>;
+
+interface KnownVersion {
+  readonly mayGo: boolean;
+  /** The files that it needs. */
+  readonly files: readonly string[];
 }
 
 /** What pruning left. */
@@ -28,48 +40,60 @@ export interface Pruned {
   readonly hasYoung: boolean;
 }
 
+/** How many versions are read at a time. */
+const READS = 16;
+
 /**
- * Deletes old versions, the oldest first, and the files that only they need.
+ * Deletes old versions, the oldest first, and then the files that only they needed.
+ *
+ * The manifests go before the files, so that whatever stops the work leaves whole versions only; files that stay are
+ * found by `gc`. Every version that is there after that keeps its files, wherever it is in the history.
  *
  * A table with tags or branches is left as it is. Files that no version ever needed, such as those of a commit that
  * was cut off, stay.
+ *
+ * @throws LanceError Unsupported for a table with a version that needs newer software
  */
 export async function pruneVersions(dataset: DatasetRef, options: PruneOptions): Promise<Pruned> {
-  const { keep, minAgeMs, staying, signal } = options;
   if (await hasRefs(dataset)) return { versions: 0, hasYoung: false };
+  const { store } = dataset;
   const found = (await findVersions(dataset)).sort((a, b) => (a.version < b.version ? -1 : 1));
-  const old = found.slice(0, Math.max(0, found.length - keep)).filter(({ version }) => !staying.has(version));
   const newest = found.at(-1);
-  if (old.length === 0 || newest === undefined) return { versions: 0, hasYoung: false };
-  const doomed: Manifest[] = [];
-  const names: FoundVersion[] = [];
-  let oldestLeft: FoundVersion = found[found.length - Math.min(keep, found.length)] ?? newest;
-  let hasYoung = false;
-  for (const name of old) {
-    if (signal.aborted) break;
-    const info = await dataset.store.head(name.key);
-    if (info !== undefined && Date.now() - info.modifiedMillis < minAgeMs) {
-      oldestLeft = name;
-      hasYoung = true;
-      break;
-    }
-    const manifest = (await readManifestFile(dataset.store, name.key))?.manifest;
-    if (manifest === undefined) continue;
-    if (!options.mayGo(manifest)) {
-      staying.add(name.version);
-      continue;
-    }
-    doomed.push(manifest);
-    names.push(name);
+  if (newest === undefined || found.length <= options.keep) return { versions: 0, hasYoung: false };
+  // A version that is not understood may need any file, so it is met before anything goes.
+  await examineAll(dataset, found, options);
+  const { doomed, hasYoung } = await chooseDoomed(dataset, found.slice(0, -options.keep), options);
+  // A tag may have come meanwhile.
+  if (doomed.size === 0 || (await hasRefs(dataset))) return { versions: 0, hasYoung };
+
+  await writeVersionHint(dataset, newest.version, { lasting: true });
+  for (const { key } of doomed.keys()) await store.delete(key);
+  // A version that was made meanwhile may name files of these, but none that is made from here on: a version that has gone
+  // cannot be restored.
+  const left = await examineAll(dataset, await findVersions(dataset), options);
+  const needed = new Set(left.flatMap(({ files }) => files));
+  for (const file of new Set([...doomed.values()].flatMap(({ files }) => files))) {
+    if (!needed.has(file)) await store.delete(file);
   }
-  if (doomed.length === 0) return { versions: 0, hasYoung };
-  const needed = await filesNeeded(dataset, [oldestLeft, newest]);
-  await writeVersionHint(dataset, newest.version);
-  for (const { key } of names) await dataset.store.delete(key);
-  for (const file of new Set(doomed.flatMap((manifest) => filesOf(dataset, manifest)))) {
-    if (!needed.has(file)) await dataset.store.delete(file);
+  return { versions: doomed.size, hasYoung };
+}
+
+async function chooseDoomed(
+  dataset: DatasetRef,
+  old: readonly FoundVersion[],
+  options: PruneOptions,
+): Promise<{ readonly doomed: ReadonlyMap<FoundVersion, KnownVersion>; readonly hasYoung: boolean }> {
+  const doomed = new Map<FoundVersion, KnownVersion>();
+  const now = await options.clock.now();
+  for (const version of old) {
+    if (options.signal.aborted) break;
+    const known = await examine(dataset, version, options);
+    if (known === undefined || !known.mayGo) continue;
+    const info = await dataset.store.head(version.key);
+    if (info !== undefined && now - info.modifiedMillis < options.minAgeMs) return { doomed, hasYoung: true };
+    doomed.set(version, known);
   }
-  return { versions: names.length, hasYoung };
+  return { doomed, hasYoung: false };
 }
 
 /** Whether tags or branches, which name versions by themselves, are in a table. */
@@ -80,17 +104,50 @@ export async function hasRefs(dataset: DatasetRef): Promise<boolean> {
   return false;
 }
 
-/**
- * The files of some versions. A file that a version has lost does not come back in a later one, but by a restore to
- * an older version, which makes it a file of the newest.
- */
-async function filesNeeded(
+/** What there is to know of all versions that there are; the others are forgotten. */
+async function examineAll(
   dataset: DatasetRef,
   versions: readonly FoundVersion[],
-): Promise<ReadonlySet<string>> {
-  const manifests = await Promise.all(versions.map(({ key }) => readManifestFile(dataset.store, key)));
-  if (manifests.includes(undefined)) throw new Error("the table changes faster than it can be read");
-  return new Set(manifests.flatMap((file) => (file === undefined ? [] : filesOf(dataset, file.manifest))));
+  options: PruneOptions,
+): Promise<readonly KnownVersion[]> {
+  const current: KnownVersions = new Map();
+  for (let at = 0; at < versions.length; at += READS) {
+    const some = versions.slice(at, at + READS);
+    await Promise.all(some.map((version) => examine(dataset, version, options, current)));
+  }
+  options.known.clear();
+  for (const [identity, entry] of current) options.known.set(identity, entry);
+  return [...current.values()];
+}
+
+/** What there is to know of a version; undefined when it is gone. */
+async function examine(
+  dataset: DatasetRef,
+  version: FoundVersion,
+  { known, mayGo }: PruneOptions,
+  into: KnownVersions = known,
+): Promise<KnownVersion | undefined> {
+  const identity = await identityOf(dataset, version);
+  if (identity === undefined) return undefined;
+  let entry = known.get(identity);
+  if (entry === undefined) {
+    const manifest = (await readManifestFile(dataset.store, version.key))?.manifest;
+    if (manifest === undefined) return undefined;
+    checkWritable(manifest);
+    entry = { mayGo: mayGo(manifest), files: filesOf(dataset, manifest) };
+  }
+  into.set(identity, entry);
+  return entry;
+}
+
+/** Tells the file of a version from another one with its name. */
+async function identityOf({ store }: DatasetRef, { key, info }: FoundVersion): Promise<string | undefined> {
+  if (store.files !== undefined) {
+    const stamp = store.files.fileStamp(key);
+    return stamp && `${key} ${stamp}`;
+  }
+  const found = info?.eTag === undefined ? await store.head(key) : info;
+  return found && `${key} ${found.eTag} ${found.modifiedMillis}`;
 }
 
 /** The keys of the files that a version needs, but for its indices. */

@@ -6,7 +6,7 @@ import {
   Transaction_Update_UpdateMode,
   Transaction_UpdateSchema,
 } from "../../../gen/lance/format/transaction_pb.ts";
-import { FLAG_DELETION_FILES } from "./manifest.ts";
+import { FLAG_DELETION_FILES, largestFragmentId } from "./manifest.ts";
 
 /** A change of rows, by fragments. */
 export interface RowsChange {
@@ -40,14 +40,14 @@ export function changeRows(before: Manifest, { removed, updated, added }: RowsCh
     .map((fragment) => byId.get(fragment.id) ?? fragment);
   const addedId = nextFragmentId(before);
   if (added !== undefined) fragments.push({ ...added, id: addedId });
-  const maxFragmentId = added === undefined ? before.maxFragmentId : Number(addedId);
+  const maxFragmentId = added === undefined ? largestFragmentId(before) : addedId;
   const deletes = fragments.some(({ deletionFile }) => deletionFile !== undefined);
   const manifest: Manifest = {
     ...before,
     fragments,
     readerFeatureFlags: withDeletions(before.readerFeatureFlags, deletes),
     writerFeatureFlags: withDeletions(before.writerFeatureFlags, deletes),
-    ...(maxFragmentId !== undefined && { maxFragmentId }),
+    ...(maxFragmentId !== undefined && { maxFragmentId: Number(maxFragmentId) }),
   };
   const value = create(Transaction_UpdateSchema, {
     removedFragmentIds: [...removed],
@@ -59,8 +59,8 @@ export function changeRows(before: Manifest, { removed, updated, added }: RowsCh
 }
 
 /** The id of the next new fragment. */
-export function nextFragmentId({ maxFragmentId }: Manifest): bigint {
-  return maxFragmentId === undefined ? 0n : BigInt(maxFragmentId) + 1n;
+export function nextFragmentId(manifest: Manifest): bigint {
+  return (largestFragmentId(manifest) ?? -1n) + 1n;
 }
 
 function withDeletions(flags: bigint, deletes: boolean): bigint {

@@ -19,6 +19,7 @@ import {
 } from "./manifest.ts";
 import type { ManifestFile } from "./manifest-file.ts";
 import { buildManifestFile } from "./manifest-file.ts";
+import { nextFragmentId } from "./rows-change.ts";
 import { writeVersionHint } from "./version-hint.ts";
 
 /*
@@ -34,8 +35,12 @@ const COMMON_FLAGS = FLAG_DELETION_FILES | FLAG_V2_FORMAT | FLAG_TABLE_CONFIG | 
  * Whether staged rows can become a table's: it has none of the features that tie a fragment to its table, such
  * as stable row ids, other base paths or overlays.
  */
-export function takesStagedRows({ readerFeatureFlags, writerFeatureFlags }: Manifest): boolean {
-  return ((readerFeatureFlags | writerFeatureFlags) & ~COMMON_FLAGS) === 0n;
+export function takesStagedRows({
+  readerFeatureFlags,
+  writerFeatureFlags,
+  $unknown = [],
+}: Manifest): boolean {
+  return ((readerFeatureFlags | writerFeatureFlags) & ~COMMON_FLAGS) === 0n && $unknown.length === 0;
 }
 
 /** Writes the first version of a staging dataset: a version of the table without rows and indices. */
@@ -105,9 +110,9 @@ export function replaceRows(staged: Manifest): (manifest: Manifest) => Change {
 
 /** The fragments with the next ids of a table. */
 function numbered(manifest: Manifest, fragments: readonly DataFragment[]): DataFragment[] {
-  const first = manifest.maxFragmentId === undefined ? 0 : manifest.maxFragmentId + 1;
-  const result = fragments.map((fragment, i) => withId(fragment, BigInt(first + i)));
-  if (result.length > 0) manifest.maxFragmentId = first + result.length - 1;
+  const first = nextFragmentId(manifest);
+  const result = fragments.map((fragment, i) => withId(fragment, first + BigInt(i)));
+  if (result.length > 0) manifest.maxFragmentId = Number(first) + result.length - 1;
   return result;
 }
 

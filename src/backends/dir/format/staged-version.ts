@@ -3,6 +3,7 @@ import type { DatasetRef, NamingScheme } from "./layout.ts";
 import { manifestKey, parseManifestName, versionsDirectory } from "./layout.ts";
 import { parseManifestFile } from "./manifest-file.ts";
 import { branchNotFound, readBranch } from "./refs.ts";
+import { syncFilesOf } from "./sync-version.ts";
 import { writeVersionHint } from "./version-hint.ts";
 import type { VersionEntry, VersionName } from "./versions.ts";
 import { describeVersion, latestVersion } from "./versions.ts";
@@ -25,7 +26,8 @@ export interface PreparedVersion {
   readonly scheme: NamingScheme;
   /** Where it will be. */
   readonly key: string;
-  readonly stagedKey: string;
+  /** Where a client has staged it; undefined for one that was built here. */
+  readonly stagedKey: string | undefined;
   readonly bytes: Uint8Array;
   /** Whether it had been made a version before, by a call that is being repeated. */
   readonly exists: boolean;
@@ -86,6 +88,8 @@ export async function prepareVersion(
  */
 export async function publishVersion(prepared: PreparedVersion): Promise<void> {
   const { dataset, version, key, bytes, exists } = prepared;
+  // The writer that published it before, or wrote its files, may not have synced them.
+  await syncFilesOf(dataset, parseManifestFile(key, bytes), exists ? key : undefined);
   if (exists) return;
   if (!(await dataset.store.putIfAbsent(key, bytes))) {
     checkSame(version, await dataset.store.get(key), bytes);
@@ -96,7 +100,7 @@ export async function publishVersion(prepared: PreparedVersion): Promise<void> {
 /** Removes the staged file of a published version and describes the version. */
 export async function finishVersion({ dataset, version, stagedKey }: PreparedVersion): Promise<VersionEntry> {
   // The version is committed; a staged file that stays is no version and does no harm.
-  await dataset.store.delete(stagedKey).catch(() => {});
+  if (stagedKey !== undefined) await dataset.store.delete(stagedKey).catch(() => {});
   return describeVersion(dataset, version);
 }
 

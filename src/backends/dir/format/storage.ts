@@ -1,5 +1,3 @@
-import type { DurableWrites } from "./durable-writes.ts";
-
 /** What a store knows of an object. */
 export interface ObjectInfo {
   readonly key: string;
@@ -35,6 +33,9 @@ export interface ObjectTail {
  * empty key is the directory of everything. Reads see every write that finished before they began. A missing
  * object is `undefined` or an empty listing. All other failures are thrown as LanceError where they are
  * known: Throttling, ServiceUnavailable, and Unsupported for storage that cannot be written.
+ *
+ * A write that has finished survives a loss of power, and so does the answer that an object was there or was not. On
+ * a disk a write can fail with UnsyncedError: readers see it, and a loss of power may undo it.
  */
 export interface ObjectStore {
   /**
@@ -58,9 +59,19 @@ export interface ObjectStore {
   list(directory: string): AsyncIterable<readonly ObjectEntry[]>;
   /** Whether there is anything in a directory; on a disk an empty one counts. */
   exists(directory: string): Promise<boolean>;
+  /**
+   * Writes an object whose key nobody knows before the write has finished. On a disk it waits less often than
+   * {@link put}, and a crash may leave a part of the object.
+   */
+  create(key: string, bytes: Uint8Array): Promise<void>;
   /** Writes an object whole, in place of one that is there. */
   put(key: string, bytes: Uint8Array): Promise<void>;
-  /** The same for bytes that arrive; a source that fails or an abort leaves no object. */
+  /**
+   * The same for what readers can do without: a loss of power may bring an older object back, or leave an empty one
+   * or none, and take the directories that were made for it.
+   */
+  putHint(key: string, bytes: Uint8Array): Promise<void>;
+  /** The same as {@link put} for bytes that arrive; a source that fails or an abort leaves no object. */
   putStream(key: string, bytes: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>;
   /**
    * Writes an object whole, unless one is there.
@@ -68,17 +79,23 @@ export interface ObjectStore {
    * Where the answer to a first attempt was lost, the object's bytes tell whose it is. So writers that compete
    * for a key should write bytes of their own. A thrown failure leaves open whether the object was written.
    *
+   * @param after what has to be stored before the object gets its name; its failure is that of the write.
+   *   Default: nothing
    * @returns false if one was there; it is untouched
    */
-  putIfAbsent(key: string, bytes: Uint8Array): Promise<boolean>;
+  putIfAbsent(key: string, bytes: Uint8Array, after?: Promise<unknown>): Promise<boolean>;
   /** @returns false if there was none; a store that does not tell says true */
   delete(key: string): Promise<boolean>;
-  /** Gives an object another key, in place of what is there; its bytes do not come here. */
+  /**
+   * Gives an object another key, in place of what is there; its bytes do not come here. It survives a loss of power
+   * then, whoever wrote it.
+   */
   move(from: string, to: string): Promise<void>;
   /**
-   * Deletes what is in a directory when the call begins; nothing there is fine.
+   * Deletes what is in a directory when the call begins; nothing there is fine. After a loss of power some of it may
+   * be there again, which has to be harmless.
    *
-   * @param last the name of an object in it that goes after all others
+   * @param last the name of an object in it that is there as long as any other, also after a loss of power
    */
   deleteDirectory(directory: string, last?: string): Promise<void>;
   /** What only file systems can do. Default: none of it. */
@@ -97,10 +114,14 @@ export interface DirectoryStamp {
 
 /** What file systems can do beyond an {@link ObjectStore}. */
 export interface FileFeatures {
-  /** Writes that survive a loss of power, which the others need not; object stores have no others. */
-  readonly durable: DurableWrites;
+  /** Makes a directory with those above it; one that is there is fine. */
+  makeDirectory(directory: string): Promise<void>;
   /** Gives a directory another name at once; false if something is there, or if there is no such directory. */
   moveDirectory(from: string, to: string): Promise<boolean>;
+  /** Lets objects that others wrote into a directory, such as the engine, survive a loss of power with their names. */
+  syncObjects(keys: readonly string[], directory: string): Promise<void>;
+  /** Lets what others wrote into a directory, survive a loss of power; its own name excepted. */
+  syncTree(directory: string): Promise<void>;
   /** Tells a directory from another one that took its place; undefined if there is none. */
   identityOf(directory: string): Promise<string | undefined>;
   /** What tells whether anything came into a directory or left it; asked at once. Undefined if there is none. */

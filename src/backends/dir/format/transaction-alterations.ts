@@ -1,4 +1,8 @@
+import { createHash, randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { LanceError } from "../../../namespace/errors.ts";
 import type { DatasetRef } from "./layout.ts";
+import { listNames } from "./storage.ts";
 import type { TransactionRecord } from "./transactions.ts";
 
 /**
@@ -14,15 +18,142 @@ export interface TransactionAlteration {
   readonly removed: ReadonlySet<string>;
 }
 
+/*
+ * The file that other implementations know is `<uuid>.json`; they put it, and the last one wins. Processes that write
+ * here take turns instead: `<uuid>/<number>.json` is put only if it is absent, so each revision follows the one that
+ * its writer has read. The revision counts, unless the file that others know has something that was never written
+ * here. Revisions are not deleted: a slow writer must not find the number free that it has read as the next one.
+ */
+
+/** The most revisions of a transaction. */
+export const MAX_REVISIONS = 1_000;
+
+/** How often a change is decided again because others were faster. */
+const MAX_ATTEMPTS = 20;
+
+/** How often the file that others know is put again because somebody made a newer revision meanwhile. */
+const MAX_PUBLICATIONS = 5;
+
+/** What is to be known before the next revision can be made. */
+interface Current {
+  readonly alteration: TransactionAlteration;
+  /** The number of the newest revision; 0 if there is none. */
+  readonly revision: number;
+  /** {@link digestOf} everything that the file for others had by way of revisions. */
+  readonly published: readonly string[];
+}
+
 /** Reads the changes of a transaction; none if there is no file. */
 export async function readAlteration(
   dataset: DatasetRef,
   transaction: TransactionRecord,
 ): Promise<TransactionAlteration> {
+  return (await readCurrent(dataset, transaction)).alteration;
+}
+
+/**
+ * Changes what is noted of a transaction; of several processes each sees what the ones before it wrote.
+ *
+ * @param change is called again when another process was faster
+ * @throws LanceError ConcurrentModification when others kept being faster, InvalidTableState after
+ *   {@link MAX_REVISIONS}, and what `change` throws
+ */
+export async function alter(
+  dataset: DatasetRef,
+  transaction: TransactionRecord,
+  change: (before: TransactionAlteration) => TransactionAlteration,
+): Promise<TransactionAlteration> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    if (attempt > 0) await sleep(Math.random() * 10 * attempt);
+    const { alteration, revision, published } = await readCurrent(dataset, transaction);
+    if (revision >= MAX_REVISIONS) {
+      throw new LanceError(
+        "InvalidTableState",
+        `the transaction was altered ${MAX_REVISIONS} times, which is the most`,
+      );
+    }
+    const after = change(alteration);
+    const text = encode(after);
+    const content: RevisionFile = {
+      alteration: JSON.parse(text),
+      published: [...new Set([...published, digestOf(text)])],
+      writer: randomUUID(),
+    };
+    const key = revisionKey(dataset, transaction, revision + 1);
+    if (!(await dataset.store.putIfAbsent(key, Buffer.from(JSON.stringify(content))))) continue;
+    await publish(dataset, transaction, revision + 1, text);
+    return after;
+  }
+  throw new LanceError("ConcurrentModification", "others kept altering the transaction; try again");
+}
+
+/** Puts a revision where others look; a newer one that was made meanwhile is put after it. */
+async function publish(
+  dataset: DatasetRef,
+  transaction: TransactionRecord,
+  revision: number,
+  text: string,
+): Promise<void> {
+  let [number, content] = [revision, text];
+  for (let tries = 0; tries < MAX_PUBLICATIONS; tries++) {
+    await dataset.store.put(alterationKey(dataset, transaction), Buffer.from(content));
+    const newest = await newestRevision(dataset, transaction);
+    if (newest <= number) return;
+    const { alteration } = await readRevision(dataset, transaction, newest);
+    [number, content] = [newest, encode(decode(alteration))];
+  }
+}
+
+async function readCurrent(dataset: DatasetRef, transaction: TransactionRecord): Promise<Current> {
+  // A revision that is made after the file was read is newer than that.
   const key = alterationKey(dataset, transaction);
   const bytes = await dataset.store.get(key);
-  if (!bytes) return { status: undefined, properties: new Map(), removed: new Set() };
-  const { status, properties, removed_properties: removed } = parse(key, bytes);
+  const revision = await newestRevision(dataset, transaction);
+  const known = revision === 0 ? undefined : await readRevision(dataset, transaction, revision);
+  const { published = [] } = known ?? {};
+  const digest = bytes && digestOf(Buffer.from(bytes).toString("utf8"));
+  if (known !== undefined && (digest === undefined || published.includes(digest)))
+    return { alteration: decode(known.alteration), revision, published };
+  if (bytes === undefined || digest === undefined) return { alteration: decode({}), revision, published };
+  return { alteration: decode(parse(key, bytes)), revision, published: [...published, digest] };
+}
+
+async function newestRevision(dataset: DatasetRef, transaction: TransactionRecord): Promise<number> {
+  let newest = 0;
+  for (const name of await listNames(dataset.store, revisionsOf(dataset, transaction))) {
+    const number = /^(\d{1,9})\.json$/.exec(name)?.[1];
+    if (number !== undefined) newest = Math.max(newest, Number(number));
+  }
+  return newest;
+}
+
+async function readRevision(
+  dataset: DatasetRef,
+  transaction: TransactionRecord,
+  revision: number,
+): Promise<RevisionFile> {
+  const key = revisionKey(dataset, transaction, revision);
+  const bytes = await dataset.store.get(key);
+  if (bytes === undefined) throw new Error(`${key} is missing`);
+  const { alteration, published } = parse(key, bytes) as Partial<RevisionFile>;
+  if (alteration === undefined || !Array.isArray(published)) throw new Error(`${key} holds no revision`);
+  return { alteration, published, writer: "" };
+}
+
+/** A revision as it is stored. */
+interface RevisionFile {
+  readonly alteration: AlterationFile;
+  /** See {@link Current.published}. */
+  readonly published: readonly string[];
+  /** Makes the bytes of each writer its own. */
+  readonly writer: string;
+}
+
+function digestOf(text: string): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, 22);
+}
+
+function decode({ status, properties, removed_properties: removed }: AlterationFile): TransactionAlteration {
   return {
     status: typeof status === "string" ? status : undefined,
     properties: new Map(Object.entries(properties ?? {})),
@@ -30,18 +161,12 @@ export async function readAlteration(
   };
 }
 
-/** Writes all changes of a transaction; the last of several writers wins. */
-export async function writeAlteration(
-  dataset: DatasetRef,
-  transaction: TransactionRecord,
-  { status, properties, removed }: TransactionAlteration,
-): Promise<void> {
-  const content = {
+function encode({ status, properties, removed }: TransactionAlteration): string {
+  return JSON.stringify({
     status: status ?? null,
     properties: Object.fromEntries(properties),
     removed_properties: [...removed],
-  };
-  await dataset.store.put(alterationKey(dataset, transaction), Buffer.from(JSON.stringify(content)));
+  });
 }
 
 /** The properties of a transaction with the changes applied. */
@@ -53,10 +178,19 @@ export function effectiveProperties(
   return new Map([...kept, ...properties]);
 }
 
-function alterationKey({ root }: DatasetRef, { uuid }: TransactionRecord): string {
+function alterationKey(dataset: DatasetRef, transaction: TransactionRecord): string {
+  return `${revisionsOf(dataset, transaction)}.json`;
+}
+
+function revisionKey(dataset: DatasetRef, transaction: TransactionRecord, revision: number): string {
+  return `${revisionsOf(dataset, transaction)}/${revision}.json`;
+}
+
+/** The directory of a transaction's revisions. */
+function revisionsOf({ root }: DatasetRef, { uuid }: TransactionRecord): string {
   // The uuid is what some writer put into a file, and here becomes part of a path.
   if (!/^[\w-]+$/.test(uuid)) throw new Error(`the transaction's id ${JSON.stringify(uuid)} is no uuid`);
-  return `${root}/_alter_transactions/${uuid}.json`;
+  return `${root}/_alter_transactions/${uuid}`;
 }
 
 interface AlterationFile {
@@ -65,7 +199,7 @@ interface AlterationFile {
   readonly removed_properties?: readonly string[] | null;
 }
 
-function parse(key: string, bytes: Uint8Array): AlterationFile {
+function parse(key: string, bytes: Uint8Array): object {
   try {
     const content: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
     if (typeof content === "object" && content !== null) return content;

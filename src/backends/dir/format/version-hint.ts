@@ -6,11 +6,20 @@ import { versionHintKey } from "./layout.ts";
  *
  * It is a hint, not a fact. The engine looks upwards from it, and lists the directory if there is no such
  * version; so it may be too low, too high or missing. But the first version that is missing above it counts as
- * the end of the history, so no gap may be above it: whoever deletes versions has to set it first.
+ * the end of the history, so no gap may be above it: whoever deletes versions has to set a lasting one first. The
+ * engine lists the directory where a loss of power left an empty hint.
+ *
+ * @param lasting whether it survives a loss of power. Default: false
  */
-export async function writeVersionHint(dataset: DatasetRef, version: bigint): Promise<void> {
-  if (dataset.store.listsInOrder) return;
-  await dataset.store.put(versionHintKey(dataset), Buffer.from(`{"version":${version}}`));
+export async function writeVersionHint(
+  dataset: DatasetRef,
+  version: bigint,
+  { lasting = false }: { readonly lasting?: boolean } = {},
+): Promise<void> {
+  const { store } = dataset;
+  if (store.listsInOrder) return;
+  const bytes = Buffer.from(`{"version":${version}}`);
+  await (lasting ? store.put : store.putHint)(versionHintKey(dataset), bytes);
 }
 
 /** Writes hints in the background. */

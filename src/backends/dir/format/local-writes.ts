@@ -1,0 +1,267 @@
+import { randomInt } from "node:crypto";
+import type { Dirent } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Disk } from "./disk.ts";
+import { createDurableDirectories, syncNamesOf } from "./durable-directories.ts";
+import { hasCode, isMissing, toDiskError, UnsyncedError } from "./local-errors.ts";
+import type { FileFeatures, ObjectStore } from "./storage.ts";
+
+type Writes = Pick<
+  ObjectStore,
+  "create" | "put" | "putHint" | "putStream" | "putIfAbsent" | "delete" | "move" | "deleteDirectory"
+> &
+  Pick<FileFeatures, "makeDirectory" | "moveDirectory" | "syncObjects" | "syncTree">;
+
+type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+
+/** How often somebody may take a directory away while a file gets into it. */
+const MAX_ATTEMPTS = 30;
+
+/** How many files of a tree are synced at a time. */
+const SYNCS = 8;
+
+/**
+ * Creates the writes of a local disk. What they acknowledge survives a loss of power: the bytes of a file are synced
+ * before it gets its name, and the directories are synced after their names have changed.
+ *
+ * The directories are opened before anything changes, so a shortage of descriptors leaves everything as it was. A
+ * sync of names that fails leaves open what stands; it is never repeated, because the system forgets what it could
+ * not write and reports success the next time.
+ *
+ * @param pathOf the path of an object
+ * @param directoryOf the path of a directory
+ */
+export function createLocalWrites(
+  disk: Disk,
+  pathOf: (key: string) => string,
+  directoryOf: (key: string) => string,
+): Writes {
+  const directories = createDurableDirectories(disk);
+
+  /** Does what needs the directory of a path, and makes that when it is missing. */
+  async function into<T>(path: string, work: () => Promise<T>, make = directories.make): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!hasCode(error, "ENOENT") || attempt === MAX_ATTEMPTS) throw error;
+      }
+      make(dirname(path));
+    }
+  }
+  async function write(file: number, chunks: Chunks): Promise<void> {
+    for await (const chunk of chunks)
+      for (let at = 0; at < chunk.byteLength; ) at += await disk.write(file, chunk.subarray(at));
+  }
+  /** Writes a file that is open to the disk, and closes it. */
+  async function fill(file: number, chunks: Chunks): Promise<void> {
+    try {
+      await write(file, chunks);
+      await disk.syncBytes(file);
+    } finally {
+      disk.close(file);
+    }
+  }
+  /** Writes a temporary file beside the target and lets `publish` give it its name. */
+  async function viaTemporary<T>(
+    path: string,
+    chunks: Chunks,
+    publish: (temporary: string) => Promise<T>,
+    after?: Promise<unknown>,
+  ): Promise<T> {
+    const directory = dirname(path);
+    const temporary = temporaryOf(path);
+    const file = await into(path, async () => disk.create(temporary));
+    try {
+      const filled = fill(file, chunks);
+      await Promise.all([filled, after, directories.made(directory)]).finally(() => filled.catch(() => {}));
+      return await syncNamesOf(disk, [directory], () => publish(temporary));
+    } catch (error) {
+      await disk.unlink(temporary).catch(() => {});
+      throw error;
+    }
+  }
+  async function linkNew(temporary: string, path: string): Promise<boolean> {
+    try {
+      disk.link(temporary, path);
+      return true;
+    } catch (error) {
+      if (hasCode(error, "EEXIST")) return false;
+      throw error;
+    } finally {
+      await disk.unlink(temporary).catch(() => {});
+    }
+  }
+  /** Syncs what others wrote. @throws UnsyncedError, because nobody knows what they told whom about it */
+  async function syncBytesOf(path: string): Promise<void> {
+    const file = disk.open(path);
+    try {
+      await disk.syncBytes(file);
+    } catch (error) {
+      throw new UnsyncedError(error);
+    } finally {
+      disk.close(file);
+    }
+  }
+  /** Syncs files and directories that others wrote; what is gone by now is fine. */
+  async function syncAll(files: Iterable<string>, names: Iterable<string>): Promise<void> {
+    const syncs = [
+      ...[...files].map((path) => () => syncBytesOf(path)),
+      ...[...names].map((path) => () => syncNamesOf(disk, [path], async () => {})),
+    ].values();
+    const worker = async () => {
+      for (const sync of syncs) await sync().catch(ifMissing(undefined));
+    };
+    await Promise.all(Array.from({ length: SYNCS }, worker));
+  }
+  async function syncTree(path: string): Promise<void> {
+    const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(ifMissing([]));
+    const pathOfEntry = (entry: Dirent) => join(entry.parentPath, entry.name);
+    const files = entries.filter((entry) => entry.isFile()).map(pathOfEntry);
+    const directories = entries.filter((entry) => entry.isDirectory()).map(pathOfEntry);
+    await syncAll(files, [path, ...directories]);
+  }
+  async function syncObjects(paths: readonly string[], within: string): Promise<void> {
+    const directories = new Set([within]);
+    for (const path of paths)
+      for (let up = dirname(path); up.startsWith(`${within}/`); up = dirname(up)) directories.add(up);
+    await syncAll(paths, directories);
+  }
+
+  return {
+    create: (key, bytes) =>
+      known(async () => {
+        const path = pathOf(key);
+        const directory = dirname(path);
+        const file = await into(path, async () => disk.create(path));
+        // The name is in the directory as soon as the file is open.
+        const filled = fill(file, [bytes]);
+        const named = syncNamesOf(disk, [directory], () => directories.made(directory));
+        try {
+          await Promise.all([filled, named]).finally(() => Promise.allSettled([filled, named]));
+        } catch (error) {
+          await disk.unlink(path).catch(() => {});
+          // Nobody knows the key, so nothing stands.
+          throw error instanceof UnsyncedError ? error.cause : error;
+        }
+      }),
+    put: (key, bytes) =>
+      known(() => {
+        const path = pathOf(key);
+        return into(path, () => viaTemporary(path, [bytes], (temporary) => disk.rename(temporary, path)));
+      }),
+    putHint: (key, bytes) =>
+      known(async () => {
+        const path = pathOf(key);
+        const temporary = temporaryOf(path);
+        const file = await into(path, async () => disk.create(temporary), directories.makeLoose);
+        try {
+          await write(file, [bytes]).finally(() => disk.close(file));
+          await disk.rename(temporary, path);
+        } catch (error) {
+          await disk.unlink(temporary).catch(() => {});
+          throw error;
+        }
+      }),
+    putStream: (key, bytes, signal) =>
+      known(() => {
+        const path = pathOf(key);
+        return viaTemporary(path, untilAborted(bytes, signal), (temporary) => disk.rename(temporary, path));
+      }),
+    putIfAbsent(key, bytes, after) {
+      after?.catch(() => {});
+      return known(() => {
+        const path = pathOf(key);
+        const write = () => viaTemporary(path, [bytes], (temporary) => linkNew(temporary, path), after);
+        return into(path, write);
+      });
+    },
+    delete: (key) =>
+      known(async () => {
+        const path = pathOf(key);
+        return orFalse(["ENOENT", "ENOTDIR"], () =>
+          syncNamesOf(disk, [dirname(path)], () => orFalse(["ENOENT"], () => disk.unlink(path))),
+        );
+      }),
+    move: (from, to) =>
+      known(async () => {
+        const [source, target] = [pathOf(from), pathOf(to)];
+        await syncBytesOf(source);
+        await into(target, () =>
+          syncNamesOf(disk, [dirname(source), dirname(target)], async () => {
+            await directories.made(dirname(target));
+            await disk.rename(source, target);
+          }),
+        );
+      }),
+    moveDirectory: (from, to) =>
+      known(async () => {
+        const [source, target] = [pathOf(from), pathOf(to)];
+        return orFalse(["ENOENT"], () =>
+          syncNamesOf(disk, [dirname(source), dirname(target)], () =>
+            orFalse(["ENOENT", "ENOTEMPTY", "EEXIST"], () => disk.rename(source, target)),
+          ),
+        );
+      }),
+    deleteDirectory: (directory, last) =>
+      known(async () => {
+        const path = pathOf(directory);
+        if (last !== undefined) {
+          const names = await readdir(path).catch(ifMissing([]));
+          for (const name of names) if (name !== last) await disk.removeTree(join(path, name));
+          await syncNamesOf(disk, [path], async () => {}).catch(ifMissing(undefined));
+        }
+        await disk.removeTree(path);
+      }),
+    makeDirectory: (directory) =>
+      known(async () => {
+        directories.make(directoryOf(directory));
+        await directories.made(directoryOf(directory));
+      }),
+    syncObjects: (keys, within) => known(() => syncObjects(keys.map(pathOf), directoryOf(within))),
+    syncTree: (directory) => known(() => syncTree(directoryOf(directory))),
+  };
+}
+
+/** A name beside a path that listings leave out. */
+function temporaryOf(path: string): string {
+  return `${path}#${randomInt(2 ** 47)}`;
+}
+
+/** The chunks of a source until a signal fires. */
+async function* untilAborted(
+  source: AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
+): AsyncIterable<Uint8Array> {
+  for await (const chunk of source) {
+    signal?.throwIfAborted();
+    yield chunk;
+  }
+  signal?.throwIfAborted();
+}
+
+/** Does a work; false when it fails with one of some codes, true unless it says otherwise. */
+async function orFalse(codes: readonly string[], work: () => Promise<unknown>): Promise<boolean> {
+  try {
+    return (await work()) !== false;
+  } catch (error) {
+    if (codes.some((code) => hasCode(error, code))) return false;
+    throw error;
+  }
+}
+
+function ifMissing<T>(value: T): (error: unknown) => T {
+  return (error) => {
+    if (isMissing(error)) return value;
+    throw error;
+  };
+}
+
+async function known<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw toDiskError(error);
+  }
+}

@@ -1,0 +1,9 @@
+import { test } from "node:test";
+import { temporaryDirectory } from "../test-support.ts";
+import { OLD_RELEASES, workOnOldTable } from "./old-writers-fixture.test.ts";
+
+for (const release of OLD_RELEASES) {
+  test(`a table of pylance ${release} is read, appended to, merged, committed to and pruned`, async (t) => {
+    await workOnOldTable(t, await temporaryDirectory(t), release);
+  });
+}

@@ -1,0 +1,149 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import fc from "fast-check";
+import { type Manifest, ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
+import { createMemoryStore, type MemoryStore } from "./fixture.test.ts";
+import { type DatasetRef, manifestKey } from "./layout.ts";
+import { buildManifestFile } from "./manifest-file.ts";
+import { filesOf, type PruneOptions, pruneVersions } from "./prune.ts";
+import { findVersions, readVersion } from "./versions.ts";
+
+const SIGNATURE = Buffer.from([0, 0, 2, 0, 0x4c, 0x41, 0x4e, 0x43]);
+
+const options = (more: Partial<PruneOptions> = {}): PruneOptions => ({
+  keep: 2,
+  minAgeMs: 1_000,
+  clock: { now: async () => 10_000 },
+  mayGo: ({ tag }) => tag !== "stays",
+  known: new Map(),
+  signal: new AbortController().signal,
+  ...more,
+});
+
+/** A version with some data files, which are there; one that must not go is labelled. */
+function put(
+  { store, root }: DatasetRef & { store: MemoryStore },
+  version: number,
+  files: Iterable<number>,
+  more: Partial<Manifest> = {},
+): void {
+  const names = [...files].map((file) => `f${file}.lance`);
+  const fragments = names.map((path, i) => ({ id: BigInt(i), physicalRows: 1n, files: [{ path }] }));
+  const manifest = { ...create(ManifestSchema, { version: BigInt(version), fragments }), ...more };
+  const bytes = buildManifestFile(new Uint8Array(), new Uint8Array(), manifest, SIGNATURE);
+  store.objects.set(manifestKey({ store, root }, BigInt(version), "V2"), bytes);
+  for (const name of names) store.objects.set(`${root}/data/${name}`, Buffer.of(1));
+}
+
+function makeDataset() {
+  return { store: createMemoryStore(), root: "t" };
+}
+
+async function assertWhole(dataset: DatasetRef & { store: MemoryStore }): Promise<number> {
+  const versions = await findVersions(dataset);
+  for (const { version } of versions) {
+    const { manifest } = await readVersion(dataset, version);
+    for (const file of filesOf(dataset, manifest))
+      assert.ok(dataset.store.objects.has(file), `version ${version} has lost ${file}`);
+  }
+  return versions.length;
+}
+
+const history = fc.array(
+  fc.record({
+    files: fc.uniqueArray(fc.nat(9), { maxLength: 5 }),
+    stays: fc.boolean(),
+    /** How old it is when the first run looks. */
+    isYoung: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 12 },
+);
+
+test("every version that is left has its files, wherever the work stops, and all others go in the end", async () => {
+  await fc.assert(
+    fc.asyncProperty(history, fc.nat(30), async (versions, stopsAfter) => {
+      const dataset = makeDataset();
+      for (const [i, { files, stays }] of versions.entries())
+        put(dataset, i + 1, files, { tag: stays ? "stays" : "" });
+      let deletions = 0;
+      const store: MemoryStore = {
+        ...dataset.store,
+        delete(key) {
+          if (deletions++ >= stopsAfter) throw new LanceError("ServiceUnavailable", "stopped");
+          return dataset.store.delete(key);
+        },
+        async head(key) {
+          const info = await dataset.store.head(key);
+          const at = versions.findIndex((_, i) => key === manifestKey(dataset, BigInt(i + 1), "V2"));
+          return info && { ...info, modifiedMillis: versions[at]?.isYoung ? 9_500 : 0 };
+        },
+      };
+      const known = new Map();
+      const first = await pruneVersions({ ...dataset, store }, options({ known })).catch((error: unknown) => {
+        assert.ok(isLanceError(error, "ServiceUnavailable"));
+      });
+      await assertWhole(dataset);
+      // What comes after a young version stays until that is old.
+      const oldestYoung = versions.slice(0, -2).findIndex(({ isYoung, stays }) => isYoung && !stays);
+      if (first !== undefined && oldestYoung >= 0) {
+        assert.ok(first.hasYoung);
+        for (let i = oldestYoung; i < versions.length; i++) await readVersion(dataset, BigInt(i + 1));
+      }
+      await pruneVersions(dataset, options({ known, clock: { now: async () => 20_000 } }));
+      const left = await assertWhole(dataset);
+      assert.equal(left, versions.filter(({ stays }, i) => stays || i >= versions.length - 2).length);
+      if (first === undefined) return;
+      const needed = new Set<string>();
+      for (const { version } of await findVersions(dataset))
+        for (const file of filesOf(dataset, (await readVersion(dataset, version)).manifest)) needed.add(file);
+      const data = [...dataset.store.objects.keys()].filter((key) => key.startsWith("t/data/"));
+      assert.deepEqual(
+        data.filter((key) => !needed.has(key)),
+        [],
+        "no file is left that only pruned versions had",
+      );
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test("a version that was restored while old ones went keeps its files", async () => {
+  const dataset = makeDataset();
+  for (let version = 1; version <= 5; version++) put(dataset, version, [version]);
+  const store: MemoryStore = {
+    ...dataset.store,
+    async delete(key) {
+      // Somebody restored the first version right before it goes, and overwrote the table again.
+      if (key === manifestKey(dataset, 1n, "V2")) {
+        put(dataset, 6, [1]);
+        put(dataset, 7, [7]);
+      }
+      return dataset.store.delete(key);
+    },
+  };
+  await pruneVersions({ ...dataset, store }, options());
+  assert.equal(await assertWhole(dataset), 4);
+});
+
+test("a table that has a version of newer software, or gets a tag meanwhile, is left as it is", async () => {
+  for (const more of [
+    { readerFeatureFlags: 1n << 12n },
+    { $unknown: [{ no: 30, wireType: 0, data: Uint8Array.of(1) }] },
+  ]) {
+    const dataset = makeDataset();
+    for (let version = 1; version <= 5; version++)
+      put(dataset, version, [version], version === 3 ? more : {});
+    await assert.rejects(pruneVersions(dataset, options()), (error) => isLanceError(error, "Unsupported"));
+    assert.equal((await findVersions(dataset)).length, 5);
+  }
+  const dataset = makeDataset();
+  for (let version = 1; version <= 5; version++) put(dataset, version, [version]);
+  const mayGo = () => {
+    dataset.store.objects.set("t/_refs/tags/mine.json", Buffer.from("{}"));
+    return true;
+  };
+  assert.deepEqual(await pruneVersions(dataset, options({ mayGo })), { versions: 0, hasYoung: false });
+  assert.equal(await assertWhole(dataset), 5);
+});

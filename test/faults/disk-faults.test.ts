@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { cp, mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
+import { type ErrorName, LanceError } from "../../src/namespace/errors.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { createRandom } from "../support/random.ts";
+import { check, laidOut } from "./power/check.ts";
+import { createFaultyDisk, FAULTS, type Fault, type FaultCode } from "./power/faulty-disk.ts";
+import type { Observation } from "./power/observe.ts";
+import { SCENARIOS } from "./power/scenarios.ts";
+import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/world.ts";
+
+/** How many faults each scenario meets; `DISK_FAULTS=300` is the long run. */
+const COUNT = Number(process.env["DISK_FAULTS"] ?? 2);
+
+/** The same faults come again with the same seed. */
+const SEED = Number(process.env["DISK_SEED"] ?? Date.now() % 1_000_000);
+
+/** Most steps have about so many calls that report one failure. */
+const CALLS = 16;
+
+/** After this failure nobody knows what stands. Any other is a refusal. */
+const OPEN_OUTCOME: ErrorName = "ServiceUnavailable";
+
+/** Opens a catalog on a disk that fails when it is told to. */
+async function openFaulty(root: string) {
+  const faulty = createFaultyDisk();
+  const world = await openWorld({ store: createLocalStore("/", faulty.disk), root, engineOptions: {} });
+  return { world, faulty };
+}
+
+describe("a disk that fails", () => {
+  let directory: { path: string; remove(): Promise<void> };
+  before(async () => {
+    directory = await temporaryDirectory();
+  });
+  after(() => directory.remove());
+
+  /** What a scenario's directory is before its first step, and what is seen then and after each. */
+  async function begin(scenario: Scenario, template: string): Promise<Observation[]> {
+    const { world } = await openFaulty(template);
+    await prepareAll(world);
+    await scenario.prepare?.(world);
+    const seen = [await observeWorld(world, scenario)];
+    await cp(template, `${template}-begun`, { recursive: true });
+    for (const step of scenario.steps) {
+      await step(world).catch(() => {});
+      seen.push(await observeWorld(world, scenario));
+    }
+    await world.close();
+    return seen;
+  }
+  /** Plays the steps up to one that meets a fault; returns how that was refused. */
+  async function play({ steps }: Scenario, last: number, fault: Fault, root: string) {
+    const { world, faulty } = await openFaulty(root);
+    for (const step of steps.slice(0, last)) await step(world).catch(() => {});
+    faulty.arm(fault);
+    const refusal = await (steps[last] as Scenario["steps"][number])(world).then(() => undefined, kindOf);
+    faulty.disarm();
+    await world.close();
+    return refusal;
+  }
+
+  for (const [name, scenario] of Object.entries(SCENARIOS)) {
+    test(`loses nothing that was acknowledged and keeps nothing that was refused: ${name}`, async (t) => {
+      t.diagnostic(`DISK_SEED=${SEED} DISK_FAULTS=${COUNT}`);
+      const template = join(directory.path, name.replaceAll(/\W+/g, "-"));
+      const root = `${template}-root`;
+      await mkdir(template);
+      const seen = await begin(scenario, template);
+      for (let i = 0; i < COUNT; i++) {
+        const random = createRandom(SEED + 7919 * i);
+        const step = random.below(scenario.steps.length);
+        const code = random.pick(Object.keys(FAULTS) as FaultCode[]);
+        const fault: Fault = { code, at: random.below(CALLS), lasts: random.below(2) === 0 };
+        const [earlier, later] = [seen[step], seen[step + 1]] as [Observation, Observation];
+        await cp(`${template}-begun`, root, { recursive: true });
+        try {
+          const refusal = await play(scenario, step, fault, root);
+          const open = [earlier, ...(scenario.between?.(earlier, later) ?? []), later];
+          const refused = refusal === OPEN_OUTCOME ? open : [earlier];
+          await check(laidOut(root), name, {
+            allowed: refusal === undefined ? [later] : refused,
+            broken: new Map(),
+          });
+        } catch (error) {
+          const what = `fault ${i}, seed ${SEED}, step ${step}, ${JSON.stringify(fault)}`;
+          assert.fail(`${what}: ${error instanceof Error ? error.stack : error}`);
+        }
+        await rm(root, { recursive: true });
+      }
+    });
+  }
+});
+
+/** The row of a failure; one that is not known is a fault of its own. */
+function kindOf(error: unknown): ErrorName {
+  if (error instanceof LanceError && error.kind !== "Internal") return error.kind;
+  throw error;
+}

@@ -1,0 +1,123 @@
+import assert from "node:assert/strict";
+import { type Disk, machineDisk } from "../../../src/backends/dir/format/disk.ts";
+import { createLocalStore } from "../../../src/backends/dir/format/local-store.ts";
+import { findLeftovers } from "../../../src/backends/dir/maintenance/find-leftovers.ts";
+import type { LeftoverKind } from "../../../src/backends/dir/maintenance/leftover.ts";
+import type { OpenedStore } from "../../../src/backends/dir/stores/open.ts";
+import type { Observation } from "./observe.ts";
+import type { Recording } from "./record.ts";
+import type { Cut } from "./replay.ts";
+import { SCENARIOS } from "./scenarios.ts";
+import { observeWorld, openWorld, type Scenario, type World } from "./world.ts";
+
+/** Leftovers that a loss of power may leave to `gc`; a note, for one, is removed by the start. */
+const ALLOWED: ReadonlySet<LeftoverKind> = new Set<LeftoverKind>([
+  "dropped table",
+  "staged data",
+  "unlisted data",
+  "unfinished table",
+  "manifest file",
+  "temporary file",
+  "job file",
+  "upload",
+]);
+
+/** What a cut may leave. */
+export interface Expected {
+  /** What may be seen: the acknowledged steps, and perhaps the one that was going on. */
+  readonly allowed: readonly Observation[];
+  /** Versions that may be there and be broken, of tables by their ids. */
+  readonly broken: ReadonlyMap<string, bigint>;
+  /** What may be left to `gc` beyond what every cut may leave. Default: nothing. */
+  readonly leftovers?: readonly LeftoverKind[];
+}
+
+export function expectedAfter(name: string, { log, observations }: Recording, { at }: Cut): Expected {
+  const marks = log.entries.slice(0, at).filter((entry) => entry.kind === "mark");
+  const done = marks.filter(({ what }) => what === "done").length;
+  const begun = marks.filter(({ what }) => what === "begun").length;
+  const [before, after] = [observations[done], observations[begun]] as [Observation, Observation];
+  if (begun === done) return { allowed: [before], broken: new Map() };
+  return { allowed: eitherOf(name, before, after), broken: brokenBy(name, before, after) };
+}
+
+/** What a step may leave in which a sync failed: nobody knows what a ServiceUnavailable stands for. */
+export function expectedAfterFailure(
+  name: string,
+  { observations, refusals }: Recording,
+  clean: Recording,
+): Expected {
+  const step = refusals.length - 1;
+  const [before, after] = [observations[step], clean.observations[step + 1]] as [Observation, Observation];
+  const refusal = refusals[step];
+  if (refusal === undefined) return { allowed: [after], broken: new Map() };
+  if (refusal !== "ServiceUnavailable") return { allowed: [before], broken: new Map() };
+  return { allowed: eitherOf(name, before, after), broken: brokenBy(name, before, after) };
+}
+
+function eitherOf(name: string, before: Observation, after: Observation): readonly Observation[] {
+  return [before, ...(SCENARIOS[name]?.between?.(before, after) ?? []), after];
+}
+
+function brokenBy(name: string, before: Observation, after: Observation): ReadonlyMap<string, bigint> {
+  const { byEngine = false } = SCENARIOS[name] as Scenario;
+  const changed = Object.keys(after).filter(
+    (id) => byEngine && id.startsWith("table ") && after[id] !== before[id],
+  );
+  const broken = changed.map((id) => [id.replace("table ", ""), newestIn(after[id])] as const);
+  return new Map(broken);
+}
+
+function newestIn(text = ""): bigint {
+  return BigInt(/ v(?:\d+,)*(\d+) /.exec(text)?.[1] ?? 0);
+}
+
+/** Starts a gateway on what the cut left, and asserts that it is whole and goes on. */
+export async function check(storage: OpenedStore, name: string, expected: Expected): Promise<void> {
+  const { allowed, leftovers = [] } = expected;
+  const scenario = SCENARIOS[name] as Scenario;
+  const world = await openWorld(storage);
+  try {
+    const { client, context } = world;
+    const seen = await observeWhole(world, scenario, expected);
+    const texts = allowed.map(textOf);
+    assert.ok(texts.includes(textOf(seen)), `${textOf(seen)}\nis none of\n${texts.join("\n")}`);
+    for await (const { kind, path } of findLeftovers(context, Number.POSITIVE_INFINITY))
+      assert.ok(ALLOWED.has(kind) || leftovers.includes(kind), `${kind} ${path} is left behind`);
+    await client.call("declareTable", "later");
+    assert.deepEqual(await observeWorld(world, scenario), { ...seen, "table later": "declared {}" });
+    await scenario.afterwards?.(world);
+  } finally {
+    await world.close();
+  }
+}
+
+/** Deletes versions that were not acknowledged when they are broken. */
+async function observeWhole(
+  world: World,
+  scenario: Scenario,
+  { allowed, broken }: Expected,
+): Promise<Observation> {
+  const seen = await observeWorld(world, scenario).catch((error: unknown) => {
+    if (broken.size === 0) throw error;
+  });
+  const isWhole = seen !== undefined && allowed.map(textOf).includes(textOf(seen));
+  if (seen !== undefined && (isWhole || broken.size === 0)) return seen;
+  for (const [id, version] of broken) {
+    const ranges = [{ startVersion: version, endVersion: version + 1n }];
+    await world.client.call("batchDeleteTableVersions", id, { ranges });
+  }
+  return observeWorld(world, scenario);
+}
+
+/** What is checked is lost with the test. */
+const unsynced: Disk = { ...machineDisk, syncBytes: async () => {}, syncNames: async () => {} };
+
+/** The storage of a directory that has been laid out for a check. */
+export function laidOut(root: string): OpenedStore {
+  return { store: createLocalStore("/", unsynced), root, engineOptions: {} };
+}
+
+function textOf(observation: Observation): string {
+  return JSON.stringify(Object.entries(observation).sort());
+}

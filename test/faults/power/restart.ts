@@ -1,0 +1,16 @@
+import { createLocalStore } from "../../../src/backends/dir/format/local-store.ts";
+import { createDirectoryBackend } from "../../../src/backends/dir/index.ts";
+import type { Log } from "./log.ts";
+import { createRecorder } from "./recorder.ts";
+import { optionsOf } from "./world.ts";
+
+/** Records what a gateway does to a disk when it starts after a loss of power; all that is there is on the disk. */
+export async function recordStart(root: string): Promise<Log> {
+  const { disk, entries, look } = createRecorder(root);
+  look();
+  const durable = entries.length;
+  const storage = { store: createLocalStore("/", disk), root, engineOptions: {} };
+  await (await createDirectoryBackend(optionsOf(storage))).close();
+  look();
+  return { entries: [...entries], durable };
+}

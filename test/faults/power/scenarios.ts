@@ -1,0 +1,196 @@
+import { cp } from "node:fs/promises";
+import { join } from "node:path";
+import { stageNext } from "../../../src/backends/dir/batch/fixture.test.ts";
+import { createManifestTable, MANIFEST_NAME } from "../../../src/backends/dir/catalog/manifest.ts";
+import { pruneVersions } from "../../../src/backends/dir/format/prune.ts";
+import { migrate } from "../../../src/backends/dir/maintenance/migrate.ts";
+import { CreateTableMode, InsertMode } from "../../../src/gen/lance/namespace/v1/data_pb.ts";
+import { DropNamespaceBehavior } from "../../../src/gen/lance/namespace/v1/namespace_pb.ts";
+import { RegisterTableMode } from "../../../src/gen/lance/namespace/v1/table_pb.ts";
+import { LanceError } from "../../../src/namespace/errors.ts";
+import { JOB_SCENARIOS } from "./job-scenarios.ts";
+import { UPLOAD_SCENARIOS } from "./upload-scenarios.ts";
+import { datasetOf, rows, type Scenario, type World } from "./world.ts";
+
+const overwrite = { mode: CreateTableMode.OVERWRITE };
+
+/** The next version of some tables of the root, staged as a client does. */
+async function stage(world: World, ...names: string[]) {
+  return Promise.all(
+    names.map(async (name) => {
+      const staged = await stageNext(datasetOf(world, `${name}.lance`), `note${Math.random()}`);
+      return { id: [name], version: staged.version, manifestPath: staged.manifestPath };
+    }),
+  );
+}
+
+/** A table of the root is declared for the time between its row and its data. */
+const declaredFirst: Scenario["between"] = (before, after) => {
+  const created = Object.keys(after).filter((id) => !(id in before));
+  return [{ ...before, ...Object.fromEntries(created.map((id) => [id, "declared {}"])) }];
+};
+
+/** What has no row keeps its data, which is registered under its old name. */
+const deregisterAndBack: Scenario["steps"] = [
+  ({ client }) => client.call("deregisterTable", "r"),
+  ({ client }) => client.call("registerTable", "r", { location: "r.lance", mode: RegisterTableMode.CREATE }),
+];
+
+/** Joins all fragments of the manifest, as its background work does with many. */
+async function joinFragments({ context }: World): Promise<void> {
+  const { layout, engine, store, clock } = context;
+  const table = createManifestTable(layout.base, engine, store, clock);
+  const { version } = await table.head();
+  const state = await table.read(version);
+  const { fragments = [] } = (await table.manifestOf(version)) ?? {};
+  try {
+    await table.join(version, await table.prepareJoin(version, state, fragments));
+  } catch (error) {
+    // Nobody is told what came of a join; the next one begins anew.
+    throw new LanceError("ServiceUnavailable", "the join failed", { cause: error });
+  } finally {
+    await table.close();
+  }
+}
+
+export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  create: {
+    steps: [
+      ({ client }) => client.upload("createTable", "n$new", { properties: { a: "b" } }, rows(4, 5)),
+      ({ client }) => client.upload("createTable", "n$new", {}, rows(6)),
+    ],
+  },
+  "create in the root": {
+    steps: [
+      ({ client }) => client.upload("createTable", "new", {}, rows(4, 5)),
+      ({ client }) => client.upload("createTable", "r", {}, rows(6)),
+    ],
+    between: declaredFirst,
+  },
+  "first rows of a declared table": {
+    byEngine: true,
+    prepare: ({ client }) => client.call("declareTable", "n$d"),
+    steps: [
+      ({ client }) => client.upload("createTable", "n$d", {}, rows(4, 5)),
+      ({ client }) => client.upload("insertIntoTable", "n$d", {}, rows(6)),
+    ],
+  },
+  overwrite: {
+    byEngine: true,
+    steps: [
+      ({ client }) => client.upload("createTable", "n$a", overwrite, rows(7, 8)),
+      ({ client }) =>
+        client.upload("createTable", "r", { ...overwrite, properties: { new: "yes" } }, rows(9)),
+    ],
+  },
+  "overwrite with other properties": {
+    prepare: ({ client }) => client.call("declareTable", "n$d", { properties: { of: "declared" } }),
+    steps: [
+      ({ client }) =>
+        client.upload("createTable", "n$a", { ...overwrite, properties: { of: "new" } }, rows(7, 8)),
+      ({ client }) =>
+        client.upload("createTable", "r", { ...overwrite, properties: { kind: "new" } }, rows(9)),
+      ({ client }) => client.upload("createTable", "n$d", { properties: { of: "rows" } }, rows(1)),
+    ],
+  },
+  drop: {
+    steps: [
+      ({ client }) => client.call("dropTable", "n$a"),
+      ({ client }) => client.call("dropTable", "r"),
+      ({ client }) => client.call("dropTable", "r"),
+    ],
+  },
+  "drop, create and deregister in the root": {
+    steps: [
+      ({ client }) => client.call("dropTable", "r"),
+      ({ client }) => client.call("declareTable", "r"),
+      ({ client }) => client.call("deregisterTable", "r"),
+    ],
+  },
+  cascade: {
+    prepare: async ({ client }) => {
+      await client.upload("createTable", "n$b", {}, rows(1));
+      await client.call("createNamespace", "n$m");
+      await client.upload("createTable", "n$m$c", {}, rows(2));
+    },
+    steps: [
+      ({ client }) => client.call("dropNamespace", "n", {}),
+      ({ client }) => client.call("dropNamespace", "n", { behavior: DropNamespaceBehavior.CASCADE }),
+    ],
+  },
+  rename: {
+    steps: [
+      ({ client }) => client.call("renameTable", "n$a", { newTableName: "b" }),
+      ({ client }) => client.call("renameTable", "r", { newTableName: "s" }),
+      ({ client }) => client.call("renameTable", "s", { newTableName: "r" }),
+    ],
+  },
+  batch: {
+    prepare: ({ client }) => client.upload("createTable", "q", {}, rows(1)),
+    steps: [
+      async (world) =>
+        world.client.call("batchCreateTableVersions", "$", { entries: await stage(world, "r", "q") }),
+      async (world) => {
+        const [version] = await stage(world, "q");
+        const operations = [
+          { operation: { case: "declareTable" as const, value: { id: ["n", "d"] } } },
+          { operation: { case: "createTableVersion" as const, value: version ?? {} } },
+          { operation: { case: "deregisterTable" as const, value: { id: ["r"] } } },
+        ];
+        return world.client.call("batchCommitTables", "$", { operations });
+      },
+    ],
+  },
+  "register and deregister": { steps: deregisterAndBack },
+  migrate: {
+    async prepare({ base }) {
+      for (const name of ["old", "older"])
+        await cp(join(base, "r.lance"), join(base, `${name}.lance`), { recursive: true });
+    },
+    steps: [({ context }) => migrate(context, false)],
+  },
+  prune: {
+    async prepare({ client }) {
+      for (let i = 0; i < 5; i++) await client.call("declareTable", `n$d${i}`);
+    },
+    steps: [
+      (world) =>
+        pruneVersions(datasetOf(world, MANIFEST_NAME), {
+          keep: 2,
+          minAgeMs: 0,
+          clock: { now: async () => Date.now() + 1000 },
+          mayGo: () => true,
+          known: new Map(),
+          signal: new AbortController().signal,
+        }),
+      ({ client }) => client.call("declareTable", "n$after"),
+    ],
+  },
+  insert: {
+    byEngine: true,
+    steps: [
+      ({ client }) => client.upload("insertIntoTable", "n$a", {}, rows(4, 5)),
+      ({ client }) => client.upload("insertIntoTable", "n$a", { mode: InsertMode.OVERWRITE }, rows(6)),
+      ({ client }) => client.call("deleteFromTable", "n$a", { predicate: "id = 6" }),
+    ],
+  },
+  tags: {
+    prepare: ({ client }) => client.upload("insertIntoTable", "n$a", {}, rows(4)),
+    steps: [
+      ({ client }) => client.call("createTableTag", "n$a", { tag: "t", version: 1n }),
+      ({ client }) => client.call("updateTableTag", "n$a", { tag: "t", version: 2n }),
+      ({ client }) => client.call("deleteTableTag", "n$a", { tag: "t" }),
+    ],
+  },
+  compaction: {
+    prepare: ({ client }) => client.call("declareTable", "n$d"),
+    steps: [
+      joinFragments,
+      ({ client }) => client.call("declareTable", "n$after"),
+      joinFragments,
+      ({ client }) => client.call("dropTable", "n$d"),
+    ],
+  },
+  ...JOB_SCENARIOS,
+  ...UPLOAD_SCENARIOS,
+};

@@ -1,0 +1,88 @@
+import { createLocalStore } from "../../../src/backends/dir/format/local-store.ts";
+import type { OpenedStore } from "../../../src/backends/dir/stores/open.ts";
+import { type Bucket, createRemoteStore } from "../../../src/backends/dir/stores/remote-store.ts";
+import { LanceError } from "../../../src/namespace/errors.ts";
+import { createDiskBucket } from "../../support/disk-bucket.ts";
+
+/** What happens to one of the requests that change a bucket. */
+export interface StepFault {
+  /** The number of the request, from 0. */
+  readonly at: number;
+  /** Whether it is done, and only its answer is lost. */
+  readonly isDone: boolean;
+  /** Whether the process ends with it: every later request fails, reads too. Otherwise the next ones are done. */
+  readonly lasts: boolean;
+}
+
+/** A bucket each of whose changes is one durable step, with faults at the steps. */
+export interface SteppingStore {
+  readonly storage: OpenedStore;
+  /** Begins to count steps. */
+  arm(fault?: StepFault): void;
+  /** How many steps there were since. */
+  steps(): number;
+}
+
+/** Opens the bucket whose objects are files below a directory; nothing is synced but in its order. */
+export function createSteppingStore(root: string): SteppingStore {
+  const disk = createLocalStore();
+  const plain = createDiskBucket(disk);
+  let armed: StepFault | undefined;
+  let [count, hasEnded] = [0, false];
+  const failure = () => new LanceError("ServiceUnavailable", "the storage does not answer");
+
+  /** @throws LanceError ServiceUnavailable when the process has ended */
+  function goOn(): void {
+    if (hasEnded) throw failure();
+  }
+  async function step<T>(change: () => Promise<T>): Promise<T> {
+    goOn();
+    if (count++ !== armed?.at) return change();
+    hasEnded = armed.lasts;
+    if (armed.isDone) await change();
+    throw failure();
+  }
+  const bucket: Bucket = {
+    ...plain,
+    async get(key) {
+      goOn();
+      return plain.get(key);
+    },
+    async getStream(key) {
+      goOn();
+      return plain.getStream(key);
+    },
+    async getPart(key, range) {
+      goOn();
+      return plain.getPart(key, range);
+    },
+    async head(key) {
+      goOn();
+      return plain.head(key);
+    },
+    async page(query) {
+      goOn();
+      return plain.page(query);
+    },
+    put: (key, bytes) => step(() => plain.put(key, bytes)),
+    putStream: (key, bytes) => step(() => plain.putStream(key, bytes)),
+    create: (key, bytes, attempts) =>
+      step(() => plain.create(key, bytes, attempts)).catch((unclear: unknown) => {
+        // Who has ended does not ask again.
+        if (hasEnded) throw unclear;
+        return { unclear };
+      }),
+    copy: (from, to) => step(() => plain.copy(from, to)),
+    async delete(keys) {
+      for (const key of keys) await step(() => plain.delete([key]));
+    },
+  };
+  const store = { ...createRemoteStore(bucket), uriOf: disk.uriOf, keyOf: disk.keyOf };
+  return {
+    storage: { store, root: disk.keyOf(root), engineOptions: {} },
+    arm(fault) {
+      [armed, count, hasEnded] = [fault, 0, false];
+    },
+    steps: () => count,
+  };
+}

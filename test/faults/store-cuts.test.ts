@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { ended } from "../../src/backends/dir/batch/fixture.test.ts";
+import { INTENTS_DIRECTORY } from "../../src/backends/dir/batch/journal.ts";
+import type { LeftoverKind } from "../../src/backends/dir/maintenance/leftover.ts";
+import { type ErrorName, LanceError } from "../../src/namespace/errors.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { createRandom } from "../support/random.ts";
+import { check } from "./power/check.ts";
+import type { Observation } from "./power/observe.ts";
+import { SCENARIOS } from "./power/scenarios.ts";
+import { createSteppingStore, type StepFault } from "./power/stepping-store.ts";
+import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/world.ts";
+
+/** How many faults each scenario meets; `STORE_CUTS=1000` meets each one at least once. */
+const COUNT = Number(process.env["STORE_CUTS"] ?? 1);
+
+/** The same faults come again with the same seed. */
+const SEED = Number(process.env["STORE_SEED"] ?? Date.now() % 1_000_000);
+
+/** Most starts have fewer steps. */
+const START_STEPS = 16;
+
+/** The notes of these stay for a while, because a bucket may still carry out late what nobody waits for. */
+const LEAVE_NOTES = new Set(["overwrite", "overwrite with other properties", "batch"]);
+
+/** A fault in one of the changes of a scenario. */
+interface Moment {
+  readonly change: number;
+  readonly fault: StepFault;
+}
+
+/** A scenario that was played without a fault. */
+interface Played {
+  /** What was seen before the first change, and after each. */
+  readonly seen: readonly Observation[];
+  readonly moments: readonly Moment[];
+}
+
+/** Plays a scenario without a fault; `<template>-<change>` is how the bucket was before each change. */
+async function playAll(scenario: Scenario, template: string): Promise<Played> {
+  const { storage, arm, steps } = createSteppingStore(template);
+  const preparing = await openWorld(storage);
+  await prepareAll(preparing);
+  await scenario.prepare?.(preparing);
+  const seen = [await observeWorld(preparing, scenario)];
+  await preparing.close();
+  const moments: Moment[] = [];
+  for (const [change, run] of scenario.steps.entries()) {
+    await cp(template, `${template}-${change}`, { recursive: true });
+    const world = await openWorld(storage);
+    arm();
+    await run(world).catch(() => {});
+    const count = steps();
+    seen.push(await observeWorld(world, scenario));
+    await world.close();
+    for (let at = 0; at < count; at++)
+      for (const isDone of [false, true])
+        for (const lasts of [false, true]) moments.push({ change, fault: { at, isDone, lasts } });
+  }
+  return { seen, moments };
+}
+
+/** Plays a change that meets a fault; returns how it was refused. */
+async function play(scenario: Scenario, { change, fault }: Moment, root: string) {
+  const { storage, arm } = createSteppingStore(root);
+  const world = await openWorld(storage);
+  arm(fault);
+  const run = scenario.steps[change] as Scenario["steps"][number];
+  try {
+    return await run(world).then(() => undefined, kindOf);
+  } finally {
+    await world.close();
+    await leave(root);
+  }
+}
+
+/** Starts a process that ends at one of its first steps. */
+async function startAndEnd(root: string, fault: StepFault): Promise<void> {
+  const { storage, arm } = createSteppingStore(root);
+  arm(fault);
+  const world = await openWorld(storage).catch(() => undefined);
+  await world?.close();
+  await leave(root);
+}
+
+/** Lets the notes of this process be those of one that has ended. */
+async function leave(root: string): Promise<void> {
+  const directory = join(root, "data", INTENTS_DIRECTORY);
+  for (const name of await readdir(directory).catch(() => [])) {
+    if (!name.endsWith(".json")) continue;
+    const note = JSON.parse(await readFile(join(directory, name), "utf8"));
+    await writeFile(join(directory, name), JSON.stringify({ ...note, owner: ended }));
+  }
+}
+
+/** The row of a failure; one that is not known is a fault of its own. */
+function kindOf(error: unknown): ErrorName {
+  if (error instanceof LanceError && error.kind !== "Internal") return error.kind;
+  throw error;
+}
+
+describe("a bucket whose process ends at a step, or that does not answer one", () => {
+  let directory: { path: string; remove(): Promise<void> };
+  before(async () => {
+    directory = await temporaryDirectory();
+  });
+  after(() => directory.remove());
+
+  for (const [name, scenario] of Object.entries(SCENARIOS)) {
+    test(`keeps what was acknowledged and nothing of what was refused: ${name}`, async (t) => {
+      t.diagnostic(`STORE_SEED=${SEED} STORE_CUTS=${COUNT}`);
+      const template = join(directory.path, name.replaceAll(/\W+/g, "-"));
+      const root = `${template}-root`;
+      await mkdir(template);
+      const { seen, moments } = await playAll(scenario, template);
+      t.diagnostic(`${moments.length} different faults`);
+      const count = Math.min(COUNT, moments.length);
+      for (let i = 0; i < count; i++) {
+        const random = createRandom(SEED + 7919 * i);
+        const moment = (count < moments.length ? random.pick(moments) : moments[i]) as Moment;
+        const again: StepFault = {
+          at: random.below(START_STEPS),
+          isDone: random.below(2) === 0,
+          lasts: true,
+        };
+        const endsAgain = random.below(3) === 0;
+        const [earlier, later] = [seen[moment.change], seen[moment.change + 1]] as [Observation, Observation];
+        await cp(`${template}-${moment.change}`, root, { recursive: true });
+        let refusal: ErrorName | undefined;
+        try {
+          refusal = await play(scenario, moment, root);
+          if (endsAgain) await startAndEnd(root, again);
+          const open = [earlier, ...(scenario.between?.(earlier, later) ?? []), later];
+          // Nobody hears what a process says after its end, but for what it did before.
+          const refused = refusal === "ServiceUnavailable" || moment.fault.lasts ? open : [earlier];
+          const allowed = refusal === undefined ? [later] : refused;
+          const leftovers: LeftoverKind[] = LEAVE_NOTES.has(name) ? ["probe", "note"] : ["probe"];
+          const { storage } = createSteppingStore(root);
+          await check(storage, name, { allowed, broken: new Map(), leftovers });
+        } catch (error) {
+          const what = `fault ${i}, seed ${SEED}, ${JSON.stringify(moment)}, refused with ${refusal}, then ${endsAgain ? JSON.stringify(again) : "a start"}`;
+          assert.fail(`${what}: ${error instanceof Error ? error.stack : error}`);
+        }
+        await rm(root, { recursive: true });
+      }
+    });
+  }
+});
