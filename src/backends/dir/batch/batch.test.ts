@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { access, mkdir, readdir, writeFile } from "node:fs/promises";
-import { hostname } from "node:os";
+import { access, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import type { DatasetRef } from "../format/layout.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { latestVersion } from "../format/versions.ts";
-import { failsWith, openClient, type TestClient, temporaryDirectory } from "../test-support.ts";
-import { type StagedNext, stageNext } from "./fixture.test.ts";
-import { digestOf, type Intent } from "./journal.ts";
+import { openDirectory } from "../open.ts";
+import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../test-support.ts";
+import { ended, leaveIntent, leaveVerdict, type StagedNext, stageNext } from "./fixture.test.ts";
+import { digestOf } from "./intent.ts";
+import { identifyProcess } from "./owner.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream");
 const store = createLocalStore();
@@ -30,15 +31,6 @@ const exists = (path: string) =>
     () => false,
   );
 
-/** What a process leaves behind that ends in the middle of its work. */
-async function leaveIntent(root: string, intent: Partial<Intent>, pid = 2 ** 22 + 1): Promise<string> {
-  const directory = join(root, "data", ".intents");
-  await mkdir(directory, { recursive: true });
-  const path = join(directory, "left.json");
-  const whole = { versions: [], rows: [], deletions: [], locations: [], ...intent };
-  await writeFile(path, JSON.stringify({ owner: { host: hostname(), pid }, intent: whole }));
-  return path;
-}
 const intended = (dataset: DatasetRef, { version, key, manifestPath, bytes }: StagedNext) => ({
   dataset: { root: dataset.root, branch: null },
   version: String(version),
@@ -81,6 +73,7 @@ test("a batch that was cut off after its commit is completed", async (t) => {
     versions: [intended(a, ofA)],
     deletions: [{ dataset: { root: b.root, branch: null }, ranges }],
   });
+  await leaveVerdict(root, "committed");
   // The next batch settles it, even one that comes to nothing.
   await assert.rejects(
     client.call("batchCommitTables", "$", { operations: [{}] }),
@@ -93,21 +86,24 @@ test("a batch that was cut off after its commit is completed", async (t) => {
   assert.deepEqual(await readdir(join(root, "data", ".intents")), []);
 });
 
-test("the commit of the catalog decides, where there is one", async (t) => {
+test("the verdict in the manifest decides, and goes with the note", async (t) => {
   const { root, client, datasets } = await tables(t, "a");
   const [a] = datasets as [DatasetRef];
-  for (const committed of [false, true]) {
-    const staged = await stageNext(a, `x${committed}`);
+  for (const verdict of ["refused", undefined, "committed"] as const) {
+    const staged = await stageNext(a, `x${verdict}`);
     await store.putIfAbsent(staged.key, staged.bytes);
-    if (committed) await client.call("declareTable", "d", {});
-    await leaveIntent(root, {
-      versions: [intended(a, staged)],
-      rows: [{ objectId: "d", location: "d.lance" }],
-    });
+    const path = await leaveIntent(root, { versions: [intended(a, staged)] });
+    if (verdict !== undefined) await leaveVerdict(root, verdict);
     const next = await openClient(t, root);
+    assert.equal(await newest(a), verdict === "committed" ? 2n : 1n);
+    assert.equal(await exists(path), false);
+    await next.call("declareTable", `t${verdict}`);
     await next.close();
-    assert.equal(await newest(a), committed ? 2n : 1n);
   }
+  const { context, close } = await openDirectory({ root, log: silent });
+  assert.equal((await context.catalog.read()).verdicts.size, 0);
+  await close();
+  assert.equal((await client.call("listTables", "")).tables.length, 4);
 });
 
 test("a version that others have built on stays", async (t) => {
@@ -122,14 +118,20 @@ test("a version that others have built on stays", async (t) => {
   assert.deepEqual([await newest(a), await exists(`/${ofA.key}`), await exists(path)], [3n, true, false]);
 });
 
-test("what a living process is at work on is left alone", async (t) => {
+test("what a living process is at work on is left alone, unless its number is another's by now", async (t) => {
   const { root, datasets } = await tables(t, "a", "b");
   const [a, b] = datasets as [DatasetRef, DatasetRef];
   const [ofA, ofB] = [await stageNext(a, "x"), await stageNext(b, "x")];
   await store.putIfAbsent(ofA.key, ofA.bytes);
-  const path = await leaveIntent(root, { versions: [intended(a, ofA), intended(b, ofB)] }, process.ppid);
+  const versions = [intended(a, ofA), intended(b, ofB)];
+  for (const kernel of [ended.kernel, "another machine", null]) {
+    const path = await leaveIntent(root, { versions }, { ...identifyProcess(), kernel });
+    await (await openClient(t, root)).close();
+    assert.deepEqual([await newest(a), await exists(path)], [2n, true]);
+  }
+  const path = await leaveIntent(root, { versions }, { ...identifyProcess(), started: "1" });
   await openClient(t, root);
-  assert.deepEqual([await newest(a), await exists(path)], [2n, true]);
+  assert.deepEqual([await newest(a), await exists(path)], [1n, false]);
 });
 
 test("a rename that was cut off gets its marker, and nobody sees the old name", async (t) => {
@@ -140,7 +142,8 @@ test("a rename that was cut off gets its marker, and nobody sees the old name", 
   await client.call("renameTable", "b", { newTableName: "a" });
   assert.equal(await exists(marker), false);
   await writeFile(marker, "reserved");
-  await leaveIntent(root, { rows: [{ objectId: "a", location: "a.lance" }], locations: ["a.lance"] });
+  await leaveIntent(root, { locations: ["a.lance"] });
+  await leaveVerdict(root, "committed");
   await openClient(t, root);
   assert.equal(await exists(marker), false);
 });

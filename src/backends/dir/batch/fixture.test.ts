@@ -1,10 +1,17 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { clone, create, toBinary } from "@bufbuild/protobuf";
 import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
+import type { Verdict } from "../catalog/verdicts.ts";
 import type { DatasetRef } from "../format/layout.ts";
 import { manifestKey } from "../format/layout.ts";
 import { buildManifestFile, readInheritedPart } from "../format/manifest-file.ts";
 import { readVersion } from "../format/versions.ts";
+import { openDirectory } from "../open.ts";
+import { silent } from "../test-support.ts";
+import type { Intent } from "./intent.ts";
+import { identifyProcess, type Owner } from "./owner.ts";
 
 /** A staged manifest, in the terms of a request. */
 export interface StagedNext {
@@ -35,4 +42,25 @@ export async function stageNext(dataset: DatasetRef, note: string): Promise<Stag
   const manifestPath = `${key}-${note}`;
   await dataset.store.put(manifestPath, bytes);
   return { version: manifest.version, manifestPath, key, bytes };
+}
+
+/** A process of this machine that has ended: no process has such a number. */
+export const ended: Owner = { ...identifyProcess(), pid: 2 ** 22 + 1 };
+
+const LEFT = "left";
+
+/** What a process leaves behind that ends in the middle of its work. */
+export async function leaveIntent(root: string, intent: Partial<Intent>, owner = ended): Promise<string> {
+  const directory = join(root, "data", ".intents");
+  await mkdir(directory, { recursive: true });
+  const path = join(directory, `${LEFT}.json`);
+  const whole = { versions: [], deletions: [], locations: [], declared: [], departures: [], ...intent };
+  await writeFile(path, JSON.stringify({ owner, intent: whole }));
+  return path;
+}
+/** Records what became of the change that {@link leaveIntent} leaves. */
+export async function leaveVerdict(root: string, verdict: Verdict): Promise<void> {
+  const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
+  await context.catalog.mutate((draft) => draft.record(LEFT, verdict));
+  await close();
 }

@@ -24,7 +24,8 @@ import {
   findTable,
   tableNotFound,
 } from "../operations/lookup.ts";
-import type { Departure } from "./journal.ts";
+import { isWritten } from "../operations/table-data.ts";
+import { refuseWhileRemoved } from "./journal.ts";
 import type { Batch } from "./run.ts";
 
 type Newest = Pick<VersionName, "version" | "scheme">;
@@ -52,7 +53,7 @@ export async function createPlanner(context: DirContext): Promise<Planner> {
   const changes: ((draft: Draft) => void)[] = [];
   const deletions: { dataset: DatasetRef; ranges: readonly VersionRange[] }[] = [];
   const locations: string[] = [];
-  const departures: Departure[] = [];
+  const declared: string[] = [];
   const newest = new Map<string, Newest | undefined>();
 
   async function tableOf(id: Identifier): Promise<FoundTable> {
@@ -71,9 +72,11 @@ export async function createPlanner(context: DirContext): Promise<Planner> {
     changes.push(apply);
   }
   return {
-    batch: { versions, changes, deletions, locations, departures },
+    batch: { versions, changes, deletions, locations, declared, departing: "keep" },
     async createVersion(id, request) {
-      const dataset = datasetOf(context, await tableOf(id), normalizeBranch(request.branch));
+      const table = await tableOf(id);
+      if (request.version === 1n && !declared.includes(table.location)) await isWritten(context, table);
+      const dataset = datasetOf(context, table, normalizeBranch(request.branch));
       const prepared = await prepareVersion(dataset, toStaged(request), await newestOf(dataset));
       versions.push(prepared);
       if (!prepared.exists) newest.set(versionsDirectory(dataset), prepared);
@@ -95,15 +98,14 @@ export async function createPlanner(context: DirContext): Promise<Planner> {
         if (apply(rows) === location) return;
         throw new LanceError("ConcurrentModification", "the location of a table was taken meanwhile");
       });
-      locations.push(location);
+      declared.push(location);
       return location;
     },
     async deregister(id) {
       const table = await tableOf(id);
       if (table.listed) change((rows) => takeRow(context, rows, id));
-      const { location } = table;
-      if (isRootDirectory(location) && table.listed) departures.push({ location, remove: false });
-      else if (isRootDirectory(location)) locations.push(location);
+      await refuseWhileRemoved(context.journal, table.location);
+      if (isRootDirectory(table.location) && !table.listed) locations.push(table.location);
       return table;
     },
   };

@@ -1,22 +1,31 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
-import { type CatalogView, createDraft, type Draft } from "../catalog/state.ts";
+import { allOrNothing } from "../catalog/decide.ts";
+import { createDraft, type Draft } from "../catalog/state.ts";
 import type { VersionRange } from "../format/delete-versions.ts";
 import type { DatasetRef } from "../format/layout.ts";
+import { UnsyncedError } from "../format/local-errors.ts";
 import { type PreparedVersion, publishVersion } from "../format/staged-version.ts";
 import type { DirContext } from "../operations/context.ts";
-import { type Departure, digestOf, type IntendedDataset, type Intent } from "./journal.ts";
-import { complete, isCommitted, markDepartures, settleDepartures, takeBack } from "./settle.ts";
+import { departuresOf, markDepartures, sameDepartures } from "./departures.ts";
+import { digestOf, type IntendedDataset, type Intent } from "./intent.ts";
+import type { OwnIntent } from "./journal.ts";
+import { complete, takeBack } from "./settle.ts";
 
-/** A change of several tables that has been checked and not yet begun. */
+/** A change of several files, or of rows with files, that has been checked and not yet begun. */
 export interface Batch {
-  readonly versions: readonly PreparedVersion[];
   /** Changes of the catalog, in order; they go into one commit. */
   readonly changes: readonly ((draft: Draft) => void)[];
-  readonly deletions: readonly { readonly dataset: DatasetRef; readonly ranges: readonly VersionRange[] }[];
-  /** Locations whose marker files have to follow the catalog. */
-  readonly locations: readonly string[];
-  /** Locations that lose their row by the changes. Default: none. */
-  readonly departures?: readonly Departure[];
+  /** What becomes of the directories whose rows the changes take. */
+  readonly departing: "remove" | "keep";
+  /** Default: none. */
+  readonly versions?: readonly PreparedVersion[];
+  /** Default: none. */
+  readonly deletions?: readonly { readonly dataset: DatasetRef; readonly ranges: readonly VersionRange[] }[];
+  /** Locations whose marker files have to follow the catalog. Default: none. */
+  readonly locations?: readonly string[];
+  /** Locations that get a row as declared tables. Default: none. */
+  readonly declared?: readonly string[];
 }
 
 /** What has come of a batch. */
@@ -25,64 +34,138 @@ export interface BatchOutcome {
   readonly deleted: readonly number[];
 }
 
+/** How often a batch is planned anew because its rows have got other locations meanwhile. */
+const MAX_PLANS = 10;
+
 /**
- * Carries out a batch, all of it or nothing: see docs/adr/0011.
+ * Carries out a batch, all of it or nothing: see docs/adr/0011 and docs/adr/0029.
+ *
+ * The note of a batch names the very locations whose rows its commit takes. The commit compares them, and the batch
+ * is planned anew when they differ.
  *
  * @throws LanceError ConcurrentModification or what a change of the catalog throws; nothing is left of the
- *   batch then, unless another writer has built on one of its versions, which the log says.
+ *   batch then, unless another writer has built on one of its versions, which the log says. ServiceUnavailable and
+ *   others that the storage says, after which it may be done or not.
  */
 export async function runBatch(
   context: DirContext,
   batch: Batch,
   signal: AbortSignal,
 ): Promise<BatchOutcome> {
-  const { catalog, journal } = context;
-  const intent = toIntent(batch, await catalog.read());
-  checkNotCancelled(signal);
-  // From here on the work goes on to its end, whether somebody waits for it or not.
-  const pending = await journal.begin(intent);
-  try {
-    await markDepartures(context, intent);
-    await commit(context, batch, intent);
-    const { deleted, tidy } = await complete(context, intent);
-    if (tidy) await pending.end();
-    else pending.abandon();
-    return { deleted };
-  } catch (error) {
-    if (error instanceof NotCommitted) {
-      await pending.end();
-      throw error.cause;
+  for (let plan = 1; ; plan++) {
+    const intent = planIntent(batch, createDraft(await context.catalog.read()));
+    checkNotCancelled(signal);
+    try {
+      if (needsNoNote(intent)) {
+        await context.catalog.mutate((draft) => applyAsPlanned(batch, intent, draft));
+        return { deleted: [] };
+      }
+      return await carryOut(context, batch, intent);
+    } catch (error) {
+      if (!(error instanceof OtherLocations)) throw error;
+      if (plan === MAX_PLANS)
+        throw new LanceError("ConcurrentModification", "the tables kept changing; try again");
+      await sleep(Math.random() * 5 * plan);
     }
-    pending.abandon();
-    throw error;
   }
 }
+
+/** The commit would take rows of other locations than the note names. */
+class OtherLocations extends Error {}
 
 /** The batch is undone; the cause says why. */
 class NotCommitted extends Error {}
 
+async function carryOut(context: DirContext, batch: Batch, intent: Intent): Promise<BatchOutcome> {
+  const { catalog, journal } = context;
+  // From here on the work goes on to its end, whether somebody waits for it or not.
+  const own = await journal.begin(intent);
+  const end = async () => {
+    await own.end();
+    catalog.forget(own.id);
+  };
+  try {
+    await commit(context, batch, own);
+  } catch (error) {
+    if (error instanceof UnsyncedError) await own.leaveToOthers();
+    else if (!(error instanceof NotCommitted)) own.abandon();
+    else if (mayStillArrive(context, intent, error.cause)) own.abandon();
+    else await end();
+    throw error instanceof NotCommitted ? error.cause : error;
+  }
+  try {
+    // Another process that has taken the change over completes it.
+    const { deleted, tidy } = own.isHeld()
+      ? await complete(context, intent, "owner")
+      : { deleted: [], tidy: false };
+    if (tidy) await end();
+    else own.abandon();
+    return { deleted };
+  } catch (error) {
+    own.abandon();
+    throw error;
+  }
+}
+
 /** Failures of the storage, after which a commit may or may not be there. */
 const UNDECIDED = ["Internal", "ServiceUnavailable", "Throttling", "DeadlineExceeded"] as const;
 
+/** Whether a failure is certain: nothing has been committed, and nothing of it can come later. */
+export function isRefusal(error: unknown): boolean {
+  if (error instanceof OtherLocations) return true;
+  return error instanceof LanceError && !UNDECIDED.some((name) => error.is(name));
+}
+
+/** A bucket may carry out late what it did not acknowledge, and a version that comes then has to be taken back again. */
+function mayStillArrive({ store }: DirContext, { versions }: Intent, cause: unknown): boolean {
+  return store.files === undefined && versions.length > 0 && !isRefusal(cause);
+}
+
 /** Commits a batch. @throws NotCommitted; any other failure leaves open how much of it has been done */
-async function commit(context: DirContext, { versions, changes }: Batch, intent: Intent): Promise<void> {
+async function commit(context: DirContext, batch: Batch, own: OwnIntent): Promise<void> {
+  const { intent } = own;
+  let isAsked = false;
   try {
-    for (const version of versions) await publishVersion(version);
-    if (intent.rows.length > 0) await context.catalog.mutate((draft) => applyAll(changes, draft));
+    await markDepartures(context, intent.departures);
+    for (const location of intent.declared) await context.layout.reserveAhead(location);
+    for (const version of batch.versions ?? []) {
+      if (!own.isHeld()) throw takenOver();
+      await publishVersion(version);
+    }
+    isAsked = true;
+    await context.catalog.mutate((draft) => decide(batch, own, draft));
   } catch (cause) {
-    // A refusal is certain; of another failure only the storage can tell what it came to.
-    const refused = cause instanceof LanceError && !UNDECIDED.some((name) => cause.is(name));
-    if (!refused && !leavesTrace(intent)) throw cause;
-    if (!refused && (await isCommitted(context, intent))) return;
+    // The commit can be seen, and may be gone after a loss of power: nothing may be removed on its account.
+    if (isAsked && cause instanceof UnsyncedError) throw cause;
+    if (!isRefusal(cause) && (await hasLanded(context, own, cause))) return;
     await takeBack(context, intent);
-    await settleDepartures(context, intent);
     throw new NotCommitted("the batch is undone", { cause });
   }
 }
 
-/** Whether the storage can tell this commit from another one: rows that are gone may have been taken by anybody. */
-function leavesTrace({ rows, versions }: Intent): boolean {
-  return versions.length > 0 || rows.some(({ location }) => location !== null);
+/** Applies a batch and records that it is committed, as a mutation; it may run again after its commit has landed. */
+function decide(batch: Batch, own: OwnIntent, draft: Draft): void {
+  const verdict = draft.verdictOf(own.id);
+  if (verdict === "committed") return;
+  if (verdict === "refused" || !own.isHeld()) throw takenOver();
+  applyAsPlanned(batch, own.intent, draft);
+  draft.record(own.id, "committed");
+}
+
+/** Whether a commit has landed whose answer was lost; otherwise it cannot land any more. @throws `cause` if nobody knows */
+async function hasLanded({ catalog }: DirContext, own: OwnIntent, cause: unknown): Promise<boolean> {
+  const verdict = await catalog.mutate((draft) => draft.record(own.id, "refused")).catch(() => undefined);
+  if (verdict === "committed") return true;
+  // A process that has taken the change over and completed it has forgotten the verdict with the note.
+  if (verdict === "refused" && (await own.isOpen().catch(() => false))) return false;
+  throw cause;
+}
+
+function takenOver(): LanceError {
+  return new LanceError(
+    "ConcurrentModification",
+    "the change took so long that it was taken back; try again",
+  );
 }
 
 /** @throws LanceError Cancelled, while nothing has been changed */
@@ -90,39 +173,43 @@ export function checkNotCancelled(signal: AbortSignal): void {
   if (signal.aborted) throw new LanceError("Cancelled", "the call was cancelled before anything was changed");
 }
 
-/** Applies changes to a draft, all or none. @throws what one of them throws */
-export function applyAll(changes: Batch["changes"], draft: Draft): void {
-  const inner = createDraft(draft);
-  for (const change of changes) change(inner);
-  for (const [objectId, row] of inner.changes) {
-    if (row === undefined) draft.delete(objectId);
-    else draft.put(row);
-  }
+/** @throws OtherLocations; what one of the changes throws */
+function applyAsPlanned(batch: Batch, { departures }: Intent, draft: Draft): void {
+  const found = departing(batch, draft);
+  if (!sameDepartures(departures, found)) throw new OtherLocations("rows have got other locations meanwhile");
 }
 
-function toIntent(
-  { versions, changes, deletions, locations, departures }: Batch,
-  state: CatalogView,
-): Intent {
-  const draft = createDraft(state);
-  applyAll(changes, draft);
+/** Applies the changes of a batch to a draft, all or none, and returns the departures. */
+function departing({ changes, departing }: Batch, draft: Draft): Intent["departures"] {
+  return allOrNothing(draft, (inner) => {
+    for (const change of changes) change(inner);
+    return departuresOf(draft, inner, departing === "remove");
+  });
+}
+
+function planIntent(batch: Batch, draft: Draft): Intent {
+  const { versions = [], deletions = [], locations = [], declared = [] } = batch;
   return {
     versions: versions.map(({ dataset, version, key, stagedKey, bytes, exists }) => ({
       dataset: toIntended(dataset),
       version: String(version),
       key,
-      stagedKey,
+      stagedKey: stagedKey ?? null,
       digest: digestOf(bytes),
       exists,
     })),
-    rows: [...draft.changes].map(([objectId, row]) => ({ objectId, location: row?.location ?? null })),
     deletions: deletions.map(({ dataset, ranges }) => ({
       dataset: toIntended(dataset),
       ranges: ranges.map(({ start, end }) => ({ start: String(start), end: String(end) })),
     })),
     locations,
-    ...(departures !== undefined && { departures }),
+    declared,
+    departures: departing(batch, draft),
   };
+}
+
+function needsNoNote(intent: Intent): boolean {
+  return Object.values(intent).every((part: readonly unknown[]) => part.length === 0);
 }
 
 function toIntended({ root, branch }: DatasetRef): IntendedDataset {

@@ -1,6 +1,6 @@
 import { createSharedCheck } from "../engine/shared-check.ts";
-import { isSame, isSettled } from "../format/directory-stamp.ts";
-import type { DirectoryStamp, ObjectStore } from "../format/storage.ts";
+import { createStampMemory } from "../format/directory-stamp.ts";
+import type { ObjectStore } from "../format/storage.ts";
 import { allowStaleness } from "./freshness.ts";
 import type { Layout } from "./layout.ts";
 import { compareNames } from "./names.ts";
@@ -22,15 +22,16 @@ export function createBaseListing(
   maxStalenessMs: number,
 ): () => Promise<readonly string[]> {
   let names: readonly string[] = [];
-  let stamp: DirectoryStamp | undefined;
+  const stamps = createStampMemory();
 
   const look = createSharedCheck(async () => {
-    const now = Date.now();
+    const before = performance.now();
     const seen = store.files?.directoryStamp(layout.baseKey);
-    if (seen !== undefined && isSame(seen, stamp)) return;
+    if (seen !== undefined && stamps.isUnchanged(seen)) return;
     const directories = await layout.tableDirectories();
     names = directories.map((name) => name.slice(0, -SUFFIX.length)).sort(compareNames);
-    stamp = seen !== undefined && isSettled(seen, now) ? seen : undefined;
+    if (seen === undefined) stamps.forget();
+    else stamps.note(seen, before);
   });
   const lenient = allowStaleness(look, maxStalenessMs);
   return async () => {

@@ -1,8 +1,8 @@
-import { randomBytes } from "node:crypto";
 import { constants } from "node:fs";
-import { access, mkdir, readdir, realpath } from "node:fs/promises";
+import { access, readdir, realpath } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
-import { keyIn, type ObjectStore } from "../format/storage.ts";
+import { type FileFeatures, keyIn, type ObjectStore } from "../format/storage.ts";
+import { probeKey } from "../format/storage-clock.ts";
 import type { OpenedStore } from "../stores/open.ts";
 import { isInside } from "./layout.ts";
 import { MANIFEST_NAME } from "./manifest.ts";
@@ -28,7 +28,7 @@ export interface Base {
 export async function openBase(opened: OpenedStore, tableDirectory: string | undefined): Promise<Base> {
   const { store, root } = opened;
   try {
-    if (store.files !== undefined) return await openDirectory(store, root, tableDirectory);
+    if (store.files !== undefined) return await openDirectory(store, store.files, root, tableDirectory);
     const directory = tableDirectory ?? ((await isCatalog(store, root)) ? "." : DATA_DIRECTORY);
     const base = resolve("/", root, directory);
     if (!isInside(resolve("/", root), base)) throw new Error("the table directory is outside of it");
@@ -41,8 +41,14 @@ export async function openBase(opened: OpenedStore, tableDirectory: string | und
   }
 }
 
-async function openDirectory(store: ObjectStore, root: string, tableDirectory: string | undefined) {
-  await makeDirectory(root);
+async function openDirectory(
+  store: ObjectStore,
+  files: FileFeatures,
+  root: string,
+  tableDirectory: string | undefined,
+): Promise<Base> {
+  const makeDirectory = (path: string) => files.makeDirectory(store.keyOf(path)).then(() => true, isDenied);
+  await makeDirectory(resolve(root));
   const names = await readdir(root);
   const holdsCatalog = names.some((name) => name === MANIFEST_NAME || name.endsWith(".lance"));
   const base = resolve(root, tableDirectory ?? (holdsCatalog ? "." : DATA_DIRECTORY));
@@ -53,19 +59,11 @@ async function openDirectory(store: ObjectStore, root: string, tableDirectory: s
   return { key: store.keyOf(path), readOnly: writable ? undefined : "its directory cannot be written" };
 }
 
-/** @returns false where nothing can be made */
-async function makeDirectory(path: string): Promise<boolean> {
-  return mkdir(path, { recursive: true }).then(() => true, isDenied);
-}
-
-/**
- * Making a directory with those above it fails with ENOENT where the file system is read-only.
- *
- * @returns false for a failure that says that nothing can be written, and throws any other
- */
-function isDenied(error: NodeJS.ErrnoException): false {
-  if (["EROFS", "EACCES", "EPERM", "ENOENT"].includes(error.code ?? "")) return false;
-  throw error;
+/** @returns false for a failure that says that nothing can be written, and throws any other */
+function isDenied(thrown: Error): false {
+  const { code } = (thrown.cause ?? thrown) as NodeJS.ErrnoException;
+  if (["EROFS", "EACCES", "EPERM", "ENOENT"].includes(code ?? "")) return false;
+  throw thrown.cause ?? thrown;
 }
 
 async function isCatalog(store: ObjectStore, root: string): Promise<boolean> {
@@ -82,7 +80,7 @@ async function isCatalog(store: ObjectStore, root: string): Promise<boolean> {
  * @throws LanceError when it does not answer, or cannot even be read
  */
 async function probe(store: ObjectStore, base: string): Promise<string | undefined> {
-  const key = keyIn(base, `.probe-${randomBytes(8).toString("hex")}`);
+  const key = probeKey(base);
   await store.exists(base);
   const [first, second] = [Buffer.from("first"), Buffer.from("second")];
   try {

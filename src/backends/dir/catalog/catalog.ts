@@ -3,25 +3,25 @@ import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createSharedCheck } from "../engine/shared-check.ts";
+import { UnsyncedError } from "../format/local-errors.ts";
+import { startStopwatch } from "../format/stopwatch.ts";
+import { StateMismatch } from "./commit-plan.ts";
+import { type Decision, decide, type Mutation, type Outcome } from "./decide.ts";
 import { allowStaleness, type Head } from "./freshness.ts";
 import { createHousekeeping } from "./housekeeping.ts";
+import { createIntegrity } from "./integrity.ts";
 import type { ManifestTable } from "./manifest.ts";
-import { type CatalogState, type Changes, createDraft, createState, type Draft } from "./state.ts";
-import type { Committed } from "./writer.ts";
-
-/**
- * A change to the catalog: it looks at the draft, changes it, and returns the caller's answer.
- *
- * It throws LanceError to refuse, before it has changed anything. It may run several times, on different
- * states, and has to decide the same way each time: random names are drawn outside of it.
- */
-export type Mutation<T> = (draft: Draft) => T;
+import { type CatalogState, type Changes, createState } from "./state.ts";
+import { verdictsIn } from "./verdicts.ts";
+import { type Committed, NothingCommitted } from "./writer.ts";
 
 /** The objects of a base directory, as the manifest has them. */
 export interface Catalog {
   /**
    * The state with every commit that had finished before this call, whichever process made it; with a staleness
    * that is allowed, those of other processes may be missing for so long.
+   *
+   * @throws LanceError ServiceUnavailable, while versions are missing that were seen before, or cannot be read
    */
   read(): Promise<CatalogState>;
   /** The properties of the root, which has no row: the metadata of the manifest table. As fresh as {@link read}. */
@@ -36,6 +36,11 @@ export interface Catalog {
    *   committed or not.
    */
   mutate<T>(mutation: Mutation<T>): Promise<T>;
+  /**
+   * Lets the verdict of a change go with the next commit. Only when nobody can ask for it any more: its note has been
+   * removed.
+   */
+  forget(changeId: string): void;
   close(): Promise<void>;
 }
 
@@ -53,8 +58,6 @@ interface Waiting {
   readonly resolve: (answer: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
-
-type Outcome = { readonly answer: unknown } | { readonly error: unknown };
 
 /** Options of {@link createCatalog}. */
 export interface CatalogOptions {
@@ -81,25 +84,35 @@ export function createCatalog(
   let draining: Promise<void> | undefined;
   let loadsStarted = 0;
   let newestLoad = 0;
+  let isSound = true;
+  /** Whether the newest version may be lost with the power; the next one has all that is in it. */
+  let isUnsynced = false;
+  const integrity = createIntegrity(log);
   const waiting: Waiting[] = [];
   const turns: (() => Promise<void>)[] = [];
+  /** The changes whose verdicts go with the next commit. */
+  const forgettable = new Set<string>();
   const chores = maintenance ? manifest.chores({ current, join }, log) : [];
   const housekeeping = createHousekeeping(chores, log);
 
-  const isNewest = (head: Head) => head.version === version && head.generation === generation;
+  const isNewest = (head: Head) => isSound && head.version === version && head.generation === generation;
 
   async function load({ version: target, generation: targetGeneration }: Head): Promise<void> {
     const started = ++loadsStarted;
     const from = version;
     const delta =
-      from > 0 && from < target && state.isMergeable ? await manifest.changes(from, target) : undefined;
+      isSound && from > 0 && from < target && state.isMergeable
+        ? await manifest.changes(from, target)
+        : undefined;
     const whole = delta === undefined ? await manifest.read(target) : undefined;
     // A load that began later has seen at least as much.
     if (started < newestLoad) return;
     newestLoad = started;
-    if (whole !== undefined) state = whole;
-    else if (delta !== undefined && version === from) state.merge(delta);
-    else return;
+    if (whole !== undefined) [state, isSound] = [whole, true];
+    else if (delta !== undefined && version === from) {
+      state.merge(delta);
+      state.verdicts = delta.verdicts;
+    } else return;
     version = target;
     generation = targetGeneration;
     if (whole !== undefined && state.duplicates > 0) log.warn({ version }, "the manifest has duplicate rows");
@@ -111,37 +124,69 @@ export function createCatalog(
       await committing.catch(() => {});
       head = await manifest.head();
     }
-    if (!isNewest(head)) await load(head);
+    // The look may have begun before a commit of this process.
+    if (head.version < version) head = await manifest.head();
+    await integrity.guard(head.version, version, async () => {
+      if (!isNewest(head)) await load(head);
+    });
   });
 
   /**
    * Commits a group on the newest state and returns the outcome of each of its mutations; undefined when another
-   * process was faster, and nothing is committed.
+   * process was faster, or the table had to be created, and nothing is committed.
    */
   async function commitGroup(group: readonly Waiting[]): Promise<readonly Outcome[] | undefined> {
-    const began = Date.now();
+    const sinceRefresh = startStopwatch();
     await refresh();
-    const draft = createDraft(state);
-    const outcomes = group.map(({ mutation }) => attempt(mutation, draft));
-    if (draft.changes.size === 0) return outcomes;
+    const [base, onto] = [version, state];
+    const decision = await decideGroup(group, base, onto);
+    if (decision === undefined) return undefined;
+    const { changes, recorded, outcomes } = decision;
+    // An answer that nothing has to be changed stands on the newest version, so that has to be on the disk.
+    if (changes.size === 0 && recorded.size === 0 && !isUnsynced) return outcomes;
     if (version === 0) {
       await manifest.ensure();
-      return commitGroup(group);
+      return undefined;
     }
-    const { changes } = draft;
-    return (await take(began, changes, () => manifest.commit(version, state, changes)))
-      ? outcomes
-      : undefined;
+    const verdicts = { recorded, forgotten: forgottenIn(onto) };
+    const work = () => manifest.commit(base, onto, changes, verdicts);
+    return (await take(sinceRefresh, changes, work)) ? outcomes : undefined;
+  }
+
+  /** Decides a group, without the mutations by which rows would lose values; undefined when the version is gone. */
+  async function decideGroup(
+    group: readonly Waiting[],
+    base: number,
+    onto: CatalogState,
+  ): Promise<Decision | undefined> {
+    const mutations = group.map(({ mutation }) => mutation);
+    const kept = new Set<string>();
+    // Mutations that are refused leave others with other states, which may lose more rows. Each turn finds one at least.
+    for (;;) {
+      const decision = decide(onto, mutations, kept);
+      if (base === 0 || decision.changes.size === 0) return decision;
+      const losing = await manifest.losing(base, onto, decision.changes);
+      if (losing === undefined) return undefined;
+      const known = kept.size;
+      for (const id of losing) kept.add(id);
+      if (kept.size === known) return decision;
+    }
+  }
+
+  /** Those of the forgettable verdicts that a state has; the others have gone. */
+  function forgottenIn({ verdicts }: CatalogState): ReadonlySet<string> {
+    for (const id of forgettable) if (!verdicts.has(id)) forgettable.delete(id);
+    return new Set(forgettable);
   }
 
   /**
    * Makes a commit on the state and takes it over.
    *
-   * @param began when the state was last known to be the newest, in milliseconds since 1970
+   * @param sinceRefresh the milliseconds since the state was last known to be the newest
    * @returns false when another process was faster
    */
   async function take(
-    began: number,
+    sinceRefresh: () => number,
     changes: Changes,
     work: () => Promise<Committed | undefined>,
   ): Promise<boolean> {
@@ -151,13 +196,18 @@ export function createCatalog(
     try {
       const committed = await running;
       if (committed === undefined) return false;
-      if (Date.now() - began > SURE_WITHIN_MS && !(await manifest.isCurrent(committed.version))) return false;
+      isUnsynced = false;
+      if (sinceRefresh() > SURE_WITHIN_MS && !(await manifest.isCurrent(committed.version))) return false;
       if (version === base && state === onto) {
         state.apply(changes, committed.addresses);
+        state.verdicts = verdictsIn(committed.file.manifest);
         version = committed.version;
       }
       housekeeping.noteCommit();
       return true;
+    } catch (error) {
+      isUnsynced ||= error instanceof UnsyncedError;
+      throw error;
     } finally {
       committing = undefined;
     }
@@ -172,9 +222,9 @@ export function createCatalog(
   async function join(fragments: readonly DataFragment[]): Promise<boolean> {
     const prepared = await manifest.prepareJoin(version, state, fragments);
     return inTurn(async () => {
-      const began = Date.now();
+      const sinceRefresh = startStopwatch();
       await refresh();
-      return take(began, new Map(), () => manifest.join(version, prepared));
+      return take(sinceRefresh, new Map(), () => manifest.join(version, prepared));
     });
   }
   /** Does something while no group is being committed. */
@@ -188,26 +238,44 @@ export function createCatalog(
   async function commitWithRetries(group: readonly Waiting[]): Promise<readonly Outcome[]> {
     for (let tries = 0; tries <= maxRetries; tries++) {
       if (tries > 0) await sleep(Math.random() * 10 * tries);
-      const outcomes = await commitGroup(group);
+      const outcomes = await commitGroup(group).catch((error: unknown) => {
+        if (tries > 0 || !isMismatch(error)) throw error;
+        log.error(
+          { err: error, version },
+          "the catalog in memory does not fit the manifest and is read again",
+        );
+        isSound = false;
+        return undefined;
+      });
       if (outcomes !== undefined) return outcomes;
     }
     throw new LanceError("ConcurrentModification", "the catalog kept changing; try again");
   }
 
+  /** Commits a group and answers each caller. A group that fails as a whole is halved, so that only one's own fault counts. */
+  async function answer(group: readonly Waiting[]): Promise<void> {
+    try {
+      const outcomes = await commitWithRetries(group);
+      for (const [i, outcome] of outcomes.entries()) {
+        if ("error" in outcome) group[i]?.reject(outcome.error);
+        else group[i]?.resolve(outcome.answer);
+      }
+    } catch (error) {
+      const isCertain = error instanceof NothingCommitted;
+      if (!isCertain || group.length === 1) {
+        for (const { reject } of group) reject(isCertain ? error.cause : error);
+        return;
+      }
+      const half = Math.ceil(group.length / 2);
+      await answer(group.slice(0, half));
+      await answer(group.slice(half));
+    }
+  }
   async function drain(): Promise<void> {
     while (waiting.length > 0 || turns.length > 0) {
       await turns.shift()?.();
       const group = waiting.splice(0, MAX_GROUP);
-      if (group.length === 0) continue;
-      try {
-        const outcomes = await commitWithRetries(group);
-        for (const [i, outcome] of outcomes.entries()) {
-          if ("error" in outcome) group[i]?.reject(outcome.error);
-          else group[i]?.resolve(outcome.answer);
-        }
-      } catch (error) {
-        for (const { reject } of group) reject(error);
-      }
+      if (group.length > 0) await answer(group);
     }
     draining = undefined;
   }
@@ -233,6 +301,9 @@ export function createCatalog(
         draining ??= drain();
       });
     },
+    forget(changeId) {
+      forgettable.add(changeId);
+    },
     async close() {
       await housekeeping.close();
       await draining;
@@ -247,10 +318,6 @@ function tooMany(): LanceError {
   });
 }
 
-function attempt(mutation: Mutation<unknown>, draft: Draft): Outcome {
-  try {
-    return { answer: mutation(draft) };
-  } catch (error) {
-    return { error };
-  }
+function isMismatch(error: unknown): boolean {
+  return error instanceof NothingCommitted && error.cause instanceof StateMismatch;
 }

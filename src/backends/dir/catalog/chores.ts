@@ -1,7 +1,9 @@
 import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { DatasetRef } from "../format/layout.ts";
-import { pruneVersions } from "../format/prune.ts";
+import { largestFragmentId } from "../format/manifest.ts";
+import { type KnownVersions, pruneVersions } from "../format/prune.ts";
+import type { StorageClock } from "../format/storage-clock.ts";
 import { liveRows, SETTLED_ROWS } from "./commit-plan.ts";
 import { mayLeaveGap } from "./gap-marker.ts";
 import type { Chore } from "./housekeeping.ts";
@@ -20,13 +22,13 @@ const MIN_AGE_MS = { disk: 15_000, objectStore: 120_000 } as const;
 const PRUNE_PAUSE_MS = 5_000;
 
 /** Prunes old versions of the manifest table. */
-export function createPruning(dataset: DatasetRef): Chore {
-  const staying = new Set<bigint>();
+export function createPruning(dataset: DatasetRef, clock: StorageClock): Chore {
+  const known: KnownVersions = new Map();
   const minAgeMs = dataset.store.files === undefined ? MIN_AGE_MS.objectStore : MIN_AGE_MS.disk;
   return {
     name: "prune",
     async run(signal) {
-      const options = { keep: KEEP_VERSIONS, minAgeMs, mayGo: mayLeaveGap, staying, signal };
+      const options = { keep: KEEP_VERSIONS, minAgeMs, clock, mayGo: mayLeaveGap, known, signal };
       const { hasYoung } = await pruneVersions(dataset, options);
       return hasYoung ? PRUNE_PAUSE_MS : undefined;
     },
@@ -39,6 +41,9 @@ const LARGE_ROWS = 8 * SETTLED_ROWS;
 /** How many fragments are joined at least: each row is written anew only so often. */
 const JOIN_AT_LEAST = 8;
 
+/** How often fragments are joined before the other chores have their turn. */
+const JOINS_PER_RUN = 16;
+
 /** Joins the fragments that commits have left when they had become large enough. */
 export function createJoining(
   manifest: () => Promise<Manifest | undefined>,
@@ -47,10 +52,11 @@ export function createJoining(
   return {
     name: "join",
     async run(signal) {
-      for (;;) {
+      for (let joins = 0; joins < JOINS_PER_RUN; joins++) {
         const fragments = chooseJoined(await manifest());
         if (fragments === undefined || signal.aborted || !(await join(fragments))) return undefined;
       }
+      return 0;
     },
   };
 }
@@ -95,11 +101,12 @@ export function createOptimizing(
     async run() {
       const before = await manifest();
       if (before === undefined) return undefined;
-      const fragment = before.maxFragmentId ?? 0;
+      const fragment = Number(largestFragmentId(before) ?? 0n);
       const isStale = before.indexSection !== undefined && fragment - (indexed ?? 0) >= FOREIGN_FRAGMENTS;
       if (!isStale && !isFragmented(before)) return undefined;
       await optimize();
-      indexed = (await manifest())?.maxFragmentId;
+      const after = await manifest();
+      indexed = after && Number(largestFragmentId(after) ?? 0n);
       log.debug("the engine has optimized the manifest of the catalog");
       return undefined;
     },

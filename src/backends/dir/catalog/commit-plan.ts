@@ -51,6 +51,12 @@ export function planCommit(
   };
 }
 
+/**
+ * The state does not say where all rows are that a commit concerns, so the commit would lose rows or leave some. The
+ * manifest has to be read as a whole again.
+ */
+export class StateMismatch extends Error {}
+
 /** The rows that a fragment still has. */
 export function liveRows({ physicalRows, deletionFile }: DataFragment): number {
   return Number(physicalRows - (deletionFile?.numDeletedRows ?? 0n));
@@ -65,9 +71,15 @@ function lostRows(
   const byId = new Map(fragments.map((fragment) => [Number(fragment.id), fragment]));
   const lost = new Map<DataFragment, Set<number>>();
   for (const objectId of changes.keys()) {
-    for (const { fragment: id, offset } of state.addressesOf(objectId) ?? []) {
+    const addresses = state.addressesOf(objectId);
+    if (addresses === undefined && state.get(objectId) !== undefined) {
+      throw new StateMismatch("the row of an object has no known address");
+    }
+    for (const { fragment: id, offset } of addresses ?? []) {
       const fragment = byId.get(id);
-      if (fragment === undefined) continue;
+      if (fragment === undefined || offset >= fragment.physicalRows) {
+        throw new StateMismatch(`the manifest has no row ${offset} in a fragment ${id}`);
+      }
       const offsets = lost.get(fragment) ?? new Set();
       lost.set(fragment, offsets.add(offset));
     }

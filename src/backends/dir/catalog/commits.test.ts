@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import { commitMetadata } from "../format/commit.ts";
+import { UnsyncedError } from "../format/local-errors.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { keyIn, type ObjectStore } from "../format/storage.ts";
 import { readVersion } from "../format/versions.ts";
@@ -172,21 +173,21 @@ test("an acknowledgement that is lost is found, and a version of somebody else i
   await put(world.open(), table("first"));
   const disk = createLocalStore();
   let faults: ("before" | "after" | "twice")[] = [];
-  const durable = {
-    ...disk.files.durable,
-    async putIfAbsent(key: string, bytes: Uint8Array, after: Promise<unknown>) {
+  const store = {
+    ...disk,
+    async putIfAbsent(key: string, bytes: Uint8Array, after?: Promise<unknown>) {
       const fault = faults.shift();
       if (fault === "before") {
         await after;
         throw new Error("the store is away");
       }
-      const created = await disk.files.durable.putIfAbsent(key, bytes, after);
+      const created = await disk.putIfAbsent(key, bytes, after);
       if (fault === "after") throw new Error("the answer is lost");
       // A store that repeats a request by itself refuses what it has just written.
       return fault === "twice" ? false : created;
     },
   };
-  const catalog = world.open({ ...disk, files: { ...disk.files, durable } });
+  const catalog = world.open(store);
   const other = world.open();
   for (const [i, fault] of (["before", "after", "twice"] as const).entries()) {
     faults = [fault];
@@ -199,6 +200,47 @@ test("an acknowledgement that is lost is found, and a version of somebody else i
   const ids = (await world.rows()).map((row) => row["object_id"]);
   assert.deepEqual(ids, ["a0", "a1", "a2", "again", "b0", "b1", "b2", "first"]);
   assert.equal((await catalog.read()).size, ids.length);
+});
+
+test("a version that could not be synced is written anew before anything is answered on it", async (t) => {
+  const world = await createWorld(t);
+  await put(world.open(), table("first"));
+  const disk = createLocalStore();
+  let fails = false;
+  const putIfAbsent: ObjectStore["putIfAbsent"] = async (...args) => {
+    const created = await disk.putIfAbsent(...args);
+    if (fails) throw new UnsyncedError(new Error("EIO"));
+    return created;
+  };
+  const catalog = world.open({ ...disk, putIfAbsent });
+  await catalog.read();
+  const version = async () => (await manifestOf(world)).manifest.version;
+  const before = await version();
+  fails = true;
+  await assert.rejects(put(catalog, table("a")), UnsyncedError);
+  assert.equal(await version(), before + 1n);
+  // It is there, and nobody knows for how long.
+  const isThere = () => catalog.mutate((draft) => draft.get("a") !== undefined);
+  await assert.rejects(isThere(), UnsyncedError);
+  fails = false;
+  assert.equal(await isThere(), true);
+  assert.equal(await version(), before + 3n);
+  assert.equal(await isThere(), true);
+  assert.equal(await version(), before + 3n);
+});
+
+test("a store that says of a version that it is taken and missing fails the commit", async (t) => {
+  const world = await createWorld(t);
+  await put(world.open(), table("first"));
+  const disk = createLocalStore();
+  let puts = 0;
+  const putIfAbsent = async () => {
+    puts++;
+    return false;
+  };
+  const catalog = world.open({ ...disk, putIfAbsent });
+  await assert.rejects(put(catalog, table("a")), (error) => isLanceError(error, "ServiceUnavailable"));
+  assert.equal(puts, 3);
 });
 
 test("the root's properties are the metadata of the manifest table, and commits keep them", async (t) => {
@@ -221,12 +263,11 @@ test("a commit that others keep overtaking gives up, and a queue that is full re
   const world = await createWorld(t);
   await put(world.open(), table("first"));
   const disk = createLocalStore();
-  const durable = { ...disk.files.durable, putIfAbsent: async () => false };
   const get = async () => new Uint8Array();
   const manifest = createManifestTable(world.base, world.engine, {
     ...disk,
     get,
-    files: { ...disk.files, durable },
+    putIfAbsent: async () => false,
   });
   const catalog = createCatalog(manifest, silent, { maintenance: false, maxWaiting: 2, maxRetries: 1 });
   const outcomes = await Promise.allSettled(["a", "b", "c"].map((name) => put(catalog, table(name))));

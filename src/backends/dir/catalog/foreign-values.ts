@@ -1,6 +1,6 @@
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { isPlainFragment, rowFormatOf } from "./row-fragment.ts";
-import type { CatalogState, Changes } from "./state.ts";
+import type { CatalogState, CatalogView, Changes } from "./state.ts";
 
 /**
  * A condition that finds the rows that lose something by a commit: it writes them anew, without the columns that are
@@ -14,7 +14,7 @@ export function foreignValues(manifest: Manifest, state: CatalogState, changes: 
   const plain = new Set(
     manifest.fragments.filter((fragment) => isPlainFragment(fragment, format)).map(({ id }) => Number(id)),
   );
-  const ids = rewritten(state, changes).filter((id) =>
+  const ids = rewrittenIds(state, changes).filter((id) =>
     state.addressesOf(id)?.some(({ fragment }) => !plain.has(fragment)),
   );
   if (ids.length === 0) return undefined;
@@ -23,7 +23,7 @@ export function foreignValues(manifest: Manifest, state: CatalogState, changes: 
 }
 
 /** The ids of rows that stay in another form: replaced, or renamed with the directory that they keep. */
-function rewritten(state: CatalogState, changes: Changes): string[] {
+export function rewrittenIds(state: CatalogView, changes: Changes): string[] {
   const locations = new Set<string>();
   for (const row of changes.values()) if (row?.location !== undefined) locations.add(row.location);
   const ids: string[] = [];

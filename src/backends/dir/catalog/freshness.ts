@@ -1,7 +1,8 @@
 import { createSharedCheck } from "../engine/shared-check.ts";
-import { isSame, isSettled } from "../format/directory-stamp.ts";
+import { createStampMemory } from "../format/directory-stamp.ts";
 import { type DatasetRef, manifestKey, type NamingScheme, versionsDirectory } from "../format/layout.ts";
-import type { DirectoryStamp, FileFeatures } from "../format/storage.ts";
+import { startStopwatch } from "../format/stopwatch.ts";
+import type { FileFeatures } from "../format/storage.ts";
 import { latestVersion } from "../format/versions.ts";
 
 /** What the storage holds now. */
@@ -53,17 +54,18 @@ export function createFreshness(dataset: DatasetRef): Freshness {
   const { store } = dataset;
   const directory = versionsDirectory(dataset);
   let known: Known | undefined;
-  let stamp: DirectoryStamp | undefined;
-  let settled = false;
+  let identity: bigint | undefined;
+  const stamps = createStampMemory();
   let generation = 0;
-  let lookedAt = 0;
+  let sinceLook: (() => number) | undefined;
 
   const head = (): Head => ({ version: Number(known?.version ?? 0n), generation });
 
   function forget(): Head {
     if (known !== undefined) generation++;
     known = undefined;
-    stamp = undefined;
+    identity = undefined;
+    stamps.forget();
     return head();
   }
   /** Looks for versions after the last known one; false when that one is not there any more. */
@@ -88,10 +90,10 @@ export function createFreshness(dataset: DatasetRef): Freshness {
   }
   /** Looks for newer versions than the known one, in the way that is sure to find them. */
   async function look(): Promise<Head> {
-    const now = Date.now();
-    const follows = now >= lookedAt && now - lookedAt < FOLLOWS_MS;
+    const sinceThis = startStopwatch();
+    const follows = sinceLook !== undefined && sinceLook() < FOLLOWS_MS;
     if (!follows || known === undefined || !(await advance(known))) await find();
-    lookedAt = now;
+    sinceLook = sinceThis;
     return head();
   }
   /** Whether the last known version is still the file that it was. */
@@ -113,17 +115,18 @@ export function createFreshness(dataset: DatasetRef): Freshness {
     throw new Error(`${directory} changes faster than it can be read`);
   }
   async function lookOnDisk(files: FileFeatures): Promise<Head> {
-    const now = Date.now();
+    const before = performance.now();
+    const sinceThis = startStopwatch();
     const seen = files.directoryStamp(directory);
     if (seen === undefined) return forget();
-    if (settled && isSame(seen, stamp)) {
-      lookedAt = now;
+    if (stamps.isUnchanged(seen)) {
+      sinceLook = sinceThis;
       return head();
     }
-    if (seen.identity === stamp?.identity) await look();
+    if (seen.identity === identity) await look();
     else await find();
-    stamp = seen;
-    settled = isSettled(seen, now);
+    identity = seen.identity;
+    stamps.note(seen, before);
     return head();
   }
   return {
@@ -132,10 +135,10 @@ export function createFreshness(dataset: DatasetRef): Freshness {
       return look();
     }),
     headNow() {
-      const now = Date.now();
-      const seen = settled ? store.files?.directoryStamp(directory) : undefined;
-      if (seen === undefined || !isSame(seen, stamp)) return undefined;
-      lookedAt = now;
+      const sinceThis = startStopwatch();
+      const seen = store.files?.directoryStamp(directory);
+      if (seen === undefined || !stamps.isUnchanged(seen)) return undefined;
+      sinceLook = sinceThis;
       return head();
     },
   };

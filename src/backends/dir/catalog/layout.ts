@@ -9,6 +9,8 @@ const RESERVED_MARKER = ".lance-reserved";
 const DEREGISTERED_MARKER = ".lance-deregistered";
 const MARKER = Buffer.from("reserved");
 
+const isMark = (name: string) => name === RESERVED_MARKER || name === DEREGISTERED_MARKER;
+
 /** How often a mark is tried while others remove the directory. */
 const MARK_TRIES = 5;
 
@@ -67,14 +69,31 @@ export interface Layout {
   checkNoEscape(location: string): Promise<void>;
   /** Whether there is a dataset, and not just a declaration. */
   hasData(location: string): Promise<boolean>;
+  /** The same with declared tables, which have a mark, told from directories that are gone. */
+  dataState(location: string): Promise<"written" | "declared" | "lost">;
   /** Whether there is anything at the location. */
   exists(location: string): Promise<boolean>;
+  /** Whether there is nothing at the location but marks. */
+  isVacant(location: string): Promise<boolean>;
   /** Whether a directory without a row is a table: it has data or is declared, and is not deregistered. */
   isUnlistedTable(location: string): Promise<boolean>;
   /** The `*.lance` directories of the base. */
   tableDirectories(): Promise<string[]>;
   /** Marks a location as declared. */
   reserve(location: string): Promise<void>;
+  /**
+   * Marks a location that is about to be declared: as declared, too, but so that a directory of the root is not taken
+   * for a table before its row is there.
+   */
+  reserveAhead(location: string): Promise<void>;
+  /** Shows what was marked ahead; it makes no directory where there is none any more. */
+  reveal(location: string): Promise<void>;
+  /** Removes a directory that holds nothing but marks. */
+  unreserve(location: string): Promise<void>;
+  /** Whether a directory is marked as a declared table, or as no table. */
+  isMarked(location: string): Promise<boolean>;
+  /** Whether a directory is marked as no table. */
+  isDeregistered(location: string): Promise<boolean>;
   /** Marks a directory as no table, or takes the mark away. */
   setDeregistered(location: string, deregistered: boolean): Promise<void>;
   /** Removes a table's directory with all that is in it; false if there was none, or another caller took it. */
@@ -118,7 +137,13 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       }
     },
     hasData: async (location) => hasManifest(keyOf(location)),
+    async dataState(location) {
+      const key = keyOf(location);
+      if (await hasManifest(key)) return "written";
+      return (await listNames(store, key)).some(isMark) ? "declared" : "lost";
+    },
     exists: async (location) => store.exists(keyOf(location)),
+    isVacant: async (location) => (await listNames(store, keyOf(location))).every(isMark),
     async isUnlistedTable(location) {
       const key = keyOf(location);
       const names = await listNames(store, key);
@@ -134,8 +159,24 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     },
     async reserve(location) {
       await layout.checkNoEscape(location);
+      // The row is what counts.
       await store.put(`${keyOf(location)}/${RESERVED_MARKER}`, MARKER);
     },
+    async reserveAhead(location) {
+      if (!isRootDirectory(location)) return layout.reserve(location);
+      await layout.checkNoEscape(location);
+      await store.put(markerOf(location), MARKER);
+    },
+    async reveal(location) {
+      if (!isRootDirectory(location) || !(await layout.isDeregistered(location))) return;
+      await store.move(markerOf(location), `${keyOf(location)}/${RESERVED_MARKER}`);
+    },
+    async unreserve(location) {
+      const names = await listNames(store, keyOf(location));
+      if (names.length > 0 && names.every(isMark)) await layout.remove(location);
+    },
+    isMarked: async (location) => (await listNames(store, keyOf(location))).some(isMark),
+    isDeregistered: async (location) => (await store.head(markerOf(location))) !== undefined,
     async setDeregistered(location, deregistered) {
       if (!deregistered) {
         await store.delete(markerOf(location));

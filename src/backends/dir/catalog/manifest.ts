@@ -6,16 +6,21 @@ import { engineCall } from "../engine/errors.ts";
 import type { Lease } from "../engine/handles.ts";
 import type { NativeTable } from "../engine/native.ts";
 import { manifestKey } from "../format/layout.ts";
+import { UnsyncedError } from "../format/local-errors.ts";
 import type { ManifestFile } from "../format/manifest-file.ts";
 import { keyIn, type ObjectStore } from "../format/storage.ts";
+import { createStorageClock } from "../format/storage-clock.ts";
 import { createHintWriter } from "../format/version-hint.ts";
 import { latestVersion, readVersion } from "../format/versions.ts";
 import { createJoining, createOptimizing, createPruning } from "./chores.ts";
+import { createEngineFormat } from "./engine-format.ts";
 import { foreignValues } from "./foreign-values.ts";
 import { createFreshness, type Head } from "./freshness.ts";
 import type { Chore } from "./housekeeping.ts";
-import { readDelta, readState } from "./reader.ts";
+import { createFragmentWriter } from "./new-fragment.ts";
+import { readDelta, readIds, readState } from "./reader.ts";
 import { type CatalogState, type Changes, createState, type Delta } from "./state.ts";
+import { type Verdict, type VerdictChange, verdictsIn } from "./verdicts.ts";
 import { type Committed, createManifestWriter, type PreparedJoin } from "./writer.ts";
 
 /** The name of the manifest table inside the base directory. */
@@ -34,17 +39,28 @@ export interface ManifestTable {
    *
    * @returns undefined when the later one has to be read as a whole: the earlier one is gone, or much is new
    */
-  changes(from: number, to: number): Promise<Delta | undefined>;
+  changes(from: number, to: number): Promise<VersionDelta | undefined>;
   /** Creates the table when it does not exist; another process may do so at the same time. */
   ensure(): Promise<void>;
+  /**
+   * Finds the rows that would lose values of other programs by changes to the version that `state` is of.
+   *
+   * @returns their ids; undefined when the version is gone
+   */
+  losing(version: number, state: CatalogState, changes: Changes): Promise<readonly string[] | undefined>;
   /**
    * Commits changes as the version after the one that `state` is of.
    *
    * @returns undefined if another writer has made that version; nothing is left behind then
-   * @throws LanceError Unsupported for a table that cannot be written here; ServiceUnavailable and others that the
-   *   storage says, after which the commit may stand or not
+   * @throws NothingCommitted when it fails before it can be seen; LanceError Unsupported for a table that cannot be
+   *   written here; ServiceUnavailable and others that the storage says, after which the commit may stand or not
    */
-  commit(version: number, state: CatalogState, changes: Changes): Promise<Committed | undefined>;
+  commit(
+    version: number,
+    state: CatalogState,
+    changes: Changes,
+    verdicts: VerdictChange,
+  ): Promise<Committed | undefined>;
   /** What a version says; undefined when it is gone. */
   manifestOf(version: number): Promise<Manifest | undefined>;
   /** Writes the rows of some fragments of a version, which `state` is of, to one file. */
@@ -62,6 +78,9 @@ export interface ManifestTable {
   close(): Promise<void>;
 }
 
+/** What a later version has that an earlier one has not, and all verdicts of the later one. */
+export type VersionDelta = Delta & { readonly verdicts: ReadonlyMap<string, Verdict> };
+
 /** What background work needs of the catalog. */
 export interface ChoreAccess {
   /** What the newest version says; undefined while there is none. */
@@ -71,14 +90,21 @@ export interface ChoreAccess {
 }
 
 /** Gives access to the manifest table of a base directory, a path or URI of the store. */
-export function createManifestTable(base: string, engine: Engine, store: ObjectStore): ManifestTable {
+export function createManifestTable(
+  base: string,
+  engine: Engine,
+  store: ObjectStore,
+  clock = createStorageClock(store, store.keyOf(base)),
+): ManifestTable {
   const root = keyIn(store.keyOf(base), MANIFEST_NAME);
   const location = store.uriOf(root);
   const dataset = { store, root };
   const { head, headNow } = createFreshness(dataset);
-  const writer = createManifestWriter(dataset);
+  const engineFormat = createEngineFormat(dataset, engine);
+  const writer = createManifestWriter(dataset, createFragmentWriter(dataset, engine, engineFormat));
   const hint = createHintWriter(dataset);
   let newest: ManifestFile | undefined;
+  let synced: Promise<void> | undefined;
 
   async function open(): Promise<Lease> {
     return engine.acquire(location);
@@ -101,6 +127,15 @@ export function createManifestTable(base: string, engine: Engine, store: ObjectS
       }
     });
   }
+  async function readAt<T>({ manifest }: ManifestFile, work: (table: NativeTable) => Promise<T>): Promise<T> {
+    return at(Number(manifest.version), work).catch(async (error: unknown) => {
+      // An engine that does not know the format fails in ways that say little.
+      await engineFormat.check(manifest).catch((cause: unknown) => {
+        throw isLanceError(cause, "Unsupported") ? cause : error;
+      });
+      throw error;
+    });
+  }
   async function fileOf(version: number): Promise<ManifestFile | undefined> {
     if (newest?.manifest.version === BigInt(version)) return newest;
     try {
@@ -121,25 +156,20 @@ export function createManifestTable(base: string, engine: Engine, store: ObjectS
     checkFlags(base.manifest, "writer");
     return work(base);
   }
-  async function checkForeignValues(
-    { manifest }: ManifestFile,
-    state: CatalogState,
-    changes: Changes,
-  ): Promise<void> {
-    const condition = foreignValues(manifest, state, changes);
-    if (condition === undefined) return;
-    const count = await at(Number(manifest.version), (table) => table.countRows(condition));
-    if (count === 0) return;
-    throw new LanceError(
-      "Unsupported",
-      "another program keeps values with this object that this version cannot keep when it is changed",
-    );
-  }
   function landed(committed: Committed | undefined): Committed | undefined {
     if (committed === undefined) return undefined;
     newest = committed.file;
     hint(committed.file.manifest.version);
     return committed;
+  }
+  /** Lets what the engine and other processes wrote survive a loss of power, before anything here builds on it. */
+  function syncOthers(): Promise<void> {
+    synced ??= (store.files?.syncTree(root) ?? Promise.resolve()).catch((error: unknown) => {
+      // A sync that failed must not be repeated: it would succeed without having written anything.
+      if (!(error instanceof UnsyncedError)) synced = undefined;
+      throw error;
+    });
+    return synced;
   }
   return {
     head,
@@ -148,7 +178,8 @@ export function createManifestTable(base: string, engine: Engine, store: ObjectS
       if (version === 0) return createState([]);
       newest = await readVersion(dataset, BigInt(version));
       checkFlags(newest.manifest, "reader");
-      return at(version, readState);
+      const verdicts = verdictsIn(newest.manifest);
+      return Object.assign(await readAt(newest, readState), { verdicts });
     },
     async changes(from, to) {
       // Read again it could be that of another table, which has taken the place of the one that is known.
@@ -156,24 +187,28 @@ export function createManifestTable(base: string, engine: Engine, store: ObjectS
       const later = await fileOf(to);
       if (earlier === undefined || later === undefined) return undefined;
       checkFlags(later.manifest, "reader");
-      return at(to, (table) => readDelta(table, earlier.manifest.fragments, later.manifest.fragments));
+      const fragments = [earlier.manifest.fragments, later.manifest.fragments] as const;
+      const delta = await readAt(later, (table) => readDelta(table, ...fragments));
+      return delta && { ...delta, verdicts: verdictsIn(later.manifest) };
     },
     async ensure() {
       if ((await head()).version > 0) return;
       const { encodeRows } = await import("./row-codec.ts");
+      await store.files?.makeDirectory(root);
       try {
         await engine.create(location, encodeRows([]), "create");
       } catch (error) {
         if (!isLanceError(error, "TableAlreadyExists")) throw error;
       }
     },
-    async commit(version, state, changes) {
-      return landed(
-        await withBase(version, async (base) => {
-          await checkForeignValues(base, state, changes);
-          return writer.commit(base, state, changes);
-        }),
-      );
+    losing: (version, state, changes) =>
+      withBase(version, async ({ manifest }) => {
+        const condition = foreignValues(manifest, state, changes);
+        return condition === undefined ? [] : at(version, (table) => readIds(table, condition));
+      }),
+    async commit(version, state, changes, verdicts) {
+      await syncOthers();
+      return landed(await withBase(version, (base) => writer.commit(base, state, changes, verdicts)));
     },
     manifestOf: async (version) => (await fileOf(version))?.manifest,
     async prepareJoin(version, state, fragments) {
@@ -187,7 +222,11 @@ export function createManifestTable(base: string, engine: Engine, store: ObjectS
     chores({ current, join }, log) {
       // Nothing is older than the first of all dates: the engine's own pruning would take too much.
       const optimize = () => using((table) => table.optimize(0));
-      return [createJoining(current, join), createOptimizing(current, optimize, log), createPruning(dataset)];
+      return [
+        createJoining(current, join),
+        createOptimizing(current, optimize, log),
+        createPruning(dataset, clock),
+      ];
     },
     async isCurrent(version) {
       const newest = await latestVersion(dataset);

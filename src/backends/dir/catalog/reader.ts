@@ -25,6 +25,14 @@ export async function readState(table: NativeTable): Promise<CatalogState> {
   return builder.finish();
 }
 
+/** Reads the ids of the rows that meet a condition. */
+export async function readIds(table: NativeTable, condition: string): Promise<string[]> {
+  const { decodeIds, ID_COLUMN } = await import("./row-codec.ts");
+  const ids: string[] = [];
+  for await (const batch of query(table, [ID_COLUMN], condition)) ids.push(...decodeIds(batch));
+  return ids;
+}
+
 /**
  * Reads what a version has that an earlier one has not: new fragments, those that were written anew, and which
  * rows are left where rows were deleted.

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import { type ErrorName, isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local-store.ts";
@@ -35,41 +36,18 @@ function createFakeStore(weather: Weather): ObjectStore {
     if (fault !== undefined && fault !== "busy") throw failure(fault);
     return result as T;
   }
+  const plain = createDiskBucket(disk);
   const bucket: Bucket = {
-    scheme: "fake",
-    name: "bucket",
-    listsInOrder: false,
-    get: (key) => through("get", key, () => disk.get(key)),
-    getStream: disk.getStream,
-    async getPart(key, range) {
-      if ("length" in range) return disk.getTail(key, range.length);
-      const bytes = await disk.getRange(key, range.start, range.end);
-      return bytes && { size: (await disk.head(key))?.size ?? 0, bytes };
-    },
-    head: disk.head,
-    async *pages(prefix) {
-      for await (const page of disk.list(prefix.slice(0, -1))) {
-        const infos = await Promise.all(
-          page.filter(({ isDirectory }) => !isDirectory).map(({ name }) => disk.head(prefix + name)),
-        );
-        const prefixes = page.filter(({ isDirectory }) => isDirectory).map(({ name }) => `${prefix}${name}/`);
-        yield { objects: infos.filter((info) => info !== undefined), prefixes };
-      }
-    },
-    put: (key, bytes) => through("put", key, () => disk.put(key, bytes)),
-    putStream: disk.putStream,
-    async create(key, bytes) {
+    ...plain,
+    get: (key) => through("get", key, () => plain.get(key)),
+    put: (key, bytes) => through("put", key, () => plain.put(key, bytes)),
+    async create(key, bytes, attempts) {
       const fault = weather("create", key);
       if (fault === "busy") return "busy";
       if (fault === "denied") throw failure(fault);
       if (fault === "throttled" || fault === "timed out") return { unclear: failure(fault) };
-      const created = await disk.putIfAbsent(key, bytes);
-      if (fault === "answer lost") return { unclear: failure(fault) };
-      return created ? "created" : "taken";
-    },
-    copy: async (from, to) => disk.put(to, (await disk.get(from)) ?? new Uint8Array()),
-    async delete(keys) {
-      for (const key of keys) await disk.delete(key);
+      const outcome = await plain.create(key, bytes, attempts);
+      return fault === "answer lost" ? { unclear: failure(fault) } : outcome;
     },
   };
   return { ...createRemoteStore(bucket), uriOf: disk.uriOf, keyOf: disk.keyOf };

@@ -14,7 +14,8 @@ import {
   type Vector,
 } from "apache-arrow";
 import type { Row } from "./row.ts";
-import { propertiesText, type RowBatch, type TextColumn, textColumn } from "./row-batch.ts";
+import { type RowBatch, type TextColumn, textColumn } from "./row-batch.ts";
+import { COLUMNS, type StoredRow, toStored } from "./row-fragment.ts";
 
 /** The key that makes concurrent inserts of one object conflict. */
 const PRIMARY_KEY = new Map([["lance-schema:unenforced-primary-key:position", "0"]]);
@@ -31,34 +32,32 @@ const SCHEMA = new Schema([
 /** The engine's column of row addresses: the fragment in the upper half of 64 bits, the offset in the lower one. */
 export const ADDRESS_COLUMN = "_rowaddr";
 
+/** The column of ids. */
+export const ID_COLUMN = "object_id";
+
 /** The columns that are read. */
-export const ROW_COLUMNS = ["object_id", "object_type", "location", "metadata", ADDRESS_COLUMN];
+export const ROW_COLUMNS = [ID_COLUMN, "object_type", "location", "metadata", ADDRESS_COLUMN];
 
 /** Encodes rows as an Arrow IPC file with the schema of `__manifest`. */
 export function encodeRows(rows: readonly Row[]): Buffer {
-  const children = SCHEMA.fields.map((field) => {
-    const builder = makeBuilder({ type: field.type, nullValues: [null] });
-    for (const row of rows) builder.append(columnValue(row, field.name));
-    return builder.finish().flush();
-  });
-  const data = makeData({ type: new Struct(SCHEMA.fields), length: rows.length, nullCount: 0, children });
-  const file = tableToIPC(new Table(SCHEMA, new RecordBatch(SCHEMA, data)), "file");
-  return Buffer.from(file.buffer, file.byteOffset, file.byteLength);
+  return encode(rows.map(toStored), SCHEMA);
 }
 
-function columnValue(row: Row, column: string): string | null {
-  switch (column) {
-    case "object_id":
-      return row.objectId;
-    case "object_type":
-      return row.objectType;
-    case "location":
-      return row.location ?? null;
-    case "metadata":
-      return propertiesText(row.properties);
-    default:
-      return null;
-  }
+/** Encodes rows as they are stored as an Arrow IPC file, with the columns that every commit writes. */
+export function encodeStoredRows(rows: readonly StoredRow[]): Buffer {
+  return encode(rows, new Schema(SCHEMA.fields.filter(({ name }) => Object.hasOwn(COLUMNS, name))));
+}
+
+function encode(rows: readonly StoredRow[], schema: Schema): Buffer {
+  const children = schema.fields.map((field) => {
+    const builder = makeBuilder({ type: field.type, nullValues: [null] });
+    const textOf = (COLUMNS as Readonly<Record<string, (row: StoredRow) => string | undefined>>)[field.name];
+    for (const row of rows) builder.append(textOf?.(row) ?? null);
+    return builder.finish().flush();
+  });
+  const data = makeData({ type: new Struct(schema.fields), length: rows.length, nullCount: 0, children });
+  const file = tableToIPC(new Table(schema, new RecordBatch(schema, data)), "file");
+  return Buffer.from(file.buffer, file.byteOffset, file.byteLength);
 }
 
 /**
@@ -77,6 +76,11 @@ export function decodeBatch(ipcFile: Uint8Array): RowBatch {
     metadata: text("metadata"),
     addresses: decodeAddresses(table),
   };
+}
+
+/** The ids of a batch with {@link ID_COLUMN}. */
+export function decodeIds(ipcFile: Uint8Array): string[] {
+  return [...(tableFromIPC(ipcFile).getChild(ID_COLUMN) ?? [])];
 }
 
 /** The addresses of a batch with {@link ADDRESS_COLUMN}: for each row the offset and the fragment. */

@@ -5,6 +5,7 @@ import { type DataFragment, DataFragmentSchema, type Manifest } from "../../../g
 import { LanceError } from "../../../namespace/errors.ts";
 import { takesStagedRows } from "../format/staged-rows.ts";
 import { encodeTextFile, isTextFileVersion, type TextFileVersion } from "../format/text-file.ts";
+import { compareFormats } from "./engine-format.ts";
 import type { Row } from "./row.ts";
 import { propertiesText } from "./row-batch.ts";
 import type { PlacedRow, RowAddress } from "./state.ts";
@@ -13,7 +14,7 @@ import type { PlacedRow, RowAddress } from "./state.ts";
 export type StoredRow = Omit<PlacedRow, keyof RowAddress>;
 
 /** The columns that rows are made of, in the order of the public schema. */
-const COLUMNS = {
+export const COLUMNS = {
   object_id: (row: StoredRow) => row.objectId,
   object_type: (row: StoredRow) => row.objectType,
   location: (row: StoredRow) => row.location,
@@ -22,7 +23,7 @@ const COLUMNS = {
 
 /** How rows are written to a manifest table. */
 export interface RowFormat {
-  readonly version: TextFileVersion;
+  readonly version: string;
   /** The fields of {@link COLUMNS}, in their order. */
   readonly fields: readonly Field[];
   /** The other columns of the table. */
@@ -41,7 +42,7 @@ export function rowFormatOf(manifest: Manifest): RowFormat {
   const columns = manifest.fields.filter(({ parentId }) => parentId === -1);
   const fields = Object.keys(COLUMNS).map((name) => columns.find((field) => field.name === name));
   const otherColumns = columns.filter((field) => !fields.includes(field));
-  if (!takesStagedRows(manifest) || !isTextFileVersion(version)) {
+  if (!takesStagedRows(manifest) || !(isTextFileVersion(version) || isNewerFormat(version))) {
     throw cannotWrite(`its features are ${manifest.writerFeatureFlags}, its data format is ${version}`);
   }
   const needed = otherColumns.find(({ nullable }) => !nullable);
@@ -50,6 +51,11 @@ export function rowFormatOf(manifest: Manifest): RowFormat {
     throw cannotWrite("it has not the columns of a catalog");
   }
   return { version, fields: fields as Field[], otherColumns };
+}
+
+/** Whether a data format is newer than those that are written here; the engine may know it. */
+function isNewerFormat(version: string): boolean {
+  return /^\d{1,4}\.\d{1,4}$/.test(version) && compareFormats(version, "2.2") > 0;
 }
 
 function cannotWrite(why: string): LanceError {
@@ -64,7 +70,7 @@ export function toStored({ objectId, objectType, location, properties }: Row): S
 /** A data file for some rows, and the fragment that it makes; the fragment has no id yet. */
 export function encodeFragment(
   rows: readonly StoredRow[],
-  { version, fields }: RowFormat,
+  { version, fields }: RowFormat & { readonly version: TextFileVersion },
 ): { readonly name: string; readonly bytes: Uint8Array; readonly fragment: DataFragment } {
   const values = Object.values(COLUMNS);
   const columns = fields.map((field, i) => ({

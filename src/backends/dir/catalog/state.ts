@@ -2,6 +2,7 @@ import { createIndexedRows, type IndexedRows } from "./indexed-rows.ts";
 import { parentId, type Row } from "./row.ts";
 import { NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./row-batch.ts";
 import { compareBytes, compareKeys, isChild, parentEnd, type RowKey } from "./row-key.ts";
+import type { Verdict } from "./verdicts.ts";
 
 /** What can be asked of the catalog's rows. */
 export interface CatalogView {
@@ -14,6 +15,8 @@ export interface CatalogView {
   ownerOf(location: string): string | undefined;
   /** The locations that are not directly in the base; there are few. */
   nestedLocations(): Iterable<string>;
+  /** What became of a change, by its id; undefined while that is open, and after it has been forgotten. */
+  verdictOf(changeId: string): Verdict | undefined;
 }
 
 /** Changes to the rows, by object id; undefined stands for a row that goes away. */
@@ -46,6 +49,8 @@ export interface Delta {
 
 /** All rows of the manifest, indexed for lookups and for listings in order. */
 export interface CatalogState extends CatalogView {
+  /** The verdicts of the version; a load of another version replaces them. */
+  verdicts: ReadonlyMap<string, Verdict>;
   /**
    * The names of a namespace's direct children of one kind after a given one, in the order of their UTF-8 bytes.
    */
@@ -113,7 +118,9 @@ const NO_PROPERTIES: Readonly<Record<string, string>> = Object.freeze({});
 
 function stateOf(rows: IndexedRows): CatalogState {
   const { store } = rows;
-  return {
+  const state: CatalogState = {
+    verdicts: new Map(),
+    verdictOf: (changeId) => state.verdicts.get(changeId),
     get(objectId) {
       const row = rows.find(objectId);
       if (row < 0) return undefined;
@@ -197,6 +204,7 @@ function stateOf(rows: IndexedRows): CatalogState {
       return rows.duplicates;
     },
   };
+  return state;
 }
 
 function toAddressColumn(rows: readonly Row[], addresses: ReadonlyMap<string, RowAddress>): Uint32Array {
@@ -251,11 +259,17 @@ export interface Draft extends CatalogView {
   put(row: Row): void;
   delete(objectId: string): void;
   readonly changes: Changes;
+  /** Records the verdict of a change, unless it has one already; returns the one that counts. */
+  record(changeId: string, verdict: Verdict): Verdict;
+  /** The verdicts that have been recorded here. */
+  readonly recorded: ReadonlyMap<string, Verdict>;
 }
 
 /** Begins a draft of changes to a state. */
 export function createDraft(base: CatalogView): Draft {
   const changes = new Map<string, Row | undefined>();
+  const recorded = new Map<string, Verdict>();
+  const verdictOf = (changeId: string) => recorded.get(changeId) ?? base.verdictOf(changeId);
   /** The changed rows by their locations. */
   const owners = new Map<string, string>();
   const get = (id: string) => (changes.has(id) ? changes.get(id) : base.get(id));
@@ -306,5 +320,12 @@ export function createDraft(base: CatalogView): Draft {
       if (base.get(objectId) === undefined) changes.delete(objectId);
     },
     changes,
+    verdictOf,
+    record(changeId, verdict) {
+      const known = verdictOf(changeId);
+      if (known === undefined) recorded.set(changeId, verdict);
+      return known ?? verdict;
+    },
+    recorded,
   };
 }

@@ -1,13 +1,16 @@
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { isLanceError } from "../../../namespace/errors.ts";
 import { deletionKey, encodeDeletions, newDeletionFile } from "../format/deletion-file.ts";
 import { type DatasetRef, dataDirectory } from "../format/layout.ts";
 import type { ManifestFile } from "../format/manifest-file.ts";
 import { buildNextVersion, publishVersion } from "../format/next-version.ts";
 import { changeRows, type RowsChange } from "../format/rows-change.ts";
-import { planCommit } from "./commit-plan.ts";
+import { liveRows, planCommit, StateMismatch } from "./commit-plan.ts";
 import { markGaps } from "./gap-marker.ts";
-import { encodeFragment, rowFormatOf, type StoredRow } from "./row-fragment.ts";
+import type { FragmentWriter } from "./new-fragment.ts";
+import { type RowFormat, rowFormatOf, type StoredRow } from "./row-fragment.ts";
 import type { CatalogState, Changes, RowAddress } from "./state.ts";
+import { NO_VERDICTS, type VerdictChange, withVerdicts } from "./verdicts.ts";
 
 /** A commit that stands. */
 export interface Committed {
@@ -17,16 +20,24 @@ export interface Committed {
   readonly addresses: ReadonlyMap<string, RowAddress>;
 }
 
+/** A commit that failed before anything of it could be seen; the cause says why, and may lie in any of the changes. */
+export class NothingCommitted extends Error {}
+
 /** Writes commits of the manifest table. */
 export interface ManifestWriter {
   /**
    * Commits changes as the version after `base`, which `state` is the state of.
    *
    * @returns undefined if another writer has made that version; nothing is left behind then
-   * @throws LanceError Unsupported for a table that cannot be written here; ServiceUnavailable and others that the
-   *   storage says, after which the commit may stand or not
+   * @throws NothingCommitted, and nothing is left behind; LanceError Unsupported for a table that cannot be written
+   *   here; ServiceUnavailable and others that the storage says, after which the commit may stand or not
    */
-  commit(base: ManifestFile, state: CatalogState, changes: Changes): Promise<Committed | undefined>;
+  commit(
+    base: ManifestFile,
+    state: CatalogState,
+    changes: Changes,
+    verdicts?: VerdictChange,
+  ): Promise<Committed | undefined>;
   /** Writes the rows of plain fragments to one file, which becomes a fragment with {@link ManifestWriter.join}. */
   prepareJoin(
     base: ManifestFile,
@@ -52,9 +63,9 @@ export interface PreparedJoin {
 const REMEMBERED_ROWS = 16_384;
 
 /** Creates the writer of a manifest table. */
-export function createManifestWriter(dataset: DatasetRef): ManifestWriter {
+export function createManifestWriter(dataset: DatasetRef, writeFragment: FragmentWriter): ManifestWriter {
   const { store } = dataset;
-  const create = store.files?.durable.create ?? store.put;
+  const { create } = store;
   const data = `${dataDirectory(dataset)}/data`;
   let remembered = new Map<string, readonly StoredRow[]>();
 
@@ -71,6 +82,7 @@ export function createManifestWriter(dataset: DatasetRef): ManifestWriter {
       for (const row of state.rowsIn(new Set(missing.keys()))) missing.get(row.fragment)?.push(row);
     }
     for (const [id, rows] of missing) found.set(BigInt(id), rows);
+    for (const fragment of fragments) checkCount(state, fragment, found.get(fragment.id)?.length ?? 0);
     return found;
   }
   function remember({ fragments }: Manifest, added: DataFragment | undefined, rows: readonly StoredRow[]) {
@@ -93,10 +105,10 @@ export function createManifestWriter(dataset: DatasetRef): ManifestWriter {
     lost: ReadonlySet<number>,
   ): { readonly fragment: DataFragment; readonly bytes: Uint8Array } {
     const size = Number(fragment.physicalRows);
+    const remaining = state.remainingIn(Number(fragment.id), size);
+    checkCount(state, fragment, countOf(remaining));
     const deleted =
-      fragment.deletionFile === undefined
-        ? new Uint8Array(size)
-        : state.remainingIn(Number(fragment.id), size).map((isThere) => 1 - isThere);
+      fragment.deletionFile === undefined ? new Uint8Array(size) : remaining.map((isThere) => 1 - isThere);
     for (const offset of lost) deleted[offset] = 1;
     const offsets = offsetsOf(deleted);
     const deletionFile = newDeletionFile(version, offsets.length);
@@ -119,15 +131,23 @@ export function createManifestWriter(dataset: DatasetRef): ManifestWriter {
     change: RowsChange,
     rows: readonly StoredRow[],
     written: Promise<unknown>,
+    verdicts = NO_VERDICTS,
   ): Promise<Committed | undefined> {
     const { updated, added } = change;
     const { manifest, operation, addedId } = changeRows(base.manifest, change);
-    const marked = markGaps(manifest, base.manifest.version + 1n);
+    const marked = markGaps(withVerdicts(manifest, verdicts), base.manifest.version + 1n);
     const next = await buildNextVersion(dataset, base, marked, operation);
     const { transaction } = next;
-    // A loss of power that loses this file loses the writers that would look for it, too.
-    const noted = transaction && store.put(transaction.key, transaction.bytes);
-    if (!(await publishVersion(store, next, Promise.all([written, noted])))) {
+    const noted = transaction && create(transaction.key, transaction.bytes);
+    const ready = allDone([written, noted]);
+    const isOurs = await publishVersion(store, next, ready).catch(async (error: unknown) => {
+      await ready.catch(async (cause: unknown) => {
+        await discard(updated, added, transaction?.key);
+        throw new NothingCommitted("the files of a commit cannot be written", { cause });
+      });
+      throw error;
+    });
+    if (!isOurs) {
       await discard(updated, added, transaction?.key);
       return undefined;
     }
@@ -136,27 +156,38 @@ export function createManifestWriter(dataset: DatasetRef): ManifestWriter {
     const addresses = new Map(rows.map(({ objectId }, offset) => [objectId, { fragment, offset }]));
     return { version: Number(next.file.manifest.version), file: next.file, addresses };
   }
+  /** Decides what a commit consists of. Writes nothing. */
+  function prepare({ manifest }: ManifestFile, format: RowFormat, state: CatalogState, changes: Changes) {
+    const plan = planCommit(manifest, format, state, changes, (fragments) => rowsOf(fragments, state));
+    const { rows, removed } = plan;
+    const thinned = [...plan.thinned].map(([fragment, lost]) =>
+      thin(manifest.version, state, fragment, lost),
+    );
+    return { rows, removed, thinned };
+  }
   return {
-    commit(base, state, changes) {
-      const { manifest } = base;
-      const format = rowFormatOf(manifest);
-      const plan = planCommit(manifest, format, state, changes, (fragments) => rowsOf(fragments, state));
-      const { rows, removed } = plan;
-      const file = rows.length === 0 ? undefined : encodeFragment(rows, format);
-      const thinned = [...plan.thinned].map(([fragment, lost]) =>
-        thin(manifest.version, state, fragment, lost),
-      );
-      const writes = thinned.map(({ fragment, bytes }) =>
+    async commit(base, state, changes, verdicts) {
+      const format = rowFormatOf(base.manifest);
+      const { rows, removed, thinned, added } = await orNothing(async () => {
+        const prepared = prepare(base, format, state, changes);
+        const added =
+          prepared.rows.length === 0 ? undefined : await writeFragment(base, prepared.rows, format);
+        return { ...prepared, added };
+      });
+      const writes: Promise<unknown>[] = thinned.map(({ fragment, bytes }) =>
         create(deletionKey(dataset, fragment) as string, bytes),
       );
-      if (file !== undefined) writes.push(create(`${data}/${file.name}`, file.bytes));
+      if (added !== undefined) writes.push(added.written);
       const updated = thinned.map(({ fragment }) => fragment);
-      return publish(base, { removed, updated, added: file?.fragment }, rows, Promise.all(writes));
+      const written = allDone(writes);
+      // The version is built meanwhile, and nobody awaits the files yet.
+      written.catch(() => {});
+      return publish(base, { removed, updated, added: added?.fragment }, rows, written, verdicts);
     },
     async prepareJoin(base, state, from) {
       const rows = [...rowsOf(from, state).values()].flat();
-      const { name, bytes, fragment } = encodeFragment(rows, rowFormatOf(base.manifest));
-      await create(`${data}/${name}`, bytes);
+      const { fragment, written } = await writeFragment(base, rows, rowFormatOf(base.manifest));
+      await written;
       return { from, fragment, rows };
     },
     async join(base, { from, fragment, rows }) {
@@ -172,6 +203,36 @@ export function createManifestWriter(dataset: DatasetRef): ManifestWriter {
   };
 }
 
+/** Does what comes before a commit. @throws NothingCommitted */
+async function orNothing<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    // No part of the changes could be written.
+    if (isLanceError(cause, "Unsupported")) throw cause;
+    throw new NothingCommitted("a commit cannot be prepared", { cause });
+  }
+}
+
+/** Waits for all of some work. @throws the first failure, when nothing is under way any more */
+async function allDone(work: readonly (Promise<unknown> | undefined)[]): Promise<void> {
+  for (const result of await Promise.allSettled(work)) {
+    if (result.status === "rejected") throw result.reason;
+  }
+}
+
+/** @throws StateMismatch unless a state knows as many rows of a fragment as there are */
+function checkCount({ duplicates }: CatalogState, fragment: DataFragment, known: number): void {
+  const live = liveRows(fragment);
+  // Of an id that a foreign writer has doubled only the first row counts.
+  if (known === live || (duplicates > 0 && known < live)) return;
+  throw new StateMismatch(`fragment ${fragment.id} has ${live} rows, of which ${known} are known`);
+}
+
+function countOf(marks: Uint8Array): number {
+  return marks.reduce((sum, mark) => sum + mark, 0);
+}
+
 /** Whether a fragment has the same rows as before. */
 function isSame(a: DataFragment, b: DataFragment | undefined): boolean {
   return b !== undefined && a.id === b.id && a.deletionFile?.id === b.deletionFile?.id;
@@ -183,7 +244,7 @@ function nameOf({ files }: DataFragment): string {
 }
 
 function offsetsOf(marks: Uint8Array): Uint32Array {
-  const offsets = new Uint32Array(marks.reduce((sum, mark) => sum + mark, 0));
+  const offsets = new Uint32Array(countOf(marks));
   let at = 0;
   for (const [offset, mark] of marks.entries()) if (mark === 1) offsets[at++] = offset;
   return offsets;

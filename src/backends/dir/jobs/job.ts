@@ -25,6 +25,8 @@ export interface Job extends JobRequest {
   readonly finishedAt?: number | undefined;
   /** How often a process took it up. */
   readonly attempts: number;
+  /** How often its work was begun and did not end: written before the work begins, and taken back by a close. */
+  readonly begun?: number | undefined;
   /** The process that has it in hand, and until when nobody else may take it; none is free to be taken. */
   readonly lease?: { readonly owner: string; readonly until: number } | undefined;
   readonly result?: JobFacts | undefined;

@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { mock, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local-store.ts";
+import { createStorageClock } from "../format/storage-clock.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import type { Job } from "./job.ts";
 import { createJobs, type Jobs, type JobWork } from "./jobs.ts";
 import { createJobStore, type JobStore } from "./store.ts";
 
+/** The storage of these tests and the process have one clock. */
+const clock = { now: async () => Date.now() };
+
 const storeIn = (path: string) => createJobStore(createLocalStore(path), "jobs");
 
 function jobsOn(t: TestContext, store: JobStore, works: Record<string, JobWork>, leaseMs = 60_000): Jobs {
-  const jobs = createJobs({ store, log: silent, leaseMs, maxRunning: 1 });
+  const jobs = createJobs({ store, clock, log: silent, leaseMs, maxRunning: 1 });
   for (const [kind, work] of Object.entries(works)) jobs.define(kind, work);
   jobs.start();
   t.after(() => jobs.close());
@@ -75,7 +79,7 @@ test("a job can be cancelled while it runs and while it waits, also by another p
   assert.equal((await ended(jobs, waiting.id)).startedAt, undefined);
   assert.equal(await jobs.cancel(running.id), true);
   assert.equal((await ended(jobs, running.id)).state, "cancelled");
-  await createJobs({ store, log: silent }).cancel(other.id);
+  await createJobs({ store, clock, log: silent }).cancel(other.id);
   assert.equal((await ended(jobs, other.id)).state, "cancelled");
 });
 
@@ -88,6 +92,63 @@ test("a job that a closing process leaves is taken up by the next one at once", 
   assert.deepEqual([(await store.get(id))?.state, (await store.get(id))?.lease], ["queued", undefined]);
   const second = jobsOn(t, store, { endless: async ({ attempts }) => ({ attempts }) });
   assert.deepEqual((await ended(second, id)).result, { attempts: 2 });
+});
+
+test("a job that is stopped while its start is being written does not begin", async (t) => {
+  const files = storeIn(await temporaryDirectory(t));
+  const { promise: starting, resolve: start } = Promise.withResolvers<void>();
+  const { promise: written, resolve: write } = Promise.withResolvers<void>();
+  const store: JobStore = {
+    ...files,
+    async put(job) {
+      await files.put(job);
+      if (job.state !== "running") return;
+      start();
+      await written;
+    },
+  };
+  const jobs = jobsOn(t, store, { endless });
+  const { id } = await jobs.submit(request("endless"));
+  await starting;
+  const closed = jobs.close();
+  write();
+  await closed;
+  assert.equal((await files.get(id))?.state, "queued");
+});
+
+test("a job whose success cannot be written is done again, and never called failed", async (t) => {
+  const files = storeIn(await temporaryDirectory(t));
+  const states: string[] = [];
+  const store: JobStore = {
+    ...files,
+    async finish(job) {
+      states.push(job.state);
+      await files.finish(job);
+      if (states.length === 1) throw new LanceError("ServiceUnavailable", "the answer is lost");
+    },
+  };
+  const jobs = jobsOn(t, store, { quick: async () => ({ rows: 2 }) });
+  const { id } = await jobs.submit(request("quick"));
+  while (jobs.active().length > 0) await sleep(5);
+  assert.deepEqual([states, (await files.get(id))?.state], [["succeeded"], "succeeded"]);
+
+  const refusing: JobStore = {
+    ...files,
+    async finish(job) {
+      states.push(job.state);
+      throw new LanceError("ServiceUnavailable", "it is not written");
+    },
+  };
+  const first = jobsOn(t, refusing, { quick: async () => ({ rows: 2 }) }, 100);
+  const left = await first.submit(request("quick"));
+  while (first.active().length > 0) await sleep(5);
+  await first.close();
+  const second = createJobs({ store: files, clock, log: silent, leaseMs: 100, retryMs: 0 });
+  t.after(() => second.close());
+  second.define("quick", async () => ({ rows: 3 }));
+  second.start();
+  assert.deepEqual((await ended(second, left.id)).result, { rows: 3 });
+  assert.deepEqual(states, ["succeeded", "succeeded"]);
 });
 
 test("the job of a process that died is taken up by exactly one other when its lease is over", async (t) => {
@@ -118,9 +179,53 @@ test("a process that died between its claim and its first note of it does not ke
 test("a job whose processes keep dying is given up", async (t) => {
   const store = storeIn(await temporaryDirectory(t));
   const id = "00000000-0000-4000-8000-000000000001";
-  await store.put({ ...request("deadly"), id, state: "running", createdAt: 1, attempts: 10 });
+  await store.put({ ...request("deadly"), id, state: "running", createdAt: 1, attempts: 2, begun: 2 });
   const jobs = jobsOn(t, store, { deadly: async () => assert.fail("it is begun again") });
   assert.equal((await ended(jobs, id)).state, "failed");
+});
+
+test("the work of a job is counted before it begins, and closes and waiting do not count", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  let ids: string[] = [];
+  for (let round = 0; round < 4; round++) {
+    const jobs = jobsOn(t, store, { endless });
+    if (round === 0)
+      ids = [(await jobs.submit(request("endless"))).id, (await jobs.submit(request("endless"))).id];
+    let states: (number | undefined)[] = [];
+    while (!states.includes(1))
+      states = await Promise.all(ids.map(async (id) => (await store.get(id))?.begun));
+    assert.equal(states.filter((begun) => begun === 1).length, 1);
+    await jobs.close();
+    for (const id of ids) assert.equal((await store.get(id))?.begun ?? 0, 0);
+  }
+});
+
+test("jobs whose process died rest before they are begun again, and then run one at a time", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const startedAt = Date.now();
+  const retryMs = 300;
+  const ids = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
+  const died = {
+    ...request("careful"),
+    state: "running",
+    createdAt: 1,
+    startedAt,
+    attempts: 1,
+    begun: 1,
+  } as const;
+  for (const id of ids) await store.put({ ...died, id });
+  const jobs = createJobs({ store, clock, log: silent, leaseMs: 60, retryMs });
+  t.after(() => jobs.close());
+  let running = 0;
+  jobs.define("careful", async (job) => {
+    assert.equal(++running, 1);
+    assert.ok(Date.now() >= startedAt + retryMs);
+    const begun = (await store.get(job.id))?.begun;
+    running--;
+    return { begun };
+  });
+  jobs.start();
+  for (const id of ids) assert.deepEqual((await ended(jobs, id)).result, { begun: 2 });
 });
 
 test("a process that lost its job leaves the record to the other", async (t) => {
@@ -129,8 +234,11 @@ test("a process that lost its job leaves the record to the other", async (t) => 
   const job = await jobs.submit(request("endless"));
   while ((await jobs.get(job.id))?.state !== "running") await sleep(5);
   const taken = { ...job, attempts: 2, lease: { owner: "other", until: Date.now() + 60_000 } };
-  await store.put(taken);
-  while (jobs.active().length > 0) await sleep(5);
+  while (jobs.active().length > 0) {
+    // A renewal that has read the record already writes it once more.
+    await store.put(taken);
+    await sleep(5);
+  }
   assert.deepEqual(await store.get(job.id), taken);
 });
 
@@ -142,4 +250,30 @@ test("ids from outside lead to no other files, and old jobs are forgotten", asyn
   await ended(jobs, id);
   await store.prune(Date.now() + 1000);
   assert.equal(await jobs.get(id), undefined);
+});
+
+test("a process whose clock is days ahead takes no job of a process that is at work", async (t) => {
+  const path = await temporaryDirectory(t);
+  const store = storeIn(path);
+  const first = jobsOn(t, store, { endless });
+  const { id } = await first.submit(request("endless"));
+  while ((await first.get(id))?.state !== "running") await sleep(5);
+  const real = Date.now;
+  t.after(() => mock.restoreAll());
+  mock.method(Date, "now", () => real() + 3 * 86_400_000);
+  let looks = 0;
+  const counting: JobStore = {
+    ...store,
+    async listOpen() {
+      looks++;
+      return store.listOpen();
+    },
+  };
+  const storageClock = createStorageClock(createLocalStore(path), "jobs");
+  const second = createJobs({ store: counting, clock: storageClock, log: silent, leaseMs: 100 });
+  t.after(() => second.close());
+  second.define("endless", endless);
+  second.start();
+  while (looks < 3) await sleep(5);
+  assert.deepEqual([second.active(), (await store.get(id))?.attempts], [[], 1]);
 });

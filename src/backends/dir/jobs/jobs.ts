@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { LanceError, toLanceError } from "../../../namespace/errors.ts";
-import { createTurns } from "../engine/turns.ts";
+import { createTurns, type Turns } from "../engine/turns.ts";
 import { untilAborted } from "../engine/wait.ts";
+import type { StorageClock } from "../format/storage-clock.ts";
 import type { Job, JobFacts, JobRequest, JobState } from "./job.ts";
 import type { JobStore } from "./store.ts";
 
@@ -12,11 +13,15 @@ export type JobWork = (job: Job, signal: AbortSignal) => Promise<JobFacts>;
 /** Options of {@link createJobs}. */
 export interface JobsOptions {
   readonly store: JobStore;
+  /** Tells all times of jobs, so that processes whose clocks differ agree on who has one. */
+  readonly clock: StorageClock;
   readonly log: Logger;
   /** The most jobs that run at the same time in this process. Default: 2. */
   readonly maxRunning?: number | undefined;
   /** For how long a job belongs to a process that does not renew its lease, in milliseconds. Default: 30,000. */
   readonly leaseMs?: number | undefined;
+  /** How long a job rests after its beginning when its process has died, in milliseconds. Default: 60,000. */
+  readonly retryMs?: number | undefined;
   /** How long jobs that have ended are remembered, in milliseconds. Default: 7 days. */
   readonly keepMs?: number | undefined;
 }
@@ -42,8 +47,11 @@ export interface Jobs {
   close(): Promise<void>;
 }
 
-/** A job that was taken up so often by processes that died is not taken up again. */
-const MAX_ATTEMPTS = 10;
+/** A job whose work was begun so often by processes that died is not begun again: it may be what ended them. */
+const MAX_BEGUN = 2;
+
+/** The claims that are tried for one take-up. */
+const MAX_CLAIMS = 10;
 
 const CANCELLED = new LanceError("Cancelled", "the job was cancelled");
 const CLOSING = new LanceError("ServiceUnavailable", "the server is shutting down");
@@ -57,23 +65,28 @@ interface Active {
   finished: Promise<void>;
 }
 
+function begunOf({ begun, state }: Job): number {
+  return begun ?? (state === "running" ? 1 : 0);
+}
+
 /** Creates the jobs of a catalog. */
 export function createJobs(options: JobsOptions): Jobs {
-  const { store, log, maxRunning = 2, leaseMs = 30_000, keepMs = 7 * 24 * 60 * 60 * 1000 } = options;
+  const { store, clock, log, maxRunning = 2, leaseMs = 30_000, retryMs = 60_000 } = options;
+  const { keepMs = 7 * 24 * 60 * 60 * 1000 } = options;
   const owner = randomUUID();
-  const turns = createTurns(maxRunning);
+  const [turns, alone] = [createTurns(maxRunning), createTurns(1)];
   const kinds = new Map<string, JobWork>();
   const active = new Map<string, Active>();
   const timers: NodeJS.Timeout[] = [];
   let closing = false;
   let sweeping = Promise.resolve();
 
-  const lease = () => ({ owner, until: Date.now() + leaseMs });
+  const lease = (now: number) => ({ owner, until: now + leaseMs });
 
   /** Waits for a turn, but not beyond the signal; work that has begun is waited for to its end. */
-  async function inTurn<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async function inTurn<T>(signal: AbortSignal, among: Turns, work: () => Promise<T>): Promise<T> {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-    const ended = turns.run(
+    const ended = among.run(
       () => {
         begin();
         return work();
@@ -110,46 +123,55 @@ export function createJobs(options: JobsOptions): Jobs {
   async function perform(entry: Active): Promise<void> {
     const { signal } = entry.controller;
     const work = kinds.get(entry.job.kind) as JobWork;
+    const begun = begunOf(entry.job);
+    let result: JobFacts;
     try {
-      const result = await inTurn(signal, async () => {
-        await write(entry, { state: "running", startedAt: Date.now(), lease: lease() });
+      // Those whose processes died run one at a time: the one at fault is then the only one that fails for it.
+      result = await inTurn(signal, begun > 0 ? alone : turns, async () => {
+        const now = await clock.now();
+        await write(entry, { state: "running", startedAt: now, begun: begun + 1, lease: lease(now) });
+        signal.throwIfAborted();
         return work(entry.job, signal);
       });
-      await finish(entry, "succeeded", { result });
     } catch (thrown) {
       if (signal.reason === LOST) return;
-      if (signal.reason === CLOSING) return await write(entry, { state: "queued", lease: undefined });
+      if (signal.reason === CLOSING) return await write(entry, { state: "queued", begun, lease: undefined });
       if (signal.reason === CANCELLED) return await finish(entry, "cancelled", {});
       const error = toLanceError(thrown);
       log.warn({ err: thrown, job: entry.job.id, kind: entry.job.kind }, "a job failed");
       const { name, code } = error.entry;
-      await finish(entry, "failed", { error: { name, code, message: error.message } });
+      return await finish(entry, "failed", { error: { name, code, message: error.message } });
     }
+    // A success whose record is not acknowledged may stand; it is found, or the job is done once more.
+    await finish(entry, "succeeded", { result });
   }
-  function finish(entry: Active, state: JobState, change: Partial<Job>): Promise<void> {
-    return write(entry, { ...change, state, finishedAt: Date.now(), lease: undefined }, store.finish);
+  async function finish(entry: Active, state: JobState, change: Partial<Job>): Promise<void> {
+    const finishedAt = await clock.now();
+    return write(entry, { ...change, state, finishedAt, lease: undefined }, store.finish);
   }
 
   async function renew(entry: Active): Promise<void> {
     const { job, controller } = entry;
     if (await store.isCancelRequested(job.id)) controller.abort(CANCELLED);
+    const renewed = lease(await clock.now());
     const stored = await store.get(job.id);
     if (!active.has(job.id) || controller.signal.aborted || entry.job.finishedAt !== undefined) return;
-    if (stored?.lease?.owner === owner) await write(entry, { lease: lease() });
+    if (stored?.lease?.owner === owner) await write(entry, { lease: renewed });
     else controller.abort(LOST);
   }
   async function sweep(): Promise<void> {
     for (const job of await store.listOpen()) {
       if (closing) return;
-      const free = job.lease === undefined || job.lease.until < Date.now();
-      if (!free || active.has(job.id) || !kinds.has(job.kind)) continue;
+      const now = await clock.now();
+      const free = job.lease === undefined || job.lease.until < now;
+      if (!free || active.has(job.id) || !kinds.has(job.kind) || rests(job, now)) continue;
       const attempts = await claim(job);
       if (attempts === undefined) continue;
       // It may have been done, claims and all, since it was listed.
       const current = await store.get(job.id);
       if (current?.attempts !== job.attempts || current.finishedAt !== undefined) continue;
-      const taken: Job = { ...job, attempts, lease: closing ? undefined : lease() };
-      if (attempts > MAX_ATTEMPTS) {
+      const taken: Job = { ...job, attempts, lease: closing ? undefined : lease(now) };
+      if (begunOf(job) >= MAX_BEGUN) {
         await giveUp(taken);
         continue;
       }
@@ -157,18 +179,26 @@ export function createJobs(options: JobsOptions): Jobs {
       if (!closing) takeUp(taken);
     }
   }
+  /** Whether a job whose process died waits before it is begun again. */
+  function rests(job: Job, now: number): boolean {
+    const begun = begunOf(job);
+    return begun > 0 && begun < MAX_BEGUN && now < (job.startedAt ?? 0) + retryMs;
+  }
   /** The number of the attempt that is this process's; undefined when another process is about to begin one. */
   async function claim(job: Job): Promise<number | undefined> {
-    for (let attempt = job.attempts + 1; ; attempt++) {
+    const first = job.attempts + 1;
+    for (let attempt = first; attempt <= first + MAX_CLAIMS; attempt++) {
       if (await store.claim(job, attempt)) return attempt;
-      // A process that died right after its claim has left the record as it was.
-      if (Date.now() - (await store.claimedAt(job, attempt)) < leaseMs) return undefined;
+      const claimedAt = await store.claimedAt(job, attempt);
+      // A process that died right after its claim has left the record as it was. A claim that is gone is of a job that ended.
+      if (claimedAt === undefined || (await clock.now()) - claimedAt < leaseMs) return undefined;
     }
+    return undefined;
   }
-  function giveUp(job: Job): Promise<void> {
-    const message = `the job was begun ${MAX_ATTEMPTS} times and never ended`;
+  async function giveUp(job: Job): Promise<void> {
+    const message = `the job was begun ${MAX_BEGUN} times and never ended`;
     const error = { name: "Internal", code: 18, message };
-    return store.finish({ ...job, state: "failed", finishedAt: Date.now(), lease: undefined, error });
+    return store.finish({ ...job, state: "failed", finishedAt: await clock.now(), lease: undefined, error });
   }
   function every(milliseconds: number, what: string, task: () => Promise<unknown>): void {
     const timer = setInterval(() => {
@@ -193,19 +223,22 @@ export function createJobs(options: JobsOptions): Jobs {
       every(leaseMs / 3, "the lease of a job cannot be renewed", () =>
         Promise.all([...active.values()].map(renew)),
       );
-      every(60 * 60 * 1000, "old jobs cannot be removed", () => store.prune(Date.now() - keepMs));
+      every(60 * 60 * 1000, "old jobs cannot be removed", async () =>
+        store.prune((await clock.now()) - keepMs),
+      );
     },
     async submit({ kind, table, spec }) {
       if (!kinds.has(kind)) throw new Error(`there is no work of the kind ${kind}`);
       if (closing) throw CLOSING;
       const id = randomUUID();
       const state = "queued";
-      const job: Job = { id, kind, table, spec, state, createdAt: Date.now(), attempts: 1, lease: lease() };
+      const createdAt = await clock.now();
+      const job: Job = { id, kind, table, spec, state, createdAt, attempts: 1, lease: lease(createdAt) };
       await store.put(job);
       takeUp(job);
       return job;
     },
-    runUnrecorded: inTurn,
+    runUnrecorded: (signal, work) => inTurn(signal, turns, work),
     get: store.get,
     list: store.list,
     active: () => [...active.values()].map(({ job }) => job),

@@ -19,8 +19,8 @@ export interface JobStore {
   listOpen(): Promise<Job[]>;
   /** Takes an attempt of a job; false when another process has it. */
   claim(job: Job, attempt: number): Promise<boolean>;
-  /** When an attempt was taken, in milliseconds since 1970; 0 if it was not. */
-  claimedAt(job: Job, attempt: number): Promise<number>;
+  /** When an attempt was taken, in milliseconds since 1970 by the storage's clock; undefined if it was not. */
+  claimedAt(job: Job, attempt: number): Promise<number | undefined>;
   requestCancel(id: string): Promise<void>;
   isCancelRequested(id: string): Promise<boolean>;
   /** Forgets the jobs that ended before a time, in milliseconds since 1970. */
@@ -75,7 +75,7 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
       return open.filter((_, i) => done[i] === undefined);
     },
     claim: (job, attempt) => store.putIfAbsent(claimKey(job.id, attempt), randomBytes(16)),
-    claimedAt: async ({ id }, attempt) => (await store.head(claimKey(id, attempt)))?.modifiedMillis ?? 0,
+    claimedAt: async ({ id }, attempt) => (await store.head(claimKey(id, attempt)))?.modifiedMillis,
     requestCancel: (id) => store.put(cancelKey(id), Buffer.from("")),
     isCancelRequested: async (id) => (await store.head(cancelKey(id))) !== undefined,
     async prune(before) {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, utimes } from "node:fs/promises";
-import { hostname } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { leaveIntent, leaveVerdict } from "../batch/fixture.test.ts";
 import { openClient } from "../test-support.ts";
 import { collect, openWorkshop, putFile, putUnlisted, ROWS, type Workshop } from "./fixture.test.ts";
 
@@ -62,8 +62,8 @@ test("what was written to lately is left alone", async (t) => {
   await leaveEverything(workshop);
   const day = Date.now() - 24 * HOUR;
   assert.deepEqual(await collect(workshop, day, everything), ["dropped table: .dropped-0123456789abcdef"]);
-  const path = join(workshop.base, "0a1b2c3d_ns$t/data/1.lance");
-  await utimes(path, day / 1000 - 60, day / 1000 - 60);
+  for (const path of ["data/1.lance", "data", ""])
+    await utimes(join(workshop.base, "0a1b2c3d_ns$t", path), day / 1000 - 60, day / 1000 - 60);
   assert.deepEqual(await collect(workshop, day), ["unfinished table: 0a1b2c3d_ns$t"]);
   await putFile(workshop, "0a1b2c3d_ns$t/data/2.lance");
   assert.deepEqual(await collect(workshop, day), [], "a file that is new makes all of it new");
@@ -111,15 +111,9 @@ test("a drop that was cut off after its commit is completed at the next start, a
     await client.upload("createTable", "alive", {}, ROWS);
     // As a crash leaves it: the rows are away, the mark and the note are there, and so is the data.
     await client.call("deregisterTable", "gone");
-    const intent = {
-      versions: [],
-      rows: [{ objectId: "gone", location: null }],
-      deletions: [],
-      locations: [],
-      departures: ["gone.lance", "alive.lance"].map((location) => ({ location, remove: true })),
-    };
-    const note = JSON.stringify({ owner: { host: hostname(), pid: 2 ** 22 + 1 }, intent });
-    await putFile(workshop, ".intents/left.json", note);
+    const departures = ["gone.lance", "alive.lance"].map((location) => ({ location, remove: true }));
+    await leaveIntent(root, { departures });
+    await leaveVerdict(root, "committed");
     await client.close();
     if (clear === "gc") {
       assert.deepEqual(await collect(workshop, undefined, ({ kind }) => kind === "note"), [

@@ -2,10 +2,10 @@ import { INTENTS_DIRECTORY } from "../batch/journal.ts";
 import { settle } from "../batch/settle.ts";
 import { MANIFEST_NAME } from "../catalog/manifest.ts";
 import type { CatalogView } from "../catalog/state.ts";
+import { measure } from "../format/extent.ts";
 import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
 import type { DirContext } from "../operations/context.ts";
-import { stagedAt } from "../operations/staged-write.ts";
-import { fileLeftover, isOld, type Leftover, type LeftoverKind, measure } from "./leftover.ts";
+import { fileLeftover, isOld, type Leftover, type LeftoverKind } from "./leftover.ts";
 import { findOwnFiles } from "./own-files.ts";
 
 /**
@@ -56,6 +56,7 @@ const TABLE_PARTS = new Set([
   "_deletions",
   "_indices",
   "_refs",
+  "_alter_transactions",
   ".lance-reserved",
   ".lance-deregistered",
 ]);
@@ -90,16 +91,7 @@ async function* directory(
 ): AsyncGenerator<Leftover> {
   const { store, layout, engine, catalog } = context;
   const key = keyIn(layout.baseKey, name);
-  const look = async () => {
-    const extent = await measure(store, key);
-    const begun = stagedAt(name);
-    return {
-      ...extent,
-      modifiedMillis:
-        begun === undefined ? extent.modifiedMillis : Math.max(begun, extent.modifiedMillis ?? 0),
-    };
-  };
-  const extent = await look();
+  const extent = await measure(store, key);
   // Without a file there is nothing to tell its age by, but what has been dropped is in nobody's way.
   if (!isOld(extent.modifiedMillis, before) && kind !== "dropped table") return;
   yield {
@@ -107,7 +99,7 @@ async function* directory(
     path: name,
     ...extent,
     async remove() {
-      const { modifiedMillis } = await look();
+      const { modifiedMillis } = await measure(store, key);
       if (!isOld(modifiedMillis, before) && kind !== "dropped table") return false;
       if ((await kindOf(context, await catalog.read(), name)) !== kind) return false;
       engine.forget(store.uriOf(key));
@@ -121,8 +113,8 @@ async function* directory(
 /** Notes say themselves whether somebody is at work on them, so they need no age. */
 async function* abandonedNotes(context: DirContext): AsyncGenerator<Leftover> {
   const { journal, store, layout } = context;
-  for (const { name, intent, end, abandon } of await journal.abandoned()) {
-    const path = `${INTENTS_DIRECTORY}/${name}`;
+  for (const pending of await journal.abandoned()) {
+    const path = `${INTENTS_DIRECTORY}/${pending.id}.json`;
     const info = await store.head(keyIn(layout.baseKey, path));
     yield {
       kind: "note",
@@ -130,12 +122,7 @@ async function* abandonedNotes(context: DirContext): AsyncGenerator<Leftover> {
       files: 1,
       bytes: info?.size ?? 0,
       modifiedMillis: info?.modifiedMillis,
-      async remove() {
-        const { tidy } = await settle(context, intent);
-        if (tidy) await end();
-        else abandon();
-        return tidy;
-      },
+      remove: async () => (await settle(context, pending)).done,
     };
   }
 }

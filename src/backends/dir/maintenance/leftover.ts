@@ -1,4 +1,4 @@
-import { keyIn, type ObjectStore } from "../format/storage.ts";
+import { keyIn } from "../format/storage.ts";
 import type { DirContext } from "../operations/context.ts";
 
 /** The kinds of what crashes leave behind, and how each is explained. */
@@ -12,7 +12,7 @@ export const LEFTOVER_KINDS = {
   "job file": "a file of a job that is no longer open",
   "manifest file": "a file in the catalog's manifest that none of its versions has",
   "temporary file": "what a process was writing when it ended",
-  probe: "an object that a start wrote to try the storage",
+  probe: "an object that a gateway wrote to try the storage or to ask it for the time",
 } as const;
 
 /** A kind of leftover. */
@@ -33,33 +33,6 @@ export interface Leftover {
    * @returns false when it is no leftover any more, and stays
    */
   remove(): Promise<boolean>;
-}
-
-/** What is in a directory, with everything below it. */
-export interface Extent {
-  readonly files: number;
-  readonly bytes: number;
-  readonly modifiedMillis: number | undefined;
-}
-
-/** Measures a directory. */
-export async function measure(store: ObjectStore, directory: string): Promise<Extent> {
-  let [files, bytes, modifiedMillis] = [0, 0, undefined as number | undefined];
-  const directories = [directory];
-  for (let next = directories.pop(); next !== undefined; next = directories.pop()) {
-    for await (const page of store.list(next)) {
-      for (const { name, isDirectory, info } of page) {
-        const key = keyIn(next, name);
-        if (isDirectory) directories.push(key);
-        const found = isDirectory ? undefined : (info ?? (await store.head(key)));
-        if (found === undefined) continue;
-        files++;
-        bytes += found.size;
-        modifiedMillis = Math.max(modifiedMillis ?? 0, found.modifiedMillis);
-      }
-    }
-  }
-  return { files, bytes, modifiedMillis };
 }
 
 /** Whether the newest of something was written before a time; what has no file has no age. */

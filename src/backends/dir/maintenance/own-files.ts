@@ -1,10 +1,11 @@
 import { isLanceError } from "../../../namespace/errors.ts";
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
 import { MANIFEST_NAME } from "../catalog/manifest.ts";
+import { measure } from "../format/extent.ts";
 import { keyIn } from "../format/storage.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";
 import type { DirContext } from "../operations/context.ts";
-import { fileLeftover, isOld, type Leftover, measure, relativeKey } from "./leftover.ts";
+import { fileLeftover, isOld, type Leftover, relativeKey } from "./leftover.ts";
 import { findUnnamedFiles, type UnnamedFile } from "./unnamed-files.ts";
 
 /** Finds what crashes left among the files that the catalog keeps beside its tables; see `findLeftovers`. */
@@ -32,7 +33,7 @@ async function unnamedFiles({ store, layout, log }: DirContext): Promise<readonl
   try {
     return await findUnnamedFiles({ store, root: keyIn(layout.baseKey, MANIFEST_NAME) });
   } catch (error) {
-    if (!isLanceError(error, "InvalidTableState")) throw error;
+    if (!isLanceError(error, "InvalidTableState") && !isLanceError(error, "Unsupported")) throw error;
     log.warn({ err: error }, "the files of the manifest are passed over: one of its versions cannot be read");
     return [];
   }

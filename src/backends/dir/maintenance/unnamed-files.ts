@@ -1,4 +1,5 @@
 import { type DatasetRef, dataDirectory, versionsDirectory } from "../format/layout.ts";
+import { checkWritable } from "../format/manifest.ts";
 import { type ManifestFile, readManifestFile, readSection } from "../format/manifest-file.ts";
 import { filesOf, hasRefs } from "../format/prune.ts";
 import { keyIn, listNames } from "../format/storage.ts";
@@ -23,7 +24,8 @@ const READS = 16;
  * has not come to its version yet, which only their age can tell. Nothing is found where there are tags, branches or
  * no versions.
  *
- * @throws LanceError InvalidTableState for a version that cannot be read: any file may be its
+ * @throws LanceError InvalidTableState for a version that cannot be read, Unsupported for one that needs newer software:
+ *   any file may be its
  */
 export async function findUnnamedFiles(dataset: DatasetRef): Promise<UnnamedFile[]> {
   const { store } = dataset;
@@ -52,6 +54,7 @@ export async function findUnnamedFiles(dataset: DatasetRef): Promise<UnnamedFile
     );
     for (const file of files) {
       if (file === undefined) continue;
+      checkWritable(file.manifest);
       for (const key of await namedBy(dataset, file, left.keys())) left.delete(key);
     }
   }

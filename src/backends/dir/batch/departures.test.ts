@@ -1,0 +1,235 @@
+import assert from "node:assert/strict";
+import { mkdir, readdir, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { beginCall } from "../../../../test/support/caller.ts";
+import { DropNamespaceBehavior } from "../../../gen/lance/namespace/v1/namespace_pb.ts";
+import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
+import { RegisterTableMode } from "../../../gen/lance/namespace/v1/table_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
+import { parseIdentifier } from "../../../namespace/identifier.ts";
+import type { Row } from "../catalog/row.ts";
+import { UnsyncedError } from "../format/local-errors.ts";
+import { openDirectory } from "../open.ts";
+import type { DirContext } from "../operations/context.ts";
+import { createDropOperations } from "../operations/drop.ts";
+import { createNamespaceOperations } from "../operations/namespaces.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
+
+const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }), "stream");
+const { method } = LanceNamespaceService;
+
+/** A catalog with tables, and a gateway of its own whose changes can be watched from inside. */
+async function createWorld(t: TestContext, ...names: string[]) {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  if (names.some((name) => name.includes("$"))) await client.call("createNamespace", "n");
+  for (const name of names) await client.upload("createTable", name, {}, rows);
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.after(close);
+  const base = join(root, "data");
+  return {
+    base,
+    client,
+    context,
+    drop(id: string, changed: Partial<DirContext>) {
+      const call = beginCall(method.dropTable, { id: parseIdentifier(id) });
+      const operations = createDropOperations({ ...context, ...changed });
+      return operations.dropTable(create(method.dropTable.input), call);
+    },
+    dropNamespace(changed: Partial<DirContext>) {
+      const request: MessageInitShape<typeof method.dropNamespace.input> = {
+        behavior: DropNamespaceBehavior.CASCADE,
+      };
+      const call = beginCall(method.dropNamespace, { id: ["n"] });
+      const operations = createNamespaceOperations({ ...context, ...changed });
+      return operations.dropNamespace(create(method.dropNamespace.input, request), call);
+    },
+    /** What another implementation does: it takes the row and keeps the directory, and knows nothing of notes. */
+    takeRow: (id: string) => context.catalog.mutate((draft) => draft.delete(id)),
+    directoryOf: async (id: string) => {
+      const { location } = await client.call("describeTable", id);
+      return location as string;
+    },
+    notes: () => readdir(join(base, ".intents")),
+  };
+}
+
+/** A journal in which something happens right after a note was written, the first time. */
+function afterNote({ journal }: DirContext, happens: () => Promise<unknown>): Pick<DirContext, "journal"> {
+  let pending: (() => Promise<unknown>) | undefined = happens;
+  return {
+    journal: {
+      ...journal,
+      async begin(intent) {
+        const own = await journal.begin(intent);
+        const work = pending;
+        pending = undefined;
+        await work?.();
+        return own;
+      },
+    },
+  };
+}
+
+for (const id of ["t", "n$t"]) {
+  test(`a drop of ${id} that is refused keeps what a deregistration put aside meanwhile`, async (t) => {
+    const { base, client, context, drop, takeRow, directoryOf, notes } = await createWorld(t, id);
+    const directory = await directoryOf(id);
+    const refused = drop(
+      id,
+      afterNote(context, () => takeRow(id)),
+    );
+    await assert.rejects(refused, failsWith("TableNotFound"));
+    assert.ok((await readdir(directory)).includes("_versions"));
+    assert.deepEqual(await notes(), []);
+    await client.call("registerTable", id, { location: directory.slice(base.length + 1) });
+    assert.equal((await client.call("countTableRows", id)).count, 2n);
+  });
+
+  test(`a deregistration of ${id} is refused while a drop of it is under way`, async (t) => {
+    const { client, context, drop } = await createWorld(t, id);
+    const deregister = () =>
+      assert.rejects(client.call("deregisterTable", id), failsWith("ConcurrentModification"));
+    await drop(id, afterNote(context, deregister));
+    assert.deepEqual((await client.call("listTables", id === "t" ? "" : "n")).tables, []);
+  });
+
+  test(`a drop of ${id} whose table got another directory meanwhile removes that one alone`, async (t) => {
+    const { base, context, drop, directoryOf } = await createWorld(t, id, `${id}2`);
+    const [first, second] = [await directoryOf(id), await directoryOf(`${id}2`)];
+    const swap = () =>
+      context.catalog.mutate((draft) => {
+        const row = draft.get(`${id}2`) as Row;
+        draft.delete(row.objectId);
+        draft.put({ ...row, objectId: id });
+      });
+    assert.equal((await drop(id, afterNote(context, swap))).location, second);
+    const left = await readdir(base);
+    assert.deepEqual(
+      [first, second].map((path) => left.includes(path.slice(base.length + 1))),
+      [true, false],
+    );
+  });
+
+  test(`a drop of ${id} whose commit is refused by the storage leaves everything as it was`, async (t) => {
+    const { client, context, drop, notes } = await createWorld(t, id);
+    const failing = (tries: number): Pick<DirContext, "catalog"> => {
+      let left = tries;
+      return {
+        catalog: {
+          ...context.catalog,
+          mutate: (mutation) =>
+            left-- > 0
+              ? Promise.reject(new LanceError("ServiceUnavailable", "the storage fails"))
+              : context.catalog.mutate(mutation),
+        },
+      };
+    };
+    await assert.rejects(drop(id, failing(1)), failsWith("ServiceUnavailable"));
+    assert.deepEqual(await notes(), []);
+    assert.equal((await client.call("countTableRows", id)).count, 2n);
+    // When not even that can be found out, the note stays, and the next change settles it.
+    await assert.rejects(drop(id, failing(2)), failsWith("ServiceUnavailable"));
+    assert.equal((await notes()).length, 1);
+    await client.call("declareTable", "other");
+    await client.call("deregisterTable", "other");
+    assert.deepEqual(await notes(), []);
+    assert.equal((await client.call("countTableRows", id)).count, 2n);
+    assert.equal((await client.call("listTables", id === "t" ? "" : "n")).tables.length, 1);
+  });
+}
+
+test("a location is not registered again while a drop removes what is there", async (t) => {
+  const { client, context, drop, base } = await createWorld(t, "t");
+  const layout: DirContext["layout"] = {
+    ...context.layout,
+    async remove(location) {
+      const again = client.call("registerTable", "again", { location });
+      await assert.rejects(again, failsWith("ConcurrentModification"));
+      return context.layout.remove(location);
+    },
+  };
+  await drop("t", { layout });
+  assert.ok(!(await readdir(base)).includes("t.lance"));
+});
+
+test("a table that is registered in place of another one hides the directory of that one", async (t) => {
+  const { client, directoryOf, base } = await createWorld(t, "t", "n$u");
+  const location = (await directoryOf("n$u")).slice(base.length + 1);
+  await client.call("deregisterTable", "n$u");
+  await client.call("registerTable", "t", { location, mode: RegisterTableMode.OVERWRITE });
+  await client.call("dropTable", "t");
+  assert.deepEqual((await client.call("listTables", "")).tables, []);
+  assert.ok((await readdir(join(base, "t.lance"))).includes("_versions"), "its data is put aside");
+});
+
+test("a drop whose commit lands while its answer is lost removes the table", async (t) => {
+  const { base, client, context, drop, notes } = await createWorld(t, "t");
+  let lost = false;
+  const catalog: DirContext["catalog"] = {
+    ...context.catalog,
+    async mutate(mutation) {
+      const answer = await context.catalog.mutate(mutation);
+      if (lost) return answer;
+      lost = true;
+      throw new LanceError("ServiceUnavailable", "the answer is lost");
+    },
+  };
+  await drop("t", { catalog });
+  assert.deepEqual((await client.call("listTables", "")).tables, []);
+  assert.ok(!(await readdir(base)).includes("t.lance"));
+  assert.deepEqual(await notes(), []);
+});
+
+test("a drop whose commit may not survive a loss of power removes nothing", async (t) => {
+  const { base, context, drop, notes } = await createWorld(t, "t");
+  const catalog: DirContext["catalog"] = {
+    ...context.catalog,
+    async mutate(mutation) {
+      await context.catalog.mutate(mutation);
+      throw new UnsyncedError(new Error("the disk fails"));
+    },
+  };
+  await assert.rejects(drop("t", { catalog }), failsWith("ServiceUnavailable"));
+  assert.ok((await readdir(join(base, "t.lance"))).includes("_versions"));
+  assert.equal((await notes()).length, 1);
+});
+
+test("a cascade removes exactly the tables whose rows its commit takes", async (t) => {
+  const { base, client, context, dropNamespace, takeRow, directoryOf } = await createWorld(t, "n$a", "n$b");
+  const [a, b] = [await directoryOf("n$a"), await directoryOf("n$b")];
+  const meanwhile = async () => {
+    await takeRow("n$a");
+    await client.call("declareTable", "n$c");
+  };
+  await dropNamespace(afterNote(context, meanwhile));
+  const left = await readdir(base);
+  assert.ok(left.includes(a.slice(base.length + 1)), "what was put aside stays");
+  assert.ok(!left.includes(b.slice(base.length + 1)));
+  assert.deepEqual(
+    left.filter((name) => name.endsWith("n$c")),
+    [],
+  );
+});
+
+test("a directory that was made anew is not taken for the one that a drop has removed", async (t) => {
+  const { base, client, context, drop } = await createWorld(t, "t", "u");
+  const layout: DirContext["layout"] = {
+    ...context.layout,
+    async remove(location) {
+      const removed = await context.layout.remove(location);
+      // Another implementation creates the table again, and takes it out of the catalog.
+      await mkdir(join(base, "t.lance"));
+      await rename(join(base, "u.lance"), join(base, "t.lance"));
+      assert.ok(removed);
+      throw new Error("the process ends here");
+    },
+  };
+  await drop("t", { layout });
+  await client.call("declareTable", "other");
+  await client.call("deregisterTable", "other");
+  assert.ok((await readdir(join(base, "t.lance"))).includes("_versions"));
+});

@@ -1,0 +1,109 @@
+import { isRootDirectory } from "../catalog/layout.ts";
+import type { CatalogView, Draft } from "../catalog/state.ts";
+import type { DirContext } from "../operations/context.ts";
+import type { Departure } from "./intent.ts";
+
+/**
+ * Returns the locations that have a row in a view and none in a draft on it, as far as something is to be done there:
+ * all that are removed, and those of the root's directories, which need their mark.
+ */
+export function departuresOf(view: CatalogView, draft: Draft, remove: boolean): Departure[] {
+  const found = new Map<string, Departure>();
+  for (const objectId of draft.changes.keys()) {
+    const location = view.get(objectId)?.location;
+    if (location === undefined || draft.ownerOf(location) !== undefined) continue;
+    if (remove || isRootDirectory(location)) found.set(location, { location, remove });
+  }
+  return [...found.values()];
+}
+
+/** Whether two lists have the same locations. */
+export function sameDepartures(a: readonly Departure[], b: readonly Departure[]): boolean {
+  const locations = new Set(a.map(({ location }) => location));
+  return locations.size === b.length && b.every(({ location }) => locations.has(location));
+}
+
+/** Marks the directories of departures as no tables before their rows go, or they would show without a row. */
+export async function markDepartures(
+  { layout }: DirContext,
+  departures: readonly Departure[],
+): Promise<void> {
+  for (const { location } of departures)
+    if (isRootDirectory(location)) await layout.setDeregistered(location, true);
+}
+
+/** Who finishes a change: the process whose commit has just landed, or another one at any time later. */
+export type Finisher = "owner" | "successor";
+
+/**
+ * Does what follows the commit that took the rows of departures: removes what is to be removed, and lets the marks of
+ * the others follow the catalog.
+ *
+ * @returns whether nothing is left to do; what cannot be removed is logged
+ */
+export async function finishDepartures(
+  context: DirContext,
+  departures: readonly Departure[],
+  finisher: Finisher,
+): Promise<boolean> {
+  const { log } = context;
+  let all = true;
+  for (const { location, remove } of departures) {
+    if (!remove || (await ownerOf(context, location)) !== undefined) {
+      await settleMark(context, location);
+      continue;
+    }
+    await removeDeparted(context, location, finisher).catch((error: unknown) => {
+      all = false;
+      log.warn({ err: error, location }, "the directory of a dropped table is left behind");
+    });
+  }
+  return all;
+}
+
+/**
+ * Removes a directory that has lost its row. For a successor it may have been removed already, and somebody may have made
+ * another one since. In the root that one does not have the mark that was put before the commit.
+ */
+async function removeDeparted(
+  { layout, engine }: DirContext,
+  location: string,
+  finisher: Finisher,
+): Promise<void> {
+  const isDoubtful = finisher === "successor" && isRootDirectory(location);
+  if (isDoubtful && !(await layout.isDeregistered(location))) return;
+  engine.forget(layout.pathOf(location));
+  await layout.remove(location);
+}
+
+/** Takes the marks of departures back whose rows are there: nothing is removed. */
+export async function undoDepartures(context: DirContext, departures: readonly Departure[]): Promise<void> {
+  for (const { location } of departures) {
+    // Where another change has taken the row, the mark is that change's.
+    if ((await ownerOf(context, location)) !== undefined) await settleMark(context, location);
+  }
+}
+
+/** How often a mark is set anew because the row has changed meanwhile. */
+const MAX_LOOKS = 5;
+
+/**
+ * Lets the mark of a directory say what the catalog says: implementations that list directories take `<name>.lance`
+ * for the root's table of that name, unless it is marked.
+ */
+export async function settleMark(context: DirContext, location: string): Promise<void> {
+  if (!isRootDirectory(location)) return;
+  const own = location.slice(0, -".lance".length);
+  let owner = await ownerOf(context, location);
+  for (let look = 1; look <= MAX_LOOKS; look++) {
+    await context.layout.setDeregistered(location, owner !== own);
+    const before = owner;
+    owner = await ownerOf(context, location);
+    if (owner === before) return;
+  }
+}
+
+/** The table that a location belongs to; unlike a read, a mutation is decided on the newest rows in any case. */
+export function ownerOf({ catalog }: DirContext, location: string): Promise<string | undefined> {
+  return catalog.mutate((draft) => draft.ownerOf(location));
+}

@@ -1,0 +1,54 @@
+import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { DatasetRef } from "../format/layout.ts";
+import { newStagingKey } from "../format/staging-key.ts";
+import { isTextFileVersion } from "../format/text-file.ts";
+import { readVersion } from "../format/versions.ts";
+
+/** Tells the data formats that the engine has released from those that it tries out. */
+export interface EngineFormat {
+  /**
+   * Makes sure that the engine has released the format of a table. It also writes and reads its drafts of later ones,
+   * which differ from release to release and from what becomes of them.
+   *
+   * @throws LanceError Unsupported
+   */
+  check(manifest: Manifest): Promise<void>;
+}
+
+/** Creates the check; the engine is asked once, by an empty dataset of its default format beside the manifest table. */
+export function createEngineFormat({ store, root }: DatasetRef, engine: Engine): EngineFormat {
+  let newest: Promise<string> | undefined;
+
+  async function ask(): Promise<string> {
+    const staging = { store, root: newStagingKey(root.slice(0, Math.max(0, root.lastIndexOf("/")))) };
+    const { encodeRows } = await import("./row-codec.ts");
+    try {
+      await engine.create(store.uriOf(staging.root), encodeRows([]), "create");
+      return (await readVersion(staging)).manifest.dataFormat?.version ?? "";
+    } finally {
+      engine.forget(store.uriOf(staging.root));
+      await store.deleteDirectory(staging.root);
+    }
+  }
+  return {
+    async check({ dataFormat }) {
+      const version = dataFormat?.version ?? "";
+      if (isTextFileVersion(version)) return;
+      newest ??= ask().catch((error: unknown) => {
+        newest = undefined;
+        throw error;
+      });
+      if (compareFormats(version, await newest) <= 0) return;
+      const message = `the catalog has the data format ${version}, which is newer than the engine of this version`;
+      throw new LanceError("Unsupported", message);
+    },
+  };
+}
+
+/** Compares two versions of the data format, such as 2.1. */
+export function compareFormats(a: string, b: string): number {
+  const [one, other] = [a, b].map((version) => version.split(".").map(Number));
+  return (one?.[0] ?? 0) - (other?.[0] ?? 0) || (one?.[1] ?? 0) - (other?.[1] ?? 0);
+}

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { LanceError } from "../../../namespace/errors.ts";
+import { createEngine } from "../engine/engine.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import type { ObjectStore } from "../format/storage.ts";
+import { silent, temporaryDirectory } from "../test-support.ts";
+import { type Catalog, createCatalog } from "./catalog.ts";
+import { createManifestTable, MANIFEST_NAME, type ManifestTable } from "./manifest.ts";
+import type { Row } from "./row.ts";
+import { createState } from "./state.ts";
+
+const table = (objectId: string, properties: Record<string, string> = {}): Row => ({
+  objectId,
+  objectType: "table",
+  location: `${objectId}.lance`,
+  properties,
+});
+
+async function createWorld(t: TestContext) {
+  const base = await temporaryDirectory(t);
+  const engine = createEngine({ log: silent });
+  t.after(() => engine.close());
+  return {
+    location: `${base}/${MANIFEST_NAME}`,
+    engine,
+    open(
+      change: (manifest: ManifestTable) => Partial<ManifestTable> = () => ({}),
+      store: ObjectStore = createLocalStore(),
+    ) {
+      const manifest = createManifestTable(base, engine, store);
+      return createCatalog({ ...manifest, ...change(manifest) }, silent, { maintenance: false });
+    },
+  };
+}
+
+const put = (catalog: Catalog, ...rows: Row[]) =>
+  catalog.mutate((draft) => {
+    for (const row of rows) draft.put(row);
+  });
+const remove = (catalog: Catalog, id: string) => catalog.mutate((draft) => draft.delete(id));
+const rename = (catalog: Catalog, from: string, to: string) =>
+  catalog.mutate((draft) => {
+    const row = draft.get(from);
+    if (row === undefined) throw new LanceError("TableNotFound", from);
+    draft.delete(from);
+    draft.put({ ...row, objectId: to });
+  });
+
+/** What calls that are made at once, and so are one group, come to: the name of the error, or `ok`. */
+async function outcomesOf(calls: readonly Promise<unknown>[]): Promise<string[]> {
+  const results = await Promise.allSettled(calls);
+  return results.map((result) =>
+    result.status === "fulfilled" ? "ok" : (result.reason as LanceError).entry.name,
+  );
+}
+
+test("a change that would lose the values of another program fails alone, whatever is in its group", async (t) => {
+  const world = await createWorld(t);
+  const catalog = world.open();
+  for (const name of ["foreign", "other", "plain"]) await put(catalog, table(name));
+  const lease = await world.engine.acquire(world.location);
+  try {
+    await lease.table.addColumns([{ name: "extra", valueSql: "nullif(object_id, 'plain')" }]);
+  } finally {
+    lease.release();
+  }
+  let commits = 0;
+  const counted = world.open((manifest) => ({
+    commit(...args) {
+      commits++;
+      return manifest.commit(...args);
+    },
+  }));
+  const outcomes = await outcomesOf([
+    put(counted, table("a")),
+    rename(counted, "foreign", "renamed"),
+    put(counted, table("b")),
+    // With the rename refused, the name is still taken, and this one would lose values, too.
+    put(counted, table("foreign", { changed: "yes" })),
+    rename(counted, "plain", "plainer"),
+    rename(counted, "renamed", "again"),
+    remove(counted, "other"),
+    put(counted, table("other", { made: "anew" })),
+  ]);
+  const expected = ["ok", "Unsupported", "ok", "Unsupported", "ok", "TableNotFound", "ok", "ok"];
+  assert.deepEqual(outcomes, expected);
+  assert.equal(commits, 1, "the group is one commit");
+  const state = await world.open().read();
+  const there = ["a", "b", "foreign", "other", "plain", "plainer", "renamed"];
+  assert.deepEqual(
+    there.filter((id) => state.get(id) !== undefined),
+    ["a", "b", "foreign", "other", "plainer"],
+  );
+  assert.deepEqual(state.get("foreign")?.properties, {});
+  assert.deepEqual(state.get("other")?.properties, { made: "anew" });
+});
+
+test("a group that cannot be written is halved until only the fault of a caller is left", async (t) => {
+  const world = await createWorld(t);
+  await put(world.open(), table("old"));
+  const disk = createLocalStore();
+  const sizes: number[] = [];
+  // A disk that has no room for the rows of one caller.
+  const create = async (key: string, bytes: Uint8Array) => {
+    if (key.includes("/data/")) sizes.push(bytes.byteLength);
+    if (Buffer.from(bytes).includes("TOO LARGE")) throw new LanceError("ServiceUnavailable", "full");
+    await disk.create(key, bytes);
+  };
+  const catalog = world.open(undefined, { ...disk, create });
+  const rows = Array.from({ length: 32 }, (_, i) => table(`t${i}`, i === 21 ? { text: "TOO LARGE" } : {}));
+  const outcomes = await outcomesOf(rows.map((row) => put(catalog, row)));
+  assert.deepEqual(
+    outcomes,
+    rows.map((_, i) => (i === 21 ? "ServiceUnavailable" : "ok")),
+  );
+  assert.ok(sizes.length <= 1 + 2 * Math.log2(32), `${sizes.length} writes`);
+  assert.equal((await world.open().read()).size, 1 + 31);
+});
+
+test("a change that throws halfway leaves none of its rows in the commit of its group", async (t) => {
+  const world = await createWorld(t);
+  const catalog = world.open();
+  const outcomes = await outcomesOf([
+    put(catalog, table("a")),
+    catalog.mutate((draft) => {
+      draft.put(table("half"));
+      draft.delete("a");
+      throw new LanceError("InvalidInput", "no");
+    }),
+    rename(catalog, "a", "b"),
+  ]);
+  assert.deepEqual(outcomes, ["ok", "InvalidInput", "ok"]);
+  const state = await world.open().read();
+  assert.deepEqual([state.size, state.get("half"), state.get("b")?.location], [1, undefined, "a.lance"]);
+});
+
+test("a row whose place is not known is not dropped in silence", async (t) => {
+  const world = await createWorld(t);
+  await put(world.open(), table("a"), table("b"), table("c"));
+  const bare = () => Promise.resolve(createState(["a", "b", "c"].map((id) => table(id))));
+  const isUnknown = (error: unknown) => error instanceof Error && /no known address/.test(error.message);
+
+  const broken = world.open(() => ({ read: bare }));
+  await assert.rejects(remove(broken, "b"), isUnknown);
+  await assert.rejects(put(broken, table("b", { changed: "yes" })), isUnknown);
+  assert.equal((await world.open().read()).size, 3, "nothing was committed");
+
+  let reads = 0;
+  const healing = world.open((manifest) => ({
+    read: (version) => (reads++ === 0 ? bare() : manifest.read(version)),
+  }));
+  await remove(healing, "b");
+  const state = await world.open().read();
+  assert.deepEqual([state.size, state.get("b"), reads], [2, undefined, 2]);
+});
+
+test("a fragment of which rows are not known is not written anew without them", async (t) => {
+  const world = await createWorld(t);
+  await put(world.open(), table("a"), table("b"), table("c"));
+  // The state has the row of `b` with its address, but knows nothing of `a`.
+  const partial = world.open((manifest) => ({
+    async read(version) {
+      const state = await manifest.read(version);
+      state.apply(new Map([["a", undefined]]));
+      return state;
+    },
+  }));
+  await assert.rejects(remove(partial, "b"), /has 3 rows, of which 2 are known/);
+  const state = await world.open().read();
+  assert.equal(state.size, 3);
+});
