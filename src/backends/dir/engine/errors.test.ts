@@ -25,6 +25,17 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "TableColumnNotFound",
   ],
   ["Invalid input, Error parsing statement: SELECT 1 (sql parser error: Expected)", "InvalidInput"],
+  [
+    "Failed to execute merge insert: GenericFailure, Arrow error: Io error: Data corruption detected\n\nCaused by: x",
+    "InvalidInput",
+    "the Arrow body is broken, or a compressed buffer in it",
+  ],
+  [
+    "Arrow error: Ipc error: Expected compressed length of 40 got 44\n\nCaused by: Ipc error",
+    "InvalidInput",
+    "the Arrow body is broken, or a compressed buffer in it",
+  ],
+  ["lance error: LanceError(IO): Io error: Data corruption detected, /cargo/reader.rs:1:2", "Internal"],
   ["Invalid input, field 'zz' does not exist in table schema", "TableSchemaValidationError"],
   [
     "lance error: LanceError(Arrow): Cast error: Cannot cast string 'abc' to value of Int32 type, /cargo/utils.rs:51:31",
@@ -66,6 +77,11 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
   ],
   ["lance error: Too many concurrent writers", "ConcurrentModification"],
   [
+    "Invalid user input: Unknown Lance storage version: 2.9, /cargo/version.rs:271:5",
+    "Unsupported",
+    "the table has a data format that is newer than the engine of this version",
+  ],
+  [
     "lance error: LanceError(Index): Index name 'id_idx' already exists, please specify a different name or use replace=True, /cargo/create.rs:319:24",
     "TableIndexAlreadyExists",
     "Index name 'id_idx' already exists, please specify a different name or use replace=True",
@@ -104,6 +120,21 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "InvalidTableState",
   ],
   ["Job failed: lance error: LanceError(Arrow): Divide by zero error, /x.rs:1:2", "InvalidInput"],
+  [
+    "Failed to execute query stream: GenericFailure, lance error: Query Execution error: Execution error: Cannot access field at argument 1: type Utf8 is not Struct, Map, or Null, /cargo/planner.rs:1063:20",
+    "InvalidInput",
+    "Execution error: Cannot access field at argument 1: type Utf8 is not Struct, Map, or Null",
+  ],
+  [
+    "lance error: LanceError(IO): Internal error: Failed to coerce types Null and Int64 in BETWEEN expression.\nThis issue was likely caused by a bug in DataFusion's code. Please help us, /cargo/x.rs:1:2",
+    "InvalidInput",
+    "the engine cannot evaluate the expression",
+  ],
+  [
+    "lance error: LanceError(Arrow): Compute error: Regular expression did not compile: (, /cargo/x.rs:1:2",
+    "InvalidInput",
+    "Compute error: Regular expression did not compile: (",
+  ],
   ["lance error: disk is full at /secret/path", "Internal"],
   [
     "lance error: LanceError(IO): Unable to copy file: No space left on device (os error 28), /x.rs:1:2",

@@ -59,6 +59,11 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     /No field named|Column \S+ (?:not found|does not exist)|column \S+ does not exist in schema|field path '[^']*' does not exist/i,
     "TableColumnNotFound",
   ],
+  [
+    /Unknown Lance storage version/,
+    "Unsupported",
+    "the table has a data format that is newer than the engine of this version",
+  ],
   [/Index name '[^']*' already exists/, "TableIndexAlreadyExists"],
   [/Lance index not found/, "TableIndexNotFound", "the index does not exist"],
   [
@@ -100,6 +105,22 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
   ],
   [
     /Failed to read (?:IPC file|record batch from IPC)|contains NaN|Parser error|Arrow error: Invalid argument/i,
+    "InvalidInput",
+  ],
+  [
+    // Storage has other words for its failures of input and output; these are of buffers that cannot be unpacked.
+    /^(?:Failed to [a-z ]+: GenericFailure, )?Arrow error: (?:Io|Ipc) error: /,
+    "InvalidInput",
+    "the Arrow body is broken, or a compressed buffer in it",
+  ],
+  [
+    // The last is what the engine says of a typed literal without a value, as in "DATE NULL".
+    /This issue was likely caused by a bug in DataFusion's code|Expected option to have value|Scans must request at least one column/,
+    "InvalidInput",
+    "the engine cannot evaluate the expression",
+  ],
+  [
+    /Query Execution error: Execution error: |LanceError\(Arrow\): (?:Invalid argument|Compute) error: |This feature is not implemented: |regex parse error/,
     "InvalidInput",
   ],
   [

@@ -42,10 +42,16 @@ export async function createResolver(
       ),
     );
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", resolve);
-  });
+  // The engine pools its connections, and a request on a connection that ends at that moment fails. The engine alone
+  // decides when they end.
+  Object.assign(server, { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 });
+  const listening = Promise.withResolvers<void>();
+  const rejected = listening.reject;
+  server.on("error", rejected);
+  server.listen(0, "127.0.0.1", listening.resolve);
+  await listening.promise;
+  // Connections that cannot be accepted, for want of file descriptors, are the engine's to make again.
+  server.off("error", rejected).on("error", () => {});
   // It must not keep a process alive that has nothing else to do.
   server.unref();
   const { port } = server.address() as AddressInfo;

@@ -15,7 +15,7 @@ export function createSharedCheck<T>(check: () => Promise<T>): () => Promise<T> 
       () => {},
     );
     running = settled;
-    settled.then(() => {
+    void settled.then(() => {
       if (running === settled) running = undefined;
     });
     return result;

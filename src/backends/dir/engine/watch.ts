@@ -1,7 +1,7 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { isSame, isSettled } from "../format/directory-stamp.ts";
+import { createStampMemory } from "../format/directory-stamp.ts";
 import type { DatasetRef } from "../format/layout.ts";
-import type { DirectoryStamp, FileFeatures, ObjectStore } from "../format/storage.ts";
+import type { FileFeatures, ObjectStore } from "../format/storage.ts";
 import { describeVersion, latestVersion, type VersionName } from "../format/versions.ts";
 import type { NativeTable } from "./native.ts";
 
@@ -38,17 +38,17 @@ function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
   return async (location) => {
     const directory = `${store.keyOf(location)}/_versions`;
     const identity = await find(directory);
-    let stamp: DirectoryStamp | undefined;
+    const stamps = createStampMemory();
     return async (table) => {
-      const asked = Date.now();
+      const before = performance.now();
       const seen = files.directoryStamp(directory);
       if (seen === undefined) throw noData();
-      if (isSame(seen, stamp)) return "same";
+      if (stamps.isUnchanged(seen)) return "same";
       // Both are waited for, whatever comes of one: a table cannot be closed while a call of it runs.
       const [now, moved] = await Promise.allSettled([find(directory), table.checkoutLatest()]);
       if (now.status === "rejected") throw now.reason;
       if (moved.status === "rejected") throw moved.reason;
-      stamp = isSettled(seen, asked) ? seen : undefined;
+      stamps.note(seen, before);
       return now.value === identity ? "moved" : "replaced";
     };
   };

@@ -2,13 +2,10 @@ import { formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { NativeQueryBase, NativeTable } from "../../engine/native.ts";
-import { onePredicate } from "../../engine/predicate.ts";
-import { checkCounts, type QueryFields } from "./fields.ts";
+import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
+import { checkCounts, DEFAULT_SEARCH_ROWS, isSearch, type QueryFields, withinTable } from "./fields.ts";
 import { type TextSearch, textSearch } from "./text.ts";
 import { type VectorSearch, vectorSearch } from "./vector.ts";
-
-/** The rows of a search where the request does not say. */
-const DEFAULT_SEARCH_ROWS = 10;
 
 /** The largest limit that the engine takes; LanceDB's clients send the largest integer for "no limit". */
 const MAX_LIMIT = 0x7fff_ffff;
@@ -22,9 +19,19 @@ export const RELEVANCE = "_relevance_score";
 /** The scores that the engine puts beside the columns of a hybrid search by itself. */
 const HYBRID_SCORES = ["_score", RELEVANCE];
 
+/** A query of the engine's for some of the vectors of a request. */
+export interface Run {
+  readonly query: NativeQueryBase;
+  /** The number of the first of them, and how many there are; 0 and 1 for a query without several vectors. */
+  readonly firstVector: number;
+  readonly vectors: number;
+}
+
 /** A query of the engine's, and what it leaves to be done with the result. */
 export interface BuiltQuery {
   readonly query: NativeQueryBase;
+  /** What it is run as, one after the other, so that a call that ends stops between them. */
+  readonly runs: readonly Run[];
   /** Whether the result has row ids that nobody asked for. */
   readonly hidesRowId: boolean;
   /** The most rows that the result has, for each query vector; undefined for no bound. */
@@ -46,25 +53,57 @@ export interface BuiltQuery {
  */
 export async function buildQuery(
   table: NativeTable,
-  request: QueryFields,
+  asked: QueryFields,
   schema: ArrowSchema,
 ): Promise<BuiltQuery> {
-  checkCounts(request);
+  checkCounts(asked);
+  const request = isSearch(asked) ? await withinTable(table, asked) : asked;
   const vector = vectorSearch(request, schema);
   const text = await textSearch(request, { schema, indexedFields: () => indexedTextFields(table) });
   if (vector !== undefined && text !== undefined) return hybridQuery(table, request, schema, vector, text);
 
-  const query = vector === undefined ? table.query() : vector.apply(table.query());
-  text?.apply(query);
-  applyShared(query, request);
-  selectColumns(query, columnsOf(request));
   const { limit, offset } = rowsOf(request, vector !== undefined || text !== undefined);
-  if (limit !== undefined) query.limit(limit);
-  if (offset > 0) query.offset(offset);
-  orderRows(query, request);
   const hidesRowId = needsRowId(request, vector, text) && !asksForRowId(request);
-  if (request.withRowId || hidesRowId) query.withRowId();
-  return { query, hidesRowId, maxRows: limit, skipRows: 0, shape: query, hybrid: false, steps: [] };
+  const make = (vectors?: readonly Float32Array[]) => {
+    const query = vector === undefined ? table.query() : vector.apply(table.query(), vectors);
+    text?.apply(query);
+    applyShared(query, request);
+    selectColumns(query, columnsOf(request));
+    if (limit !== undefined) query.limit(limit);
+    if (offset > 0) query.offset(offset);
+    orderRows(query, request);
+    if (request.withRowId || hidesRowId) query.withRowId();
+    return query;
+  };
+  const query = make();
+  const runs = inRuns(vector?.vectors ?? []).map(({ vectors, firstVector }) => ({
+    query: make(vectors),
+    firstVector,
+    vectors: vectors.length,
+  }));
+  return {
+    query,
+    runs: runs.length > 1 ? runs : [{ query, firstVector: 0, vectors: vector?.vectors.length ?? 1 }],
+    hidesRowId,
+    maxRows: limit,
+    skipRows: 0,
+    shape: query,
+    hybrid: false,
+    steps: [],
+  };
+}
+
+/** Query vectors that are searched at a time. */
+const RUN_VECTORS = 64;
+
+/** Splits query vectors; no part has a single one, whose result would have no number. */
+function inRuns(vectors: readonly Float32Array[]) {
+  const parts = Math.max(1, Math.floor(vectors.length / RUN_VECTORS));
+  const starts = Array.from({ length: parts }, (_, i) => Math.floor((i * vectors.length) / parts));
+  return starts.map((firstVector, i) => ({
+    vectors: vectors.slice(firstVector, starts[i + 1]),
+    firstVector,
+  }));
 }
 
 /**
@@ -112,8 +151,10 @@ function hybridQuery(
     ...(request.withRowId ? ([[ROW_ID, ROW_ID]] as const) : []),
     [RELEVANCE, "CAST(_score AS FLOAT)"],
   ] as [string, string][]);
+  const query = finish(start({ vector: true, text: true }));
   return {
-    query: finish(start({ vector: true, text: true })),
+    query,
+    runs: [{ query, firstVector: 0, vectors: 1 }],
     hidesRowId: request.fastSearch === true && !asksForRowId(request),
     maxRows: limit,
     skipRows: offset,
@@ -147,10 +188,9 @@ function columnsOf({ columns }: QueryFields): Columns | undefined {
   if (aliases.length > 0 && columns.columnNames.length > 0) {
     throw new LanceError("InvalidInput", "columns has names and aliases; it must have one of them");
   }
-  for (const [alias, expression] of aliases) {
-    if (onePredicate(expression) !== undefined) continue;
-    throw new LanceError("InvalidInput", `alias ${JSON.stringify(alias)} has no expression`);
-  }
+  checkExpressions(
+    aliases.map(([alias, expression]) => [expression, `the expression of alias ${JSON.stringify(alias)}`]),
+  );
   if (aliases.length > 0) return { entries: aliases, plain: false };
   if (columns.columnNames.length === 0) return undefined;
   const paths = columns.columnNames.map(

@@ -1,4 +1,4 @@
-import { dropColumn, dropField, replaceFloats, skipRows } from "../../../../arrow/edit.ts";
+import { addToFirst, dropColumn, dropField, replaceFloats, skipRows } from "../../../../arrow/edit.ts";
 import { parseMessageHead, readPrefix } from "../../../../arrow/message.ts";
 import { type ArrowField, decodeSchema } from "../../../../arrow/schema.ts";
 import type { FileMessages } from "../../../../arrow/stream.ts";
@@ -15,17 +15,20 @@ export type ResultEditor = (batch: FileMessages) => { schema: Uint8Array; data: 
  * puts in the relevance of ranks, and leaves out batches without rows, whose schema is wrong for some searches.
  *
  * @param ranked whether the result has the relevance of its ranks already
+ * @param firstVector the number of the first query vector, which the engine counts from 0
  */
 export function createResultEditor(
   { hidesRowId, skipRows: skip }: BuiltQuery,
   ranked: boolean,
+  firstVector: number,
 ): ResultEditor {
   let [left, rank] = [skip, 0];
 
   function edit(message: Uint8Array, fields: readonly ArrowField[], rowId: number): Uint8Array[] {
     const { kind, rows } = headOf(message);
     if (kind !== "batch") return [message];
-    let edited = message;
+    // Where there are several vectors, their number is the first column.
+    let edited = firstVector > 0 && rows > 0 ? addToFirst(message, firstVector) : message;
     if (!ranked) {
       const [column, start] = [fields.findIndex(({ name }) => name === RELEVANCE), rank];
       edited = replaceFloats(edited, fields, column, (row) => 1 / (FUSION_CONSTANT + start + row));

@@ -3,6 +3,7 @@ import type {
   QueryTableRequest,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import type { NativeTable } from "../../engine/native.ts";
 
 /** What QueryTable and AnalyzeTableQueryPlan ask alike. */
 export type QueryFields = Omit<QueryTableRequest | AnalyzeTableQueryPlanRequest, "$typeName" | "$unknown">;
@@ -25,4 +26,43 @@ export function checkCounts(request: QueryFields): void {
       throw new LanceError("InvalidInput", `${name} must not be negative`);
     }
   }
+}
+
+/** The rows of a search where the request does not say. */
+export const DEFAULT_SEARCH_ROWS = 10;
+
+/** Whether a request searches for vectors or words. */
+export function isSearch({ vector, fullTextQuery }: QueryFields): boolean {
+  const vectors = (vector?.singleVector.length ?? 0) + (vector?.multiVector.length ?? 0);
+  return vectors > 0 || fullTextQuery !== undefined;
+}
+
+/** Rows for which the engine may make room without looking at how many there are. */
+const FEW_ROWS = 10_000;
+
+/**
+ * A search whose numbers are no larger than its table. The engine makes room for as many rows as it is asked for
+ * before it searches, and ends the process when there is no such room; more than all rows are all rows.
+ */
+export async function withinTable(table: NativeTable, request: QueryFields): Promise<QueryFields> {
+  const { k, offset = 0n, refineFactor = 0, ef = 0 } = request;
+  const asked = k || BigInt(DEFAULT_SEARCH_ROWS);
+  const room = (asked + offset) * BigInt(Math.max(1, refineFactor));
+  if (room <= FEW_ROWS && ef <= FEW_ROWS) return request;
+  const rows = BigInt(Math.max(1, await table.countRows()));
+  const [most, skipped] = [least(asked, rows), least(offset, rows)];
+  const found = most + skipped;
+  return {
+    ...request,
+    k: most,
+    offset: skipped,
+    ...(refineFactor > 0 && {
+      refineFactor: Number(least(BigInt(refineFactor), (rows + found - 1n) / found)),
+    }),
+    ...(ef > 0 && { ef: Number(least(BigInt(ef), rows + found)) }),
+  };
+}
+
+function least(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
 }

@@ -27,6 +27,9 @@ export interface TextTarget {
 /** The deepest tree of conditions. */
 const MAX_DEPTH = 32;
 
+/** The characters of all words that are searched for; each word costs a search. */
+const MAX_TERMS_LENGTH = 16 * 1024;
+
 const DEFAULT_EXPANSIONS = 50;
 const DEFAULT_NEGATIVE_BOOST = 0.5;
 
@@ -46,6 +49,7 @@ export async function textSearch(
   }
   if (stringQuery !== undefined) {
     const { query: text } = stringQuery;
+    checkLength(text.length);
     const columns = stringQuery.columns.map((path) => searchedField(target, path));
     return {
       apply: (query) => query.fullTextSearch({ query: text, columns: columns.length > 0 ? columns : null }),
@@ -102,7 +106,13 @@ function leavesColumnOpen(node: FtsQuery | undefined, depth: number): boolean {
 
 function createTreeReader(target: TextTarget, defaults: readonly string[]) {
   const make = loadNative().JsFullTextQuery;
+  let length = 0;
 
+  function spend(terms: string, fields: readonly string[]): readonly string[] {
+    length += terms.length * fields.length;
+    checkLength(length);
+    return fields;
+  }
   function fieldsOf(column: string | undefined): readonly string[] {
     if (column) return [searchedField(target, column)];
     if (defaults.length > 0) return defaults;
@@ -113,13 +123,13 @@ function createTreeReader(target: TextTarget, defaults: readonly string[]) {
     checkCounts({ fuzziness, max_expansions: maxExpansions, prefix_length: prefixLength });
     checkFactor("boost", boost);
     const operator = operatorOf(query.operator);
-    return fieldsOf(query.column).map((column) =>
+    return spend(terms, fieldsOf(query.column)).map((column) =>
       make.matchQuery(terms, column, boost, fuzziness, maxExpansions, operator, prefixLength),
     );
   }
   function phrase({ terms, column, slop = 0 }: PhraseQuery): NativeTextQuery[] {
     checkCounts({ slop });
-    return fieldsOf(column).map((name) => make.phraseQuery(terms, name, slop));
+    return spend(terms, fieldsOf(column)).map((name) => make.phraseQuery(terms, name, slop));
   }
   /** Matches that differ in nothing but field and boost are one query of the engine's, which takes the best. */
   function multiMatch(queries: readonly MatchQuery[]): NativeTextQuery {
@@ -135,7 +145,7 @@ function createTreeReader(target: TextTarget, defaults: readonly string[]) {
     if (!alike) return anyOf(queries.flatMap(match));
     const fields = queries.flatMap(({ column, boost = 1 }) => {
       checkFactor("boost", boost);
-      return fieldsOf(column).map((name) => ({ name, boost }));
+      return spend(first.terms, fieldsOf(column)).map((name) => ({ name, boost }));
     });
     return make.multiMatchQuery(
       first.terms,
@@ -177,14 +187,22 @@ function operatorOf(operator: FtsOperator | undefined): "AND" | "OR" {
   return operator === Operator.AND ? "AND" : "OR";
 }
 
+function checkLength(length: number): void {
+  if (length <= MAX_TERMS_LENGTH) return;
+  throw invalid(`full_text_query must not search for more than ${MAX_TERMS_LENGTH} characters`);
+}
+
 function checkCounts(counts: Readonly<Record<string, number>>): void {
   for (const [name, value] of Object.entries(counts)) {
     if (value < 0) throw invalid(`${name} must not be negative`);
   }
 }
 
+/** The largest factor: scores that overflow fail the search. */
+const MAX_FACTOR = 1e9;
+
 function checkFactor(name: string, value: number): void {
-  if (!Number.isFinite(value) || value < 0) throw invalid(`${name} must be a finite number, not below 0`);
+  if (!(value >= 0 && value <= MAX_FACTOR)) throw invalid(`${name} must be a number from 0 to ${MAX_FACTOR}`);
 }
 
 function invalid(message: string): LanceError {

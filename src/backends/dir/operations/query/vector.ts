@@ -19,11 +19,14 @@ const DISTANCES: Readonly<Record<string, string>> = {
 /** The partitions of an IVF index that are searched where the request does not say. */
 const DEFAULT_PROBES = 20;
 
+/** The most query vectors of a request; each is a search of its own. */
+const MAX_VECTORS = 4096;
+
 /** A search for near neighbours, checked against the table. */
 export interface VectorSearch {
   readonly vectors: readonly Float32Array[];
-  /** Turns a query into the search. */
-  apply(query: NativeQuery): NativeVectorQuery;
+  /** Turns a query into the search, or into that for some of the vectors. */
+  apply(query: NativeQuery, vectors?: readonly Float32Array[]): NativeVectorQuery;
 }
 
 /**
@@ -33,16 +36,15 @@ export interface VectorSearch {
  */
 export function vectorSearch(request: QueryFields, schema: ArrowSchema): VectorSearch | undefined {
   const vectors = queryVectors(request);
-  const [first, ...others] = vectors;
-  if (first === undefined) return undefined;
+  if (vectors.length === 0) return undefined;
   const column = vectorColumn(schema, request.vectorColumn);
   for (const vector of vectors) checkVector(vector, column);
   const distance = request.distanceType ? distanceName(request.distanceType) : undefined;
   const probes = probeRange(request);
   return {
     vectors,
-    apply(plain) {
-      const query = plain.nearestTo(first);
+    apply(plain, [first, ...others] = vectors) {
+      const query = plain.nearestTo(first as Float32Array);
       for (const other of others) query.addQueryVector(other);
       query.column(formatFieldPath(column.names));
       if (distance !== undefined) query.distanceType(distance);
@@ -67,6 +69,12 @@ function queryVectors({ vector }: QueryFields): Float32Array[] {
   const { singleVector, multiVector } = vector;
   if (singleVector.length > 0 && multiVector.length > 0) {
     throw new LanceError("InvalidInput", "vector has one and several; it must have one of them");
+  }
+  if (multiVector.length > MAX_VECTORS) {
+    throw new LanceError(
+      "InvalidInput",
+      `vector has ${multiVector.length} vectors, and may have ${MAX_VECTORS}`,
+    );
   }
   const all = singleVector.length > 0 ? [singleVector] : multiVector.map(({ values }) => values);
   return all.filter((values) => values.length > 0).map((values) => Float32Array.from(values));

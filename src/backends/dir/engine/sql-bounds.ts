@@ -1,0 +1,198 @@
+import { invalidSql, type SqlToken } from "./sql-tokens.ts";
+
+/*
+ * The engine walks the tree of an expression by recursion, on threads with a stack of 2 MiB, and a stack that is
+ * too small ends the process. These bounds are below half of what it was seen to bear (docs/adr/0034).
+ */
+
+/** Brackets within brackets. */
+export const MAX_NESTING = 32;
+/** Calls, CASE and INTERVAL within each other, and dots of a path: the engine's parser may read what follows twice. */
+export const MAX_CALLS = 12;
+/** Tokens on the way from the top of an expression to its deepest operand. */
+export const MAX_CHAIN = 250;
+/** Conditions that AND and OR join; the engine makes a balanced tree of them. */
+export const MAX_CONDITIONS = 8000;
+/** The sum of the squares of all chains, which is what the engine's passes over them take. */
+const MAX_WORK = 1_000_000;
+
+/** Words that join conditions. */
+const JOINTS = new Set("and or".split(" "));
+/** Words behind which a bracket is no call when an operand stands before them. */
+const INFIX = new Set("and or in like ilike between to is from".split(" "));
+const NESTING_WORDS = new Set(["case", "interval"]);
+const LITERAL_WORDS = new Set(["null", "true", "false", "date", "timestamp"]);
+
+/** Levels of the tree in one bracket: those of its own chain, and the most below them. */
+interface Levels {
+  chain: number;
+  below: number;
+}
+
+/** An open bracket, and what has been read in it. */
+interface Frame {
+  /** Whether it can be conditions that the engine makes a balanced tree of. */
+  group: boolean;
+  /** The calls around it, and what else doubles the time. */
+  readonly calls: number;
+  /** CASE and INTERVAL in it. */
+  nestingWords: number;
+  /** The dots of the path that is being read. */
+  dots: number;
+  /** The levels of all that is in it, and, should it be balanced, those of the current condition. */
+  readonly all: Levels;
+  condition: Levels;
+  /** The levels of the deepest condition before. */
+  deepest: number;
+  /** BETWEEN that wait for their AND. */
+  betweens: number;
+  /** The tokens of the current list item, and whether all are part of a literal. */
+  item: number;
+  literal: boolean;
+}
+
+/**
+ * Checks that an expression costs the engine neither its stack nor an unreasonable time.
+ *
+ * Each token counts as a level of the tree, but for those that are known to add none: list items that are
+ * literals, and conditions that AND and OR join where the engine balances them.
+ *
+ * @throws LanceError InvalidInput
+ */
+export function checkBounds(tokens: readonly SqlToken[]): void {
+  const top = openFrame(true, 0);
+  const frames = [top];
+  let [work, conditions] = [0, 1];
+
+  for (const [i, token] of tokens.entries()) {
+    const frame = frames.at(-1) as Frame;
+    const word = token.kind === "word" ? token.text.toLowerCase() : "";
+    const symbol = token.kind === "symbol" ? token.text : "";
+    if (/^[([{]$/.test(symbol)) {
+      const [before, further] = [tokens[i - 1], tokens[i - 2]];
+      const calls = doublings(frame) + (isCall(before, further) ? 1 : 0);
+      checkNesting(frames.length, calls, token);
+      const group = frame.group && symbol === "(" && isGroupStart(before);
+      frames.push(openFrame(group, calls));
+    } else if (/^[)\]}]$/.test(symbol)) {
+      frames.pop();
+      work += frame.condition.chain ** 2;
+      closeInto(frames.at(-1) as Frame, frame, isGroupEnd(tokens[i + 1]));
+    } else if (symbol === ",") {
+      endItem(frame);
+    } else if (JOINTS.has(word) && frame.betweens === 0) {
+      work += frame.condition.chain ** 2;
+      if (++conditions > MAX_CONDITIONS) {
+        throw invalidSql(`AND and OR join more than ${MAX_CONDITIONS} conditions`, token.start);
+      }
+      endCondition(frame);
+    } else {
+      if (symbol === ".") frame.dots++;
+      else if (symbol !== "" || tokens[i - 1]?.text !== ".") frame.dots = 0;
+      count(frame, token, word);
+      checkNesting(frames.length - 1, doublings(frame), token);
+    }
+    const { condition } = frames.at(-1) as Frame;
+    if (condition.chain + condition.below > MAX_CHAIN) throw tooLong(token);
+    if (work > MAX_WORK) throw invalidSql("its chains of operators are too many and too long", token.start);
+  }
+  if (levelsOf(top) > MAX_CHAIN) throw tooLong(tokens.at(-1) as SqlToken);
+}
+
+function openFrame(group: boolean, calls: number): Frame {
+  return {
+    group,
+    calls,
+    nestingWords: 0,
+    dots: 0,
+    all: { chain: 0, below: 0 },
+    condition: { chain: 0, below: 0 },
+    deepest: 0,
+    betweens: 0,
+    item: 0,
+    literal: true,
+  };
+}
+
+/** How often the engine's parser may double its time at this place. */
+function doublings({ calls, nestingWords, dots }: Frame): number {
+  return calls + nestingWords + dots;
+}
+
+/** The levels of what is in a bracket. */
+function levelsOf({ group, all, condition, deepest }: Frame): number {
+  return group ? Math.max(deepest, condition.chain + condition.below) : all.chain + all.below;
+}
+
+/** Adds a bracket that ends to the one around it, which may yet turn out not to be balanced. */
+function closeInto(outer: Frame, frame: Frame, ends: boolean): void {
+  const unbalanced = levelsOf({ ...frame, group: false });
+  const levels = ends ? levelsOf(frame) : unbalanced;
+  outer.condition.below = Math.max(outer.condition.below, levels);
+  outer.all.below = Math.max(outer.all.below, unbalanced);
+  add(outer, 2);
+  outer.literal = false;
+}
+
+function add(frame: Frame, tokens: number): void {
+  frame.all.chain += tokens;
+  frame.condition.chain += tokens;
+  frame.item += tokens;
+}
+
+/** An item that is a literal adds no levels; brackets with several items are no condition. */
+function endItem(frame: Frame): void {
+  if (frame.literal && frame.item <= 2) add(frame, -frame.item);
+  frame.group = false;
+  frame.item = 0;
+  frame.literal = true;
+}
+
+function endCondition(frame: Frame): void {
+  const { chain, below } = frame.condition;
+  frame.deepest = Math.max(frame.deepest, chain + below);
+  frame.condition = { chain: 0, below: 0 };
+  frame.all.chain++;
+  frame.literal = false;
+}
+
+function count(frame: Frame, { kind, text }: SqlToken, word: string): void {
+  add(frame, 1);
+  if (word === "between") frame.betweens++;
+  if (word === "and") frame.betweens--;
+  if (NESTING_WORDS.has(word)) {
+    frame.nestingWords++;
+    frame.group = false;
+  }
+  const constant = kind === "number" || (kind === "quoted" && !text.startsWith("`"));
+  if (!constant && text !== "-" && !LITERAL_WORDS.has(word)) frame.literal = false;
+}
+
+function isGroupStart(before: SqlToken | undefined): boolean {
+  return before === undefined || before.text === "(" || /^(?:and|or|not)$/i.test(before.text);
+}
+
+function isGroupEnd(next: SqlToken | undefined): boolean {
+  return next === undefined || next.text === ")" || /^(?:and|or)$/i.test(next.text);
+}
+
+/** Whether a bracket may belong to the word before it. */
+function isCall(before: SqlToken | undefined, further: SqlToken | undefined): boolean {
+  if (before === undefined || before.kind === "symbol" || before.kind === "number") return false;
+  const infix = before.kind === "word" && INFIX.has(before.text.toLowerCase());
+  return !infix || further === undefined || (further.kind === "symbol" && !/^[)\]}]$/.test(further.text));
+}
+
+function checkNesting(brackets: number, calls: number, { start }: SqlToken): void {
+  if (brackets > MAX_NESTING)
+    throw invalidSql(`it has more than ${MAX_NESTING} brackets within each other`, start);
+  if (calls > MAX_CALLS)
+    throw invalidSql(`it has more than ${MAX_CALLS} calls within each other, or dots in a path`, start);
+}
+
+function tooLong({ start }: SqlToken): Error {
+  return invalidSql(
+    `an operand lies below more than ${MAX_CHAIN} names, values and operators; AND, OR and lists of values do not count`,
+    start,
+  );
+}

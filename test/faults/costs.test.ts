@@ -1,0 +1,8 @@
+import { costTests } from "./costs/suite.ts";
+
+// The long run is in test/clients/costs.test.ts.
+costTests("requests that cost too much", {
+  expressions: Number(process.env["COST_EXPRESSIONS"] ?? 200),
+  numbers: Number(process.env["COST_NUMBERS"] ?? 100),
+  seed: Number(process.env["COST_SEED"] ?? Math.floor(Math.random() * 2 ** 31)),
+});

@@ -1,0 +1,120 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { ERROR_TABLE } from "../../../src/namespace/errors.ts";
+import { people, personStream } from "../../support/arrow.ts";
+import { CallError, type LanceClient } from "../../support/client.ts";
+import { temporaryDirectory } from "../../support/directory.ts";
+import { createGrpcClient } from "../../support/grpc-client.ts";
+import { startProgram } from "../../support/program.ts";
+
+/** The table that requests are aimed at. */
+export const TABLE = ["t"];
+/** A namespace beside it. */
+export const NAMESPACE = ["ns"];
+
+const ROWS = 300;
+const ANSWER_MS = 60_000;
+/** The memory that a server may have at most, in bytes; without the bounds it takes all there is. */
+const MEMORY_BYTES = 1.5 * 1024 ** 3;
+
+/** The outcome of a call: an answer, or the code of an error. */
+export type Outcome = { readonly answer: unknown } | { readonly code: number };
+
+/** A server in a process of its own that requests try to end. */
+export interface Target {
+  readonly client: LanceClient;
+  readonly port: number;
+  /** Makes the table what it was. */
+  restore(): Promise<void>;
+  /**
+   * Sends a request. It has to be answered in time, by success or by a row of the error table that is not Internal, and
+   * the server has to live on.
+   *
+   * @param what the request, for the message of a failure
+   */
+  send(what: unknown, call: (client: LanceClient) => Promise<unknown>): Promise<Outcome>;
+  /** Checks that the server is there and has not taken more memory than it may. */
+  check(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Starts a server whose table has an index of each family. */
+export async function startTarget(): Promise<Target> {
+  const directory = await temporaryDirectory();
+  const program = startProgram("serve", "--root", directory.path, "--port", "0", "--log-level", "error");
+  const port = await program.listening();
+  const { client, close } = createGrpcClient(port);
+  const died = program.ended.then(({ code, signal, stderr }) => {
+    throw new Error(`the server ended: code ${code}, signal ${signal}\n${stderr.slice(-2000)}`);
+  });
+  died.catch(() => {});
+  await client.createNamespace({ id: NAMESPACE });
+
+  async function send(what: unknown, call: (client: LanceClient) => Promise<unknown>): Promise<Outcome> {
+    const sent = describe(what);
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no answer in ${ANSWER_MS} ms: ${sent}`)), ANSWER_MS);
+    });
+    try {
+      return { answer: await Promise.race([call(client), late, died]) };
+    } catch (error) {
+      if (!(error instanceof CallError)) throw new Error(`${(error as Error).message}\nafter ${sent}`);
+      // A call that the server's end has broken off says less than the end.
+      const { code } = error.failure;
+      if (code === undefined) await Promise.race([died, new Promise((resolve) => setTimeout(resolve, 1000))]);
+      const row = ERROR_TABLE.find((entry) => entry.code === code);
+      if (row === undefined || row.name === "Internal") assert.fail(`${error.message}\nafter ${sent}\n${await logOf()}`);
+      return { code: row.code };
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+  /** The start of the server's log, for which the server has to end. */
+  async function logOf(): Promise<string> {
+    program.child.kill();
+    const { stderr } = await program.ended;
+    return stderr.slice(0, 4000);
+  }
+
+  const target: Target = {
+    client,
+    port,
+    send,
+    async restore() {
+      await client.createTable({ id: TABLE, mode: 3 }, personStream(people(ROWS)));
+      for (const [column, indexType] of [
+        ["id", "BTREE"],
+        ["name", "FTS"],
+        ["vector", "IVF_FLAT"],
+      ] as const) {
+        await client.createTableIndex({ id: TABLE, column, indexType, numPartitions: 2, withPosition: true });
+      }
+    },
+    async check() {
+      await send("a look at the namespace", () => client.listTables({ id: [] }));
+      if (process.platform !== "linux") return;
+      const status = await readFile(`/proc/${program.child.pid}/status`, "utf8");
+      const peak = Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+      assert.ok(peak < MEMORY_BYTES, `the server took ${Math.round(peak / 1024 ** 2)} MiB`);
+    },
+    async close() {
+      close();
+      program.child.kill("SIGKILL");
+      await program.ended;
+      await directory.remove();
+    },
+  };
+  await target.restore();
+  return target;
+}
+
+function describe(what: unknown): string {
+  const text = typeof what === "string" ? what : JSON.stringify(what, (_, value) => plain(value));
+  return text.length > 1500 ? `${text.slice(0, 1500)}… (${text.length} characters)` : text;
+}
+
+function plain(value: unknown): unknown {
+  if (typeof value === "bigint") return `${value}n`;
+  return typeof value === "number" && !Number.isFinite(value) ? String(value) : value;
+}
