@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import type { Backend } from "../../namespace/port.ts";
 import { settleAbandoned } from "./batch/settle.ts";
+import { createDiskReserve } from "./disk-reserve.ts";
 import { openDirectory } from "./open.ts";
 import { createBackfillOperations } from "./operations/backfill.ts";
 import { createBranchOperations } from "./operations/branches.ts";
@@ -18,6 +19,7 @@ import { createMetadataOperations } from "./operations/metadata.ts";
 import { createMultipartWrites } from "./operations/multipart.ts";
 import { createNamespaceOperations } from "./operations/namespaces.ts";
 import { createReadOperations } from "./operations/read.ts";
+import type { ReadAhead } from "./operations/read-ahead.ts";
 import { onlyReads } from "./operations/read-only.ts";
 import { createRenameOperations } from "./operations/rename.ts";
 import { sweepStaging } from "./operations/staged-write.ts";
@@ -27,6 +29,7 @@ import { createTransactionOperations } from "./operations/transactions.ts";
 import { createVersionOperations } from "./operations/versions.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import { createWriteOperations } from "./operations/write.ts";
+import type { OpenedStore } from "./stores/open.ts";
 import type { StorageOptions } from "./stores/options.ts";
 
 /** Options of {@link createDirectoryBackend}. */
@@ -41,6 +44,8 @@ export interface DirectoryBackendOptions {
    * values are handed to the engine and to the client library of the storage, and to nobody else. Default: none.
    */
   readonly storageOptions?: StorageOptions | undefined;
+  /** The storage of the root when it is open already. Default: what the root names. */
+  readonly storage?: OpenedStore | undefined;
   /** The directory below the root that holds the tables; `.` is the root. Default: `data`, or the root of an existing catalog. */
   readonly tableDirectory?: string | undefined;
   readonly log: Logger;
@@ -48,6 +53,8 @@ export interface DirectoryBackendOptions {
   readonly maxUploadBytes?: number | undefined;
   /** The bytes of an upload that are written at once; a longer one is written in parts. Default: 32 MiB. */
   readonly uploadPartBytes?: number | undefined;
+  /** The memory for query results that are open, which several backends may share. Default: 128 MiB of its own. */
+  readonly readAhead?: ReadAhead | undefined;
   /** The engine's cache of index data, in bytes. Default: 256 MiB. */
   readonly indexCacheBytes?: number | undefined;
   /** The engine's cache of file metadata, in bytes. Default: 128 MiB. */
@@ -73,6 +80,8 @@ export interface DirectoryBackendOptions {
    * Default: true.
    */
   readonly maintenance?: boolean | undefined;
+  /** The space that is kept on a disk for drops when it is full, in bytes. Default: 0, none. */
+  readonly diskReserveBytes?: number | undefined;
   /** The most changes of the catalog that wait to be committed; more are refused with Throttling. Default: 10,000. */
   readonly maxWaitingMutations?: number | undefined;
 }
@@ -93,20 +102,30 @@ export interface DirectoryBackend extends Backend {
  */
 export async function createDirectoryBackend(options: DirectoryBackendOptions): Promise<DirectoryBackend> {
   const { context, readOnly, close } = await openDirectory(options);
-  const { catalog, engine, jobs, layout, store, log } = context;
+  const { catalog, engine, jobs, log } = context;
   const writes = createMultipartWrites(context);
+  const reserve = createDiskReserve({
+    store: context.store,
+    baseKey: context.layout.baseKey,
+    log,
+    bytes: readOnly === undefined ? (options.diskReserveBytes ?? 0) : 0,
+  });
   if (readOnly === undefined) {
-    await sweepStaging(store, layout);
+    await sweepStaging(context);
     await settleAbandoned(context);
   }
   engine.warmUp().catch((error) => log.error({ err: error }, "the engine cannot be loaded"));
   const writeOperations = createWriteOperations(context, writes);
-  const operations = {
-    ...createNamespaceOperations(context),
+  const namespaces = createNamespaceOperations(context);
+  const drops = createDropOperations(context);
+  const operations: Backend["operations"] = {
+    ...namespaces,
+    dropNamespace: (request, call) => reserve.spend(() => namespaces.dropNamespace(request, call)),
     ...createListOperations(context),
     ...createDeclareOperations(context),
     ...createDescribeOperations(context),
-    ...createDropOperations(context),
+    ...drops,
+    dropTable: (request, call) => reserve.spend(() => drops.dropTable(request, call)),
     ...writeOperations,
     ...createReadOperations(context),
     ...createMergeOperations(context),
@@ -130,6 +149,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     name: "dir",
     readOnly,
     ...onlyReads(readOnly, { operations, extensions: createLanceDbExtensions(context, writes) }),
+    mayBecomeUnready: true,
     async ready() {
       try {
         await engine.warmUp();
@@ -140,6 +160,9 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
         return false;
       }
     },
-    close,
+    async close() {
+      await reserve.close();
+      await close();
+    },
   };
 }

@@ -6,10 +6,12 @@ import { createLayout } from "./catalog/layout.ts";
 import { createManifestTable } from "./catalog/manifest.ts";
 import { createEngine } from "./engine/engine.ts";
 import { keyIn } from "./format/storage.ts";
+import { createStorageClock } from "./format/storage-clock.ts";
 import type { DirectoryBackendOptions } from "./index.ts";
 import { createJobs } from "./jobs/jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
 import type { DirContext } from "./operations/context.ts";
+import { createReadAhead, DEFAULT_READ_AHEAD_BYTES } from "./operations/read-ahead.ts";
 import { openStore } from "./stores/open.ts";
 
 /** A directory that has been opened. */
@@ -37,10 +39,11 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     maxUploadBytes = 1024 ** 3,
     maxStalenessMs = 0,
   } = options;
-  const opened = await openStore(root, options.storageOptions ?? {});
+  const opened = options.storage ?? (await openStore(root, options.storageOptions ?? {}));
   const { store, engineOptions: storageOptions } = opened;
   const base = await openBase(opened, tableDirectory);
   const layout = createLayout(store, base.key);
+  const clock = createStorageClock(store, base.key);
   const engine = createEngine({
     log,
     store,
@@ -50,23 +53,25 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     indexCacheBytes,
     metadataCacheBytes,
   });
-  const catalog = createCatalog(createManifestTable(layout.base, engine, store), log, {
+  const catalog = createCatalog(createManifestTable(layout.base, engine, store, clock), log, {
     maxStalenessMs,
     maxWaiting: options.maxWaitingMutations,
     maintenance: base.readOnly === undefined ? options.maintenance : false,
   });
-  const jobs = createJobs({ store: createJobStore(store, keyIn(base.key, JOBS_DIRECTORY)), log });
+  const jobs = createJobs({ store: createJobStore(store, keyIn(base.key, JOBS_DIRECTORY)), clock, log });
   const context: DirContext = {
     catalog,
     layout,
     engine,
     jobs,
-    journal: createJournal(base.key, store),
+    journal: createJournal(base.key, store, clock),
     store,
+    clock,
     log,
     maxUploadBytes,
     uploadPartBytes: options.uploadPartBytes ?? 32 * 1024 ** 2,
     uploadBuffers: createPartBufferPool(maxUploadBytes),
+    readAhead: options.readAhead ?? createReadAhead({ maxBytes: DEFAULT_READ_AHEAD_BYTES }),
     maxPageSize: options.maxPageSize ?? 10_000,
     managedVersioning: options.managedVersioning ?? false,
     maxStalenessMs,

@@ -9,15 +9,16 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { NativeTable } from "../engine/native.ts";
-import { oneExpression, onePredicate } from "../engine/predicate.ts";
-import { tokenizeSql } from "../engine/sql.ts";
+import { checkExpressions, onePredicate } from "../engine/predicate.ts";
+import { tokenizeSql } from "../engine/sql-tokens.ts";
 import { untilAborted } from "../engine/wait.ts";
+import { syncVersion } from "../format/sync-version.ts";
 import type { Job, JobFacts } from "../jobs/job.ts";
 import { schemaOf } from "./columns.ts";
 import type { DirContext } from "./context.ts";
 import { withGuarded } from "./guarded.ts";
 import { waitForJob } from "./index-build.ts";
-import { isMain, requireTable, withData } from "./lookup.ts";
+import { datasetOf, isMain, requireTable, withData } from "./lookup.ts";
 
 /** The kind of the jobs that fill a column. */
 const BACKFILL_COLUMN = "backfill_column";
@@ -38,7 +39,11 @@ export function createBackfillOperations(
     const { location, branch } = job.spec;
     const table = await requireTable(context, job.table);
     if (table.location !== location) throw new LanceError("TableNotFound", "the table was replaced");
-    return withData(context, table, { branch: textOf(branch) }, (native) => fill(native, job, signal));
+    const facts = await withData(context, table, { branch: textOf(branch) }, (native) =>
+      fill(native, job, signal),
+    );
+    await syncVersion(datasetOf(context, table, textOf(branch)));
+    return facts;
   });
 
   return {
@@ -78,6 +83,7 @@ function planFill(
   const condition = onePredicate(where);
   const path = formatFieldPath(names);
   if (metadata["computed_column"] === "true") {
+    checkComputed(metadata);
     const kind = metadata["computed_column.kind"] ?? "sql";
     if (kind !== "sql") {
       throw unsupported(
@@ -100,11 +106,14 @@ function planFill(
   }
   if (names.length > 1)
     throw unsupported(`column ${column} is inside of a struct; the engine sets whole columns only`);
-  return {
-    column: names.join("."),
-    expression: oneExpression(expression, `${EXPRESSION_KEY} of ${column}`),
-    where: condition,
-  };
+  checkExpressions([[expression, `${EXPRESSION_KEY} of ${column}`]]);
+  return { column: names.join("."), expression, where: condition };
+}
+
+/** Checks the expression of a computed column: clients can set it, as metadata of the field. */
+function checkComputed(metadata: ArrowField["metadata"]): void {
+  const expression = metadata["computed_column.expression"];
+  if (expression !== undefined) checkExpressions([[expression, "computed_column.expression"]]);
 }
 
 /** Whether a condition is `column IS NULL`: then it asks for rows that the engine fills anyway. */
@@ -141,11 +150,15 @@ async function check(native: NativeTable, expression: string, where: string | un
 
 async function fill(native: NativeTable, { spec }: Job, signal: AbortSignal): Promise<JobFacts> {
   const [column, expression] = [String(spec["column"]), textOf(spec["expression"])];
+  // The job may be older than these checks, and the metadata of a column younger than the job.
   if (expression === undefined) {
+    for (const { metadata } of (await schemaOf(native)).fields) checkComputed(metadata);
     await waitForJob(await engineCall(() => native.refreshColumnAsync(column)), signal);
     return { version: await engineCall(() => native.version()) };
   }
-  const update = () => native.update(textOf(spec["where"]), [[column, expression]]);
+  checkExpressions([[expression, `${EXPRESSION_KEY} of ${column}`]]);
+  const where = onePredicate(textOf(spec["where"]));
+  const update = () => native.update(where, [[column, expression]]);
   const { rowsUpdated, version } = await engineCall(() => untilAborted(update(), signal));
   return { rows: rowsUpdated, version };
 }

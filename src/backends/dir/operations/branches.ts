@@ -10,11 +10,12 @@ import type { LanceNamespace } from "../../../namespace/port.ts";
 import { engineCall } from "../engine/errors.ts";
 import { normalizeBranch } from "../format/layout.ts";
 import { type Branch, branchNotFound, listBranches, openBranch, readBranch } from "../format/refs.ts";
+import { syncBranches, syncVersion } from "../format/sync-version.ts";
 import { describeVersion } from "../format/versions.ts";
 import type { DirContext } from "./context.ts";
 import { datasetOf, requireTable, withData } from "./lookup.ts";
 import { pageOfNames } from "./paging.ts";
-import { requireDataset } from "./versions.ts";
+import { refuseLost, requireDataset } from "./versions.ts";
 
 /** The operations on branches: histories of their own that begin at a version of another one. */
 export function createBranchOperations(
@@ -23,6 +24,7 @@ export function createBranchOperations(
   return {
     async listTableBranches(request, { id }) {
       const branches = await listBranches(await requireDataset(context, id));
+      if (branches.size === 0) await refuseLost(context, id);
       const { entries, ...page } = pageOfNames(context, "branches", branches, request);
       return create(ListTableBranchesResponseSchema, {
         branches: Object.fromEntries(entries.map(([name, branch]) => [name, toBranchContents(branch)])),
@@ -45,6 +47,8 @@ export function createBranchOperations(
           const branches = await native.branches();
           (await branches.create(branch, source.branch, Number(version))).close();
         });
+        await syncVersion({ ...main, branch });
+        await syncBranches(main);
       });
       return create(CreateTableBranchResponseSchema);
     },
@@ -54,6 +58,7 @@ export function createBranchOperations(
       await withData(context, table, {}, async (native) => {
         if (!(await readBranch(datasetOf(context, table), branch))) throw branchNotFound(branch);
         await engineCall(async () => (await native.branches()).delete(branch));
+        await syncBranches(datasetOf(context, table));
       });
       return create(DeleteTableBranchResponseSchema);
     },

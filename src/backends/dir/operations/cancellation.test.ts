@@ -37,6 +37,7 @@ function callOf(operation: Operation, signal: AbortSignal) {
     log: silent,
     id: ["t"],
     identity: { apiKey: undefined, authToken: undefined },
+    holdBody() {},
     releaseBody() {},
     database: undefined,
     responseHeaders: {},

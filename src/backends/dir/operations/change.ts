@@ -10,10 +10,12 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
 import { sameProperties } from "../catalog/row.ts";
-import { onePredicate } from "../engine/predicate.ts";
+import { checkExpressions, lengthOf, MAX_EXPRESSIONS_LENGTH, onePredicate } from "../engine/predicate.ts";
+import { MAX_VALUE_LENGTH } from "../engine/sql-functions.ts";
 import type { DirContext } from "./context.ts";
 import { withGuarded } from "./guarded.ts";
 import { findTable, objectIdOf, requireParent, tableNotFound } from "./lookup.ts";
+import { checkProperties } from "./properties.ts";
 
 /** The operations that change rows where they are. */
 export function createChangeOperations(
@@ -46,9 +48,14 @@ export function createChangeOperations(
     async updateTable({ predicate, updates, properties, branch }, call) {
       const filter = onePredicate(predicate);
       checkUpdates(updates);
-      const result = await withGuarded(context, call, { branch }, async ({ table, schema, wait }) => {
+      if (Object.keys(properties).length > 0) {
+        const table = await findTable(context, await catalog.read(), call.id);
+        checkProperties({ ...table?.properties, ...properties });
+      }
+      const result = await withGuarded(context, call, { branch }, async ({ table, schema, wait, commit }) => {
         const columns = columnsOf(updates, await schema());
-        return wait(() => table.update(filter, columns));
+        await checkSize(updates, () => wait(() => table.countRows(filter)));
+        return commit(() => table.update(filter, columns));
       });
       return create(UpdateTableResponseSchema, {
         updatedRows: BigInt(result.rowsUpdated),
@@ -61,8 +68,8 @@ export function createChangeOperations(
       if (filter === undefined) {
         throw new LanceError("InvalidInput", "predicate must not be blank; `true` deletes all rows");
       }
-      const result = await withGuarded(context, call, { branch }, ({ table, wait }) =>
-        wait(() => table.delete(filter)),
+      const result = await withGuarded(context, call, { branch }, ({ table, commit }) =>
+        commit(() => table.delete(filter)),
       );
       return create(DeleteFromTableResponseSchema, {
         version: BigInt(result.version),
@@ -74,10 +81,26 @@ export function createChangeOperations(
 
 function checkUpdates(updates: readonly ColumnUpdate[]): void {
   if (updates.length === 0) throw new LanceError("InvalidInput", "updates must have at least one column");
-  for (const { column, expression } of updates) {
-    if (onePredicate(expression) !== undefined) continue;
-    throw new LanceError("InvalidInput", `the update of column ${JSON.stringify(column)} has no expression`);
-  }
+  checkExpressions(
+    updates.map(({ column, expression }) => [expression, `the update of column ${JSON.stringify(column)}`]),
+    MAX_EXPRESSIONS_LENGTH,
+  );
+}
+
+/** The rows that the engine updates at a time, and the bytes of constants that may be put into them. */
+const BATCH_ROWS = 8192;
+const BATCH_BYTES = BATCH_ROWS * MAX_VALUE_LENGTH;
+
+/** Refuses to put so long texts into so many rows at a time that memory could run out. */
+async function checkSize(updates: readonly ColumnUpdate[], countRows: () => Promise<number>): Promise<void> {
+  const length = lengthOf(updates.map(({ expression }) => expression));
+  if (length <= MAX_VALUE_LENGTH) return;
+  const rows = await countRows();
+  if (length * Math.min(rows, BATCH_ROWS) <= BATCH_BYTES) return;
+  throw new LanceError(
+    "InvalidInput",
+    `the expressions of updates have ${length} characters, too many for ${rows} rows; update fewer rows at a time`,
+  );
 }
 
 function columnsOf(updates: readonly ColumnUpdate[], schema: ArrowSchema): [string, string][] {

@@ -13,7 +13,7 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { NativeAlteration, NativeTable } from "../engine/native.ts";
-import { oneExpression } from "../engine/predicate.ts";
+import { checkExpressions } from "../engine/predicate.ts";
 import { readSchema } from "../engine/table-schema.ts";
 import type { DirContext } from "./context.ts";
 import { engineType } from "./data-type.ts";
@@ -29,9 +29,9 @@ export function createColumnOperations(
     branch: string | undefined,
     work: (native: NativeTable, schema: ArrowSchema) => Promise<{ version: number }>,
   ): Promise<bigint> {
-    return withGuarded(context, call, { branch }, async ({ table, wait }) => {
+    return withGuarded(context, call, { branch }, async ({ table, wait, commit }) => {
       const schema = await wait(() => schemaOf(table));
-      return BigInt((await wait(async () => work(table, schema))).version);
+      return BigInt((await commit(async () => work(table, schema))).version);
     });
   }
 
@@ -81,7 +81,10 @@ const SOURCES = ["expression", "computed", "virtualColumn"] as const;
 
 function checkNewColumns(entries: readonly AddColumnsEntry[]) {
   requireSome(entries, "new_columns");
-  const columns = entries.map((entry) => ({ name: checkName(entry.name), valueSql: checkSource(entry) }));
+  const columns = entries.map((entry) => ({ name: checkName(entry.name), valueSql: sourceOf(entry) }));
+  checkExpressions(
+    columns.map(({ name, valueSql }) => [valueSql, `the expression of column ${JSON.stringify(name)}`]),
+  );
   requireDistinct(
     columns.map(({ name }) => name),
     "new_columns",
@@ -96,7 +99,7 @@ function checkNewColumns(entries: readonly AddColumnsEntry[]) {
 }
 
 /** The expression of a new column. */
-function checkSource(entry: AddColumnsEntry): string {
+function sourceOf(entry: AddColumnsEntry): string {
   const column = `column ${JSON.stringify(entry.name)}`;
   const given = SOURCES.filter((source) => entry[source] !== undefined);
   if (given.includes("virtualColumn")) {
@@ -110,7 +113,7 @@ function checkSource(entry: AddColumnsEntry): string {
       `${column} must have one of expression, computed and virtual_column; an expression such as "cast(null as double)" gives nulls of a type`,
     );
   }
-  return oneExpression(entry.expression ?? entry.computed ?? "", `the expression of ${column}`);
+  return entry.expression ?? entry.computed ?? "";
 }
 
 function checkAlteration({

@@ -1,12 +1,14 @@
-import { isLanceError, LanceError } from "../../../namespace/errors.ts";
+import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import { removeTables } from "../batch/remove-tables.ts";
-import { isRootDirectory } from "../catalog/layout.ts";
+import { isRefusal } from "../batch/run.ts";
+import { newStagingKey } from "../format/staging-key.ts";
 import type { DirContext } from "./context.ts";
-import { type Claim, planClaim } from "./declare.ts";
-import { checkNewIdentifier, objectIdOf } from "./lookup.ts";
+import { type Claim, planClaim, takeName } from "./declare.ts";
+import { confirmWritten } from "./first-version.ts";
+import { checkNewIdentifier } from "./lookup.ts";
 import type { ReceivedRows } from "./received-rows.ts";
-import { newStagingKey } from "./staged-write.ts";
+import { publishStaged } from "./staged-write.ts";
 
 /** A table that has been made. */
 export interface NewTable {
@@ -19,7 +21,8 @@ export interface NewTable {
  *
  * In a place that nobody can know of the data comes first, so that no reader finds less than the whole table, and no
  * other implementation takes it for declared and writes its own data over it. The directory of a root's table would
- * show without its row, so there the row comes first, and the data moves in or, where nothing can be moved, follows.
+ * show without its row. So there the row comes first, which makes it a declared table, and the data follows from where
+ * it was staged.
  *
  * @throws LanceError TableAlreadyExists, NamespaceNotFound; ConcurrentModification, when the table was dropped
  *   meanwhile
@@ -30,70 +33,57 @@ export async function createNew(
   rows: ReceivedRows,
   properties: Readonly<Record<string, string>>,
 ): Promise<NewTable> {
-  const { catalog, layout, store } = context;
-  const { files } = store;
   checkNewIdentifier(id);
-  const claim = await planClaim(context, await catalog.read(), id, properties);
-  const staging = files && newStagingKey(layout);
-  try {
-    const version = staging === undefined ? undefined : await rows.stage(store.uriOf(staging));
-    const write = async (path: string, isShared: boolean) => {
-      if (staging === undefined) return isShared ? rows.create({ path }) : rows.stage(path);
-      if (await files?.moveDirectory(staging, store.keyOf(path))) return version as number;
-      throw new LanceError("TableAlreadyExists", "the table already exists");
-    };
-    const make = isRootDirectory(claim.location) ? createInRoot : createApart;
-    return await make(context, id, claim, write);
-  } finally {
-    if (staging !== undefined) await store.deleteDirectory(staging);
-  }
+  const claim = await planClaim(context, await context.catalog.read(), id, properties);
+  return claim.isPrivate ? createApart(context, claim, rows) : createInRoot(context, claim, rows);
 }
-
-/** Writes the data to a path, which others may write to at the same time, and returns its version. */
-type Write = (path: string, isShared: boolean) => Promise<number>;
 
 async function createApart(
   context: DirContext,
-  id: Identifier,
   { location, apply }: Claim,
-  write: Write,
-): Promise<NewTable> {
-  const path = context.layout.pathOf(location);
-  try {
-    const version = await write(path, false);
-    await context.catalog.mutate(apply);
-    return { path, version };
-  } catch (error) {
-    await giveUp(context, id, location);
-    throw error;
-  }
-}
-
-async function createInRoot(
-  context: DirContext,
-  id: Identifier,
-  { apply }: Claim,
-  write: Write,
+  rows: ReceivedRows,
 ): Promise<NewTable> {
   const { catalog, layout } = context;
-  const location = await catalog.mutate(apply);
   const path = layout.pathOf(location);
+  let isAsked = false;
   try {
-    await layout.setDeregistered(location, false);
-    const version = await write(path, true);
-    if ((await catalog.read()).get(objectIdOf(id))?.location === location) return { path, version };
-    throw new LanceError("ConcurrentModification", "the table was dropped while it was written");
+    const version = await writeApart(context, path, rows);
+    isAsked = true;
+    await catalog.mutate(apply);
+    return { path, version };
   } catch (error) {
-    // Whoever took the declared name over in between has written a table that stays.
-    if (!isLanceError(error, "TableAlreadyExists")) await giveUp(context, id, location);
+    // When the storage did not say what it did, the row may be there, and the table may have another name by now.
+    if (!isAsked || isRefusal(error)) await removeTables(context, [location]);
     throw error;
   }
 }
 
-/** Takes a table back whose creation failed; its row may be there when the storage did not say what it did. */
-async function giveUp(context: DirContext, id: Identifier, location: string): Promise<void> {
-  await context.catalog.mutate((draft) => {
-    if (draft.get(objectIdOf(id))?.location === location) draft.delete(objectIdOf(id));
-  });
-  await removeTables(context, [location]);
+/** Writes the data to a place of its own; on a disk all of it appears there at once. */
+async function writeApart({ layout, store }: DirContext, path: string, rows: ReceivedRows): Promise<number> {
+  if (store.files === undefined) return rows.stage(path);
+  const staging = newStagingKey(layout.baseKey);
+  try {
+    const version = await rows.stage(store.uriOf(staging));
+    await store.files.syncTree(staging);
+    if (await store.files.moveDirectory(staging, store.keyOf(path))) return version;
+    throw new LanceError("TableAlreadyExists", "the table already exists");
+  } finally {
+    await store.deleteDirectory(staging);
+  }
+}
+
+async function createInRoot(context: DirContext, claim: Claim, rows: ReceivedRows): Promise<NewTable> {
+  const { layout, store } = context;
+  const staging = newStagingKey(layout.baseKey);
+  try {
+    await rows.stage(store.uriOf(staging));
+    // From here on it is a declared table, which anybody may give its data, and which stays when that fails.
+    const location = await takeName(context, claim);
+    const path = layout.pathOf(location);
+    const version = await publishStaged({ store, root: staging }, { store, root: store.keyOf(path) });
+    await confirmWritten(context, location);
+    return { path, version };
+  } finally {
+    await store.deleteDirectory(staging);
+  }
 }

@@ -8,6 +8,10 @@ import {
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
+import { ownerOf, settleMark } from "../batch/departures.ts";
+import { refuseWhileRemoved } from "../batch/journal.ts";
+import { isRefusal, runBatch } from "../batch/run.ts";
+import { settleAbandoned } from "../batch/settle.ts";
 import { checkNewLocation, isRootDirectory, newLocation, uniqueLocation } from "../catalog/layout.ts";
 import type { CatalogView, Draft } from "../catalog/state.ts";
 import type { DirContext } from "./context.ts";
@@ -19,40 +23,30 @@ import {
   requireParent,
   tableExists,
 } from "./lookup.ts";
+import { checkProperties } from "./properties.ts";
 
 /** The operations that bring a table's name into the catalog without its data. */
 export function createDeclareOperations(
   context: DirContext,
 ): Pick<LanceNamespace, "declareTable" | "registerTable"> {
-  const { catalog, layout, log } = context;
-
-  /** Marks the location of a table that has its row: implementations that list directories go by the mark. */
-  async function reserve(location: string): Promise<void> {
-    let failure: unknown;
-    await layout.reserve(location).catch((error: unknown) => {
-      failure = error;
-    });
-    if ((await catalog.read()).ownerOf(location) !== undefined) {
-      if (failure !== undefined)
-        log.warn({ err: failure, location }, "a declared table is not marked as such");
-      return;
-    }
-    // Whoever dropped it meanwhile found no directory, and the one that is there now would show as a table.
-    await layout.remove(location);
-  }
+  const { catalog, journal, layout } = context;
 
   return {
     async declareTable({ location: wanted, properties }, { id }) {
-      const location = await claimTable(context, id, properties, wanted || undefined);
-      await reserve(location);
-      return declaredTable(context, location, properties);
-    },
-    async registerTable({ location, mode, properties }, { id }) {
       checkNewIdentifier(id);
+      checkProperties(properties);
+      const claim = await planClaim(context, await catalog.read(), id, properties, wanted || undefined);
+      return declaredTable(context, await takeName(context, claim), properties);
+    },
+    async registerTable({ location, mode, properties }, { id, signal }) {
+      checkNewIdentifier(id);
+      checkProperties(properties);
       checkNewLocation(location);
       await layout.checkNoEscape(location);
+      await settleAbandoned(context);
+      await refuseWhileRemoved(journal, location);
       const unlisted = await isUnlistedTable(context, await catalog.read(), id);
-      await catalog.mutate((draft) => {
+      const register = (draft: Draft) => {
         requireParent(draft, id);
         const existing = draft.get(objectIdOf(id));
         const replaces = mode === RegisterTableMode.OVERWRITE && existing?.objectType === "table";
@@ -60,7 +54,8 @@ export function createDeclareOperations(
         if (existing === undefined && unlisted && location !== `${id[0]}.lance`) throw tableExists(id);
         if (existing?.location !== location) checkFree(draft, location, existing?.location);
         draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
-      });
+      };
+      await runBatch(context, { changes: [register], departing: "keep" }, signal);
       if (await layout.exists(location)) await layout.setDeregistered(location, false);
       return create(RegisterTableResponseSchema, { location, properties });
     },
@@ -84,36 +79,44 @@ export function declaredTable(
 export interface Claim {
   /** The location that the table will have, unless it is a root's and taken meanwhile. */
   readonly location: string;
+  /** Whether nobody else can come to that location: it was drawn for this claim. */
+  readonly isPrivate: boolean;
   /** Takes the name, as a mutation of the catalog; returns the table's location, relative to the base. */
   apply(draft: Draft): string;
 }
 
 /**
- * Takes a name for a new table: its row is there afterwards, and nobody else can have it.
+ * Takes a name for a new table, which is declared then.
  *
- * @param wanted the location that the client asks for
+ * Its mark comes before its row, so that it is never taken for a table that has lost its directory.
+ *
  * @returns the location, relative to the base
- * @throws LanceError NamespaceNotFound, TableAlreadyExists; InvalidInput for a location that is not free.
  */
-async function claimTable(
-  context: DirContext,
-  id: Identifier,
-  properties: Readonly<Record<string, string>>,
-  wanted?: string,
-): Promise<string> {
-  const { catalog } = context;
-  checkNewIdentifier(id);
-  const { apply } = await planClaim(context, await catalog.read(), id, properties, wanted);
-  return catalog.mutate(apply);
+export async function takeName(context: DirContext, claim: Claim): Promise<string> {
+  const { catalog, layout } = context;
+  await layout.reserveAhead(claim.location);
+  const location = await catalog.mutate(claim.apply).catch(async (error: unknown) => {
+    // At another place there may be the mark of somebody else who is about to take it.
+    if (claim.isPrivate && isRefusal(error)) await layout.unreserve(claim.location);
+    throw error;
+  });
+  await layout.reveal(location);
+  // Others who come to this location may have taken its mark away, or have dropped the table.
+  const isOwned = (await ownerOf(context, location)) !== undefined;
+  if (!isOwned) await settleMark(context, location);
+  else if (!(await layout.isMarked(location))) await layout.reserve(location);
+  return location;
 }
 
 /**
- * Prepares to take a name for a new table: chooses its location and writes nothing. See {@link claimTable}.
+ * Prepares to take a name for a new table: chooses its location and writes nothing.
  *
  * The usual location of a root's table may be taken until the name is: then the table gets another one.
  *
  * @param id checked by {@link checkNewIdentifier}
- * @throws LanceError TableAlreadyExists, InvalidInput; `apply` throws the others.
+ * @param wanted the location that the client asks for
+ * @throws LanceError TableAlreadyExists, InvalidInput for a location that is not free; `apply` throws the others, such as
+ *   NamespaceNotFound
  */
 export async function planClaim(
   context: DirContext,
@@ -125,13 +128,14 @@ export async function planClaim(
   const { layout } = context;
   if (await isUnlistedTable(context, view, id)) throw tableExists(id);
   const location = wanted === undefined ? await freeLocation(context, id) : relativeLocation(context, wanted);
-  if (wanted !== undefined && (await layout.exists(location))) {
+  if (wanted !== undefined && !(await layout.isVacant(location))) {
     throw new LanceError("InvalidInput", `location ${JSON.stringify(wanted)} is not empty`);
   }
   await layout.checkNoEscape(location);
   const other = uniqueLocation(id);
   return {
     location,
+    isPrivate: wanted === undefined && !isRootDirectory(location),
     apply(draft) {
       requireParent(draft, id);
       if (draft.get(objectIdOf(id)) !== undefined) throw tableExists(id);
@@ -148,7 +152,7 @@ export async function planClaim(
 /** The usual location of a table, or another one when a deregistered table still has its files there. */
 async function freeLocation({ layout }: DirContext, id: Identifier): Promise<string> {
   const location = newLocation(id);
-  return (await layout.exists(location)) ? uniqueLocation(id) : location;
+  return (await layout.isVacant(location)) ? location : uniqueLocation(id);
 }
 
 /** A client may send back the absolute path that an earlier answer had. */

@@ -25,12 +25,12 @@ import {
   requireTable,
   withData,
 } from "./lookup.ts";
+import { isWritten } from "./table-data.ts";
 
 /** The operations that tell about a table. */
 export function createDescribeOperations(
   context: DirContext,
 ): Pick<LanceNamespace, "describeTable" | "tableExists"> {
-  const { layout } = context;
   return {
     async describeTable(request, { id }) {
       checkReference(request);
@@ -48,7 +48,7 @@ export function createDescribeOperations(
       const detailed = request.loadDetailedMetadata ?? false;
       if (!pinned && !detailed && !request.checkDeclared) return response;
 
-      const declared = !(await layout.hasData(table.location));
+      const declared = !(await isWritten(context, table));
       if (request.checkDeclared || detailed) response.isOnlyDeclared = declared;
       if (declared && !pinned) return response;
       return Object.assign(response, await describeData(context, table, request, detailed));

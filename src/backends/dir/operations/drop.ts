@@ -7,10 +7,9 @@ import {
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
-import { removeTables } from "../batch/remove-tables.ts";
+import { refuseWhileRemoved } from "../batch/journal.ts";
 import { runBatch } from "../batch/run.ts";
 import { settleAbandoned } from "../batch/settle.ts";
-import { isRootDirectory } from "../catalog/layout.ts";
 import type { Draft } from "../catalog/state.ts";
 import type { DirContext } from "./context.ts";
 import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
@@ -19,13 +18,13 @@ import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./look
 export function createDropOperations(
   context: DirContext,
 ): Pick<LanceNamespace, "dropTable" | "deregisterTable"> {
-  const { catalog, layout, engine } = context;
+  const { journal, layout, engine } = context;
 
   return {
     async dropTable(_request, { id, signal }) {
       const table = await requireTable(context, id);
       const dropped = table.listed
-        ? await mutateAndRemove(context, [table.location], (draft) => takeRow(context, draft, id), signal)
+        ? await mutateAndRemove(context, (draft) => takeRow(context, draft, id), signal)
         : await dropUnlisted(context, id, table);
       return create(DropTableResponseSchema, {
         id: [...id],
@@ -34,23 +33,15 @@ export function createDropOperations(
       });
     },
     async deregisterTable(_request, { id, signal }) {
-      // What a drop that was cut off left to remove must not be taken for data that is put aside here.
       await settleAbandoned(context);
       const table = await requireTable(context, id);
-      const { location, listed } = table;
+      // Otherwise the other change would take what is put aside here for its own.
+      await refuseWhileRemoved(journal, table.location);
       const take = (draft: Draft) => {
         takeRow(context, draft, id);
       };
-      if (!listed) await layout.setDeregistered(location, true);
-      else if (!isRootDirectory(location)) await catalog.mutate(take);
-      else {
-        const departures = [{ location, remove: false }];
-        await runBatch(
-          context,
-          { versions: [], changes: [take], deletions: [], locations: [], departures },
-          signal,
-        );
-      }
+      if (table.listed) await runBatch(context, { changes: [take], departing: "keep" }, signal);
+      else await layout.setDeregistered(table.location, true);
       engine.forget(table.path);
       return deregisteredTable(id, table);
     },
@@ -71,15 +62,9 @@ async function dropUnlisted(context: DirContext, id: Identifier, table: FoundTab
 /**
  * Takes tables out of the catalog and then removes their directories, also after a crash between the two: what is
  * about to happen is noted first (docs/adr/0019).
- *
- * @param expected the locations that will lose their rows, as far as they are known
- * @param change returns the location of a table that lost its row, or those of several
  */
-export async function mutateAndRemove<
-  T extends { readonly location: string } | { readonly removed: string[] },
->(
+export async function mutateAndRemove<T>(
   context: DirContext,
-  expected: readonly string[],
   change: (draft: Draft) => T,
   signal: AbortSignal,
 ): Promise<T> {
@@ -89,19 +74,8 @@ export async function mutateAndRemove<
       answer = change(draft);
     },
   ];
-  if (expected.length === 0) answer = await context.catalog.mutate(change);
-  else {
-    const departures = expected.map((location) => ({ location, remove: true }));
-    await runBatch(context, { versions: [], changes, deletions: [], locations: [], departures }, signal);
-  }
-  const result = answer as T;
-  const locations = "removed" in result ? result.removed : [result.location];
-  // Those that came between the look and the commit.
-  await removeTables(
-    context,
-    locations.filter((location) => !expected.includes(location)),
-  );
-  return result;
+  await runBatch(context, { changes, departing: "remove" }, signal);
+  return answer as T;
 }
 
 /** The answer to a deregistration. */

@@ -1,5 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { removeTables } from "../batch/remove-tables.ts";
+import { ownerOf, settleMark } from "../batch/departures.ts";
+import { isRootDirectory } from "../catalog/layout.ts";
 import type { DirContext } from "./context.ts";
 import type { FoundTable } from "./lookup.ts";
 import { withStagedFile } from "./staged-write.ts";
@@ -23,9 +24,9 @@ export function createShared(
 }
 
 /**
- * Gives a declared table its data, and takes it back if the table was dropped meanwhile: the drop found no data.
+ * Gives a declared table its data.
  *
- * @throws LanceError ConcurrentModification, and what `write` throws
+ * @throws LanceError ConcurrentModification when the table was dropped meanwhile, and what `write` throws
  */
 export async function writeFirst(
   context: DirContext,
@@ -34,7 +35,28 @@ export async function writeFirst(
 ): Promise<number> {
   await context.layout.checkNoEscape(location);
   const version = await write();
-  if (!listed || (await context.catalog.read()).ownerOf(location) !== undefined) return version;
-  await removeTables(context, [location]);
+  if (listed) await confirmWritten(context, location);
+  return version;
+}
+
+/**
+ * Makes sure that a declared table that has got its data is not one that was dropped before: the drop has removed the
+ * directory with its mark, and the data has made another one.
+ *
+ * A directory with a mark was deregistered, after it had its data. Nothing is removed: what is there may be others', too.
+ * The directory of a table that was dropped is hidden, and `gc` finds it.
+ *
+ * @throws LanceError ConcurrentModification
+ */
+export async function confirmWritten(context: DirContext, location: string): Promise<void> {
+  const { journal, layout } = context;
+  if ((await ownerOf(context, location)) !== undefined) {
+    // It was hidden until its row was there, and whoever had made it has ended before it was shown.
+    if (isRootDirectory(location) && (await layout.isDeregistered(location)))
+      await settleMark(context, location);
+    return;
+  }
+  if ((await layout.isMarked(location)) && !(await journal.removes(location))) return;
+  await settleMark(context, location);
   throw new LanceError("ConcurrentModification", "the table was dropped while it was written");
 }

@@ -3,8 +3,9 @@ import type { Call } from "../../../namespace/call.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { NativeTable } from "../engine/native.ts";
 import { untilAborted } from "../engine/wait.ts";
+import { syncVersion } from "../format/sync-version.ts";
 import type { DirContext } from "./context.ts";
-import { type FoundTable, openData, type Reference, requireTable } from "./lookup.ts";
+import { datasetOf, type FoundTable, openData, type Reference, requireTable } from "./lookup.ts";
 
 /** A table's data for the time of one call. */
 export interface Guarded {
@@ -17,6 +18,8 @@ export interface Guarded {
    * @throws LanceError, also for the engine's failures; Cancelled
    */
   wait<T>(work: () => Promise<T>): Promise<T>;
+  /** The same for work that makes a version of the table, which survives a loss of power then. */
+  commit<T>(work: () => Promise<T>): Promise<T>;
   /** Lets the handle go, once the engine is done with the work that was given up. */
   release(): void;
 }
@@ -52,6 +55,12 @@ export async function openGuarded(
     table: lease.table,
     schema: () => wait(lease.schema),
     wait,
+    commit: (work) =>
+      wait(async () => {
+        const result = await work();
+        await syncVersion(datasetOf(context, found, reference.branch));
+        return result;
+      }),
     release() {
       released = true;
       settle();

@@ -4,11 +4,12 @@ import type { Identifier } from "../../../namespace/identifier.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { NativeJob, NativeTable } from "../engine/native.ts";
 import { cancellationOf } from "../engine/wait.ts";
+import { syncIndices, syncVersion } from "../format/sync-version.ts";
 import type { Job } from "../jobs/job.ts";
 import { schemaOf } from "./columns.ts";
 import type { DirContext } from "./context.ts";
 import { checkIndexedField, type IndexFields, indexKind, indexParameters } from "./index-kinds.ts";
-import { isMain, requireTable, withData } from "./lookup.ts";
+import { datasetOf, isMain, requireTable, withData } from "./lookup.ts";
 
 /** An index that is to be built; plain values, which a job can keep. */
 export interface IndexPlan {
@@ -69,14 +70,16 @@ export function createIndexBuilds(context: DirContext): IndexBuilds {
       if (table.location !== plan.location) throw new LanceError("TableNotFound", "the table was replaced");
       await withData(context, table, { branch: plan.branch }, async (native) => {
         const kind = indexKind(plan.type);
-        const rows =
-          plan.fields.targetPartitionSize === undefined ? 0 : await engineCall(() => native.countRows());
+        const rows = await engineCall(() => native.countRows());
         const job = await engineCall(async () => {
           const parameters = indexParameters(kind, plan.fields, rows);
           const replace = plan.fields.replace ?? false;
           return native.createIndexAsync(parameters, plan.column, replace, undefined, plan.name, true);
         });
         await waitForJob(job, signal);
+        const dataset = datasetOf(context, table, plan.branch);
+        await syncIndices(dataset);
+        await syncVersion(dataset);
       });
     },
   };
@@ -89,7 +92,9 @@ export function createIndexBuilds(context: DirContext): IndexBuilds {
  */
 export async function planIndex(native: NativeTable, request: IndexPlan): Promise<IndexPlan> {
   const { names, field } = resolveField(await schemaOf(native), request.column);
-  checkIndexedField(indexKind(request.type), request.fields, field);
+  const kind = indexKind(request.type);
+  checkIndexedField(kind, request.fields, field);
+  indexParameters(kind, request.fields, await native.countRows());
   const name = request.name || `${names.join(".")}_idx`;
   if (isSystemIndex(name))
     throw new LanceError("InvalidInput", `the name ${JSON.stringify(name)} is reserved`);

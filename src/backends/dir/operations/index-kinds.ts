@@ -143,17 +143,17 @@ export function indexTypeName(listed: string): string {
 
 /** The bounds of the parameters that are numbers; beyond them the engine fails without a word or takes all memory. */
 const BOUNDS: readonly (readonly [field: keyof IndexFields, name: string, least: number, most: number])[] = [
-  ["numPartitions", "num_partitions", 1, 0x7fff_ffff],
-  ["numSubVectors", "num_sub_vectors", 1, 0x7fff_ffff],
-  ["numBits", "num_bits", 1, 16],
-  ["sampleRate", "sample_rate", 1, 0x7fff_ffff],
-  ["maxIterations", "max_iterations", 1, 0x7fff_ffff],
+  ["numPartitions", "num_partitions", 1, 0xffff],
+  ["numSubVectors", "num_sub_vectors", 1, 0xffff],
+  ["numBits", "num_bits", 1, 8],
+  ["sampleRate", "sample_rate", 1, 4096],
+  ["maxIterations", "max_iterations", 1, 1000],
   ["targetPartitionSize", "target_partition_size", 1, 0x7fff_ffff],
   ["m", "m", 4, 256],
   ["efConstruction", "ef_construction", 1, 10_000],
   ["maxTokenLength", "max_token_length", 0, 0x7fff_ffff],
-  ["minNgramLength", "min_ngram_length", 1, 0xffff],
-  ["maxNgramLength", "max_ngram_length", 1, 0xffff],
+  ["minNgramLength", "min_ngram_length", 1, 32],
+  ["maxNgramLength", "max_ngram_length", 1, 32],
 ];
 
 /** The engine ends the process when it gets another. */
@@ -191,11 +191,35 @@ export function checkIndexFields(fields: IndexFields): IndexFields {
  * Makes the engine's parameters.
  *
  * @param rows of the table, from which the number of partitions follows where only their size is given
+ * @throws LanceError InvalidInput, when finding the centroids of the index takes unreasonably long
  */
 export function indexParameters(kind: IndexKind, fields: IndexFields, rows: number): NativeIndexParameters {
   const { numPartitions, targetPartitionSize } = fields;
   const bySize = targetPartitionSize && Math.max(1, Math.round(rows / targetPartitionSize));
-  return kind.make(loadNative().Index, fields, numPartitions ?? bySize);
+  const partitions = numPartitions ?? bySize;
+  if (kind.vector) checkTraining(fields, partitions, rows);
+  return kind.make(loadNative().Index, fields, partitions);
+}
+
+/** What the engine takes by default: rows for each centroid, passes over them, and centroids of a product quantizer. */
+const DEFAULTS = { sampleRate: 256, maxIterations: 50, centroids: 256 };
+
+/** How much longer than by default the training of an index may take: the engine does not stop it. */
+const MAX_TRAINING = 4;
+
+/** Bounds the distances that k-means computes by those of as many centroids as the square root of the rows. */
+function checkTraining(fields: IndexFields, partitions: number | undefined, rows: number): void {
+  const { sampleRate = DEFAULTS.sampleRate, maxIterations = DEFAULTS.maxIterations } = fields;
+  const distances = (centroids: number, rate: number, iterations: number) =>
+    Math.min(rows, rate * centroids) * centroids * iterations;
+  const usual = Math.max(DEFAULTS.centroids, Math.ceil(Math.sqrt(rows)));
+  const most = MAX_TRAINING * distances(usual, DEFAULTS.sampleRate, DEFAULTS.maxIterations);
+  const centroids = Math.max(DEFAULTS.centroids, partitions ?? 1);
+  if (rows === 0 || distances(centroids, sampleRate, maxIterations) <= most) return;
+  throw new LanceError(
+    "InvalidInput",
+    `num_partitions, sample_rate and max_iterations together make the training of the index take more than ${MAX_TRAINING} times as long as usual for ${rows} rows`,
+  );
 }
 
 /**

@@ -123,9 +123,9 @@ export function createIndexOperations(
       });
     },
     dropTableIndex: ({ indexName, branch }, call) =>
-      withGuarded(context, call, { branch }, async ({ table, wait }) => {
+      withGuarded(context, call, { branch }, async ({ table, commit }) => {
         if (isSystemIndex(indexName)) throw indexNotFound(indexName);
-        await wait(() => table.dropIndex(indexName));
+        await commit(() => table.dropIndex(indexName));
         return create(DropTableIndexResponseSchema);
       }),
   };

@@ -4,6 +4,7 @@ import type { DirContext } from "./context.ts";
 import { writeFirst } from "./first-version.ts";
 import { type FoundTable, isMain } from "./lookup.ts";
 import { type ReceivedRows, receiveRows } from "./received-rows.ts";
+import { isWritten } from "./table-data.ts";
 
 /** Where rows go, and whether they take the place of those that are there. */
 export interface InsertTarget {
@@ -42,7 +43,7 @@ async function firstVersion(
   table: FoundTable,
   rows: ReceivedRows,
 ): Promise<number | undefined> {
-  if (await context.layout.hasData(table.location)) return undefined;
+  if (await isWritten(context, table)) return undefined;
   try {
     return await writeFirst(context, table, () => rows.create(table));
   } catch (error) {

@@ -1,12 +1,13 @@
-import { LanceError } from "../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import { rootLocation } from "../catalog/layout.ts";
 import type { CatalogView } from "../catalog/state.ts";
 import type { Lease } from "../engine/handles.ts";
 import type { NativeTable } from "../engine/native.ts";
 import { readSchema } from "../engine/table-schema.ts";
-import type { DatasetRef } from "../format/layout.ts";
+import { type DatasetRef, normalizeBranch } from "../format/layout.ts";
 import type { DirContext } from "./context.ts";
+import { isWritten } from "./table-data.ts";
 
 /** A table as the catalog knows it. */
 export interface FoundTable {
@@ -95,7 +96,7 @@ export interface Reference {
  * Works with a table's data at the newest version of the main branch, or at the given reference.
  *
  * @throws LanceError TableNotFound, also for a table that is only declared; TableVersionNotFound;
- * TableBranchNotFound
+ * TableBranchNotFound; InvalidTableState for a table that has lost its directory
  */
 export async function withData<T>(
   context: DirContext,
@@ -113,11 +114,17 @@ export async function withData<T>(
 
 /** Opens a table's data; the caller releases it. A handle at a reference is the caller's own. */
 export async function openData(
-  { layout, engine }: DirContext,
-  { location, path }: FoundTable,
+  context: DirContext,
+  { location, path, listed }: FoundTable,
   { version, branch }: Reference,
 ): Promise<Lease> {
-  const lease = await engine.acquire(path, () => layout.checkNoEscape(location));
+  const { layout, engine } = context;
+  const lease = await engine
+    .acquire(path, () => layout.checkNoEscape(location))
+    .catch(async (error: unknown) => {
+      if (listed && isLanceError(error, "TableNotFound")) await isWritten(context, { location });
+      throw error;
+    });
   const named = isMain(branch) ? undefined : branch;
   if (version === undefined && named === undefined) return lease;
   try {
@@ -153,9 +160,13 @@ export function managedVersioning(
   return managed ? { managedVersioning: true } : {};
 }
 
-/** A table's files, or those of one of its branches, for what the engine has no call for. */
+/**
+ * A table's files, or those of one of its branches, for what the engine has no call for.
+ *
+ * @throws LanceError InvalidInput for a branch that the format does not allow.
+ */
 export function datasetOf({ store }: DirContext, { path }: FoundTable, branch?: string): DatasetRef {
-  return { store, root: store.keyOf(path), branch: isMain(branch) ? undefined : branch };
+  return { store, root: store.keyOf(path), branch: normalizeBranch(branch) };
 }
 
 /** Whether a branch as requests name it is the main branch. */

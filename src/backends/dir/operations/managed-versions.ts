@@ -30,6 +30,8 @@ import { declaredTable } from "./declare.ts";
 import { deregisteredTable } from "./drop.ts";
 import { createKeyedLocks } from "./keyed-locks.ts";
 import { datasetOf, requireTable } from "./lookup.ts";
+import { checkProperties } from "./properties.ts";
+import { isWritten } from "./table-data.ts";
 import { requireDataset, toTableVersion } from "./versions.ts";
 
 type Operations = Pick<
@@ -73,6 +75,7 @@ export function createManagedVersionOperations(context: DirContext): Operations 
         checkNotCancelled(signal);
         const table = await requireTable(context, id);
         await layout.checkNoEscape(table.location);
+        if (staged.version === 1n) await isWritten(context, table);
         const entry = await createVersion(datasetOf(context, table, normalizeBranch(request.branch)), staged);
         return create(CreateTableVersionResponseSchema, { version: toTableVersion(entry) });
       });
@@ -141,6 +144,7 @@ export function createManagedVersionOperations(context: DirContext): Operations 
         });
       }
       case "declareTable": {
+        checkProperties(operation.value.properties);
         const location = await planner.declare(id, operation.value);
         return () => ({
           case: "declareTable",

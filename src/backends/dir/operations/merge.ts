@@ -20,6 +20,7 @@ import { createShared, writeFirst } from "./first-version.ts";
 import { openGuarded } from "./guarded.ts";
 import { createKeyedLocks } from "./keyed-locks.ts";
 import { type FoundTable, isMain, requireTable } from "./lookup.ts";
+import { isWritten } from "./table-data.ts";
 
 /** What a merge does, checked. */
 interface Plan {
@@ -34,12 +35,12 @@ interface Plan {
 
 /** The operation that merges rows into a table by key. */
 export function createMergeOperations(context: DirContext): Pick<LanceNamespace, "mergeInsertIntoTable"> {
-  const { layout, maxUploadBytes } = context;
+  const { maxUploadBytes } = context;
   const locks = createKeyedLocks();
 
   /** Merges into a table that is only declared: nothing matches there. Undefined when it has data. */
   async function firstVersion(table: FoundTable, upload: Upload, plan: Plan) {
-    if (await layout.hasData(table.location)) return undefined;
+    if (await isWritten(context, table)) return undefined;
     keysOf(plan, upload.schema, upload.schema);
     try {
       const file = plan.insert ? upload.file : emptyIpcFile(upload.file);
@@ -64,7 +65,7 @@ export function createMergeOperations(context: DirContext): Pick<LanceNamespace,
       const on = keysOf(plan, schema, upload.schema);
       checkCompatible(upload.schema, schema);
       return answer(
-        await data.wait(async () => {
+        await data.commit(async () => {
           let builder = data.table.mergeInsert(on);
           if (plan.update) builder = builder.whenMatchedUpdateAll(plan.update.condition);
           if (plan.insert) builder = builder.whenNotMatchedInsertAll();
@@ -84,7 +85,8 @@ export function createMergeOperations(context: DirContext): Pick<LanceNamespace,
     async mergeInsertIntoTable(request, data, call) {
       const plan = planOf(request);
       const table = await requireTable(context, call.id);
-      const upload = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
+      const { signal, holdBody: hold } = call;
+      const upload = await collectUpload(data, { maxBytes: maxUploadBytes, signal, hold });
       const branch = isMain(request.branch) ? undefined : request.branch;
       // Merges that insert the same new key at the same time would both be committed by the engine.
       const work = locks.withLocks([`${table.path}\0${branch ?? ""}`], async () => {

@@ -2,11 +2,12 @@ import { createHash, randomBytes } from "node:crypto";
 import { joinIpcStreams } from "../../../arrow/join-streams.ts";
 import type { Call } from "../../../namespace/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { newStagingId } from "../format/staging-key.ts";
 import { keyIn, listNames } from "../format/storage.ts";
 import type { DirContext } from "./context.ts";
 import { type InsertOutcome, insertRows } from "./insert.ts";
 import { type FoundTable, isMain } from "./lookup.ts";
-import { newStagingId, sweepStaging } from "./staged-write.ts";
+import { sweepStaging } from "./staged-write.ts";
 
 /** Writes whose parts arrive one by one, are kept as files, and become one version when all are there. */
 export interface MultipartWrites {
@@ -76,7 +77,7 @@ export function createMultipartWrites(context: DirContext): MultipartWrites {
 
   return {
     async begin(table, branch) {
-      await sweepStaging(store, layout);
+      await sweepStaging(context);
       const id = newStagingId();
       await store.put(`${directoryOf(id)}/${TARGET}`, Buffer.from(targetOf(table, branch)));
       return id;

@@ -12,10 +12,11 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
 import type { Row } from "../catalog/row.ts";
-import type { CatalogView, Draft } from "../catalog/state.ts";
+import type { Draft } from "../catalog/state.ts";
 import type { DirContext } from "./context.ts";
 import { mutateAndRemove } from "./drop.ts";
 import { isNamespace, isUnlistedTable, namespaceNotFound, objectIdOf, requireParent } from "./lookup.ts";
+import { checkProperties } from "./properties.ts";
 
 type Operations = Pick<
   LanceNamespace,
@@ -36,22 +37,22 @@ export function createNamespaceOperations(context: DirContext): Operations {
     async createNamespace({ mode, properties }, { id, signal }) {
       if (id.length === 0) throw alreadyExists(id);
       for (const name of id) checkNewName(name);
+      checkProperties(properties);
       const state = await catalog.read();
       if (await isUnlistedTable(context, state, id)) throw alreadyExists(id);
-      const expected = mode === CreateNamespaceMode.OVERWRITE ? locationsBelow(state, objectIdOf(id)) : [];
       const createIn = (draft: Draft) => {
         requireParent(draft, id);
         const existing = draft.get(objectIdOf(id));
         if (existing !== undefined && existing.objectType !== "namespace") throw alreadyExists(id);
         if (existing !== undefined && mode === CreateNamespaceMode.EXIST_OK) {
-          return { answer: existing.properties, removed: [] };
+          return existing.properties;
         }
         if (existing !== undefined && mode !== CreateNamespaceMode.OVERWRITE) throw alreadyExists(id);
-        const locations = deleteBelow(draft, objectIdOf(id));
+        deleteBelow(draft, objectIdOf(id));
         draft.put({ objectId: objectIdOf(id), objectType: "namespace", location: undefined, properties });
-        return { answer: properties, removed: locations };
+        return properties;
       };
-      const { answer } = await mutateAndRemove(context, expected, createIn, signal);
+      const answer = await mutateAndRemove(context, createIn, signal);
       return create(CreateNamespaceResponseSchema, { properties: { ...answer } });
     },
     async describeNamespace(_request, { id }) {
@@ -67,42 +68,29 @@ export function createNamespaceOperations(context: DirContext): Operations {
       if (id.length === 0) throw new LanceError("InvalidInput", "the root namespace cannot be dropped");
       const objectId = objectIdOf(id);
       const cascades = behavior === DropNamespaceBehavior.CASCADE;
-      const expected = cascades ? locationsBelow(await catalog.read(), objectId) : [];
       const dropIn = (draft: Draft) => {
         const row = draft.get(objectId);
         if (row?.objectType !== "namespace") {
-          if (mode === DropNamespaceMode.SKIP) return { properties: {}, removed: [] };
+          if (mode === DropNamespaceMode.SKIP) return {};
           throw namespaceNotFound(id);
         }
         if (!cascades && draft.hasChildren(objectId)) {
           throw new LanceError("NamespaceNotEmpty", `namespace ${joinIdentifier(id)} is not empty`);
         }
-        const locations = deleteBelow(draft, objectId);
+        deleteBelow(draft, objectId);
         draft.delete(objectId);
-        return { properties: row.properties, removed: locations };
+        return row.properties;
       };
-      const { properties } = await mutateAndRemove(context, expected, dropIn, signal);
+      const properties = await mutateAndRemove(context, dropIn, signal);
       return create(DropNamespaceResponseSchema, { properties: { ...properties } });
     },
   };
 }
 
-/** The locations of all tables below a namespace. */
-function locationsBelow(view: CatalogView, objectId: string): string[] {
-  if (!view.hasChildren(objectId)) return [];
-  return [...view.descendants(objectId)].flatMap((id) => view.get(id)?.location ?? []);
-}
-
-/** Deletes everything below a namespace and returns the locations of the tables among it. */
-function deleteBelow(draft: Draft, objectId: string): string[] {
-  if (!draft.hasChildren(objectId)) return [];
-  const locations: string[] = [];
-  for (const id of draft.descendants(objectId)) {
-    const location = draft.get(id)?.location;
-    if (location !== undefined) locations.push(location);
-    draft.delete(id);
-  }
-  return locations;
+/** Deletes everything below a namespace. */
+function deleteBelow(draft: Draft, objectId: string): void {
+  if (!draft.hasChildren(objectId)) return;
+  for (const id of draft.descendants(objectId)) draft.delete(id);
 }
 
 function alreadyExists(id: Identifier): LanceError {

@@ -50,7 +50,8 @@ export function createReadOperations(
     async *queryTable(request, call) {
       const data = await openGuarded(context, call, request);
       try {
-        yield* resultMessages(await build(data, request), { data, call, turns });
+        const { readAhead } = context;
+        yield* resultMessages(await build(data, request), { data, call, turns, readAhead });
       } finally {
         data.release();
       }

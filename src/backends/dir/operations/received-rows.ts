@@ -5,11 +5,13 @@ import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { ManifestFile } from "../format/manifest-file.ts";
 import { takesStagedRows } from "../format/staged-rows.ts";
+import type { PreparedVersion } from "../format/staged-version.ts";
+import { syncVersion } from "../format/sync-version.ts";
 import { readVersion } from "../format/versions.ts";
 import type { DirContext } from "./context.ts";
 import { createShared } from "./first-version.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "./lookup.ts";
-import { type StagedRows, withStagedRows } from "./staged-write.ts";
+import { type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
 
 /** The rows of an upload, as something that a table can be made of. */
 export interface ReceivedRows {
@@ -22,6 +24,8 @@ export interface ReceivedRows {
   create(table: Pick<FoundTable, "path">): Promise<number>;
   /** Writes a version that replaces everything. */
   replace(table: FoundTable): Promise<number>;
+  /** The same together with what `work` does, or a first version; see {@link StagedRows.asNext}. */
+  asNext(table: FoundTable, work: (version: PreparedVersion) => Promise<number>): Promise<number>;
   /** Adds to what is there; no rows make no version. @throws LanceError TableSchemaValidationError */
   append(table: FoundTable): Promise<number>;
 }
@@ -45,7 +49,7 @@ export interface Purpose {
 export async function receiveRows<T>(
   context: DirContext,
   data: AsyncIterable<Uint8Array>,
-  call: Pick<Call, "signal" | "ownsBody" | "releaseBody">,
+  call: Pick<Call, "signal" | "ownsBody" | "holdBody" | "releaseBody">,
   purpose: Purpose,
   work: (rows: ReceivedRows) => Promise<T>,
 ): Promise<T> {
@@ -56,8 +60,8 @@ export async function receiveRows<T>(
     base = table && (await newestVersion(context, table, branch));
     return base === undefined || takesStagedRows(base.manifest);
   };
-  const { signal, ownsBody: ownsChunks = false } = call;
-  const parts = readUpload(data, { maxBytes, partBytes, mayCut, ownsChunks, pool, signal });
+  const { signal, ownsBody: ownsChunks = false, holdBody: hold } = call;
+  const parts = readUpload(data, { maxBytes, partBytes, mayCut, ownsChunks, pool, signal, hold });
   try {
     const { value: first } = await parts.next();
     if (first === undefined) throw new Error("an upload has at least one part");
@@ -79,6 +83,12 @@ export async function receiveRows<T>(
   }
 }
 
+/** Whether rows can become the next version of a table by {@link ReceivedRows.asNext}. */
+export async function takesNext(context: DirContext, table: FoundTable): Promise<boolean> {
+  const newest = await newestVersion(context, table, undefined);
+  return newest === undefined || takesStagedRows(newest.manifest);
+}
+
 /** The newest version of a table or branch; undefined when it has none. */
 async function newestVersion(
   context: DirContext,
@@ -96,22 +106,33 @@ async function newestVersion(
 function wholeRows(context: DirContext, part: UploadPart, branch: string | undefined): ReceivedRows {
   const { engine } = context;
   const { file, rows } = part;
+  async function durable(table: FoundTable, committed: Promise<number>): Promise<number> {
+    const version = await committed;
+    await syncVersion(datasetOf(context, table, branch), BigInt(version));
+    return version;
+  }
   return {
     rows,
     isRepeatable: true,
     stage: (path) => engine.create(path, file, "create"),
     create: (table) => createShared(context, table, file),
     replace(table) {
-      if (isMain(branch)) return engine.create(table.path, file, "overwrite");
-      return withData(context, table, { branch }, (native) =>
+      if (isMain(branch)) return durable(table, engine.create(table.path, file, "overwrite"));
+      const replaced = withData(context, table, { branch }, (native) =>
         engineCall(async () => (await native.add(file, "overwrite")).version),
       );
+      return durable(table, replaced);
     },
+    asNext: (table, work) =>
+      withStagedFile(context, file, (staged) => staged.asNext(datasetOf(context, table, branch), work)),
     append: (table) =>
       withData(context, table, { branch }, async (native, current) => {
         checkCompatible(part.schema, await engineCall(current));
         if (rows === 0) return engineCall(() => native.version());
-        return (await engineCall(() => native.add(file, "append"))).version;
+        return durable(
+          table,
+          engineCall(async () => (await native.add(file, "append")).version),
+        );
       }),
   };
 }
@@ -126,6 +147,7 @@ function stagedRows(context: DirContext, staged: StagedRows, branch: string | un
     stage: (path) => create({ path }),
     create,
     replace: (table) => staged.replace(datasetOf(context, table, branch)),
+    asNext: (table, work) => staged.asNext(datasetOf(context, table, branch), work),
     append: (table) => staged.append(datasetOf(context, table, branch)),
   };
 }

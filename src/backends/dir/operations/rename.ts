@@ -36,8 +36,7 @@ export function createRenameOperations(context: DirContext): Pick<LanceNamespace
       const rename = (draft: Draft) => renameRow(draft, id, target, listed ? undefined : location);
       if (isRootDirectory(location)) {
         await settleAbandoned(context);
-        const batch = { versions: [], changes: [rename], deletions: [], locations: [location] };
-        await runBatch(context, batch, signal);
+        await runBatch(context, { changes: [rename], departing: "keep", locations: [location] }, signal);
       } else {
         await catalog.mutate(rename);
       }

@@ -16,11 +16,11 @@ import {
 } from "apache-arrow";
 import { CreateTableMode, InsertMode } from "../../../gen/lance/namespace/v1/data_pb.ts";
 import { createLocalStore } from "../format/local-store.ts";
+import { newStagingId } from "../format/staging-key.ts";
 import { readTransaction } from "../format/transactions.ts";
 import { readVersion } from "../format/versions.ts";
 import { createDirectoryBackend } from "../index.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
-import { newStagingId } from "./staged-write.ts";
 
 const SCHEMA = new Schema([new Field("id", new Int32(), true), new Field("name", new Utf8(), true)]);
 
@@ -174,7 +174,8 @@ test("what a process that came to a sudden end left behind is removed after a da
   for (const id of directories) await mkdir(join(root, "data", `.staging-${id}`), { recursive: true });
   await writeFile(join(root, "data", used as string, "part"), "fresh");
   await writeFile(join(root, "data", `.staging-${old}`, "part"), "old");
-  await utimes(join(root, "data", `.staging-${old}`, "part"), 0, 0);
+  for (const name of [`.staging-${old}/part`, `.staging-${old}`, `.staging-upload-${old}`])
+    await utimes(join(root, "data", name), 0, 0);
   const backend = await createDirectoryBackend({ root, log: silent });
   t.after(() => backend.close());
   assert.deepEqual((await stagingOf(root)).sort(), [used, young]);

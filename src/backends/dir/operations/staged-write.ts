@@ -1,15 +1,16 @@
-import { randomBytes } from "node:crypto";
 import type { UploadPart } from "../../../arrow/upload.ts";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { Layout } from "../catalog/layout.ts";
 import { engineCall } from "../engine/errors.ts";
-import { type Change, commitChange, commitFirst } from "../format/commit.ts";
+import { type Change, commitChange, commitFirst, prepareChange } from "../format/commit.ts";
+import { measure } from "../format/extent.ts";
 import { type DatasetRef, dataDirectory } from "../format/layout.ts";
 import type { ManifestFile } from "../format/manifest-file.ts";
 import { appendRows, putStagingBase, replaceRows } from "../format/staged-rows.ts";
-import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
-import { readVersion } from "../format/versions.ts";
+import type { PreparedVersion } from "../format/staged-version.ts";
+import { isStagingName, newStagingKey } from "../format/staging-key.ts";
+import { keyIn, listNames } from "../format/storage.ts";
+import { latestVersion, readVersion } from "../format/versions.ts";
 import type { DirContext } from "./context.ts";
 
 /** Rows that the engine has written, and that no table has yet. */
@@ -19,6 +20,13 @@ export interface StagedRows {
   create(target: DatasetRef): Promise<number>;
   /** Puts them in place of all that a dataset has. */
   replace(target: DatasetRef): Promise<number>;
+  /**
+   * Lets `work` make them the next version of a dataset, or its first, in place of all that it has. They can be used
+   * again when that fails for certain.
+   *
+   * @throws what `work` throws
+   */
+  asNext(target: DatasetRef, work: (version: PreparedVersion) => Promise<number>): Promise<number>;
   /** Adds them to the dataset that they were staged for. @throws LanceError ConcurrentModification */
   append(target: DatasetRef): Promise<number>;
 }
@@ -32,11 +40,6 @@ export interface StageOptions {
   /** Called with the bytes of the body that are no longer held. */
   readonly onWritten: (bytes: number) => void;
 }
-
-const PREFIX = ".staging-";
-
-/** A staging directory, and the time of its id. */
-const STAGED = /^\.staging-(?:upload-)?([0-9a-f]{12})[0-9a-f]{20}$/;
 
 /** Staging directories that are older are of processes that have ended, in milliseconds. */
 const STALE_AFTER = 24 * 60 * 60 * 1000;
@@ -57,7 +60,7 @@ export async function withStagedRows<T>(
   work: (staged: StagedRows) => Promise<T>,
 ): Promise<T> {
   const { engine, store, layout } = context;
-  const root = newStagingKey(layout);
+  const root = newStagingKey(layout.baseKey);
   const path = store.uriOf(root);
   const staging: DatasetRef = { store, root };
   try {
@@ -69,6 +72,7 @@ export async function withStagedRows<T>(
     return await work({
       rows,
       create: (target) => publishFirst(staging, staged, target),
+      asNext: (target, publishNext) => publishAsNext(staging, staged, target, publishNext),
       replace: (target) => publish(target, () => commitChange(target, replaceRows(staged.manifest))),
       append: (target) => {
         if (base === undefined) {
@@ -95,7 +99,7 @@ export async function withStagedRows<T>(
         ? append(part)
         : engine.create(path, part.file, base === undefined ? "create" : "overwrite"));
       rows += part.rows;
-      onWritten(part.bodyBytes);
+      onWritten(part.heldBytes);
     }
   }
   async function append({ file }: UploadPart): Promise<void> {
@@ -112,19 +116,41 @@ export async function withStagedRows<T>(
 export async function withStagedFile<T>(
   context: DirContext,
   file: Buffer,
-  work: (staged: Pick<StagedRows, "create">) => Promise<T>,
+  work: (staged: Pick<StagedRows, "create" | "asNext">) => Promise<T>,
 ): Promise<T> {
   const { engine, store, layout } = context;
-  const staging: DatasetRef = { store, root: newStagingKey(layout) };
+  const staging: DatasetRef = { store, root: newStagingKey(layout.baseKey) };
   const path = store.uriOf(staging.root);
   try {
     await engine.create(path, file, "create");
     const staged = await readVersion(staging);
-    return await work({ create: (target) => publishFirst(staging, staged, target) });
+    return await work({
+      create: (target) => publishFirst(staging, staged, target),
+      asNext: (target, publishNext) => publishAsNext(staging, staged, target, publishNext),
+    });
   } finally {
     engine.forget(path);
     await store.deleteDirectory(staging.root);
   }
+}
+
+/** See {@link StagedRows.asNext}. */
+function publishAsNext(
+  staging: DatasetRef,
+  staged: ManifestFile,
+  target: DatasetRef,
+  work: (version: PreparedVersion) => Promise<number>,
+): Promise<number> {
+  return moveData(staging, target, async () => {
+    const isFirst = (await latestVersion(target)) === undefined;
+    const apply = isFirst ? asFirst(staged.manifest) : replaceRows(staged.manifest);
+    return work(await prepareChange(target, staged, apply));
+  });
+}
+
+/** Makes a staged dataset the first version of another one. @throws LanceError TableAlreadyExists */
+export async function publishStaged(staging: DatasetRef, target: DatasetRef): Promise<number> {
+  return publishFirst(staging, await readVersion(staging), target);
 }
 
 /** Makes what is staged the first version of a dataset. @throws LanceError TableAlreadyExists */
@@ -134,54 +160,35 @@ function publishFirst(staging: DatasetRef, staged: ManifestFile, target: Dataset
   });
 }
 
-/** The key of a directory for data that no table has yet; what is left there is removed after a day. */
-export function newStagingKey({ baseKey }: Layout): string {
-  return keyIn(baseKey, `${PREFIX}${newStagingId()}`);
-}
-
-/** An id of something staged, 32 hexadecimal digits; the first twelve are the time, which a sweep goes by. */
-export function newStagingId(): string {
-  return Date.now().toString(16).padStart(12, "0") + randomBytes(10).toString("hex");
-}
-
-/** When the staging of a directory of this name began, in milliseconds since 1970; undefined for other names. */
-export function stagedAt(name: string): number | undefined {
-  const [, begun] = STAGED.exec(name) ?? [];
-  return begun === undefined ? undefined : Number.parseInt(begun, 16);
-}
-
-/** Removes what processes that came to a sudden end have left behind. */
-export async function sweepStaging(store: ObjectStore, { baseKey }: Pick<Layout, "baseKey">): Promise<void> {
-  const stale = Date.now() - STALE_AFTER;
-  for (const name of await listNames(store, baseKey)) {
-    const begun = stagedAt(name);
-    if (begun === undefined || begun > stale) continue;
-    const directory = keyIn(baseKey, name);
-    const written = await Promise.all([
-      lastWritten(store, directory),
-      lastWritten(store, `${directory}/_versions`),
-    ]);
-    if (Math.max(...written) < stale) await store.deleteDirectory(directory);
-  }
-}
-
-/** When an object directly in a directory was written last, in milliseconds since 1970; 0 if there is none. */
-async function lastWritten(store: ObjectStore, directory: string): Promise<number> {
-  let last = 0;
-  for await (const page of store.list(directory)) {
-    for (const { name, info, isDirectory } of page) {
-      if (isDirectory) continue;
-      const known = info ?? (await store.head(`${directory}/${name}`));
-      last = Math.max(last, known?.modifiedMillis ?? 0);
+/**
+ * Removes what processes that came to a sudden end have left behind: directories of staged data in which the storage
+ * says that nothing was written for a day. The clocks of servers may be wrong by more.
+ */
+export async function sweepStaging({
+  store,
+  layout: { baseKey },
+  clock,
+  log,
+}: Pick<DirContext, "store" | "layout" | "clock" | "log">): Promise<void> {
+  try {
+    const names = (await listNames(store, baseKey)).filter((name) => isStagingName(name));
+    if (names.length === 0) return;
+    const stale = (await clock.now()) - STALE_AFTER;
+    for (const name of names) {
+      const directory = keyIn(baseKey, name);
+      const { modifiedMillis } = await measure(store, directory);
+      if (modifiedMillis !== undefined && modifiedMillis < stale) await store.deleteDirectory(directory);
     }
+  } catch (error) {
+    log.warn({ err: error }, "what uploads left behind cannot be removed, and is looked for again later");
   }
-  return last;
 }
 
 /** The first version is what the staging dataset is in the end. */
 function asFirst(staged: Manifest): (manifest: Manifest) => Change {
   return (manifest) => {
     manifest.maxFragmentId = undefined;
+    manifest.fragments = [];
     return replaceRows(staged)(manifest);
   };
 }

@@ -20,7 +20,7 @@ import {
 } from "../format/refs.ts";
 import type { DirContext } from "./context.ts";
 import { pageOfNames } from "./paging.ts";
-import { requireDataset } from "./versions.ts";
+import { refuseLost, requireDataset } from "./versions.ts";
 
 type Operations = Pick<
   LanceNamespace,
@@ -32,6 +32,7 @@ export function createTagOperations(context: DirContext): Operations {
   return {
     async listTableTags(request, { id }) {
       const tags = await listTags(await requireDataset(context, id));
+      if (tags.size === 0) await refuseLost(context, id);
       const { entries, ...page } = pageOfNames(context, "tags", tags, request);
       return create(ListTableTagsResponseSchema, {
         tags: Object.fromEntries(entries.map(([name, tag]) => [name, toTagContents(tag)])),

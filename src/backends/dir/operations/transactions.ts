@@ -13,10 +13,10 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
 import {
+  alter,
   effectiveProperties,
   readAlteration,
   type TransactionAlteration,
-  writeAlteration,
 } from "../format/transaction-alterations.ts";
 import { findTransaction, type TransactionRecord } from "../format/transactions.ts";
 import type { DirContext } from "./context.ts";
@@ -49,9 +49,9 @@ export function createTransactionOperations(
       if (changes.length === 0) throw new LanceError("InvalidInput", "actions must have an entry");
       const { dataset, transaction } = await find(id);
       return locks.withLocks([`${dataset.root}/${transaction.uuid}`], async () => {
-        const before = await readAlteration(dataset, transaction);
-        const after = changes.reduce((state, change) => change(state, transaction), before);
-        await writeAlteration(dataset, transaction, after);
+        const after = await alter(dataset, transaction, (before) =>
+          changes.reduce((state, change) => change(state, transaction), before),
+        );
         return create(AlterTransactionResponseSchema, answer(transaction, after));
       });
     },

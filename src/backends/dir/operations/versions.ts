@@ -12,11 +12,13 @@ import type { LanceNamespace } from "../../../namespace/port.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { DatasetRef } from "../format/layout.ts";
 import { openBranch } from "../format/refs.ts";
+import { syncVersion } from "../format/sync-version.ts";
 import { readTransaction } from "../format/transactions.ts";
 import { describeVersion, listVersions, readVersion, type VersionEntry } from "../format/versions.ts";
 import type { DirContext } from "./context.ts";
 import { datasetOf, type FoundTable, isMain, requireTable, withData } from "./lookup.ts";
 import { decodeToken, encodeToken, pageSize } from "./paging.ts";
+import { isWritten } from "./table-data.ts";
 
 /** The operations on the history of a table. */
 export function createVersionOperations(
@@ -29,6 +31,7 @@ export function createVersionOperations(
       const dataset = await requireDataset(context, id, branch);
       const size = pageSize(context, limit);
       const found = await listVersions(dataset, { descending, after, limit: size + 1 });
+      if (found.length === 0) await refuseLost(context, id);
       const page = found.slice(0, size);
       const last = page.at(-1);
       return create(ListTableVersionsResponseSchema, {
@@ -54,6 +57,7 @@ export function createVersionOperations(
         }),
       );
       const dataset = datasetOf(context, table, branch);
+      await syncVersion(dataset, restored);
       const transaction = await readTransaction(dataset, await readVersion(dataset, restored));
       return create(RestoreTableResponseSchema, { ...(transaction && { transactionId: transaction.uuid }) });
     },
@@ -77,6 +81,11 @@ export async function requireDataset(
   const table = await requireTable(context, id);
   await context.layout.checkNoEscape(table.location);
   return openBranch(datasetOf(context, table), isMain(branch) ? undefined : branch);
+}
+
+/** Refuses to answer that a table has nothing when it has lost its directory. @throws LanceError InvalidTableState */
+export async function refuseLost(context: DirContext, id: Identifier): Promise<void> {
+  await isWritten(context, await requireTable(context, id));
 }
 
 /** A version as clients get it; the path is the object path that Lance's own clients commit and read by. */

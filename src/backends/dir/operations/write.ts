@@ -7,10 +7,13 @@ import {
   InsertIntoTableResponseSchema,
   InsertMode,
 } from "../../../gen/lance/namespace/v1/data_pb.ts";
+import type { Call } from "../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../namespace/port.ts";
+import { runBatch } from "../batch/run.ts";
 import { sameProperties } from "../catalog/row.ts";
+import type { Draft } from "../catalog/state.ts";
 import type { DirContext } from "./context.ts";
 import { createNew } from "./create-new.ts";
 import { writeFirst } from "./first-version.ts";
@@ -25,7 +28,8 @@ import {
   tableExists,
 } from "./lookup.ts";
 import type { MultipartWrites } from "./multipart.ts";
-import { type ReceivedRows, receiveRows } from "./received-rows.ts";
+import { checkProperties } from "./properties.ts";
+import { type ReceivedRows, receiveRows, takesNext } from "./received-rows.ts";
 
 /** How often a creation looks again when the table comes or goes meanwhile. */
 const MAX_LOOKS = 3;
@@ -37,9 +41,10 @@ export function createWriteOperations(
 ): Pick<LanceNamespace, "createTable" | "insertIntoTable"> {
   const { catalog, layout } = context;
 
-  async function setProperties(id: Identifier, table: FoundTable, properties: Record<string, string>) {
-    if (table.listed && sameProperties(table.properties, properties)) return;
-    await catalog.mutate((draft) => {
+  /** The row that a table gets, as a mutation; undefined when it has it. */
+  function rowChange(id: Identifier, table: FoundTable, properties: Record<string, string>) {
+    if (table.listed && sameProperties(table.properties, properties)) return undefined;
+    return (draft: Draft): void => {
       requireParent(draft, id);
       if (table.listed && draft.get(objectIdOf(id))?.location !== table.location) {
         throw new LanceError(
@@ -48,14 +53,45 @@ export function createWriteOperations(
         );
       }
       draft.put({ objectId: objectIdOf(id), objectType: "table", location: table.location, properties });
-    });
+    };
+  }
+
+  /**
+   * Gives a table that is there its data and its row, both or none.
+   *
+   * @param written whether it has data, which is replaced
+   */
+  async function writeWithRow(
+    table: FoundTable,
+    rows: ReceivedRows,
+    written: boolean,
+    row: (draft: Draft) => void,
+    { id, signal }: Pick<Call, "id" | "signal">,
+  ): Promise<number> {
+    if (written && !(await takesNext(context, table))) {
+      const version = await rows.replace(table);
+      await catalog.mutate(row);
+      return version;
+    }
+    for (let tries = 1; ; tries++) {
+      try {
+        return await rows.asNext(table, async (version) => {
+          if (!written && version.version > 1n) throw tableExists(id);
+          await runBatch(context, { changes: [row], departing: "keep", versions: [version] }, signal);
+          return Number(version.version);
+        });
+      } catch (error) {
+        // Another writer has made a version meanwhile.
+        if (!isLanceError(error, "ConcurrentModification") || tries === MAX_LOOKS) throw error;
+      }
+    }
   }
 
   /** Creates a table of rows, or gives one that is there its data. */
   async function createFrom(
     { mode, properties }: CreateTableRequest,
     rows: ReceivedRows,
-    id: Identifier,
+    { id, signal }: Pick<Call, "id" | "signal">,
   ): Promise<CreateTableResponse> {
     for (let look = 1; ; look++) {
       const state = await catalog.read();
@@ -75,11 +111,13 @@ export function createWriteOperations(
         }
         if (written && mode !== CreateTableMode.OVERWRITE) throw tableExists(id);
         await layout.checkNoEscape(table.location);
-        const version = written
-          ? await rows.replace(table)
-          : await writeFirst(context, table, () => rows.create(table));
         const kept = written || Object.keys(properties).length > 0 ? properties : { ...table.properties };
-        await setProperties(id, table, kept);
+        const row = rowChange(id, table, kept);
+        const version = await (row !== undefined
+          ? writeWithRow(table, rows, written, row, { id, signal })
+          : written
+            ? rows.replace(table)
+            : writeFirst(context, table, () => rows.create(table)));
         return create(CreateTableResponseSchema, {
           location: table.path,
           version: BigInt(version),
@@ -104,9 +142,10 @@ export function createWriteOperations(
     async createTable(request, data, call) {
       const { id } = call;
       checkNewIdentifier(id);
+      checkProperties(request.properties);
       const table = await findTable(context, await catalog.read(), id);
       return receiveRows(context, data, call, { table, overwrite: true }, (rows) =>
-        createFrom(request, rows, id),
+        createFrom(request, rows, call),
       );
     },
     async insertIntoTable({ branch, mode, uploadId, uploadPartId }, data, call) {

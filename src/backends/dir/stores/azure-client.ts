@@ -2,6 +2,7 @@ import type { ContainerClient, StoragePipelineOptions } from "@azure/storage-blo
 import { LanceError } from "../../../namespace/errors.ts";
 import { loadClient, type StoreFailure, toStoreError } from "./failure.ts";
 import { createOptionReader, type OptionReader, type StorageOptions } from "./options.ts";
+import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
 
 /** How often the library sends a request at most, in all. */
 const MAX_TRIES = 4;
@@ -20,6 +21,9 @@ const EMULATOR = {
 export interface AzureAccess {
   readonly client: ContainerClient;
   readonly single: ContainerClient;
+  /** The client of small requests, whose tries are shorter. */
+  readonly small: ContainerClient;
+  readonly limits: TimeLimits;
   /** How the engine gets to the same storage. */
   readonly engineOptions: StorageOptions;
 }
@@ -52,12 +56,16 @@ export async function openAzure(container: string, options: StorageOptions): Pro
       : sas !== undefined
         ? new blob.AnonymousCredential()
         : await identityOf(read);
-  const tries = (maxTries: number): StoragePipelineOptions => ({
-    retryOptions: { maxTries, tryTimeoutInMs: read.duration("timeout") ?? TRY_TIMEOUT },
+  const longest = read.duration("timeout") ?? TRY_TIMEOUT;
+  const limits = createTimeLimits(longest);
+  const tries = (maxTries: number, tryTimeoutInMs: number): StoragePipelineOptions => ({
+    retryOptions: { maxTries, tryTimeoutInMs },
   });
   return {
-    client: new blob.ContainerClient(url, credential, tries(MAX_TRIES)),
-    single: new blob.ContainerClient(url, credential, tries(1)),
+    client: new blob.ContainerClient(url, credential, tries(MAX_TRIES, longest)),
+    single: new blob.ContainerClient(url, credential, tries(1, longest)),
+    small: new blob.ContainerClient(url, credential, tries(MAX_TRIES, limits.small)),
+    limits,
     // The engine knows an emulator's account only when it is told.
     engineOptions: emulator
       ? { ...options, azure_storage_account_name: account, azure_storage_account_key: key ?? "" }

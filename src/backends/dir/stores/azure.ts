@@ -1,7 +1,7 @@
 import type { BlobItem } from "@azure/storage-blob";
 import type { ObjectInfo } from "../format/storage.ts";
 import { failureOf, openAzure, toAzureError } from "./azure-client.ts";
-import { isTransient } from "./failure.ts";
+import { isTransient, toStoreError } from "./failure.ts";
 import type { StorageOptions } from "./options.ts";
 import { inPieces } from "./pieces.ts";
 import { type Bucket, createRemoteStore, type RemoteStorage } from "./remote-store.ts";
@@ -21,63 +21,67 @@ const COPY_INTERVAL = 100;
  * @throws Error with one clear line for a missing package or an option that cannot be understood
  */
 export async function createAzureStore(name: string, options: StorageOptions): Promise<RemoteStorage> {
-  const { client, single, engineOptions } = await openAzure(name, options);
+  const { client, single, small, limits, engineOptions } = await openAzure(name, options);
   const blobOf = (key: string) => client.getBlockBlobClient(key);
+  const smallOf = (key: string) => small.getBlockBlobClient(key);
+  const until = (abortSignal?: AbortSignal) => ({ ...(abortSignal && { abortSignal }) });
 
-  async function head(key: string): Promise<ObjectInfo | undefined> {
-    const found = await orMissing(blobOf(key).getProperties());
+  async function head(key: string, signal?: AbortSignal): Promise<ObjectInfo | undefined> {
+    const found = await orMissing(smallOf(key).getProperties(until(signal)));
     return found && infoOf(key, found);
   }
   const bucket: Bucket = {
     scheme: "az",
     name,
     listsInOrder: true,
-    get: (key) => orMissing(blobOf(key).downloadToBuffer()),
+    get: (key, signal) => orMissing(blobOf(key).downloadToBuffer(0, undefined, until(signal))),
     async getStream(key) {
       const found = await orMissing(blobOf(key).download());
       return found && withErrors(found.readableStreamBody as AsyncIterable<Uint8Array>);
     },
-    async getPart(key, range) {
-      const info = await head(key);
+    async getPart(key, range, signal) {
+      const info = await head(key, signal);
       if (info === undefined) return undefined;
       const { size } = info;
       const start = "length" in range ? Math.max(0, size - range.length) : range.start;
       const end = "length" in range ? size : Math.min(range.end, size);
       if (start >= end) return { size, bytes: new Uint8Array() };
-      const bytes = await orMissing(blobOf(key).downloadToBuffer(start, end - start));
+      const bytes = await orMissing(blobOf(key).downloadToBuffer(start, end - start, until(signal)));
       return bytes && { size, bytes };
     },
     head,
-    async *pages(prefix, recursive, maxPageSize) {
-      const settings = { ...(maxPageSize !== undefined && { maxPageSize }) };
-      const pages = recursive
-        ? client.listBlobsFlat({ prefix }).byPage(settings)
-        : client.listBlobsByHierarchy("/", { prefix }).byPage(settings);
-      try {
-        for await (const { segment } of pages) {
-          const { blobPrefixes = [] } = segment as { blobPrefixes?: readonly { readonly name: string }[] };
-          yield {
-            objects: segment.blobItems.map(infoOfItem),
-            prefixes: blobPrefixes.map((found) => found.name),
-          };
-        }
-      } catch (error) {
-        throw toAzureError(error);
-      }
+    async page({ prefix, recursive, limit: maxPageSize, from: continuationToken }, signal) {
+      const query = { prefix, ...until(signal) };
+      const settings = {
+        ...(maxPageSize !== undefined && { maxPageSize }),
+        ...(continuationToken !== undefined && { continuationToken }),
+      };
+      const pages: AsyncIterator<AzurePage> = recursive
+        ? small.listBlobsFlat(query).byPage(settings)
+        : small.listBlobsByHierarchy("/", query).byPage(settings);
+      const { value } = await known(pages.next());
+      const { segment, continuationToken: next } = value as AzurePage;
+      return {
+        objects: segment.blobItems.map(infoOfItem),
+        prefixes: (segment.blobPrefixes ?? []).map((found) => found.name),
+        next: next || undefined,
+      };
     },
-    async put(key, bytes) {
-      await known(blobOf(key).upload(bytes, bytes.byteLength));
+    async put(key, bytes, signal) {
+      await known(blobOf(key).upload(bytes, bytes.byteLength, until(signal)));
     },
     putStream: (key, bytes, signal) => known(uploadBlocks(key, bytes, signal)),
-    async create(key, bytes) {
+    async create(key, bytes, attempts) {
+      const abortSignal = AbortSignal.timeout(limits.conditionalWrite(bytes.byteLength, attempts));
       try {
         const conditions = { ifNoneMatch: "*" };
-        await single.getBlockBlobClient(key).upload(bytes, bytes.byteLength, { conditions });
+        await single.getBlockBlobClient(key).upload(bytes, bytes.byteLength, { conditions, abortSignal });
         return "created";
       } catch (error) {
         const failure = failureOf(error);
         if (failure.status === 412 || failure.code === "BlobAlreadyExists") return "taken";
         if (failure.status === 409) return "busy";
+        if (abortSignal.aborted) return { unclear: toStoreError("Azure", { ...failure, status: undefined }) };
         if (isTransient(failure)) return { unclear: toAzureError(error) };
         throw toAzureError(error);
       }
@@ -109,6 +113,15 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     await blob.commitBlockList(blocks, options);
   }
   return { store: createRemoteStore(bucket), engineOptions };
+}
+
+/** What the library's two kinds of pages have in common. */
+interface AzurePage {
+  readonly segment: {
+    readonly blobItems: readonly BlobItem[];
+    readonly blobPrefixes?: readonly { readonly name: string }[];
+  };
+  readonly continuationToken?: string;
 }
 
 interface Properties {

@@ -10,8 +10,9 @@ function attempts(...outcomes: readonly PutOutcome[]) {
   return { attempt: async () => outcomes[count++] ?? assert.fail("an attempt too many"), count: () => count };
 }
 
-const ours = async () => true;
-const theirs = async () => false;
+const ours = async () => "ours" as const;
+const theirs = async () => "theirs" as const;
+const nobodys = async () => "nobody's" as const;
 
 test("a clear answer is the answer", async () => {
   assert.equal(await conditionalPut(attempts("created").attempt, theirs), true);
@@ -32,7 +33,13 @@ test("an object that another writer is at is tried for again", async () => {
 
 test("the attempts have an end, and what is unclear is said", async () => {
   const { attempt, count } = attempts(lost, lost, lost, lost, lost);
-  await assert.rejects(conditionalPut(attempt, ours), /reset/);
+  await assert.rejects(conditionalPut(attempt, nobodys), /reset/);
   assert.equal(count(), 5);
   assert.equal(await conditionalPut(attempts("busy", "busy", "busy", "busy", "busy").attempt, ours), false);
+});
+
+test("a write whose answers were all lost is read back", async () => {
+  const lostAll = () => attempts(lost, lost, lost, lost, lost).attempt;
+  assert.equal(await conditionalPut(lostAll(), ours), true);
+  assert.equal(await conditionalPut(lostAll(), theirs), false);
 });

@@ -10,6 +10,9 @@ export type PutOutcome =
   /** A failure that may pass; perhaps the object was written all the same. */
   | { readonly unclear: unknown };
 
+/** Whose an object is that was perhaps written. */
+export type Owner = "ours" | "theirs" | "nobody's";
+
 /** How often an object is tried to be written. */
 const ATTEMPTS = 5;
 
@@ -18,27 +21,30 @@ const PAUSE = 50;
 
 /**
  * Writes an object unless one is there, and tells its own success from another writer's also where the answer
- * to an earlier attempt was lost.
+ * to an earlier attempt was lost or came too late. An attempt that was given up may still land: it then meets the object
+ * of a later one, or is recognised by its bytes.
  *
- * @param attempt throws what no further attempt can change
- * @param holds whether the object that is there has the same bytes
+ * @param attempt gets the number of those before it; throws what no further attempt can change
+ * @param ownerOf tells by the bytes that are there
  */
 export async function conditionalPut(
-  attempt: () => Promise<PutOutcome>,
-  holds: () => Promise<boolean>,
+  attempt: (attempts: number) => Promise<PutOutcome>,
+  ownerOf: () => Promise<Owner>,
 ): Promise<boolean> {
   let unclear = false;
   let failure: unknown;
   for (let count = 0; count < ATTEMPTS; count++) {
     if (count > 0) await sleep(Math.random() * PAUSE * 2 ** count);
-    const outcome = await attempt();
+    const outcome = await attempt(count);
     if (outcome === "created") return true;
-    if (outcome === "taken") return unclear && holds();
+    if (outcome === "taken") return unclear && (await ownerOf()) === "ours";
     if (outcome === "busy") continue;
     unclear = true;
     failure = outcome.unclear;
   }
-  if (unclear) throw failure;
   // Whoever was at it all the time has written it.
-  return false;
+  if (!unclear) return false;
+  const owner = await ownerOf();
+  if (owner === "nobody's") throw failure;
+  return owner === "ours";
 }

@@ -25,8 +25,11 @@ export const SECRET = "a-secret-that-must-not-show";
 export async function openFakeS3(
   t: TestContext,
   answer: (request: Seen, count: number) => Answer | string,
-): Promise<{ store: ObjectStore; seen: Seen[]; options: Record<string, string> }> {
+  more: Record<string, string> = {},
+): Promise<{ store: ObjectStore; seen: Seen[]; ended: Seen[]; options: Record<string, string> }> {
   const seen: Seen[] = [];
+  /** Those that the client gave up. */
+  const ended: Seen[] = [];
   const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
     let body = "";
     for await (const chunk of request) body += chunk;
@@ -34,7 +37,7 @@ export async function openFakeS3(
     const asked = { method, url, headers, body };
     seen.push(asked);
     const said = answer(asked, seen.length);
-    if (said === "hang") return;
+    if (said === "hang") return void response.on("close", () => ended.push(asked));
     if (said === "reset") return void request.socket.destroy();
     if (typeof said === "string") return void response.writeHead(200).end(said);
     const [status, code] = said;
@@ -53,9 +56,10 @@ export async function openFakeS3(
     aws_secret_access_key: SECRET,
     timeout: "200ms",
     client_max_retries: "1",
+    ...more,
   };
   const { store } = await createS3Store("bucket", options);
-  return { store, seen, options };
+  return { store, seen, ended, options };
 }
 
 /** An empty listing. */

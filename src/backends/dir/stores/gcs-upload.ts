@@ -38,7 +38,11 @@ export async function uploadStream(
       start = end;
     }
   } catch (error) {
-    await fetch(uri, { method: "DELETE", signal: AbortSignal.timeout(PIECE_TIMEOUT) }).catch(() => {});
+    await fetch(uri, {
+      method: "DELETE",
+      redirect: "manual",
+      signal: AbortSignal.timeout(PIECE_TIMEOUT),
+    }).catch(() => {});
     throw error;
   }
 }
@@ -52,6 +56,8 @@ async function sendPiece(
   const limit = AbortSignal.timeout(PIECE_TIMEOUT);
   const answer = await fetch(uri, {
     method: "PUT",
+    // The bytes and the address, which stands for credentials, go nowhere else. 308 is no redirect here.
+    redirect: "manual",
     headers: { "content-range": range },
     body: Buffer.from(body),
     signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),

@@ -4,11 +4,17 @@ import type { ObjectInfo } from "../format/storage.ts";
 import { isTransient, loadClient, type StoreFailure, toStoreError } from "./failure.ts";
 import { uploadStream } from "./gcs-upload.ts";
 import { createOptionReader, type StorageOptions } from "./options.ts";
-import { type BucketPage, createRemoteStore, type RemoteStorage } from "./remote-store.ts";
+import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
+import { createTimeLimits } from "./time-limits.ts";
 
 /** How long a request and its repetitions may take, in seconds, and how many there are. */
 const TOTAL_SECONDS = 60;
 const MAX_RETRIES = 3;
+
+/** How long one request may take, in milliseconds. */
+const REQUEST_TIMEOUT = 30_000;
+
+const OPTION_PREFIXES = ["google_", "gcs_"];
 
 /** Objects that are deleted at a time; the service has no request for several. */
 const DELETES = 32;
@@ -19,9 +25,10 @@ const DELETES = 32;
  * @throws Error with one clear line for a missing package or an option that cannot be understood
  */
 export async function createGcsStore(name: string, options: StorageOptions): Promise<RemoteStorage> {
+  const limits = createTimeLimits(timeoutOf(options));
   const { Storage } = await loadClient("gs", "@google-cloud/storage", () => import("@google-cloud/storage"));
-  const storage = new Storage(toGcsOptions(options, MAX_RETRIES));
-  const bucket = storage.bucket(name);
+  const bucket = new Storage(toGcsOptions(options, MAX_RETRIES)).bucket(name);
+  const small = new Storage({ ...toGcsOptions(options, MAX_RETRIES), timeout: limits.small }).bucket(name);
   const single = new Storage(toGcsOptions(options, 0)).bucket(name);
 
   const store = createRemoteStore({
@@ -37,39 +44,41 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
       return found ? withErrors(bucket.file(key).createReadStream({ validation: false })) : undefined;
     },
     async getPart(key, range) {
-      const file = bucket.file(key);
+      const file = small.file(key);
       const metadata = await orMissing(file.getMetadata());
       if (metadata === undefined) return undefined;
       const size = Number(metadata[0].size ?? 0);
       const start = "length" in range ? Math.max(0, size - range.length) : range.start;
       const end = "length" in range ? size : Math.min(range.end, size);
       if (start >= end) return { size, bytes: new Uint8Array() };
-      const found = await orMissing(file.download({ start, end: end - 1, validation: false }));
+      const found = await orMissing(bucket.file(key).download({ start, end: end - 1, validation: false }));
       return found && { size, bytes: found[0] };
     },
     async head(key) {
-      const file = bucket.file(key);
+      const file = small.file(key);
       return (await orMissing(file.getMetadata())) && infoOf(file);
     },
-    async *pages(prefix, recursive, maxResults): AsyncIterable<BucketPage> {
-      let query: object | null = {
+    async page({ prefix, recursive, limit: maxResults, from: pageToken }) {
+      const query = {
         prefix,
-        maxResults,
         autoPaginate: false,
+        ...(maxResults !== undefined && { maxResults }),
+        ...(pageToken !== undefined && { pageToken }),
         ...(!recursive && { delimiter: "/" }),
       };
-      while (query !== null) {
-        const [files, next, answer] = (await known(bucket.getFiles(query))) as unknown as Listing;
-        yield { objects: files.map(infoOf), prefixes: answer?.prefixes ?? [] };
-        query = next ?? null;
-      }
+      const [files, next, answer] = (await known(small.getFiles(query))) as unknown as Listing;
+      return { objects: files.map(infoOf), prefixes: answer?.prefixes ?? [], next: next?.pageToken };
     },
-    put: (key, bytes) => known(bucket.file(key).save(Buffer.from(bytes), { resumable: false })),
+    put(key, bytes) {
+      const timeout = limits.write(bytes.byteLength);
+      return known(bucket.file(key).save(Buffer.from(bytes), { resumable: false, timeout }));
+    },
     putStream: (key, bytes, signal) => known(uploadStream(bucket.file(key), bytes, signal)),
-    async create(key, bytes) {
+    async create(key, bytes, attempts) {
+      const timeout = limits.conditionalWrite(bytes.byteLength, attempts);
       try {
         const preconditionOpts = { ifGenerationMatch: 0 };
-        await single.file(key).save(Buffer.from(bytes), { resumable: false, preconditionOpts });
+        await single.file(key).save(Buffer.from(bytes), { resumable: false, preconditionOpts, timeout });
         return "created";
       } catch (error) {
         const failure = failureOf(error);
@@ -94,13 +103,17 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
 
 type Listing = readonly [
   files: File[],
-  next: object | null | undefined,
+  next: { readonly pageToken?: string } | null | undefined,
   answer: { readonly prefixes?: string[] } | undefined,
 ];
 
+function timeoutOf(options: StorageOptions): number {
+  return createOptionReader(options, OPTION_PREFIXES).duration("timeout") ?? REQUEST_TIMEOUT;
+}
+
 /** Connects as the options say. @throws Error with one clear line for an option that cannot be understood */
 function toGcsOptions(options: StorageOptions, maxRetries: number): GcsOptions {
-  const read = createOptionReader(options, ["google_", "gcs_"]);
+  const read = createOptionReader(options, OPTION_PREFIXES);
   const keyFilename = read.text("service_account", "service_account_path", "application_credentials");
   const text = read.text("service_account_key");
   const key = text === undefined ? undefined : parseKey(text);

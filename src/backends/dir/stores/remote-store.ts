@@ -1,5 +1,6 @@
 import type { ObjectEntry, ObjectInfo, ObjectStore, ObjectTail } from "../format/storage.ts";
 import { conditionalPut, type PutOutcome } from "./conditional-put.ts";
+import { withHurriedRequests } from "./hurried-requests.ts";
 import type { StorageOptions } from "./options.ts";
 
 /** A part of an object: from `start` to before `end`, or the last `length` bytes. */
@@ -10,6 +11,19 @@ export interface BucketPage {
   readonly objects: readonly ObjectInfo[];
   /** Beginnings of keys up to and with a slash, where the listing stops at one. */
   readonly prefixes: readonly string[];
+  /** Where the next page begins; undefined at the end. */
+  readonly next: string | undefined;
+}
+
+/** What a page of a listing is asked by. */
+export interface PageQuery {
+  readonly prefix: string;
+  /** Whether keys are listed beyond the next slash. */
+  readonly recursive: boolean;
+  /** The most entries. Default: as many as the service likes. */
+  readonly limit?: number | undefined;
+  /** The `next` of the page before. Default: the first page. */
+  readonly from?: string | undefined;
 }
 
 /** What a service has for a bucket; failures are thrown as {@link ObjectStore} says. */
@@ -18,17 +32,21 @@ export interface Bucket {
   readonly scheme: string;
   readonly name: string;
   readonly listsInOrder: boolean;
-  get(key: string): Promise<Uint8Array | undefined>;
+  get(key: string, signal?: AbortSignal): Promise<Uint8Array | undefined>;
   getStream(key: string): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** A range that is not empty; one that begins behind the end gives no bytes. */
-  getPart(key: string, range: ByteRange): Promise<ObjectTail | undefined>;
-  head(key: string): Promise<ObjectInfo | undefined>;
-  /** All keys with a prefix, or those up to the next slash, at most `limit` a page. */
-  pages(prefix: string, recursive: boolean, limit?: number): AsyncIterable<BucketPage>;
-  put(key: string, bytes: Uint8Array): Promise<void>;
+  getPart(key: string, range: ByteRange, signal?: AbortSignal): Promise<ObjectTail | undefined>;
+  head(key: string, signal?: AbortSignal): Promise<ObjectInfo | undefined>;
+  /** A page of the keys with a prefix. */
+  page(query: PageQuery, signal?: AbortSignal): Promise<BucketPage>;
+  put(key: string, bytes: Uint8Array, signal?: AbortSignal): Promise<void>;
   putStream(key: string, bytes: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void>;
-  /** One attempt to write an object unless one is there. */
-  create(key: string, bytes: Uint8Array): Promise<PutOutcome>;
+  /**
+   * One attempt to write an object unless one is there.
+   *
+   * @param attempts how many there were before; each has more time
+   */
+  create(key: string, bytes: Uint8Array, attempts: number): Promise<PutOutcome>;
   copy(from: string, to: string): Promise<void>;
   /** Deletes objects; those that are not there are fine. */
   delete(keys: readonly string[]): Promise<void>;
@@ -42,40 +60,46 @@ export interface RemoteStorage {
 }
 
 /** A bucket as an object store. */
-export function createRemoteStore(bucket: Bucket): ObjectStore {
+export function createRemoteStore(plain: Bucket): ObjectStore {
+  const bucket = withHurriedRequests(plain);
   const prefix = `${bucket.scheme}://${bucket.name}/`;
   return {
     listsInOrder: bucket.listsInOrder,
     // The engine undoes the percent-encoding of locations, and cuts them at a `?` or `#`.
     uriOf: (key) => prefix + key.replaceAll(/[%?#]/g, encodeURIComponent),
     keyOf: (uri) => decodeURIComponent(uri.slice(prefix.length)),
-    get: bucket.get,
+    get: (key) => bucket.get(key),
     getStream: bucket.getStream,
     getTail: (key, length) => bucket.getPart(key, { length }),
     async getRange(key, start, end) {
       if (end <= start) return (await bucket.head(key)) && new Uint8Array();
       return (await bucket.getPart(key, { start, end }))?.bytes;
     },
-    head: bucket.head,
+    head: (key) => bucket.head(key),
     async *list(directory) {
       const within = directoryPrefix(directory);
-      for await (const page of bucket.pages(within, false)) yield entriesOf(page, within);
+      for await (const page of pagesOf(bucket, within, false)) yield entriesOf(page, within);
     },
     async exists(directory) {
-      for await (const { objects } of bucket.pages(directoryPrefix(directory), true, 1))
+      for await (const { objects } of pagesOf(bucket, directoryPrefix(directory), true, 1))
         if (objects.length > 0) return true;
       return false;
     },
-    put: bucket.put,
+    create: bucket.putNew,
+    put: (key, bytes) => bucket.put(key, bytes),
+    putHint: (key, bytes) => bucket.put(key, bytes),
     putStream: bucket.putStream,
-    putIfAbsent: (key, bytes) =>
-      conditionalPut(
-        () => bucket.create(key, bytes),
+    async putIfAbsent(key, bytes, after) {
+      await after;
+      return conditionalPut(
+        (attempts) => bucket.create(key, bytes, attempts),
         async () => {
           const found = await bucket.get(key);
-          return found !== undefined && Buffer.compare(found, bytes) === 0;
+          if (found === undefined) return "nobody's";
+          return Buffer.compare(found, bytes) === 0 ? "ours" : "theirs";
         },
-      ),
+      );
+    },
     async delete(key) {
       await bucket.delete([key]);
       return true;
@@ -87,13 +111,27 @@ export function createRemoteStore(bucket: Bucket): ObjectStore {
     async deleteDirectory(directory, last) {
       const keys: string[] = [];
       // All are known before the first goes, so that nothing goes that comes later.
-      for await (const { objects } of bucket.pages(directoryPrefix(directory), true))
+      for await (const { objects } of pagesOf(bucket, directoryPrefix(directory), true))
         for (const { key } of objects) keys.push(key);
       const end = `${directory}/${last}`;
       await bucket.delete(keys.filter((key) => key !== end));
       if (last !== undefined) await bucket.delete([end]);
     },
   };
+}
+
+async function* pagesOf(
+  bucket: Bucket,
+  prefix: string,
+  recursive: boolean,
+  limit?: number,
+): AsyncIterable<BucketPage> {
+  let from: string | undefined;
+  do {
+    const page = await bucket.page({ prefix, recursive, limit, from });
+    yield page;
+    from = page.next;
+  } while (from !== undefined);
 }
 
 function directoryPrefix(directory: string): string {

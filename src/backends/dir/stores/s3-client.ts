@@ -2,6 +2,7 @@ import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
 import { LanceError } from "../../../namespace/errors.ts";
 import { isTransient, loadClient, type StoreFailure, toStoreError } from "./failure.ts";
 import { createOptionReader, type StorageOptions } from "./options.ts";
+import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
 
 /** The library and what sends with it. */
 export interface S3Access {
@@ -9,6 +10,7 @@ export interface S3Access {
   readonly client: S3Client;
   /** Sends each request once, for those whose repetition has to be seen. */
   readonly single: S3Client;
+  readonly limits: TimeLimits;
   /** How the engine gets to the same storage. */
   readonly engineOptions: StorageOptions;
 }
@@ -19,6 +21,8 @@ const MAX_ATTEMPTS = 4;
 /** How long a connection and a whole answer may take, in milliseconds. */
 const CONNECT_TIMEOUT = 5_000;
 const REQUEST_TIMEOUT = 30_000;
+
+const OPTION_PREFIXES = ["aws_", "s3_"];
 
 /** Connections at a time. */
 const MAX_SOCKETS = 128;
@@ -44,12 +48,17 @@ export async function openS3(options: StorageOptions): Promise<S3Access> {
   });
   const { endpoint } = config;
   const engineOptions = typeof endpoint === "string" ? { ...options, aws_endpoint: endpoint } : options;
-  return { sdk, client, single, engineOptions };
+  const limits = createTimeLimits(requestTimeoutOf(options));
+  return { sdk, client, single, limits, engineOptions };
+}
+
+function requestTimeoutOf(options: StorageOptions): number {
+  return createOptionReader(options, OPTION_PREFIXES).duration("timeout") ?? REQUEST_TIMEOUT;
 }
 
 /** The options as the AWS library wants them. */
 export function toConfig(options: StorageOptions): S3ClientConfig {
-  const read = createOptionReader(options, ["aws_", "s3_"]);
+  const read = createOptionReader(options, OPTION_PREFIXES);
   const endpoint = read.text("endpoint", "endpoint_url", "endpoint_url_s3");
   if (endpoint?.startsWith("http://") && read.flag("allow_http") !== true) {
     throw new Error("an endpoint without TLS needs the storage option allow_http=true");
@@ -76,9 +85,9 @@ export function toConfig(options: StorageOptions): S3ClientConfig {
     responseChecksumValidation: "WHEN_REQUIRED",
     requestHandler: {
       connectionTimeout: read.duration("connect_timeout") ?? CONNECT_TIMEOUT,
-      requestTimeout: read.duration("timeout") ?? REQUEST_TIMEOUT,
+      requestTimeout: requestTimeoutOf(options),
       throwOnRequestTimeout: true,
-      socketTimeout: read.duration("timeout") ?? REQUEST_TIMEOUT,
+      socketTimeout: requestTimeoutOf(options),
       httpAgent: { maxSockets: MAX_SOCKETS },
       httpsAgent: { maxSockets: MAX_SOCKETS },
       logger: quiet,

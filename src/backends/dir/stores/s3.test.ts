@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { type TestContext, test } from "node:test";
 import { inspect } from "node:util";
 import type { ErrorName } from "../../../namespace/errors.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createDirectoryBackend } from "../index.ts";
 import { openClient, silent } from "../test-support.ts";
-import { type Answer, NOTHING, openFakeS3, SECRET } from "./fixture.test.ts";
+import { type Answer, NOTHING, openFakeS3, SECRET, type Seen } from "./fixture.test.ts";
 
 const bytes = new Uint8Array(Buffer.from("ours"));
 
@@ -69,6 +69,90 @@ test("a conditional write whose answer was lost knows its own object", async (t)
       ],
     );
   }
+});
+
+/** A store whose answer to a conditional write is late or lost, but whose objects are real. */
+async function openKeeping(t: TestContext, hangs: (request: Seen, count: number) => boolean, lands: boolean) {
+  const objects = new Map<string, string>();
+  const opened = await openFakeS3(
+    t,
+    (request, count) => {
+      const { method, body } = request;
+      const [url = ""] = request.url.split("?");
+      const hung = hangs(request, count);
+      if (method === "PUT" && (!hung || lands)) {
+        if (objects.has(url)) return hung ? "hang" : [412, "PreconditionFailed"];
+        objects.set(url, body);
+      }
+      if (hung) return "hang";
+      return method === "GET" ? (objects.get(url) ?? [404, "NoSuchKey"]) : [200];
+    },
+    { timeout: "300ms" },
+  );
+  return { ...opened, objects };
+}
+
+const isFirst = (_: Seen, count: number) => count === 1;
+
+for (const lands of [true, false]) {
+  test(`a conditional write that hangs and ${lands ? "lands" : "is lost"} is ours`, async (t) => {
+    const { store, objects, seen } = await openKeeping(t, isFirst, lands);
+    assert.equal(await store.putIfAbsent("k", bytes), true);
+    assert.equal(objects.size, 1);
+    assert.deepEqual(
+      seen.map(({ method }) => method),
+      lands ? ["PUT", "PUT", "GET"] : ["PUT", "PUT"],
+    );
+  });
+}
+
+test("a conditional write that hangs while another writer creates the object is not ours", async (t) => {
+  const { store, objects } = await openKeeping(t, isFirst, false);
+  const created = store.putIfAbsent("k", bytes);
+  objects.set("/bucket/k", "theirs");
+  assert.equal(await created, false);
+});
+
+test("each small read, and write of a new object, that hangs is made once more at once, and the hung request is ended", async (t) => {
+  const hung = new Set<string>();
+  const { store, seen, ended } = await openFakeS3(
+    t,
+    ({ method, url, headers }) => {
+      const request = `${method} ${url} ${headers.range ?? ""}`;
+      if (!hung.has(request)) {
+        hung.add(request);
+        return "hang";
+      }
+      if (method === "HEAD" || method === "PUT") return [200];
+      return url.includes("list-type") ? NOTHING : "ours";
+    },
+    { timeout: "30s", client_max_retries: "0" },
+  );
+  const found = await Promise.all([store.get("k"), store.getTail("k", 4), store.getRange("k", 0, 4)]);
+  await store.create("new", bytes);
+  assert.deepEqual(
+    found.map((each) => Buffer.from(each && "bytes" in each ? each.bytes : (each ?? [])).toString()),
+    ["ours", "ours", "ours"],
+  );
+  assert.equal((await store.head("h"))?.eTag, '"tag"');
+  assert.equal(await store.exists("d"), false);
+  assert.equal(seen.length, 2 * hung.size);
+  while (ended.length < hung.size) await new Promise(setImmediate);
+});
+
+test("reads of a storage that answers nothing are made once more only within the budget", async (t) => {
+  const { store, seen } = await openFakeS3(t, () => "hang", { timeout: "1s", client_max_retries: "0" });
+  const reads = Array.from({ length: 100 }, (_, index) => store.get(`k${index}`));
+  for (const read of await Promise.allSettled(reads)) assert.equal(read.status, "rejected");
+  assert.ok(seen.length > 100 && seen.length < 130, String(seen.length));
+});
+
+test("a write over another object that hangs is not made twice at once", async (t) => {
+  const { store, seen, ended } = await openFakeS3(t, (_, count) => (count === 1 ? "hang" : [200]), {
+    timeout: "1s",
+  });
+  await store.put("k", bytes);
+  assert.deepEqual([seen.length, ended.length], [2, 1]);
 });
 
 test("a conditional write that meets another one is tried again, one that is refused is not", async (t) => {

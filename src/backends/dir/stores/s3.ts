@@ -25,10 +25,14 @@ export async function createS3Store(bucket: string, options: StorageOptions): Pr
 }
 
 function s3Bucket(Bucket: string, access: S3Access): Bucket {
-  const { sdk, client, single } = access;
+  const { sdk, client, single, limits } = access;
+  const small = (abortSignal?: AbortSignal) => ({
+    requestTimeout: limits.small,
+    ...(abortSignal && { abortSignal }),
+  });
 
-  async function read(Key: string, Range?: string): Promise<GetObjectCommandOutput | undefined> {
-    return orMissing(client.send(new sdk.GetObjectCommand({ Bucket, Key, Range })));
+  async function read(Key: string, signal?: AbortSignal): Promise<GetObjectCommandOutput | undefined> {
+    return orMissing(client.send(new sdk.GetObjectCommand({ Bucket, Key }), small(signal)));
   }
   async function deleteSome(keys: readonly string[]): Promise<void> {
     const Objects = keys.map((Key) => ({ Key }));
@@ -42,18 +46,19 @@ function s3Bucket(Bucket: string, access: S3Access): Bucket {
     name: Bucket,
     // Directory buckets, which have this ending, list in no order.
     listsInOrder: !Bucket.endsWith("--x-s3"),
-    async get(key) {
-      const found = await read(key);
+    async get(key, signal) {
+      const found = await read(key, signal);
       return found && known(bytesOf(found));
     },
     async getStream(key) {
       const body = (await read(key))?.Body;
       return body && withErrors(body as AsyncIterable<Uint8Array>);
     },
-    async getPart(key, range) {
+    async getPart(key, range, signal) {
       try {
         const found = await client.send(
           new sdk.GetObjectCommand({ Bucket, Key: key, Range: headerOf(range) }),
+          small(signal),
         );
         const bytes = await bytesOf(found);
         return { bytes, size: Number(/\/(\d+)$/.exec(found.ContentRange ?? "")?.[1] ?? bytes.byteLength) };
@@ -63,27 +68,26 @@ function s3Bucket(Bucket: string, access: S3Access): Bucket {
         throw toS3Error(error);
       }
     },
-    async head(key) {
-      const found = await orMissing(client.send(new sdk.HeadObjectCommand({ Bucket, Key: key })));
+    async head(key, signal) {
+      const command = new sdk.HeadObjectCommand({ Bucket, Key: key });
+      const found = await orMissing(client.send(command, small(signal)));
       return found && infoOf(key, found.ContentLength, found);
     },
-    async *pages(Prefix, recursive, MaxKeys) {
+    async page({ prefix: Prefix, recursive, limit: MaxKeys, from: ContinuationToken }, signal) {
       const Delimiter = recursive ? undefined : "/";
-      let ContinuationToken: string | undefined;
-      do {
-        const query = { Bucket, Prefix, Delimiter, MaxKeys, ContinuationToken };
-        const page = await known(client.send(new sdk.ListObjectsV2Command(query)));
-        yield pageOf(page);
-        ContinuationToken = page.IsTruncated ? page.NextContinuationToken : undefined;
-      } while (ContinuationToken !== undefined);
+      const query = { Bucket, Prefix, Delimiter, MaxKeys, ContinuationToken };
+      return pageOf(await known(client.send(new sdk.ListObjectsV2Command(query), small(signal))));
     },
-    async put(Key, Body) {
-      await known(client.send(new sdk.PutObjectCommand({ Bucket, Key, Body })));
+    async put(Key, Body, signal) {
+      const options = { ...small(signal), requestTimeout: limits.write(Body.byteLength) };
+      await known(client.send(new sdk.PutObjectCommand({ Bucket, Key, Body }), options));
     },
     putStream: (Key, bytes, signal) => known(uploadStream(access, { Bucket, Key }, bytes, signal)),
-    async create(Key, Body) {
+    async create(Key, Body, attempts) {
+      const requestTimeout = limits.conditionalWrite(Body.byteLength, attempts);
+      const command = new sdk.PutObjectCommand({ Bucket, Key, Body, IfNoneMatch: "*" });
       try {
-        await single.send(new sdk.PutObjectCommand({ Bucket, Key, Body, IfNoneMatch: "*" }));
+        await single.send(command, { requestTimeout });
         return "created";
       } catch (error) {
         const { status } = failureOf(error);
@@ -135,10 +139,12 @@ function infoOf(
   return { key, size, modifiedMillis: LastModified?.getTime() ?? 0, eTag };
 }
 
-function pageOf({ Contents = [], CommonPrefixes = [] }: ListObjectsV2CommandOutput): BucketPage {
+function pageOf(page: ListObjectsV2CommandOutput): BucketPage {
+  const { Contents = [], CommonPrefixes = [], IsTruncated, NextContinuationToken } = page;
   return {
     objects: Contents.map((object) => infoOf(object.Key ?? "", object.Size, object)),
     prefixes: CommonPrefixes.map(({ Prefix = "" }) => Prefix),
+    next: IsTruncated ? NextContinuationToken : undefined,
   };
 }
 

@@ -1,6 +1,7 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkIdentifier, type Identifier } from "../../../../namespace/identifier.ts";
-import { checkExpression, type SqlToken, tokenizeSql } from "../../engine/sql.ts";
+import { checkExpression } from "../../engine/sql.ts";
+import { type SqlToken, tokenizeSql } from "../../engine/sql-tokens.ts";
 
 /**
  * The query of a materialized view:

@@ -122,7 +122,7 @@ function write(
   overwrite: boolean,
 ): Promise<Written> {
   const rows = resultStream(buildSourceQuery(native, query, output, part), output, signal);
-  const call = { signal, releaseBody() {} };
+  const call = { signal, holdBody() {}, releaseBody() {} };
   return receiveRows(context, rows, call, { table: view, overwrite }, async (received) => ({
     rows: received.rows,
     version: await (overwrite ? received.replace(view) : received.append(view)),

@@ -9,6 +9,9 @@ import { untilAborted } from "../../engine/wait.ts";
 import type { OutputSchema } from "./definition.ts";
 import type { ViewQuery } from "./query-text.ts";
 
+/** The largest limit that the engine takes; of a larger one it would take the lower bits. */
+const MAX_LIMIT = 0x7fff_ffff;
+
 /** Which part of a source is asked for. */
 export interface Part {
   /** Only rows of this fragment and those after it. */
@@ -31,7 +34,7 @@ export function buildSourceQuery(
   const added = fromFragment === undefined ? [] : [`_rowaddr >= ${fromFragment << 32n}`];
   const conditions = [...added, ...(where === undefined ? [] : [`(${where})`])];
   if (conditions.length > 0) query.onlyIf(conditions.join(" AND "));
-  if (limit !== undefined) query.limit(limit);
+  if (limit !== undefined && limit <= MAX_LIMIT) query.limit(limit);
   return query;
 }
 

@@ -213,3 +213,9 @@ test("a job whose table is gone or another fails and says so", async (t) => {
   assert.equal((await ended(root, jobId)).state, "succeeded");
   assert.equal((await ended(root, moved.id)).error?.name, "TableNotFound");
 });
+
+test("a limit beyond what the engine takes is no limit", async (t) => {
+  const { refresh, ids } = await openView(t, `SELECT id FROM t LIMIT ${2 ** 32 + 1}`);
+  assert.deepEqual(await refresh(), ["full", 10]);
+  assert.equal((await ids()).length, 10);
+});

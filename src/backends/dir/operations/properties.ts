@@ -1,0 +1,19 @@
+import { LanceError } from "../../../namespace/errors.ts";
+
+/** The most properties that a namespace or a table may be given, and their names and values together, in bytes. */
+const MAX_PROPERTIES = 1_000;
+const MAX_PROPERTIES_BYTES = 1024 * 1024;
+
+/**
+ * Checks the properties that an object is to have: every description of it carries them all.
+ *
+ * @throws LanceError InvalidInput, when there are too many or they are too long.
+ */
+export function checkProperties(properties: Readonly<Record<string, string>>): void {
+  const entries = Object.entries(properties);
+  if (entries.length > MAX_PROPERTIES)
+    throw new LanceError("InvalidInput", `an object has at most ${MAX_PROPERTIES} properties`);
+  const bytes = entries.flat().reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  if (bytes > MAX_PROPERTIES_BYTES)
+    throw new LanceError("InvalidInput", `properties have at most ${MAX_PROPERTIES_BYTES} bytes together`);
+}
