@@ -1,10 +1,19 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import type { UpstreamDecision } from "./decisions.ts";
+import type { LanceError } from "./errors.ts";
 import type { Identifier } from "./identifier.ts";
 
 /** The protocols that a call may arrive by. */
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
+
+/** What the address that a request was sent to says. It is the server's own knowledge; no header stands for it. */
+export interface RequestAddress {
+  /** The host, with or without a port. */
+  readonly host: string | undefined;
+  /** The database that the path names. */
+  readonly database: string | undefined;
+}
 
 /** What a wire knows of a call, beside its messages. */
 export interface CallInit {
@@ -17,6 +26,8 @@ export interface CallInit {
    * this call's own, without a prototype: the pipeline adds the `header.*` entries of the request's context.
    */
   readonly headers: Record<string, string>;
+  /** Default: the address does not count. */
+  readonly address?: RequestAddress | undefined;
   /** Aborts when the client has gone or cancelled, or when the deadline has passed. */
   readonly signal: AbortSignal;
   /** When the client stops waiting, in epoch milliseconds. */
@@ -30,10 +41,21 @@ export interface CallInit {
    */
   readonly ownsBody?: boolean;
   /**
+   * Whether the wire knows that a body which ends is whole: by its length, or by the chunked coding of HTTP/1.1.
+   * Elsewhere a client that goes away may look like one that has finished, and the body has to say that it ends.
+   * Default: false.
+   */
+  readonly hasKnownEnd?: boolean;
+  /**
    * Whether the wire, when it asks for the third chunk of the result or a later one, is done with those before, so
    * that their memory can be taken back. Default: false.
    */
   readonly releasesChunks?: boolean;
+  /**
+   * Ends the call at once, in a way that its client cannot take for the end of the answer: for a call that keeps from
+   * others what it does not use. Default: there is no way to.
+   */
+  readonly cutOff?: (error: LanceError) => void;
 }
 
 /** The context of one call: what the wire said of it, and what the pipeline has settled. */
@@ -42,8 +64,18 @@ export interface Call extends CallInit {
   id: Identifier;
   /** The name of the database that the call is for, where there are several. */
   database: string | undefined;
+  /** Whether the pipeline has the call, which logs and counts it; what fails before is the wire's to tell. */
+  begun?: boolean;
+  /** The request's context as the client sent it. */
+  context?: Readonly<Record<string, string>> | undefined;
   /** Who calls, as far as the credentials go. */
   identity: Credentials;
+  /**
+   * Takes memory for what the call's body becomes beyond the bytes that came, in bytes, until it is released.
+   *
+   * @throws LanceError Throttling
+   */
+  holdBody: (bytes: number) => void;
   /**
    * Tells that so many bytes of the call's body are no longer held, in bytes; the end of the call tells it of the
    * rest.
@@ -51,6 +83,8 @@ export interface Call extends CallInit {
   releaseBody: (bytes: number) => void;
   /** Headers of the answer by lower-case name; they also come back in the response's `context`. */
   readonly responseHeaders: Record<string, string>;
+  /** Trailers of the answer by lower-case name, for protocols that have them. Default: none. */
+  responseTrailers?: Record<string, string>;
   /** What a cache before the backend and the backend tell each other. Default: there is no such cache. */
   readonly validation?: Validation;
   /** What was decided on the way to an upstream, in order. */
@@ -79,13 +113,19 @@ export interface Credentials {
   readonly authToken: string | undefined;
 }
 
+/** The key under which a line of the log has its call, for what must not be in the line; it is not written itself. */
+export const OF_CALL: unique symbol = Symbol("call");
+
 /** Begins a call; the pipeline settles what is still open. */
 export function createCall(init: CallInit): Call {
   return {
     ...init,
     id: [],
     database: undefined,
+    begun: false,
+    context: undefined,
     identity: { apiKey: undefined, authToken: undefined },
+    holdBody() {},
     releaseBody() {},
     responseHeaders: {},
     decisions: [],

@@ -7,6 +7,7 @@ export const UPSTREAM_DECISIONS = {
   circuit_half_open: "One call tries whether the upstream is back.",
   hedge: "A second request was sent because the first one took long.",
   hedge_won: "The second one answered first.",
+  crowded: "So many calls were under way and waited that this one was not sent.",
   ejected: "An address is left out because it fails more often than the others.",
   readmitted: "It is called again.",
   cache_hit: "The answer was kept from an earlier call, or came with that of another one.",

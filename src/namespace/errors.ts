@@ -109,7 +109,9 @@ export type UpstreamFault =
   /** The answer did not begin in time. */
   | "silent"
   /** What began as an answer broke off, or is none. */
-  | "broken";
+  | "broken"
+  /** The call was not sent, because too many others were under way or waited. */
+  | "crowded";
 
 /** What an error may carry beside its row and its message. */
 export interface LanceErrorOptions {
@@ -125,6 +127,13 @@ export interface LanceErrorOptions {
   readonly fault?: UpstreamFault | undefined;
 }
 
+/** The longest text of an error; messages quote what callers send, which may be megabytes. */
+const MAX_TEXT_LENGTH = 2000;
+
+function shortened(text: string): string {
+  return text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH - 1)}…`;
+}
+
 /** A failure that a client is told of: a row of the table and a message without the row's name in front. */
 export class LanceError extends Error {
   readonly entry: ErrorEntry;
@@ -134,10 +143,10 @@ export class LanceError extends Error {
   readonly fault: UpstreamFault | undefined;
 
   constructor(name: ErrorName, message: string, options: LanceErrorOptions = {}) {
-    super(message, { cause: options.cause });
+    super(shortened(message), { cause: options.cause });
     this.name = "LanceError";
     this.entry = errorEntry(name);
-    this.detail = options.detail;
+    this.detail = options.detail === undefined ? undefined : shortened(options.detail);
     this.headers = options.headers ?? {};
     this.instance = options.instance;
     this.fault = options.fault;

@@ -39,8 +39,9 @@ describe("parseIdentifier", () => {
     assert.throws(() => checkIdentifier(["a$b"]), invalid);
   });
 
-  it("refuses an empty delimiter", () => {
+  it("refuses an empty delimiter, and a long one, which answers would repeat for every name", () => {
     assert.throws(() => parseIdentifier("ab", ""), invalid);
+    assert.throws(() => parseIdentifier("ab", "x".repeat(33)), invalid);
   });
 
   it("bounds depth and length", () => {

@@ -1,4 +1,5 @@
 import { LanceError } from "./errors.ts";
+import { hasDotSegment } from "./path-value.ts";
 
 /**
  * The names of an object from the root downwards; the root itself is the empty list.
@@ -15,6 +16,9 @@ export const MAX_IDENTIFIER_BYTES = 240;
 /** The deepest identifier, in names. */
 export const MAX_IDENTIFIER_DEPTH = 32;
 
+/** The longest delimiter, in characters: an answer may have it between any two names. */
+export const MAX_DELIMITER_LENGTH = 32;
+
 const NAME = /^[A-Za-z0-9_.-]+$/;
 const ONLY_DOTS = /^\.+$/;
 
@@ -24,21 +28,29 @@ const ONLY_DOTS = /^\.+$/;
  * The root is the delimiter alone or the empty string. An empty name, as in `a$$b`, is refused rather than
  * dropped, so that one object has one spelling.
  *
- * @throws LanceError InvalidInput, when a name is empty or the identifier is too long or too deep.
+ * @throws LanceError InvalidInput, when a name is empty, the identifier is too long or too deep, or the delimiter is none.
  */
 export function parseIdentifier(text: string, delimiter: string = DEFAULT_DELIMITER): Identifier {
-  if (delimiter === "") throw new LanceError("InvalidInput", "delimiter must not be empty");
+  checkDelimiter(delimiter);
   if (text === "" || text === delimiter) return [];
   const names = text.split(delimiter);
   checkIdentifier(names);
   return names;
 }
 
+/** @throws LanceError InvalidInput for a delimiter that is empty or too long. */
+export function checkDelimiter(delimiter: string): void {
+  if (delimiter === "") throw new LanceError("InvalidInput", "delimiter must not be empty");
+  if (delimiter.length <= MAX_DELIMITER_LENGTH) return;
+  throw new LanceError("InvalidInput", `delimiter is longer than ${MAX_DELIMITER_LENGTH} characters`);
+}
+
 /**
  * Checks an identifier that arrived as a list, as in a JSON body.
  *
  * Names that new objects may not have are accepted here, because another implementation may have created
- * them; a name with the format's own delimiter is not, because it would alias a nested object.
+ * them; a name with the format's own delimiter is not, because it would alias a nested object, and neither is one of
+ * dots alone, because a path that carries it leads elsewhere.
  *
  * @throws LanceError InvalidInput
  */
@@ -52,6 +64,12 @@ export function checkIdentifier(names: Identifier): void {
     if (name === "") throw new LanceError("InvalidInput", `identifier ${quote(names)} has an empty name`);
     if (name.includes(DEFAULT_DELIMITER)) {
       throw new LanceError("InvalidInput", `name ${JSON.stringify(name)} contains the delimiter "$"`);
+    }
+    if (hasDotSegment(name)) {
+      throw new LanceError(
+        "InvalidInput",
+        `name ${JSON.stringify(name)} must not be dots alone, or have such a part`,
+      );
     }
   }
   // A UTF-16 unit takes at most three bytes.

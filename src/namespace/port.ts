@@ -48,5 +48,7 @@ export interface Backend {
   readonly readOnly?: string | undefined;
   /** Whether calls can be answered now, for readiness. */
   ready(): Promise<boolean>;
+  /** Whether it is asked again after it was ready. Default: false. */
+  readonly mayBecomeUnready?: boolean | undefined;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import type { Call } from "../namespace/call.ts";
+import { type Call, OF_CALL } from "../namespace/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import { joinIdentifier } from "../namespace/identifier.ts";
 
@@ -57,6 +57,7 @@ function failureOf(call: Call, thrown: unknown): LanceError {
 
 function fields(call: Call, started: number): Record<string, unknown> {
   return {
+    [OF_CALL]: call,
     requestId: call.requestId,
     operation: call.method.name,
     protocol: call.protocol,

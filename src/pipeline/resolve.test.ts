@@ -73,6 +73,26 @@ describe("resolveRequest", () => {
     assert.equal(headers["other"], undefined);
   });
 
+  it("takes no entry of the context for a header of the connection, of a proxy or of the gateway", () => {
+    const names = [
+      "host",
+      "Connection",
+      "te",
+      "transfer-encoding",
+      "content-length",
+      "content-type",
+      "x-forwarded-for",
+      "x-request-id",
+      "grpc-timeout",
+      "sec-fetch-site",
+      ":authority",
+    ];
+    const context = Object.fromEntries(names.map((name) => [`header.${name}`, "forged"]));
+    assert.deepEqual(Object.keys(resolve({ context }).headers), []);
+    const named = resolve({ context: { "header.x-hop": "forged" } }, { connection: "close, X-Hop" });
+    assert.deepEqual(Object.keys(named.headers), ["connection"]);
+  });
+
   it("ignores context entries that are no header names", () => {
     assert.deepEqual(
       Object.keys(resolve({ context: { "header.bad name": "x", "header.a\nb": "y" } }).headers),

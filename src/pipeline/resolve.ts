@@ -1,13 +1,16 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call, Credentials } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
+import { endsHere } from "../namespace/header-names.ts";
 import {
+  checkDelimiter,
   checkIdentifier,
   DEFAULT_DELIMITER,
   type Identifier,
   parseIdentifier,
   sameIdentifier,
 } from "../namespace/identifier.ts";
+import { checkPathValue, pathFieldsOf } from "../namespace/path-value.ts";
 
 /** The fields that requests share, as far as a request has them. */
 interface Addressed extends Message {
@@ -25,14 +28,21 @@ interface Addressed extends Message {
  * entries of the request's context too, and `call.identity` the credentials. What the wire carried wins over
  * the request's own fields, as the public specification says.
  *
- * @throws LanceError InvalidInput, when the route and the request name different objects.
+ * @throws LanceError InvalidInput, when the route and the request name different objects, or a field that paths carry
+ *   has a part of dots alone.
  */
 export function resolveRequest(request: Message, call: Call): void {
+  for (const { localName, name } of pathFieldsOf(call.method)) {
+    const value = (request as Message & Record<string, unknown>)[localName];
+    if (typeof value === "string") checkPathValue(value, name);
+  }
   const addressed: Addressed = request;
+  if (addressed.delimiter !== undefined) checkDelimiter(addressed.delimiter);
   if (addressed.identifier !== undefined) {
     call.id = resolveIdentifier(addressed.identifier, addressed.id ?? [], addressed.delimiter);
     addressed.id = [...call.id];
   }
+  call.context = addressed.context;
   if (addressed.context !== undefined) addContextHeaders(addressed.context, call);
   call.identity = credentials(call.headers, addressed.identity);
 }
@@ -63,10 +73,12 @@ function headerName(key: string): string | undefined {
   return CONTEXT_HEADER.exec(key)?.[1]?.toLowerCase();
 }
 
+/** An entry stands for a header that the client could have sent, and for no other. */
 function addContextHeaders(context: Record<string, string>, call: Call): void {
+  const isOwn = endsHere(call.headers);
   for (const key in context) {
     const name = headerName(key);
-    if (name !== undefined) call.headers[name] ??= context[key] as string;
+    if (name !== undefined && !isOwn(name)) call.headers[name] ??= context[key] as string;
   }
 }
 

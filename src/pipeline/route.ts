@@ -10,15 +10,12 @@ import { createScope, type Scope } from "./scope.ts";
 export type Route =
   /** `x-service-database` and `x-lancedb-database`, each with a `…-prefix`: the database is `NAME/PREFIX` then. */
   | { readonly by: "header" }
-  /** The path, from which the server has taken the name: it is in the header {@link PATH_DATABASE}. */
+  /** The path, from which the server has taken the name. */
   | { readonly by: "path" }
   /** The host that was asked for; `*.example.com` is any host below that one. */
   | { readonly by: "host"; readonly hosts: Readonly<Record<string, string>> }
   /** The first name of the object, which the database does not see. */
   | { readonly by: "namespace" };
-
-/** The header in which the server hands over the database that a path named; a client's own never arrives. */
-export const PATH_DATABASE = "lance-gateway-path-database";
 
 /** What {@link createRoutedService} needs. */
 export interface RoutedServiceOptions {
@@ -111,9 +108,9 @@ function selectorOf(route: Route, scopeOf: (method: DescMethod) => Scope): Selec
     case "header":
       return (_, { headers }) => namedByHeaders(headers);
     case "path":
-      return (_, { headers }) => headers[PATH_DATABASE];
+      return (_, { address }) => address?.database;
     case "host":
-      return (_, { headers }) => databaseOfHost(route.hosts, headers["host"]);
+      return (_, { address }) => databaseOfHost(route.hosts, address?.host);
     case "namespace":
       return (request, { id, method }) => id[0] ?? scopeOf(method).find(request);
   }

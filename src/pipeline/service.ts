@@ -1,9 +1,11 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
+import { wholeBody } from "../arrow/whole-body.ts";
+import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Backend } from "../namespace/port.ts";
 import type { Service } from "../namespace/service.ts";
-import { type BodyLimits, createByteBudget } from "./limits.ts";
+import { admitBody, type BodyLimits } from "./limits.ts";
 import { negotiateArrow } from "./negotiate.ts";
 import { observe, observeStream } from "./observe.ts";
 import { resolveRequest, shareContext } from "./resolve.ts";
@@ -16,14 +18,15 @@ type DownloadHandler = (request: Message, call: Call) => AsyncIterable<Message>;
 export interface ServiceOptions {
   readonly backend: Backend;
   readonly limits: BodyLimits;
+  /** What the Arrow bodies of calls take their memory from. Default: no bound. */
+  readonly budget?: ByteBudget;
 }
 
 /**
  * The steps that every call passes, on every wire: settle its object and its credentials, admit its body,
  * hand it to the backend, fit the answer to what the client accepts, log how it ended.
  */
-export function createService({ backend, limits }: ServiceOptions): Service {
-  const budget = createByteBudget(limits);
+export function createService({ backend, limits, budget = createByteBudget() }: ServiceOptions): Service {
   const handlers: Readonly<Record<string, unknown>> = { ...backend.operations, ...backend.extensions };
 
   function handlerOf<H>(method: DescMethod): H {
@@ -47,14 +50,16 @@ export function createService({ backend, limits }: ServiceOptions): Service {
       observe(call, async () => {
         resolveRequest(request, call);
         const handler = handlerOf<UploadHandler>(method);
-        const { data, release } = budget.admit(chunks);
-        call.releaseBody = release;
+        const hold = budget.open();
+        call.holdBody = (bytes) => hold.take(bytes);
+        call.releaseBody = (bytes) => hold.release(bytes);
         try {
-          const response = await handler(request, data, call);
+          const whole = call.hasKnownEnd === true ? chunks : wholeBody(chunks);
+          const response = await handler(request, admitBody(whole, hold, limits), call);
           shareContext(response, call);
           return response;
         } finally {
-          release();
+          hold.release();
         }
       }),
 

@@ -9,13 +9,13 @@ import {
 import type { Dialect } from "../dialects/dialect.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
+import { parseTemplate, type Template } from "../namespace/template.ts";
 import { createBodyReader, type JsonBody } from "./body.ts";
 import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
 import type { JsonDecoders } from "./json-decode.ts";
 import type { EncodeJson, JsonEncoders } from "./json-encode.ts";
 import { compileVariable } from "./path-variable.ts";
 import { createQueryBinder } from "./query.ts";
-import { parseTemplate, type Template } from "./template.ts";
 
 /** One way to reach a method over HTTP, compiled from its annotation. */
 export interface Binding {

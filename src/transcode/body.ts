@@ -3,7 +3,7 @@ import { LanceError } from "../namespace/errors.ts";
 import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { FieldError, InexactNumberError, toInvalidInput, within } from "./field-error.ts";
 import { type DecodeJson, isJsonObject, type JsonDecoders } from "./json-decode.ts";
-import { parseJson, parseJsonExactly } from "./json-text.ts";
+import { parseJson, parseRequestExactly } from "./json-text.ts";
 
 /** A request read from its body. */
 export interface JsonBody {
@@ -69,7 +69,7 @@ function readJson(text: string | undefined, read: (parsed: unknown) => JsonBody)
       return read(parsed);
     } catch (thrown) {
       if (!(thrown instanceof InexactNumberError)) throw thrown;
-      return read(parseJsonExactly(text));
+      return read(parseRequestExactly(text));
     }
   } catch (thrown) {
     throw toInvalidInput(thrown, "field", "request body");

@@ -1,11 +1,12 @@
 import type { DescField } from "@bufbuild/protobuf";
 import { LanceError } from "../namespace/errors.ts";
+import { checkPathValue } from "../namespace/path-value.ts";
+import type { TemplateVariable } from "../namespace/template.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
 import { toInvalidInput } from "./field-error.ts";
 import { hasValue, type JsonDecoders } from "./json-decode.ts";
 import { decodePercent } from "./percent.ts";
 import { textDecoder } from "./query.ts";
-import type { TemplateVariable } from "./template.ts";
 
 /** A field that a path sets. */
 export interface PathVariable {
@@ -16,7 +17,8 @@ export interface PathVariable {
    * Sets the field from the path's segments, each decoded once.
    *
    * @param json the body's object, when the body is the whole message.
-   * @throws LanceError InvalidInput when the segments do not fit the field or the body says something else.
+   * @throws LanceError InvalidInput when the segments do not fit the field, have one of dots alone, or the body says
+   *   something else.
    */
   apply(message: MessageRecord, segments: readonly string[], json: Record<string, unknown> | undefined): void;
 }
@@ -59,7 +61,9 @@ export function compileVariable(
     segments: readonly string[],
     json: Record<string, unknown> | undefined,
   ): void {
-    const value = decode(joined(segments, plain));
+    const text = joined(segments, plain);
+    checkPathValue(text, name);
+    const value = decode(text);
     if (json !== undefined && hasValue(json, name) && message[localName] !== value) {
       const given = message[localName];
       if (given === joined(segments, plusAsSpace)) return;

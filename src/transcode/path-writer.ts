@@ -1,14 +1,15 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { LanceError } from "../namespace/errors.ts";
+import { checkPathValue } from "../namespace/path-value.ts";
+import type { Template } from "../namespace/template.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
-import type { Template } from "./template.ts";
 
 /**
  * Compiles the writer of a path from a template and the fields of a message.
  *
  * @param slashedPaths the beginning of the paths that end with a slash.
  * @throws Error when the template has what a request cannot fill. The writer throws LanceError InvalidInput for a
- *   value that is empty or not Unicode.
+ *   value that is empty, not Unicode, or would be folded away as a dot segment.
  */
 export function createPathWriter(
   template: Template,
@@ -42,6 +43,7 @@ export function createPathWriter(
 
 function escaped(value: string, name: string): string {
   if (value === "") throw new LanceError("InvalidInput", `field ${JSON.stringify(name)} must not be empty`);
+  checkPathValue(value, name);
   try {
     return encodeURIComponent(value);
   } catch (cause) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { parseTemplate } from "./template.ts";
+import { parseTemplate } from "../namespace/template.ts";
 import { createTrie } from "./trie.ts";
 
 function trieOf(...routes: readonly string[]) {

@@ -1,4 +1,4 @@
-import type { Template } from "./template.ts";
+import type { Template } from "../namespace/template.ts";
 
 /** What a path leads to: a target, or the methods that it can be reached by (none: no such path). */
 export type TrieMatch<T> =

@@ -4,7 +4,7 @@ import { connect } from "node:http2";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { CreateTableResponseSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";
-import { cut } from "../support/arrow.ts";
+import { cut, wideStream } from "../support/arrow.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
 import { delayed, startProxy } from "../support/proxy.ts";
 import { fakeBackend, startServer, type TestServer } from "../support/server.ts";
@@ -40,7 +40,7 @@ describe("flow control of HTTP/2", () => {
     const there = delayed(20);
     const proxy = await startProxy(server.port, there.relay, delayed(20).relay);
     const { client, close } = createGrpcClient(proxy.port);
-    const body = Buffer.alloc(30_000_000, 7);
+    const body = wideStream(30_000_000);
     const { version } = await client.createTable({ id: ["t"] }, cut(body, MIB));
     assert.equal(Number(version), body.length);
     assert.ok(there.mostUnderWay() > MIB, `${there.mostUnderWay()} bytes were under way at most`);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { randomBytes } from "node:crypto";
+import { randomFillSync } from "node:crypto";
 import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
@@ -7,7 +7,7 @@ import { compressionGzip, createConnectTransport, createGrpcWebTransport } from 
 import { compressionAlgorithms } from "@grpc/grpc-js";
 import { CreateTableResponseSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import { CreateNamespaceResponseSchema } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
-import { cut } from "../support/arrow.ts";
+import { cut, paddedStream } from "../support/arrow.ts";
 import { CallError, type LanceClient, type ProtocolClient } from "../support/client.ts";
 import { clientOf } from "../support/connect-client.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
@@ -60,7 +60,7 @@ describe("limits of bodies", () => {
   const clientOfWire = (protocol: string) => (clients[protocol] as ProtocolClient).client;
   const properties = (bytes: number) => ({ filler: "x".repeat(bytes) });
   const upload = (client: LanceClient, bytes: number) =>
-    client.createTable({ id: ["t"] }, cut(Buffer.alloc(bytes), 32 * KIB));
+    client.createTable({ id: ["t"] }, cut(paddedStream(bytes), 32 * KIB));
 
   for (const protocol of Object.keys(PROTOCOLS)) {
     test(`${protocol}: a message just within the limit is taken, a larger one is refused`, async () => {
@@ -158,8 +158,9 @@ describe("limits of bodies", () => {
       await assertTooLarge(protocol, message);
       const pieces = cut(Buffer.alloc(maxUploadBytes + 1), 32 * KIB);
       await assertTooLarge(protocol, client.createTable({ id: ["t"] }, pieces));
-      const noise = cut(randomBytes(maxUploadBytes), 32 * KIB);
-      await client.createTable({ id: ["t"] }, noise);
+      const noise = paddedStream(maxUploadBytes);
+      randomFillSync(noise, maxUploadBytes / 2);
+      await client.createTable({ id: ["t"] }, cut(noise, 32 * KIB));
       close();
     });
   }

@@ -4,6 +4,7 @@ import { Agent, request } from "node:http";
 import { connect } from "node:http2";
 import { after, before, describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { NamespaceExistsResponseSchema } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
 import {
   QueryTableRequestSchema,
   QueryTableResponseSchema,
@@ -52,6 +53,15 @@ const calls = {
   Connect: [{ path: RPC, "content-type": "application/connect+proto" }, envelope()],
   "gRPC-Web": [{ path: RPC, "content-type": "application/grpc-web+proto" }, envelope()],
 } as const;
+
+/** A request by HTTP/2 whose answer nobody reads, on a connection of its own or on a given one. */
+function unread(port: number, protocol: keyof typeof calls, session = connect(`http://127.0.0.1:${port}`)) {
+  const [{ path, ...headers }, body] = calls[protocol];
+  const stream = session.request({ ":method": "POST", ":path": path, ...headers });
+  stream.on("error", () => {});
+  stream.end(body);
+  return { session, stream };
+}
 
 describe("clients that do not read", () => {
   let server: TestServer;
@@ -105,4 +115,78 @@ describe("clients that do not read", () => {
       await assertHeldBack(() => outgoing.destroy());
     });
   }
+});
+
+describe("clients that read nothing for too long", () => {
+  let server: TestServer;
+  before(async () => {
+    server = await startServer(backend, { silenceMs: 200 });
+  });
+  after(() => server.close());
+
+  for (const protocol of Object.keys(calls) as (keyof typeof calls)[]) {
+    test(`${protocol} over HTTP/2: the stream is reset and never ended, and the connection goes on`, {
+      timeout,
+    }, async () => {
+      answer = { bytes: 0, ended: Promise.withResolvers() };
+      const { session, stream } = unread(server.port, protocol);
+      await answer.ended.promise;
+      stream.resume();
+      await new Promise((resolve) => stream.on("close", resolve));
+      assert.notEqual(stream.rstCode, 0);
+      const probe = session.request({ ":path": "/healthz" });
+      const [headers] = await once(probe, "response");
+      assert.equal(headers[":status"], 200);
+      session.destroy();
+    });
+
+    if (protocol === "gRPC") continue;
+    test(`${protocol} over HTTP/1.1: the connection is closed in the middle of the answer`, {
+      timeout,
+    }, async () => {
+      answer = { bytes: 0, ended: Promise.withResolvers() };
+      const [{ path, ...headers }, body] = calls[protocol];
+      const outgoing = request({ host: "127.0.0.1", port: server.port, method: "POST", path, headers });
+      outgoing.on("error", () => {});
+      outgoing.end(body);
+      const [response] = await once(outgoing, "response");
+      response.on("error", () => {});
+      await answer.ended.promise;
+      response.resume();
+      await new Promise((resolve) => response.on("close", resolve));
+      assert.equal(response.complete, false);
+    });
+  }
+});
+
+describe("many clients that do not read on one connection", () => {
+  test("other calls of the connection succeed", { timeout: 30_000 }, async () => {
+    let waiting = 0;
+    const server = await startServer(
+      fakeBackend({
+        async *queryTable() {
+          for (;;) {
+            const data = { contentType: "application/vnd.apache.arrow.stream", data: Buffer.alloc(MIB) };
+            yield create(QueryTableResponseSchema, { data });
+            waiting += 1;
+          }
+        },
+        namespaceExists: async () => create(NamespaceExistsResponseSchema),
+      }),
+    );
+    const session = connect(`http://127.0.0.1:${server.port}`);
+    const streams = Array.from({ length: 40 }, () => unread(server.port, "gRPC", session).stream);
+    await Promise.all(streams.map((stream) => once(stream, "response")));
+    assert.equal(waiting, 0, "a reader got more than it took");
+    for (let count = 0; count < 100; count++) {
+      const path = "/lance.namespace.v1.LanceNamespaceService/NamespaceExists";
+      const headers = { "content-type": "application/grpc", te: "trailers" };
+      const stream = session.request({ ":method": "POST", ":path": path, ...headers });
+      stream.end(Buffer.alloc(5)).resume();
+      const [trailers] = await once(stream, "trailers");
+      assert.equal(trailers["grpc-status"], "0");
+    }
+    session.destroy();
+    await server.close();
+  });
 });

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
-import { decodePercent } from "./percent.ts";
+import { decodePercent } from "../transcode/percent.ts";
+import { createTrie } from "../transcode/trie.ts";
 import { formatTemplate, parseTemplate } from "./template.ts";
-import { createTrie } from "./trie.ts";
 
 test("a template is parsed into segments, variables and a verb", () => {
   const template = parseTemplate("/v1/{name=shelves/*/books/**}:read");

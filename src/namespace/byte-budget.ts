@@ -1,0 +1,79 @@
+import { LanceError } from "./errors.ts";
+
+/** The bytes that requests may hold in memory together, over all calls and connections of a process. */
+export interface ByteBudget {
+  /** The bytes held now. */
+  readonly held: number;
+  /**
+   * Opens an account that holds nothing yet.
+   *
+   * @param freeBytes the first bytes that it holds at any time are not counted. Default: 0.
+   */
+  open(freeBytes?: number): ByteHold;
+}
+
+/** The bytes that one call holds of a {@link ByteBudget}. */
+export interface ByteHold {
+  /**
+   * Takes bytes that are about to be kept.
+   *
+   * @throws LanceError Throttling, with `retry-after`, when the budget does not have them; nothing is taken then.
+   */
+  take(bytes: number): void;
+  /** Gives bytes back; without a number, all of them. */
+  release(bytes?: number): void;
+}
+
+/** Creates a budget of some bytes. Default: no bound. */
+export function createByteBudget(maxBytes: number = Number.POSITIVE_INFINITY): ByteBudget {
+  return new Budget(maxBytes);
+}
+
+class Budget implements ByteBudget {
+  readonly maxBytes: number;
+  held = 0;
+
+  constructor(maxBytes: number) {
+    this.maxBytes = maxBytes;
+  }
+
+  open(freeBytes = 0): ByteHold {
+    return new Hold(this, freeBytes);
+  }
+}
+
+/** A class, because every call opens a hold. */
+class Hold implements ByteHold {
+  readonly #budget: Budget;
+  readonly #freeBytes: number;
+  #bytes = 0;
+
+  constructor(budget: Budget, freeBytes: number) {
+    this.#budget = budget;
+    this.#freeBytes = freeBytes;
+  }
+
+  take(bytes: number): void {
+    const { held, maxBytes } = this.#budget;
+    const counted = this.#counted(this.#bytes + bytes) - this.#counted(this.#bytes);
+    if (counted > 0 && held + counted > maxBytes) throw exhausted();
+    this.#budget.held += counted;
+    this.#bytes += bytes;
+  }
+
+  release(bytes: number = this.#bytes): void {
+    const left = Math.max(0, this.#bytes - bytes);
+    this.#budget.held -= this.#counted(this.#bytes) - this.#counted(left);
+    this.#bytes = left;
+  }
+
+  #counted(bytes: number): number {
+    return Math.max(0, bytes - this.#freeBytes);
+  }
+}
+
+function exhausted(): LanceError {
+  return new LanceError("Throttling", "the requests under way use all memory that is set aside for them", {
+    headers: { "retry-after": "1" },
+  });
+}

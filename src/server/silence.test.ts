@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
+import { describe, it } from "node:test";
+import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { CreateTableRequestSchema, CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
+import { DescribeTableResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
+import { fakeService, METHODS, pathOfMethod, rawCall, statusOf } from "../wires/grpc/fixture.test.ts";
+import { encodeFrame } from "../wires/grpc/frame.ts";
+import { rawConnection, startServer } from "./fixture.test.ts";
+
+const SILENCE_MS = 100;
+const EMPTY = encodeFrame(new Uint8Array(0), false);
+const GRPC = { ":method": "POST", "content-type": "application/grpc", te: "trailers" };
+const timeout = 20_000;
+
+const head = (length: number) =>
+  `POST /v1/x HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${length}\r\n\r\n`;
+
+async function assertServes(session: ClientHttp2Session): Promise<void> {
+  assert.equal(statusOf(await rawCall(session, EMPTY)), 0);
+}
+
+/** A service whose uploads wait before they read anything. */
+function waitingService(milliseconds: number) {
+  return fakeService({
+    async upload(_method, _request, data) {
+      await sleep(milliseconds);
+      let bytes = 0;
+      for await (const piece of data) bytes += piece.length;
+      return create(CreateTableResponseSchema, { version: BigInt(bytes) });
+    },
+    async unary() {
+      await sleep(milliseconds);
+      return create(DescribeTableResponseSchema, { table: "t" });
+    },
+  });
+}
+
+describe("bodies that stop", () => {
+  it("closes a connection of HTTP/1.1 whose body stops", { timeout }, async () => {
+    await using server = await startServer({ silenceMs: SILENCE_MS });
+    const { socket, closed } = rawConnection(server.port);
+    socket.write(`${head(10)}abc`);
+    await closed;
+  });
+
+  it("lets a body of HTTP/1.1 take longer as long as it goes on", { timeout }, async () => {
+    await using server = await startServer({ silenceMs: 4 * SILENCE_MS });
+    const { socket, received } = rawConnection(server.port);
+    socket.write(head(10));
+    for (let count = 0; count < 10; count++) {
+      socket.write("x");
+      await sleep(SILENCE_MS);
+    }
+    while (!received().includes("rest POST /v1/x 10")) await once(socket, "data");
+    socket.destroy();
+  });
+
+  for (const [what, bytes] of [
+    ["stops", EMPTY.subarray(0, 3)],
+    ["never begins", undefined],
+  ] as const) {
+    it(`resets a stream whose body ${what}, and keeps its connection`, { timeout }, async () => {
+      await using server = await startServer({ silenceMs: SILENCE_MS });
+      const session = connectHttp2(server.url);
+      const stream = session.request({ ...GRPC, ":path": pathOfMethod(METHODS.describeTable) });
+      stream.on("error", () => {});
+      if (bytes !== undefined) stream.write(bytes);
+      await new Promise((resolve) => stream.on("close", resolve));
+      assert.equal(stream.rstCode, constants.NGHTTP2_CANCEL);
+      await assertServes(session);
+      session.destroy();
+    });
+  }
+
+  it("waits for a backend that takes its time over a whole request", { timeout }, async () => {
+    await using server = await startServer({
+      silenceMs: SILENCE_MS,
+      service: waitingService(5 * SILENCE_MS),
+    });
+    const session = connectHttp2(server.url);
+    await assertServes(session);
+    session.destroy();
+  });
+
+  it("waits for a backend that has not read yet what was sent", { timeout }, async () => {
+    await using server = await startServer({
+      silenceMs: SILENCE_MS,
+      service: waitingService(5 * SILENCE_MS),
+    });
+    const session = connectHttp2(server.url);
+    const message = create(CreateTableRequestSchema, { id: ["t"], data: { data: Buffer.alloc(2 ** 18) } });
+    const frame = encodeFrame(toBinary(CreateTableRequestSchema, message), false);
+    const stream = session.request({ ...GRPC, ":path": pathOfMethod(METHODS.createTable) });
+    stream.write(frame);
+    stream.write(frame);
+    await sleep(4 * SILENCE_MS);
+    stream.end(frame);
+    stream.resume();
+    const [trailers] = await once(stream, "trailers");
+    assert.equal(trailers["grpc-status"], "0");
+    session.destroy();
+  });
+});
+
+describe("idle connections of HTTP/2", () => {
+  it("ends one that makes no call", { timeout }, async () => {
+    await using server = await startServer({ firstCallMs: SILENCE_MS });
+    const session = connectHttp2(server.url);
+    await once(session, "close");
+  });
+
+  it("ends one some time after its last call, and not while a call runs", { timeout }, async () => {
+    const service = waitingService(5 * SILENCE_MS);
+    await using server = await startServer({ firstCallMs: 60_000, idleSessionMs: SILENCE_MS, service });
+    const session = connectHttp2(server.url);
+    await assertServes(session);
+    await once(session, "close");
+  });
+});
+
+describe("too many connections", () => {
+  it("answers probes beyond the limit, refuses the rest, and recovers", { timeout }, async () => {
+    await using server = await startServer({ maxConnections: 2 });
+    const taken = [rawConnection(server.port), rawConnection(server.port)];
+    await Promise.all(taken.map(({ socket }) => once(socket, "connect")));
+    const ask = async (path: string) => {
+      const { socket, received, closed } = rawConnection(server.port);
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
+      await closed;
+      return received();
+    };
+    assert.match(await ask("/healthz"), /^HTTP\/1\.1 200 /);
+    assert.match(await ask("/readyz"), /^HTTP\/1\.1 200 /);
+    assert.match(await ask("/v1/x"), /^HTTP\/1\.1 429 .*retry-after: 1.*"code":21/is);
+    const session = connectHttp2(server.url);
+    session.on("error", () => {});
+    await new Promise((resolve) => session.on("close", resolve));
+    for (const { socket } of taken) socket.destroy();
+    for (;;) if (/^HTTP\/1\.1 200 /.test(await ask("/v1/x?last"))) break;
+  });
+});
+
+describe("a flood of resets", () => {
+  it("ends its connection, and no other", { timeout }, async () => {
+    await using server = await startServer();
+    const [attacker, other] = [connectHttp2(server.url), connectHttp2(server.url)];
+    attacker.on("error", () => {});
+    const closed = new Promise((resolve) => attacker.on("close", resolve));
+    let count = 0;
+    const flood = async () => {
+      while (!attacker.closed && !attacker.destroyed) {
+        const stream = attacker.request({ ...GRPC, ":path": pathOfMethod(METHODS.describeTable) });
+        stream.on("error", () => {});
+        stream.close(constants.NGHTTP2_CANCEL);
+        count += 1;
+        if (count % 50 === 0) await turn();
+      }
+    };
+    await Promise.all([flood(), closed]);
+    await assertServes(other);
+    other.destroy();
+  });
+});

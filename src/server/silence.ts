@@ -1,0 +1,75 @@
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
+import { drainSession } from "./drain.ts";
+
+/** The part of node's HTTP/1.1 connections that says what they are at. */
+type Http1Socket = Socket & {
+  readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
+  readonly _httpMessage?: ServerResponse | null;
+};
+
+/**
+ * Destroys connections of HTTP/1.1 on which nothing moves for a while although it is the client's turn: to send more of
+ * a body, to take more of an answer, or to make another request.
+ *
+ * @param milliseconds 0 for no limit
+ */
+export function limitHttp1Silence(server: Server, milliseconds: number): void {
+  server.timeout = milliseconds;
+  server.on("timeout", (socket: Http1Socket) => {
+    if (isClientsTurn(socket)) socket.destroy();
+    else socket.setTimeout(milliseconds);
+  });
+}
+
+function isClientsTurn({ parser, _httpMessage: response, writableLength }: Http1Socket): boolean {
+  if (!response) return true;
+  const request = parser?.incoming;
+  const owesBody = request != null && !request.complete && request.readableLength === 0;
+  return owesBody || writableLength > 0 || response.writableLength > 0;
+}
+
+/** Resets a stream whose client sends nothing for a while although its request has not ended. */
+export function limitStreamSilence(stream: ServerHttp2Stream, milliseconds: number): void {
+  if (stream.endAfterHeaders) return;
+  stream.setTimeout(milliseconds);
+  stream.on("timeout", () => {
+    if (stream.state.remoteClose === 1) return;
+    if (stream.readableLength === 0) stream.close(constants.NGHTTP2_CANCEL);
+    else stream.setTimeout(milliseconds);
+  });
+}
+
+/** When sessions of HTTP/2 without a call end, in milliseconds. */
+export interface SessionIdleness {
+  /** From the beginning. */
+  readonly firstCallMs: number;
+  /** From the end of the last call. */
+  readonly idleMs: number;
+}
+
+/** Ends a session that has no calls for a while, in a way that loses none that is on its way. */
+export function limitIdleness(
+  session: ServerHttp2Session,
+  { firstCallMs, idleMs }: SessionIdleness,
+): { opened(stream: ServerHttp2Stream): void } {
+  let [open, limit, idleSince] = [0, firstCallMs, performance.now()];
+  const timer = setInterval(() => {
+    if (open > 0 || performance.now() - idleSince < limit) return;
+    clearInterval(timer);
+    drainSession(session);
+  }, Math.min(firstCallMs, idleMs) / 4).unref();
+  session.on("close", () => clearInterval(timer));
+  const closed = () => {
+    open -= 1;
+    idleSince = performance.now();
+  };
+  return {
+    opened(stream) {
+      open += 1;
+      limit = idleMs;
+      stream.on("close", closed);
+    },
+  };
+}

@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { isLanceError } from "../namespace/errors.ts";
+import { checkJson, countJsonValues } from "./json-scan.ts";
+import { parseJson, parseRequestExactly } from "./json-text.ts";
+
+const MIB = 1024 * 1024;
+
+const refused = (text: RegExp) => (error: unknown) =>
+  isLanceError(error, "InvalidInput") && text.test(error.message);
+
+function depthOf(json: unknown): number {
+  if (typeof json !== "object" || json === null) return 0;
+  return 1 + Math.max(0, ...Object.values(json).map(depthOf));
+}
+
+function valuesOf(json: unknown): number {
+  if (typeof json !== "object" || json === null) return 1;
+  return Object.values(json).reduce((sum: number, value) => sum + valuesOf(value), 1);
+}
+
+test("JSON is as deep for the scan as it is for the parser", () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 6 }), fc.nat(40), (text, padding) => {
+      const bytes = Buffer.from(" ".repeat(padding) + text);
+      const [depth, values] = [depthOf(JSON.parse(text)), valuesOf(JSON.parse(text))];
+      const counted = countJsonValues(bytes, depth);
+      assert.ok(counted >= values && counted <= 2 * values, `${counted} for ${values}`);
+      if (depth > 0) assert.throws(() => countJsonValues(bytes, depth - 1), refused(/nested too deeply/));
+    }),
+  );
+});
+
+test("brackets, quotes and backslashes inside texts do not count", () => {
+  for (const text of [
+    "[".repeat(100),
+    '"',
+    "\\",
+    '\\"[',
+    `${"x".repeat(100)}"[{`,
+    `${"y".repeat(40)}\\${"[".repeat(9)}`,
+  ]) {
+    assert.equal(countJsonValues(Buffer.from(JSON.stringify({ a: [text], b: text })), 2), 4);
+  }
+});
+
+test("megabytes of brackets, objects, names and items are refused", () => {
+  const many = (piece: string, bytes = 16 * MIB) => Buffer.from(`[${piece.repeat(bytes / piece.length)}`);
+  assert.throws(() => checkJson(many("["), 64), refused(/nested too deeply/));
+  assert.throws(() => checkJson(many('{"a":'), 64), refused(/nested too deeply/));
+  assert.throws(() => checkJson(many("{},"), 64), refused(/too much/));
+  assert.throws(() => checkJson(many('"a":1,'), 64), refused(/too much/));
+  assert.throws(() => checkJson(many("1,"), 64), refused(/too much/));
+  checkJson(Buffer.from(JSON.stringify(Array(900_000).fill(0.25))), 64);
+  checkJson(Buffer.from(JSON.stringify("x\n".repeat(8 * MIB))), 64);
+  checkJson(many(" "), 64);
+});
+
+test("an exact integer among many values is refused", () => {
+  const body = (count: number) => `{"a":9007199254740993,"b":[${Array(count).fill(1).join(",")}]}`;
+  assert.equal((parseRequestExactly(body(15_000)) as { a: bigint }).a, 9007199254740993n);
+  assert.throws(() => parseRequestExactly(body(25_000)), refused(/more than 53 bits/));
+});
+
+test("numbers of a million digits are read", () => {
+  assert.equal(parseJson(`${"1".repeat(MIB)}`, "x"), Number.POSITIVE_INFINITY);
+  assert.equal(parseJson("1e999999", "x"), Number.POSITIVE_INFINITY);
+  assert.equal(parseJson(`0.${"0".repeat(MIB)}1`, "x"), 0);
+});
+
+test("the error of a long text that is no JSON has no place", () => {
+  assert.throws(() => parseJson("[1,", "x"), refused(/position 3 /));
+  assert.throws(() => parseJson(`${"\n".repeat(16 * MIB)}[`, "x"), refused(/^x is not valid JSON$/));
+});
