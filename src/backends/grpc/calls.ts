@@ -4,7 +4,7 @@ import type {
   DescMethodUnary,
   Message,
 } from "@bufbuild/protobuf";
-import type { CallOptions, ClientReadableStream, Metadata } from "@grpc/grpc-js";
+import type { CallOptions, Client, ClientReadableStream, Metadata } from "@grpc/grpc-js";
 import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { Call } from "../../namespace/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
@@ -40,11 +40,13 @@ export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
     const pairs = policy.sent(call, request);
     const repeatable = repeatableOf(method, pairs);
     const answer = await authorized(upstream, pairs, call, (metadata) =>
-      resilience.run(call, repeatable, async (channel, signal, elapsedMs) => {
-        const client = await channel.connected();
-        return settled({ call, signal }, (done, patience) => {
+      resilience.run(call, repeatable, async (channel, signal, { elapsedMs, onSent }) => {
+        const endsAt = endOf(upstream, elapsedMs);
+        const client = await enter(channel, signal, endsAt);
+        return settled({ call, signal, endsAt }, (done, patience) => {
           patience.awaitFirst(limits.firstByteMs);
-          const options = optionsOf(call, upstream, elapsedMs);
+          const options = deadlineOf(earliest(call.deadline, endsAt));
+          onSent();
           return client.makeUnaryRequest(
             path,
             requestSerialize,
@@ -54,10 +56,10 @@ export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
             options,
             done,
           );
-        });
+        }).finally(() => channel.gate.leave());
       }),
     );
-    policy.filterContext(answer);
+    policy.filterContext(answer, call);
     return answer;
   };
 }
@@ -72,7 +74,7 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
     const metadata = metadataOf(upstream, pairs, await identity.credentials(call));
     let failure: unknown;
     const answer = await resilience.run(call, repeatableOf(method, pairs), async (channel, signal) => {
-      const client = await channel.connected();
+      const client = await enter(channel, signal);
       try {
         return await settled({ call, signal, bodySent: true }, (done, patience) => {
           const stream = client.makeClientStreamRequest(
@@ -96,9 +98,11 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
         });
       } catch (thrown) {
         throw toldToClient(failure ?? thrown, identity);
+      } finally {
+        channel.gate.leave();
       }
     });
-    policy.filterContext(answer);
+    policy.filterContext(answer, call);
     return answer;
   };
 }
@@ -111,6 +115,11 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
     let stream: ClientReadableStream<Message> | undefined;
     const cancel = () => stream?.cancel();
     const patience = new Patience(cancel);
+    let held: Channel | undefined;
+    const leave = () => {
+      held?.gate.leave();
+      held = undefined;
+    };
     let begun = false;
     call.signal.throwIfAborted();
     call.signal.addEventListener("abort", cancel);
@@ -118,8 +127,9 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
       const pairs = policy.sent(call, request);
       const repeatable = repeatableOf(method, pairs);
       const [first, messages] = await authorized(upstream, pairs, call, (metadata) =>
-        resilience.run(call, repeatable, async (channel) => {
-          const client = await channel.connected();
+        resilience.run(call, repeatable, async (channel, _, { onSent }) => {
+          const client = await enter(channel, call.signal);
+          held = channel;
           call.signal.throwIfAborted();
           const options = deadlineOf(call.deadline);
           stream = client.makeServerStreamRequest(
@@ -130,12 +140,14 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
             metadata,
             options,
           );
+          onSent();
           const messages: AsyncIterator<Message> = stream[Symbol.asyncIterator]();
           patience.awaitFirst(limits.firstByteMs);
           try {
             // With the first message it is clear that the upstream has taken the call.
             return [await messages.next(), messages] as const;
           } catch (thrown) {
+            leave();
             throw patience.reason ?? upstreamError(thrown, call);
           } finally {
             patience.rest();
@@ -144,7 +156,7 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
       );
       if (first.done) return;
       begun = true;
-      policy.filterContext(first.value);
+      policy.filterContext(first.value, call);
       yield first.value;
       for (;;) {
         patience.awaitNext(limits.idleMs);
@@ -160,8 +172,16 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
       call.signal.removeEventListener("abort", cancel);
       // A reader that leaves early has no use for the rest.
       cancel();
+      leave();
     }
   };
+}
+
+/** Takes a place among the calls of a channel that is connected. */
+async function enter(channel: Channel, signal: AbortSignal, endsAt?: number): Promise<Client> {
+  const client = await channel.connected();
+  await channel.gate.enter(signal, endsAt === undefined ? 0 : Math.max(1, endsAt - Date.now()));
+  return client;
 }
 
 /** Makes a call with credentials, and once more with others if there are any and the upstream refuses these. */
@@ -196,9 +216,13 @@ function metadataOf(
   return toMetadata(all);
 }
 
-function optionsOf({ deadline }: Call, { timeoutMs }: Upstream, elapsedMs: number): CallOptions {
-  if (timeoutMs === undefined) return deadlineOf(deadline);
-  return { deadline: Math.min(deadline ?? Number.POSITIVE_INFINITY, Date.now() + timeoutMs - elapsedMs) };
+/** When our own limit for a call ends, in epoch milliseconds; undefined without one. */
+function endOf({ timeoutMs }: Upstream, elapsedMs: number): number | undefined {
+  return timeoutMs === undefined ? undefined : Date.now() + timeoutMs - elapsedMs;
+}
+
+function earliest(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
 function deadlineOf(deadline: number | undefined): CallOptions {

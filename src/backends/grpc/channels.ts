@@ -10,6 +10,7 @@ import {
 } from "@grpc/grpc-js";
 import { Health, HealthCheckRequestSchema } from "../../gen/grpc/health/v1/health_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { Gate, type GateLimits } from "../resilience/gate.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
 import { definitionOf } from "./definition.ts";
 
@@ -21,6 +22,8 @@ export interface ChannelOptions {
   /** How long a connection is quiet before it is probed, in milliseconds. */
   readonly keepAliveMs: number;
   readonly maxMessageBytes: number;
+  /** How many calls may be under way at once, and how many may wait. */
+  readonly limits: GateLimits;
 }
 
 /** The connections to one address of an upstream. */
@@ -31,6 +34,8 @@ export interface Channel {
    * @throws LanceError ServiceUnavailable, when there is none, or none in time.
    */
   connected(): Client | Promise<Client>;
+  /** What calls pass on their way; each takes a place. */
+  readonly gate: Gate;
   close(): void;
 }
 
@@ -52,6 +57,7 @@ export function createChannel(address: string, options: ChannelOptions, server?:
   const settings = settingsOf(options, address, server);
   const client = new Client(server ?? address, credentialsOf(options.tls, address), settings);
   return {
+    gate: new Gate(options.limits),
     connected() {
       const state = client.getChannel().getConnectivityState(true);
       return state === connectivityState.READY ? client : waitForConnection(client, options.connectMs);

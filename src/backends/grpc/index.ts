@@ -48,6 +48,10 @@ export interface GrpcBackendOptions {
   readonly timeLimits?: Partial<TimeLimits> | undefined;
   /** Keeps answers that describe. Default: every call goes to the upstream. */
   readonly cache?: UpstreamCacheLimits | undefined;
+  /** The most calls under way at one address. Default: 1,000. */
+  readonly maxCalls?: number | undefined;
+  /** The most calls that wait for one address; more are Throttling at once. Default: 1,000. */
+  readonly maxWaiting?: number | undefined;
   /** Retries, circuits and hedging. */
   readonly resilience?: ResiliencePolicy | undefined;
   /** Finds all addresses of a host. Default: the system. */
@@ -81,9 +85,20 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     connectMs = 5_000,
     keepAliveMs = 30_000,
     maxMessageBytes = 64 * MIB,
+    maxCalls: places = 1_000,
+    maxWaiting = 1_000,
   } = options;
   const { resolveHost, timeoutMs, noteDecision } = options;
-  const servers = createServers({ addresses, tls, connectMs, keepAliveMs, maxMessageBytes, resolveHost });
+  const limits = { places, maxWaiting };
+  const servers = createServers({
+    addresses,
+    tls,
+    connectMs,
+    keepAliveMs,
+    maxMessageBytes,
+    limits,
+    resolveHost,
+  });
   const resilience = createResilience(servers.endpoints, {
     ...options.resilience,
     log,

@@ -1,11 +1,27 @@
 import { Metadata } from "@grpc/grpc-js";
+import { LanceError } from "../../namespace/errors.ts";
 
-/** Names and values in turn as metadata; a name that ends in `-bin` has base64 as a header and bytes here. */
+const NAME = /^[0-9a-z_.-]+$/;
+const VALUE = /^[ -~]*$/;
+
+/**
+ * Names and values in turn as metadata; a name that ends in `-bin` has base64 as a header and bytes here.
+ *
+ * @throws LanceError InvalidInput for what HTTP allows and gRPC does not. It does not say the value, which may be a
+ *   credential.
+ */
 export function toMetadata(pairs: readonly string[]): Metadata {
   const metadata = new Metadata();
   for (let at = 0; at + 1 < pairs.length; at += 2) {
     const [name, value] = [pairs[at] as string, pairs[at + 1] as string];
-    metadata.set(name, name.endsWith("-bin") ? Buffer.from(value, "base64") : value);
+    if (!NAME.test(name)) throw new LanceError("InvalidInput", `header ${name} cannot be metadata of gRPC`);
+    if (name.endsWith("-bin")) metadata.set(name, Buffer.from(value, "base64"));
+    else if (VALUE.test(value)) metadata.set(name, value);
+    else
+      throw new LanceError(
+        "InvalidInput",
+        `header ${name} has a character that metadata of gRPC cannot have`,
+      );
   }
   return metadata;
 }

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { EventEmitter } from "node:events";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
+import { Metadata } from "@grpc/grpc-js";
 import { pino } from "pino";
+import { paddedStream } from "../../../test/support/arrow.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend, startServer, type TestServer } from "../../../test/support/server.ts";
 import { CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
@@ -14,6 +17,7 @@ import type { Call } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { Backend, LanceNamespace } from "../../namespace/port.ts";
 import { createGrpcBackend, type GrpcBackendOptions } from "./index.ts";
+import { settled } from "./settled.ts";
 
 const log = pino({ level: "silent" });
 const { describeTable, createNamespace, createTable, queryTable } = LanceNamespaceService.method;
@@ -67,6 +71,7 @@ describe("the gRPC backend before an upstream in trouble", () => {
   }
 
   const described = create(DescribeTableResponseSchema, { table: "t" });
+  const failingOnce = () => ({ describeTable: failing(1, described).handler });
   const describeOn = ({ describeTable: run }: LanceNamespace, call: Call) =>
     run(create(describeTable.input, { id: ["t"] }), call);
 
@@ -106,7 +111,7 @@ describe("the gRPC backend before an upstream in trouble", () => {
       };
       for (let turn = 0; turn < 4; turn += 1) {
         async function* body() {
-          yield new Uint8Array(MIB);
+          yield paddedStream(MIB);
           yield new Uint8Array(3);
         }
         const request = create(createTable.input, { id: ["t"] });
@@ -145,6 +150,39 @@ describe("the gRPC backend before an upstream in trouble", () => {
       assert.ok(isLanceError(last, "ServiceUnavailable") && Number(last.headers["retry-after"]) > 1);
     }));
 
+  it("lets calls wait for a place, refuses more at once, and gives places back", () =>
+    using({ maxCalls: 1, maxWaiting: 1, resilience: { retries: 0 } }, async (operations) => {
+      const arrived = Promise.withResolvers<void>();
+      const release = Promise.withResolvers<void>();
+      upstream = {
+        describeTable: async () => {
+          arrived.resolve();
+          await release.promise;
+          return described;
+        },
+        async *queryTable() {
+          for (;;)
+            yield create(QueryTableResponseSchema, { data: { contentType: "x", data: new Uint8Array(9) } });
+        },
+      };
+      const first = describeOn(operations, beginCall(describeTable));
+      await arrived.promise;
+      const second = describeOn(operations, beginCall(describeTable));
+      await assert.rejects(describeOn(operations, beginCall(describeTable)), (error) => {
+        assert.ok(isLanceError(error, "Throttling"), String(error));
+        return error.headers["retry-after"] === "1";
+      });
+      release.resolve();
+      assert.deepEqual([(await first).table, (await second).table], ["t", "t"]);
+      const request = create(queryTable.input, { id: ["t"] });
+      for (let round = 0; round < 3; round += 1) {
+        for await (const _ of operations.queryTable(request, beginCall(queryTable))) break;
+      }
+      upstream = failingOnce();
+      await assert.rejects(describeOn(operations, beginCall(describeTable)));
+      assert.equal((await describeOn(operations, beginCall(describeTable))).table, "t");
+    }));
+
   it("does not count the pauses of a sender or a reader as the upstream's", () =>
     using({ timeLimits: { firstByteMs: PATIENCE_MS, idleMs: PATIENCE_MS } }, async (operations) => {
       upstream = {
@@ -160,7 +198,7 @@ describe("the gRPC backend before an upstream in trouble", () => {
       };
       async function upload() {
         async function* body() {
-          yield new Uint8Array(MIB);
+          yield paddedStream(MIB);
           await sleep(2 * PATIENCE_MS);
           yield new Uint8Array(MIB);
         }
@@ -192,4 +230,41 @@ describe("the gRPC backend before an upstream in trouble", () => {
       const answer = operations.createTable(request, endless(), beginCall(createTable));
       await assert.rejects(answer, (error) => isLanceError(error, "DeadlineExceeded"));
     }));
+});
+
+describe("settled", () => {
+  const call = beginCall(describeTable);
+
+  it("takes a channel that was just closed for an upstream that cannot be reached, and leaves no timer", async (t) => {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    const answer = settled({ call, signal: call.signal }, (_, patience) => {
+      patience.awaitFirst(100);
+      throw new Error("Channel has been shut down");
+    });
+    await assert.rejects(answer, (error) => error instanceof LanceError && error.fault === "unreached");
+    t.mock.timers.tick(200);
+  });
+
+  it("counts the gateway's own limit as silence, and the client's deadline not", async () => {
+    for (const [deadline, fault] of [
+      [undefined, "silent"],
+      [Date.now() + 60_000, "silent"],
+      [1, undefined],
+    ] as const) {
+      const running = Object.assign(new EventEmitter(), { cancel() {} });
+      const over = Object.assign(new Error("4"), { code: 4, details: "", metadata: new Metadata() });
+      const answer = settled(
+        { call: beginCall(describeTable, { deadline }), signal: call.signal, endsAt: 2 },
+        (done) => {
+          setImmediate(() => done(over));
+          return running;
+        },
+      );
+      await assert.rejects(answer, (error) => {
+        assert.ok(isLanceError(error, "DeadlineExceeded"));
+        assert.equal(error.fault, fault);
+        return true;
+      });
+    }
+  });
 });

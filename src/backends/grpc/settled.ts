@@ -1,6 +1,7 @@
 import type { EventEmitter } from "node:events";
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import { upstreamError } from "./errors.ts";
 import { Patience } from "./patience.ts";
 
@@ -17,6 +18,8 @@ export interface Settling {
   readonly call: Call;
   /** Ends this attempt of it. */
   readonly signal: AbortSignal;
+  /** When our own limit for the call ends, in epoch milliseconds. Default: it has none. */
+  readonly endsAt?: number | undefined;
   /** Whether it has a body that can be read only once. Default: false. */
   readonly bodySent?: boolean;
 }
@@ -27,24 +30,44 @@ export interface Settling {
  * @throws LanceError with its `fault`, or the reason of the signal
  */
 export function settled(
-  { call, signal, bodySent = false }: Settling,
+  { call, signal, endsAt, bodySent = false }: Settling,
   begin: (done: Done, patience: Patience) => Running,
 ): Promise<Message> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
     let begun = false;
-    const cancel = () => running.cancel();
+    let running: Running | undefined;
+    const cancel = () => running?.cancel();
     const patience = new Patience(cancel);
     const done: Done = (error, answer) => {
       signal.removeEventListener("abort", cancel);
       patience.rest();
       if (error === null) resolve(answer as Message);
       else if (signal.aborted) reject(signal.reason);
-      else reject(patience.reason ?? upstreamError(error, call, { begun, bodySent }));
+      else
+        reject(patience.reason ?? ownLimit(call, endsAt) ?? upstreamError(error, call, { begun, bodySent }));
     };
-    const running = begin(done, patience).once("metadata", () => {
+    try {
+      running = begin(done, patience);
+    } catch (thrown) {
+      // The channel was closed a moment ago, because its server is gone.
+      patience.rest();
+      throw new LanceError("ServiceUnavailable", "the upstream catalog cannot be reached", {
+        cause: thrown,
+        fault: "unreached",
+      });
+    }
+    running.once("metadata", () => {
       begun = true;
-    }) as Running;
+    });
     signal.addEventListener("abort", cancel);
+  });
+}
+
+/** The error of a call that our own limit has ended, and not its client's deadline. */
+function ownLimit({ deadline }: Call, endsAt: number | undefined): LanceError | undefined {
+  if (endsAt === undefined || Date.now() < endsAt || (deadline !== undefined && deadline <= endsAt)) return;
+  return new LanceError("DeadlineExceeded", "the upstream catalog did not answer in time", {
+    fault: "silent",
   });
 }

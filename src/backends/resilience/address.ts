@@ -1,9 +1,9 @@
-import { BrokenCircuitError } from "cockatiel";
 import type { Logger } from "pino";
 import type { NoteDecision } from "../../namespace/decisions.ts";
-import { Circuit } from "./circuit.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { Circuit, type Turn } from "./circuit.ts";
 import { ErrorShare } from "./error-share.ts";
-import { healthOf } from "./faults.ts";
+import { type Health, healthOf } from "./faults.ts";
 import type { Endpoint, ResilientCall } from "./port.ts";
 import { refusal } from "./refusal.ts";
 
@@ -15,6 +15,8 @@ export interface AddressOptions<T> {
   readonly circuitFailures: number;
   readonly circuitOpenMs: number;
   readonly ejectMs: number;
+  /** How long an address may leave calls without an answer before that counts as a failure; 0 for any time. */
+  readonly silenceMs: number;
   /** Leaves an address out that has failed, if that is called for; whether it did. */
   readonly ejectOutlier: (address: Address<T>) => boolean;
   readonly log: Logger;
@@ -32,6 +34,8 @@ export class Address<T> {
   readonly #options: AddressOptions<T>;
   /** Whether its circuit has opened and no call tells of that yet. */
   #hasOpened = false;
+  /** When an attempt last ended with an answer. */
+  #heardAt = 0;
   #ejectedUntil = 0;
   #readmittedAt = 0;
   #ejections = 0;
@@ -78,25 +82,55 @@ export class Address<T> {
     log.warn({ address: this.name, ms, share }, "an upstream address fails more than others and is left out");
   }
 
-  /** Makes a call here. */
-  async run<R>(call: ResilientCall, attempt: (target: T) => Promise<R>): Promise<R> {
-    if (!this.circuit.isClosed) call.note("circuit_half_open");
+  /**
+   * Makes a call here.
+   *
+   * @param attempt makes it; it says when the address has the whole request and is waited for
+   */
+  async run<R>(call: ResilientCall, attempt: (target: T, onSent: () => void) => Promise<R>): Promise<R> {
+    const turn = this.circuit.enter();
+    if (turn === undefined) throw refusal(call, this.circuit.closedForMs);
+    if (turn.isProbe) call.note("circuit_half_open");
+    const timer = turn.isProbe ? this.#watchProbe(call, turn) : undefined;
+    let sentAt: number | undefined;
     this.pending += 1;
     try {
-      const result = await this.circuit.run(() => attempt(this.target));
-      this.errors.add(false);
+      const result = await attempt(this.target, () => {
+        sentAt = Date.now();
+      });
+      this.#tell(call, turn, "working");
       return result;
     } catch (error) {
-      if (error instanceof BrokenCircuitError) throw refusal(call, this.circuit.closedForMs);
-      this.#tellFailure(call, error);
+      const health = healthOf(error);
+      if (error instanceof LanceError && error.fault === "crowded") call.note("crowded");
+      const isSilent = health === "unknown" && sentAt !== undefined && this.#isSilentSince(sentAt);
+      this.#tell(call, turn, isSilent ? "failing" : health);
       throw error;
     } finally {
+      clearTimeout(timer);
       this.pending -= 1;
     }
   }
 
-  #tellFailure(call: ResilientCall, error: unknown): void {
-    const health = healthOf(error);
+  /** A probe that gets no answer must not keep other calls away for as long as its caller waits. */
+  #watchProbe(call: ResilientCall, turn: Turn): NodeJS.Timeout | undefined {
+    const { silenceMs } = this.#options;
+    if (silenceMs === 0) return undefined;
+    const startedAt = Date.now();
+    return setTimeout(() => {
+      if (this.#isSilentSince(startedAt)) this.#tell(call, turn, "failing");
+    }, silenceMs);
+  }
+
+  /** Whether no call at all was answered since a time that is long enough ago. */
+  #isSilentSince(time: number): boolean {
+    const { silenceMs } = this.#options;
+    return silenceMs > 0 && this.#heardAt <= time && Date.now() - time >= silenceMs;
+  }
+
+  #tell(call: ResilientCall, turn: Turn, health: Health): void {
+    turn.tell(health);
+    if (health === "working") this.#heardAt = Date.now();
     if (health !== "unknown") this.errors.add(health === "failing");
     if (this.#hasOpened) call.note("circuit_open");
     this.#hasOpened = false;

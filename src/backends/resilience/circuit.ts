@@ -1,14 +1,4 @@
-import {
-  type CircuitBreakerPolicy,
-  CircuitState,
-  ConsecutiveBreaker,
-  circuitBreaker,
-  ExponentialBackoff,
-  handleWhen,
-  type IBackoffFactory,
-  noJitterGenerator,
-} from "cockatiel";
-import { healthOf } from "./faults.ts";
+import type { Health } from "./faults.ts";
 
 /** The longest time that a circuit stays open between two probes, in milliseconds. */
 const MAX_OPEN_MS = 60_000;
@@ -23,48 +13,40 @@ export interface CircuitOptions {
   readonly onClose: () => void;
 }
 
+/** A call that a circuit has let through. */
+export interface Turn {
+  /** Whether this call alone tries if the address is back. */
+  readonly isProbe: boolean;
+  /** Tells what the call showed of the address; only the first time counts. */
+  tell(health: Health): void;
+}
+
 /**
  * Keeps calls away from an address that fails: it opens after some failures in a row, lets one call through when its
- * time is over, and closes when that succeeds.
+ * time is over, and closes when that succeeds. A probe that shows nothing leaves its place to the next call.
  */
 export class Circuit {
-  readonly #policy: CircuitBreakerPolicy;
+  readonly #options: CircuitOptions;
+  #failuresInRow = 0;
+  /** How often it has opened since it was closed. */
+  #openings = 0;
   #openUntil = 0;
+  /** Counts changes between open and closed; calls from before the last one say nothing any more. */
+  #era = 0;
+  #isProbed = false;
 
-  constructor({ failures, openMs, onOpen, onClose }: CircuitOptions) {
-    const breaker = new ConsecutiveBreaker(failures === 0 ? Number.POSITIVE_INFINITY : failures);
-    const policy: CircuitBreakerPolicy = circuitBreaker(
-      handleWhen((error) => {
-        const health = healthOf(error);
-        // An error is an answer, too; the policy itself takes only successes for signs of life.
-        if (health === "working") breaker.success();
-        // A probe that was broken off has shown nothing.
-        return health === "failing" || (health === "unknown" && policy.state === CircuitState.HalfOpen);
-      }),
-      {
-        breaker,
-        halfOpenAfter: this.#noting(
-          new ExponentialBackoff({
-            initialDelay: openMs,
-            maxDelay: Math.max(openMs, MAX_OPEN_MS),
-            generator: noJitterGenerator,
-          }),
-        ),
-      },
-    );
-    policy.onBreak(onOpen);
-    policy.onReset(onClose);
-    this.#policy = policy;
+  constructor(options: CircuitOptions) {
+    this.#options = options;
   }
 
   /** Whether calls go through as usual. */
   get isClosed(): boolean {
-    return this.#policy.state === CircuitState.Closed;
+    return this.#openings === 0;
   }
 
   /** Whether the next call would be the probe. */
   get isProbeDue(): boolean {
-    return this.#policy.state === CircuitState.Open && Date.now() > this.#openUntil;
+    return !this.isClosed && !this.#isProbed && Date.now() >= this.#openUntil;
   }
 
   /** How long no call will go through, in milliseconds. */
@@ -72,19 +54,40 @@ export class Circuit {
     return this.isClosed ? 0 : Math.max(0, this.#openUntil - Date.now());
   }
 
-  /** @throws what the call throws, or cockatiel's BrokenCircuitError if it is not let through */
-  run<R>(attempt: () => Promise<R>): Promise<R> {
-    return this.#policy.execute(attempt);
-  }
-
-  /** A backoff whose last step is known here; the policy keeps it to itself. */
-  #noting(backoff: IBackoffFactory<unknown>): IBackoffFactory<unknown> {
+  /** Lets a call through; undefined when it must not be made. */
+  enter(): Turn | undefined {
+    const isProbe = !this.isClosed;
+    if (isProbe && !this.isProbeDue) return undefined;
+    this.#isProbed = isProbe;
+    const era = this.#era;
+    let isTold = false;
     return {
-      next: (context) => {
-        const step = backoff.next(context);
-        this.#openUntil = Date.now() + step.duration;
-        return Object.assign(this.#noting(step), { duration: step.duration });
+      isProbe,
+      tell: (health) => {
+        if (isTold || era !== this.#era) return;
+        isTold = true;
+        if (isProbe) this.#isProbed = false;
+        if (health === "failing") this.#fail(isProbe);
+        else if (health === "working") this.#succeed();
       },
     };
+  }
+
+  #fail(wasProbe: boolean): void {
+    const { failures, openMs, onOpen } = this.#options;
+    this.#failuresInRow += 1;
+    if (!wasProbe && (failures === 0 || this.#failuresInRow < failures)) return;
+    this.#openUntil = Date.now() + Math.min(openMs * 2 ** this.#openings, Math.max(openMs, MAX_OPEN_MS));
+    this.#openings += 1;
+    this.#era += 1;
+    onOpen();
+  }
+
+  #succeed(): void {
+    this.#failuresInRow = 0;
+    if (this.isClosed) return;
+    this.#openings = 0;
+    this.#era += 1;
+    this.#options.onClose();
   }
 }

@@ -18,6 +18,13 @@ async function settled(outcome: Promise<Outcome>, ms = 60_000): Promise<Outcome>
   return found;
 }
 
+/** A call whose caller gives up after some time. */
+function givenUp(upstream: ReturnType<typeof fakeUpstream>, ms: number): Promise<Outcome> {
+  const controller = new AbortController();
+  setTimeout(() => controller.abort(new LanceError("Cancelled", "gone")), ms);
+  return upstream.call("unsent", { signal: controller.signal });
+}
+
 const kindOf = ({ result }: Outcome) => (result instanceof LanceError ? result.kind : "answer");
 
 const table: readonly [fault: UpstreamFault, parallel: number, serial: number, unsent: number][] = [
@@ -138,17 +145,95 @@ describe("the circuit", () => {
     assert.deepEqual(upstream.counts, [4]);
   });
 
-  test("stays open when the probe is broken off", async () => {
+  test("makes the next call the probe when the caller of the first one gives up", async () => {
     const upstream = fakeUpstream(["reset"], options);
     await upstream.calls(3);
     await pass(1_010);
-    upstream.behaviours[0] = "hang";
-    const controller = new AbortController();
-    const probe = upstream.call("parallel", { signal: controller.signal });
-    controller.abort(new LanceError("Cancelled", "gone"));
-    await probe;
+    for (let round = 0; round < 5; round += 1) {
+      upstream.behaviours[0] = "hang";
+      const probe = givenUp(upstream, 10);
+      assert.deepEqual((await upstream.call()).decisions, ["circuit_open"]);
+      await pass(10);
+      assert.equal(kindOf(await probe), "Cancelled");
+    }
+    upstream.behaviours[0] = "reset";
+    assert.deepEqual((await upstream.call()).decisions, ["circuit_half_open", "circuit_open"]);
+    await pass(1_990);
     assert.deepEqual((await upstream.call()).decisions, ["circuit_open"]);
-    assert.deepEqual(upstream.counts, [4]);
+    upstream.behaviours[0] = "answer";
+    await pass(10);
+    assert.deepEqual((await upstream.call()).decisions, ["circuit_half_open"]);
+  });
+
+  test("does not wait for a probe that gets no answer for as long as its caller does", async () => {
+    const upstream = fakeUpstream(["reset"], { ...options, silenceMs: 5_000 });
+    await upstream.calls(3);
+    await pass(1_010);
+    upstream.behaviours[0] = "hang";
+    void upstream.call();
+    await pass(5_000 + 1_990);
+    assert.deepEqual((await upstream.call()).decisions, ["circuit_open"]);
+    upstream.behaviours[0] = "answer";
+    await pass(20);
+    assert.deepEqual((await upstream.call()).decisions, ["circuit_half_open"]);
+  });
+
+  test("ignores how calls end that began before it opened", async () => {
+    const upstream = fakeUpstream(["hang"], options);
+    const old = Array.from({ length: 5 }, () => givenUp(upstream, 6_000));
+    upstream.behaviours[0] = "reset";
+    await upstream.calls(3);
+    await pass(1_010);
+    upstream.behaviours[0] = "hang";
+    const probe = upstream.call();
+    await pass(5_000);
+    await Promise.all(old);
+    upstream.behaviours[0] = "answer";
+    await pass(2_010);
+    assert.deepEqual((await upstream.call()).decisions, ["circuit_half_open"]);
+    void probe;
+  });
+
+  test("opens when callers give up on a silent address", async () => {
+    const upstream = fakeUpstream(["hang"], { ...options, silenceMs: 5_000 });
+    const calls = Array.from({ length: 3 }, () => givenUp(upstream, 5_000));
+    await pass(5_000);
+    await Promise.all(calls);
+    assert.deepEqual((await upstream.call()).decisions, ["circuit_open"]);
+    assert.deepEqual(upstream.counts, [3]);
+  });
+
+  test("stays closed for callers who give up early, however many they are", async () => {
+    const upstream = fakeUpstream(["hang"], { ...options, silenceMs: 5_000 });
+    for (let round = 0; round < 20; round += 1) {
+      const calls = Array.from({ length: 5 }, () => givenUp(upstream, 490));
+      await pass(490);
+      await Promise.all(calls);
+    }
+    upstream.behaviours[0] = "answer";
+    assert.deepEqual((await upstream.call()).decisions, []);
+  });
+
+  test("stays closed for slow calls while the address answers others", async () => {
+    const upstream = fakeUpstream(["hang"], { ...options, silenceMs: 5_000 });
+    for (let round = 0; round < 4; round += 1) {
+      upstream.behaviours[0] = "hang";
+      const calls = Array.from({ length: 5 }, () => givenUp(upstream, 6_000));
+      await pass(10);
+      upstream.behaviours[0] = "answer";
+      assert.deepEqual((await upstream.call()).decisions, []);
+      await pass(6_000, 100);
+      await Promise.all(calls);
+    }
+  });
+
+  test("stays closed for calls that were never sent", async () => {
+    const upstream = fakeUpstream(["queue"], { ...options, silenceMs: 5_000 });
+    const calls = Array.from({ length: 5 }, () => givenUp(upstream, 6_000));
+    await pass(6_000, 100);
+    await Promise.all(calls);
+    upstream.behaviours[0] = "answer";
+    assert.deepEqual((await upstream.call()).decisions, []);
   });
 
   test("closes for an answer that is an error", async () => {

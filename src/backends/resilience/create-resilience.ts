@@ -21,9 +21,9 @@ export function createResilience<T>(
 ): Resilience<T> {
   const { retries = 2, retryShare = 0.2, backoffMs = 50, maxBackoffMs = 5_000 } = options;
   const { hedgeAfterMs = 0, totalMs = 0, noteDecision = nobody, log } = options;
-  const { circuitFailures = 10, circuitOpenMs = 1_000, ejectMs = 10_000 } = options;
+  const { circuitFailures = 10, circuitOpenMs = 1_000, ejectMs = 10_000, silenceMs = 5_000 } = options;
   const budget = new RetryBudget(retryShare);
-  const shared = { circuitFailures, circuitOpenMs, ejectMs, log, noteDecision };
+  const shared = { circuitFailures, circuitOpenMs, ejectMs, silenceMs, log, noteDecision };
   const addresses = new Addresses(endpoints, shared);
 
   /** One call with all that belongs to it. */
@@ -37,7 +37,7 @@ export function createResilience<T>(
   function once<R>(address: Address<T>, running: Running<R>): Promise<R> {
     const { call, repeatable, attempt } = running;
     const at = (place: Address<T>, signal: AbortSignal) =>
-      place.run(call, (target) => attempt(target, signal, elapsedOf(running)));
+      place.run(call, (target, onSent) => attempt(target, signal, { elapsedMs: elapsedOf(running), onSent }));
     if (hedgeAfterMs === 0 || repeatable !== "parallel") return at(address, call.signal);
     return hedge({
       signal: call.signal,

@@ -1,12 +1,15 @@
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import type { Repeatable } from "./port.ts";
 
+/** What the end of an attempt says of the address: it failed, it works, or nothing, when we ended it ourselves. */
+export type Health = "failing" | "working" | "unknown";
+
 /** What follows from a fault. */
 interface FaultRule {
   /** The calls that may be made again after it. */
   readonly repeats: readonly Repeatable[];
-  /** Whether it speaks against the address. */
-  readonly counts: boolean;
+  /** What it says of the address. */
+  readonly health: Health;
 }
 
 const ALL: readonly Repeatable[] = ["parallel", "serial", "unsent"];
@@ -15,13 +18,14 @@ const NONE: readonly Repeatable[] = [];
 
 /** The rules; docs/upstreams.md has them for people. */
 const RULES: Readonly<Record<UpstreamFault, FaultRule>> = {
-  unreached: { repeats: ALL, counts: true },
-  reset: { repeats: SAFE, counts: true },
-  unavailable: { repeats: SAFE, counts: true },
+  unreached: { repeats: ALL, health: "failing" },
+  reset: { repeats: SAFE, health: "failing" },
+  unavailable: { repeats: SAFE, health: "failing" },
   // The address works; it is the callers that are too many.
-  throttled: { repeats: SAFE, counts: false },
-  silent: { repeats: NONE, counts: true },
-  broken: { repeats: NONE, counts: true },
+  throttled: { repeats: SAFE, health: "working" },
+  silent: { repeats: NONE, health: "failing" },
+  broken: { repeats: NONE, health: "failing" },
+  crowded: { repeats: NONE, health: "unknown" },
 };
 
 /** Whether a call may be made again after it failed so. */
@@ -30,12 +34,9 @@ export function mayRepeat(error: unknown, repeatable: Repeatable): error is Lanc
   return RULES[error.fault].repeats.includes(repeatable);
 }
 
-/** What the end of an attempt says of the address: it failed, it works, or nothing, when we ended it ourselves. */
-export type Health = "failing" | "working" | "unknown";
-
 /** What a failed attempt says of the address. */
 export function healthOf(error: unknown): Health {
   if (!(error instanceof LanceError)) return "unknown";
-  if (error.fault !== undefined) return RULES[error.fault].counts ? "failing" : "working";
+  if (error.fault !== undefined) return RULES[error.fault].health;
   return error.is("Cancelled") || error.is("DeadlineExceeded") ? "unknown" : "working";
 }

@@ -4,10 +4,10 @@ import type { UpstreamDecision } from "../../namespace/decisions.ts";
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import { createResilience } from "./create-resilience.ts";
 import type { ResilienceOptions } from "./options.ts";
-import type { Repeatable } from "./port.ts";
+import type { Progress, Repeatable } from "./port.ts";
 
-/** What an address does with a call: answers, fails in a way, or does not answer. */
-export type Behaviour = "answer" | "hang" | UpstreamFault | LanceError;
+/** What an address does with a call: answers, fails in a way, does not answer, or does not even get it. */
+export type Behaviour = "answer" | "hang" | "queue" | UpstreamFault | LanceError;
 
 /** How one call went. */
 export interface Outcome {
@@ -53,11 +53,12 @@ export function fakeUpstream(
     ...options,
   });
 
-  function attempt(target: number, signal: AbortSignal): Promise<string> {
+  function attempt(target: number, signal: AbortSignal, { onSent }: Progress): Promise<string> {
     counts[target] = (counts[target] as number) + 1;
     const behaviour = behaviours[target] as Behaviour;
     if (behaviour === "answer") return Promise.resolve(String(target));
-    if (behaviour !== "hang")
+    if (behaviour !== "queue") onSent();
+    if (behaviour !== "hang" && behaviour !== "queue")
       return Promise.reject(behaviour instanceof LanceError ? behaviour : faultError(behaviour));
     return new Promise((_, reject) => {
       signal.addEventListener("abort", () => {

@@ -46,13 +46,27 @@ export function followHosts<T>(options: FollowOptions<T>): FollowedHosts<T> {
   const draining = new Set<T>();
   let onChange: (endpoints: readonly Endpoint<T>[]) => void = () => {};
   let lookedUpAt = 0;
+  let isLookingUp = false;
   let closed = false;
   let endpoints: ReadonlyMap<string, Endpoint<T>> = new Map(
     places.map((place) => [place.address, { target: options.open(place), name: place.name }]),
   );
 
+  /** One at a time: a resolver that hangs would get more and more of them, and two would open servers twice. */
   async function lookUp(): Promise<void> {
-    lookedUpAt = Date.now();
+    if (isLookingUp) return;
+    isLookingUp = true;
+    try {
+      await follow();
+    } catch {
+      // Nobody waits for it; the next one is soon.
+    } finally {
+      lookedUpAt = Date.now();
+      isLookingUp = false;
+    }
+  }
+
+  async function follow(): Promise<void> {
     const found = await Promise.all(places.map(endpointsOf));
     if (closed) return;
     const next = new Map(found.flat());
@@ -84,7 +98,8 @@ export function followHosts<T>(options: FollowOptions<T>): FollowedHosts<T> {
 
   function retire(target: T): void {
     draining.add(target);
-    void options.drain(target).finally(() => draining.delete(target));
+    const drained = () => draining.delete(target);
+    options.drain(target).then(drained, drained);
   }
 
   const named = places.some(({ host }) => host !== undefined);

@@ -10,6 +10,9 @@ export interface HostAddress {
 /** Finds all addresses of a host. */
 export type ResolveHost = (host: string) => Promise<readonly HostAddress[]>;
 
+/** The most servers of one name that are called; each has its own connections. */
+const MAX_SERVERS = 64;
+
 /** Asks the system, which knows `/etc/hosts`, too. */
 export const resolveBySystem: ResolveHost = (host) => lookup(host, { all: true });
 
@@ -20,7 +23,7 @@ export function isName(host: string): boolean {
 
 /**
  * Groups addresses by the server that they presumably lead to: a server has one of each family, which a connection
- * tries both. The order of the answer does not matter.
+ * tries both. The order of the answer does not matter, and of very many only the first are taken.
  */
 export function serversOf(addresses: readonly HostAddress[]): readonly (readonly HostAddress[])[] {
   const families = [4, 6].map((wanted) => {
@@ -29,7 +32,7 @@ export function serversOf(addresses: readonly HostAddress[]): readonly (readonly
     );
     return [...found.values()].sort((a, b) => (a.address < b.address ? -1 : 1));
   });
-  const count = Math.max(...families.map(({ length }) => length));
+  const count = Math.min(MAX_SERVERS, Math.max(...families.map(({ length }) => length)));
   return Array.from({ length: count }, (_, index) =>
     families.flatMap((family) => (family.length === 0 ? [] : [family[index % family.length] as HostAddress])),
   );

@@ -17,6 +17,11 @@ export interface ResiliencePolicy {
   readonly circuitFailures?: number | undefined;
   /** How long that is at first; it doubles with each probe that fails, up to 60 s. Default: 1,000. */
   readonly circuitOpenMs?: number | undefined;
+  /**
+   * How long an address may leave a call without an answer, and answer no other one, before a caller who gives up counts
+   * as a failure; 0 for any time. Default: 5,000.
+   */
+  readonly silenceMs?: number | undefined;
   /** How long an address that fails far more often than the others is left out at first. Default: 10,000. */
   readonly ejectMs?: number | undefined;
 }

@@ -17,10 +17,20 @@ export type ResilientCall = Pick<Call, "signal" | "deadline" | "note">;
  *
  * @param target where to
  * @param signal ends the attempt; its reason is what the attempt then throws
- * @param elapsedMs how much of `totalMs` earlier attempts have taken; 0 without such a limit
  * @throws LanceError whose `fault` says what failed in the upstream, if anything did
  */
-export type Attempt<T, R> = (target: T, signal: AbortSignal, elapsedMs: number) => Promise<R>;
+export type Attempt<T, R> = (target: T, signal: AbortSignal, progress: Progress) => Promise<R>;
+
+/** What an attempt is told of those before it, and what it tells. */
+export interface Progress {
+  /** How much of `totalMs` earlier attempts have taken, in milliseconds; 0 without such a limit. */
+  readonly elapsedMs: number;
+  /**
+   * Tells that the upstream has the whole request, so that it is the upstream that is waited for. An attempt that ends
+   * without having told that shows nothing of an upstream's silence.
+   */
+  onSent(): void;
+}
 
 /** One address of an upstream. */
 export interface Endpoint<T> {
@@ -46,5 +56,5 @@ export interface Resilience<T> {
 
 /** Calls one target, once. */
 export function callOnce<T>(target: T): Pick<Resilience<T>, "run"> {
-  return { run: ({ signal }, _, attempt) => attempt(target, signal, 0) };
+  return { run: ({ signal }, _, attempt) => attempt(target, signal, { elapsedMs: 0, onSent() {} }) };
 }

@@ -101,7 +101,7 @@ describe("what goes to the upstream", () => {
 });
 
 describe("servers that differ", () => {
-  test("a method that is not allowed is replaced by its other one, from then on", async () => {
+  test("a method that is not allowed is replaced by its other one for the next calls", async () => {
     const upstream = await upstreamOf((response, { method }) => {
       if (method === "GET") sendJson(response, {});
       else response.writeHead(405).end();
@@ -111,6 +111,42 @@ describe("servers that differ", () => {
     assert.deepEqual(
       upstream.seen.map(({ method }) => method),
       ["POST", "GET", "GET"],
+    );
+  });
+
+  test("a method that was refused once is tried again after a minute", async (context) => {
+    let refused = "POST";
+    const upstream = await upstreamOf((response, { method }) => {
+      if (method === refused) response.writeHead(405).end();
+      else sendJson(response, {});
+    });
+    await callUnary(upstream, getTableStats, {});
+    refused = "";
+    const later = Date.now() + 60_000;
+    context.mock.method(Date, "now", () => later);
+    await callUnary(upstream, getTableStats, {});
+    refused = "GET";
+    await callUnary(upstream, getTableStats, {});
+    assert.deepEqual(
+      upstream.seen.map(({ method }) => method),
+      ["POST", "GET", "POST", "POST"],
+    );
+  });
+
+  test("an operation whose second form is refused later goes back to its first at once", async () => {
+    let refused = "POST";
+    const upstream = await upstreamOf((response, { method }) => {
+      if (method === refused || refused === "both") response.writeHead(405).end();
+      else sendJson(response, {});
+    });
+    await callUnary(upstream, getTableStats, {});
+    refused = "GET";
+    await callUnary(upstream, getTableStats, {});
+    refused = "both";
+    await assert.rejects(callUnary(upstream, getTableStats, {}), failing("Unsupported"));
+    assert.deepEqual(
+      upstream.seen.map(({ method }) => method),
+      ["POST", "GET", "GET", "POST", "POST", "GET"],
     );
   });
 
@@ -128,14 +164,25 @@ describe("servers that differ", () => {
 });
 
 /** An upstream below HTTP: what it writes for every connection. */
-async function rawUpstream(text: string): Promise<Upstream> {
+async function rawUpstream(text: string, more?: string): Promise<Upstream> {
   const server = createServer((socket) => {
-    socket.on("error", () => {}).once("data", () => socket.end(text));
+    socket
+      .on("error", () => {})
+      .once("data", () => {
+        if (more === undefined) return void socket.end(text);
+        socket.write(text);
+        const timer = setInterval(() => socket.write(more), 20);
+        socket.on("close", () => clearInterval(timer));
+      });
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   raw.push(server);
-  return upstreamOf(() => {}, { uri: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+  const uri = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return upstreamOf(() => {}, {
+    uri,
+    ...(more !== undefined && { timeLimits: { firstByteMs: 300, idleMs: 300 } }),
+  });
 }
 
 const HEAD = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
@@ -164,6 +211,20 @@ describe("answers that are none", () => {
       await assert.rejects(callUnary(upstream, describeTable), failing("ServiceUnavailable", /^[^.:]*$/));
       assert.equal(await upstream.backend.ready(), false);
     }
+  });
+
+  test("heads and bodies that come without an end, a little at a time", async () => {
+    const endless: readonly [first: string, more: string, error: ErrorName][] = [
+      ["", "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n", "ServiceUnavailable"],
+      ["HTTP/1.1 200 OK\r\n", "a: b\r\n", "DeadlineExceeded"],
+      ["HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n", " ", "DeadlineExceeded"],
+      ["HTTP/1.1 404 Not Found\r\ncontent-length: 100000\r\n\r\n", " ", "DeadlineExceeded"],
+    ];
+    const ends = endless.map(async ([first, more, error]) => {
+      const upstream = await rawUpstream(first, more);
+      await assert.rejects(callUnary(upstream, describeTable), failing(error), more);
+    });
+    await Promise.all(ends);
   });
 
   test("an answer that is too large", async () => {

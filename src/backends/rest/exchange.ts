@@ -8,6 +8,7 @@ import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { CredentialHeaders, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { toldToClient } from "../upstream-identity/refusal.ts";
 import { errorOfAnswer, errorOfFailure } from "./errors.ts";
+import { createMethodMemory } from "./method-memory.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport.ts";
 import { addCondition, stillHolds } from "./validation.ts";
 
@@ -43,29 +44,29 @@ const ALWAYS = ["accept-encoding", "identity", "user-agent", "lance-gateway"] as
 
 /** Creates the exchange with one upstream. */
 export function createExchange({ form, upstream, identity, policy }: ExchangeOptions): Exchange {
-  /** The bindings whose HTTP method the upstream does not know. */
-  const refusedBindings = new Set<ClientBinding>();
+  const refused = createMethodMemory();
 
   async function exchange(upstreamCall: UpstreamCall): Promise<UpstreamResponse> {
     const { call, request, upload } = upstreamCall;
-    const { alternative } = upstreamCall.binding;
-    const other = alternative !== undefined && refusedBindings.has(upstreamCall.binding);
-    const binding = other ? alternative : upstreamCall.binding;
     const pairs = policy.sent(call, request);
     const found = identity.credentials(call);
-    const credentials = found instanceof Promise ? await found : found;
-    const response = await send(upstreamCall, binding, pairs, credentials);
-    const { status } = response;
-    if (isSuccess(status, call)) return response;
-    if (status === 401 && upload === undefined && identity.refused(call, credentials)) {
-      const again = await send(upstreamCall, binding, pairs, await identity.credentials(call));
-      if (isSuccess(again.status, call)) return again;
-      throw errorOf(again, binding);
+    let credentials = found instanceof Promise ? await found : found;
+    const [binding, other] = refused.inOrder(upstreamCall.binding);
+    let response = await send(upstreamCall, binding, pairs, credentials);
+    if (response.status === 401 && upload === undefined && identity.refused(call, credentials)) {
+      credentials = await identity.credentials(call);
+      response = await send(upstreamCall, binding, pairs, credentials);
     }
-    if (status === 405 && alternative !== undefined && !other) {
-      refusedBindings.add(binding);
-      return exchange(upstreamCall);
+    if (response.status === 405 && other !== undefined) {
+      const second = await send(upstreamCall, other, pairs, credentials);
+      if (second.status !== 405) refused.remember(upstreamCall.binding, binding);
+      return successOf(second, other, call);
     }
+    return successOf(response, binding, call);
+  }
+
+  function successOf(response: UpstreamResponse, binding: ClientBinding, call: Call): UpstreamResponse {
+    if (isSuccess(response.status, call)) return response;
     throw errorOf(response, binding);
   }
 
@@ -80,7 +81,7 @@ export function createExchange({ form, upstream, identity, policy }: ExchangeOpt
     const target = binding.target(request);
     const body = upload?.data ?? (binding.requestBody === "json" ? binding.body(request) : undefined);
     const streams = binding.responseBody === "raw";
-    return upstream.run(call, repeatableOf(binding.method, pairs), async (transport, signal, elapsedMs) => {
+    return upstream.run(call, repeatableOf(binding.method, pairs), async (transport, signal, progress) => {
       const headers = [...pairs];
       addOwn(headers, upstreamCall, binding);
       policy.addCredentials(headers, credentials);
@@ -93,7 +94,9 @@ export function createExchange({ form, upstream, identity, policy }: ExchangeOpt
         // A wire that was broken off may still be sending.
         releasesPieces: () => call.releasesChunks === true && !call.signal.aborted,
         signal,
-        elapsedMs,
+        elapsedMs: progress.elapsedMs,
+        // How long an upload takes is its sender's affair.
+        onSent: upload === undefined ? progress.onSent : undefined,
       };
       let response: UpstreamResponse;
       try {

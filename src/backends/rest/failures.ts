@@ -37,8 +37,12 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
 export function failureOf(error: Error, { sent, begun }: Progress): unknown {
   if (error instanceof LanceError || error instanceof UpstreamFailure) return error;
   const { code = "" } = error as { code?: unknown };
-  const kind = KINDS[String(code)] ?? kindByProgress(error, sent, begun);
-  return new UpstreamFailure(kind, TEXTS[kind], error);
+  return failureOfKind(KINDS[String(code)] ?? kindByProgress(error, sent, begun), error);
+}
+
+/** The failure of a kind, as clients may see it. */
+export function failureOfKind(kind: FailureKind, cause?: Error): UpstreamFailure {
+  return new UpstreamFailure(kind, TEXTS[kind], cause);
 }
 
 function kindByProgress(error: Error, sent: boolean, begun: boolean): FailureKind {

@@ -38,7 +38,7 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
     policy.returned(response.headers, call);
     if (tellCache(response, call) || binding.responseBody === "empty") return create(method.output);
     const message = binding.read(response.body.toString("utf8"), contentTypeOf(response));
-    policy.filterContext(message);
+    policy.filterContext(message, call);
     return message;
   }
 

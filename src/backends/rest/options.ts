@@ -25,9 +25,15 @@ export interface UpstreamTimeLimits {
 export interface HttpTransportOptions {
   /** The base of the REST API without `/v1`, for example `https://catalog.example.com/lance`. */
   readonly uri: string;
-  /** The most connections. Default: 64. */
-  readonly connections?: number | undefined;
-  /** How long an idle connection is kept, in milliseconds. Default: 30,000. */
+  /** The most calls under way, each of which takes a connection. Default: 64. */
+  readonly maxCalls?: number | undefined;
+  /** The most calls that wait for a connection; more are Throttling at once. Default: 1,000. */
+  readonly maxWaiting?: number | undefined;
+  /**
+   * How long an idle connection is kept to a server that does not say how long it keeps it itself, in milliseconds; one
+   * that says it in `keep-alive` is believed. A request on a connection that the server ends at that moment fails, so that
+   * the default, 4,000, is below the 5 s of common servers.
+   */
   readonly keepAliveMs?: number | undefined;
   /**
    * How long a connection is used, in milliseconds; those after it find the host's addresses anew. Default: 300,000.

@@ -12,6 +12,7 @@ export async function isAnswering(transport: UpstreamTransport, log: Logger): Pr
       headers: ["accept", "application/json"],
       body: undefined,
       streams: false,
+      isProbe: true,
       signal: AbortSignal.timeout(PATIENCE_MS),
       elapsedMs: 0,
     });

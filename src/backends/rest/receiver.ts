@@ -1,5 +1,5 @@
 import type { Dispatcher } from "undici";
-import { failureOf } from "./failures.ts";
+import { failureOf, failureOfKind } from "./failures.ts";
 import { PieceQueue } from "./piece-queue.ts";
 import { createReclaimer } from "./read-memory.ts";
 import { UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from "./transport.ts";
@@ -8,13 +8,20 @@ import { UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from "./
 export interface ReceiverOptions {
   /** The largest body that is collected, in bytes. */
   readonly maxAnswerBytes: number;
-  /** The time for the whole exchange, in milliseconds; 0 for no limit. */
-  readonly totalMs: number;
+  /** The time that is left for the exchange, in milliseconds; undefined for no limit. */
+  readonly leftMs: number | undefined;
+  /** The time for a body that is collected, from the head of the answer on, in milliseconds; 0 for no limit. */
+  readonly collectMs: number;
+  /** Told when the exchange is over, once. */
+  onOver(): void;
   resolve(response: UpstreamResponse): void;
   reject(reason: unknown): void;
 }
 
 const EMPTY = Buffer.alloc(0);
+
+/** The most heads that may announce an answer; each gives the next one the whole time again. */
+const MAX_EARLY_HEADS = 8;
 
 /** Takes the answer to one request, and ends the exchange when its caller does or its time is over. */
 export class Receiver implements Dispatcher.DispatchHandler {
@@ -22,6 +29,8 @@ export class Receiver implements Dispatcher.DispatchHandler {
   readonly #options: ReceiverOptions;
   #controller: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #collecting: NodeJS.Timeout | undefined;
+  #earlyHeads = 0;
   #status = 0;
   #headers: UpstreamResponse["headers"] = {};
   #first: Buffer = EMPTY;
@@ -39,14 +48,15 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#request = request;
     this.#options = options;
     request.signal.addEventListener("abort", this.#onAbort);
-    if (options.totalMs > 0) {
-      this.#timer = setTimeout(() => this.#expire(), Math.max(0, options.totalMs - request.elapsedMs));
+    if (options.leftMs !== undefined) {
+      this.#timer = setTimeout(() => this.#expire(), Math.max(0, options.leftMs));
     }
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#ended) controller.abort(asError(this.#reason));
+    else this.#request.onSent?.();
   }
 
   onResponseStart(
@@ -55,10 +65,19 @@ export class Receiver implements Dispatcher.DispatchHandler {
     headers: UpstreamResponse["headers"],
   ): void {
     // Only the last head counts; those before it announce it.
-    if (status < 200) return;
+    if (status < 200) {
+      this.#earlyHeads += 1;
+      if (this.#earlyHeads > MAX_EARLY_HEADS) this.#cut(failureOfKind("malformed"));
+      return;
+    }
     this.#status = status;
     this.#headers = headers;
-    if (!this.#request.streams || status >= 300) return;
+    if (!this.#request.streams || status >= 300) {
+      const { collectMs } = this.#options;
+      // The time between two pieces is bounded below, the number of pieces is not.
+      if (collectMs > 0) this.#collecting = setTimeout(() => this.#cut(failureOfKind("idle")), collectMs);
+      return;
+    }
     const reclaim = createReclaimer();
     this.#queue = new PieceQueue(controller, {
       onLeave: () => this.#release(),
@@ -106,7 +125,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   }
 
   #expire(): void {
-    this.#cut(new UpstreamFailure("total", "the upstream did not answer in time"));
+    this.#cut(failureOfKind("total"));
   }
 
   #cut(reason: unknown): void {
@@ -125,7 +144,9 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #release(): void {
     this.#ended = true;
     clearTimeout(this.#timer);
+    clearTimeout(this.#collecting);
     this.#request.signal.removeEventListener("abort", this.#onAbort);
+    this.#options.onOver();
   }
 }
 

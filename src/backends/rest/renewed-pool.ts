@@ -23,7 +23,9 @@ export function createRenewedPool(open: () => Pool, ageMs: number): RenewedPool 
     const old = current;
     current = open();
     former.add(old);
-    void old.close().finally(() => former.delete(old));
+    const ended = () => former.delete(old);
+    // It rejects when the pool is destroyed before its requests have ended.
+    old.close().then(ended, ended);
   }
 
   return {

@@ -263,6 +263,61 @@ test("the time for the whole call is that of all attempts", async () => {
   assert.deepEqual([seen, decisions, server.count], ["DeadlineExceeded", ["retry"], 2]);
 });
 
+describe("more calls than connections", () => {
+  const limits = { maxCalls: 1, maxWaiting: 1, resilience: { retries: 0 } };
+
+  test("wait, and are refused at once past the bound of the queue", async () => {
+    const held: ServerResponse[] = [];
+    const arrived = Promise.withResolvers<void>();
+    const server = await peer((response, _, { method }) => {
+      if (method === "GET") return void sendJson(response, {});
+      held.push(response);
+      arrived.resolve();
+    });
+    const backend = await backendOf({ uri: server.uri, ...limits });
+    const first = outcome(backend, describeTable);
+    const second = outcome(backend, dropTable);
+    const { seen, decisions, error } = await outcome(backend, describeTable);
+    assert.deepEqual([seen, decisions, error?.headers["retry-after"]], ["Throttling", ["crowded"], "1"]);
+    await arrived.promise;
+    assert.equal(await backend.ready(), true, "a probe has a connection of its own");
+    sendJson(held[0] as ServerResponse, {});
+    assert.equal((await first).seen, "answer");
+    while (held.length < 2) await new Promise(setImmediate);
+    sendJson(held[1] as ServerResponse, {});
+    assert.equal((await second).seen, "answer");
+  });
+
+  test("give their places back however they end", async () => {
+    let answer: Answer = silent;
+    const server = await peer((...args) => answer(...args));
+    const backend = await backendOf({
+      uri: server.uri,
+      ...limits,
+      timeLimits: { totalMs: 100 },
+      resilience: { retries: 0, circuitFailures: 0 },
+    });
+    const waiting = new AbortController();
+    const late = outcome(backend, describeTable);
+    const never = outcome(backend, describeTable, { signal: waiting.signal });
+    waiting.abort(new LanceError("DeadlineExceeded", "over"));
+    assert.deepEqual([(await never).seen, (await late).error?.fault], ["DeadlineExceeded", "silent"]);
+    for (answer of [reset, half, well]) await outcome(backend, describeTable);
+    const controller = new AbortController();
+    answer = silent;
+    const left = outcome(backend, describeTable, { signal: controller.signal });
+    controller.abort(new LanceError("Cancelled", "gone"));
+    assert.equal((await left).seen, "Cancelled");
+    answer = (response) => response.writeHead(200).write("ARROW1");
+    for (let round = 0; round < 3; round += 1) {
+      const handler = backend.operations.queryTable;
+      for await (const _ of handler?.(create(queryTable.input), callOf(queryTable)) ?? []) break;
+    }
+    answer = well;
+    assert.equal((await outcome(backend, describeTable)).seen, "answer");
+  });
+});
+
 describe("the servers of one name", () => {
   test("have circuits of their own, and follow what is found", async () => {
     const one = await peer(well, 0, "127.0.0.1");

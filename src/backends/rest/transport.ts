@@ -18,6 +18,10 @@ export interface UpstreamRequest {
   readonly signal: AbortSignal;
   /** How much of the time for the whole call is over, in milliseconds. */
   readonly elapsedMs: number;
+  /** Whether it asks how the upstream does, for which a connection is kept free. Default: false. */
+  readonly isProbe?: boolean;
+  /** Told when the request goes out on a connection. Default: nobody is told. */
+  readonly onSent?: (() => void) | undefined;
 }
 
 /** The answer of an upstream. */

@@ -1,15 +1,19 @@
 import type { LookupFunction } from "node:net";
 import { buildConnector, Pool } from "undici";
+import { Gate } from "../resilience/gate.ts";
 import type { HttpTransportOptions } from "./options.ts";
 import { Receiver } from "./receiver.ts";
 import { createRenewedPool } from "./renewed-pool.ts";
-import type { UpstreamTransport } from "./transport.ts";
+import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport.ts";
 
 /** A pool of connections. */
 export interface HttpTransport extends UpstreamTransport {
   /** Closes it when the requests that it has are over. */
   drain(): Promise<void>;
 }
+
+/** Connections beyond those of calls, for probes. */
+const PROBES = 1;
 
 /** How long undici gives the pieces of an answer when there is no limit: no time at all stands for that. */
 const UNLIMITED = 0;
@@ -22,7 +26,13 @@ const UNLIMITED = 0;
  */
 export function createHttpTransport(options: HttpTransportOptions, lookup?: LookupFunction): HttpTransport {
   const { origin, base } = parseBase(options.uri);
-  const { connections = 64, keepAliveMs = 30_000, maxAnswerBytes = 64 * 1024 ** 2, tls } = options;
+  const {
+    maxCalls = 64,
+    maxWaiting = 1_000,
+    keepAliveMs = 4_000,
+    maxAnswerBytes = 64 * 1024 ** 2,
+    tls,
+  } = options;
   const { connectionAgeMs = 300_000 } = options;
   const {
     connectMs = 5_000,
@@ -42,7 +52,7 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
     ...(tls?.serverName !== undefined && { servername: tls.serverName }),
   });
   const settings = {
-    connections,
+    connections: maxCalls + PROBES,
     allowH2: false,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
@@ -53,17 +63,39 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
   // Cheaper than undici's own limit of age, which looks at the clock for each connection in each request.
   const pool = createRenewedPool(() => new Pool(origin, settings), connectionAgeMs);
 
+  const collectMs = firstByteMs === UNLIMITED || idleMs === UNLIMITED ? UNLIMITED : firstByteMs + idleMs;
+  const gate = new Gate({ places: maxCalls, maxWaiting });
+  const leave = () => gate.leave();
+  const nothing = () => {};
+
+  function dispatch(request: UpstreamRequest, leftMs: number | undefined): Promise<UpstreamResponse> {
+    const { method, target, headers, body, isProbe } = request;
+    return new Promise((resolve, reject) => {
+      const onOver = isProbe ? nothing : leave;
+      const receiver = new Receiver(request, {
+        maxAnswerBytes,
+        leftMs,
+        collectMs,
+        onOver,
+        resolve,
+        reject,
+      });
+      pool.current.dispatch(
+        { method, path: base + target, headers: headers as string[], body: (body ?? null) as never },
+        receiver,
+      );
+    });
+  }
+
   return {
     send(request) {
-      const { signal, method, target, headers, body } = request;
+      const { signal, elapsedMs, isProbe } = request;
       if (signal.aborted) return Promise.reject(signal.reason);
-      return new Promise((resolve, reject) => {
-        const receiver = new Receiver(request, { maxAnswerBytes, totalMs, resolve, reject });
-        pool.current.dispatch(
-          { method, path: base + target, headers: headers as string[], body: (body ?? null) as never },
-          receiver,
-        );
-      });
+      const leftMs = totalMs === UNLIMITED ? undefined : Math.max(1, totalMs - elapsedMs);
+      const waiting = isProbe ? undefined : gate.enter(signal, leftMs);
+      if (waiting === undefined) return dispatch(request, leftMs);
+      const startedAt = Date.now();
+      return waiting.then(() => dispatch(request, leftMs && leftMs - (Date.now() - startedAt)));
     },
     close: () => pool.destroy(),
     drain: () => pool.close(),

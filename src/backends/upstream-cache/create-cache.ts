@@ -19,8 +19,8 @@ export function createUpstreamCache(
   return createDescribeCache({
     ...limits,
     noteDecision,
-    principalOf(call, request) {
-      const pairs = policy.varying(call, request);
+    principalOf(call) {
+      const pairs = policy.varying(call);
       const withCredentials = (credentials: CredentialHeaders) => {
         policy.addCredentials(pairs, credentials);
         return pairs;

@@ -6,16 +6,19 @@ import {
   customFetch,
   genericTokenEndpointRequest,
   None,
+  OperationProcessingError,
   processClientCredentialsResponse,
   processGenericTokenEndpointResponse,
   ResponseBodyError,
   type TokenEndpointResponse,
   WWWAuthenticateChallengeError,
 } from "oauth4webapi";
-import { Agent, fetch } from "undici";
+import { Agent, fetch, Response } from "undici";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { Gate } from "../resilience/gate.ts";
 import type { CredentialHeaders, ExchangeIdentityOptions, UpstreamIdentity } from "./identity.ts";
+import type { FailureScope } from "./refused-fetches.ts";
 import { createTokenCache, type Token } from "./token-cache.ts";
 import { whileWaiting } from "./while-waiting.ts";
 
@@ -24,6 +27,16 @@ const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 
 /** The only subject of a gateway that has tokens of its own. */
 const ITSELF = "";
+
+/** How many requests a provider gets at once, and how many wait. */
+const MAX_REQUESTS = 32;
+const MAX_WAITING = 1_000;
+
+/** Whoever waits for a token may leave; its fetch goes on for the others. */
+const UNENDING = new AbortController().signal;
+
+/** The largest answer of a provider, in bytes. */
+const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /** What a provider answers when it is the client's token that it does not take. */
 const CLIENTS_FAULT = new Set(["invalid_grant", "invalid_request", "invalid_token", "invalid_target"]);
@@ -37,7 +50,7 @@ export function createExchangeIdentity(options: ExchangeIdentityOptions): Upstre
   const { renewBeforeMs = 60_000, maxTokens = 10_000 } = options;
   const request = createTokenRequest(options);
   const isOwn = options.grant === "client_credentials";
-  const cache = createTokenCache({ fetch: request, renewBeforeMs, maxTokens });
+  const cache = createTokenCache({ fetch: request, scopeOf, renewBeforeMs, maxTokens });
 
   function subjectOf({ identity }: Call): string {
     if (isOwn) return ITSELF;
@@ -74,14 +87,13 @@ function createTokenRequest(options: ExchangeIdentityOptions): (subject: string)
     clientSecret === undefined
       ? None()
       : (options.clientAuthentication === "post" ? ClientSecretPost : ClientSecretBasic)(clientSecret);
-  const agent = ca === undefined ? undefined : new Agent({ connect: { ca } });
+  const dispatcher = new Agent({ connections: MAX_REQUESTS, ...(ca !== undefined && { connect: { ca } }) });
   const settings = () => ({
     [allowInsecureRequests]: allowInsecure,
     signal: AbortSignal.timeout(timeoutMs),
-    ...(agent && {
-      [customFetch]: (url: string, init: object) => fetch(url, { ...init, dispatcher: agent }),
-    }),
+    [customFetch]: async (url: string, init: object) => bounded(await fetch(url, { ...init, dispatcher })),
   });
+  const gate = new Gate({ places: MAX_REQUESTS, maxWaiting: MAX_WAITING, name: "identity provider" });
 
   async function ask(subject: string): Promise<TokenEndpointResponse> {
     const parameters = parametersOf(options, subject);
@@ -110,12 +122,15 @@ function createTokenRequest(options: ExchangeIdentityOptions): (subject: string)
   }
 
   return async (subject) => {
+    await gate.enter(UNENDING, timeoutMs);
     try {
       const { access_token: value, expires_in: seconds } = await ask(subject);
       const life = seconds === undefined ? (options.defaultLifetimeMs ?? 300_000) : seconds * 1000;
       return { value, expiresAt: Date.now() + life };
     } catch (thrown) {
       throw providerError(thrown, subject);
+    } finally {
+      gate.leave();
     }
   };
 }
@@ -130,11 +145,37 @@ function parametersOf(options: ExchangeIdentityOptions, subject: string): Record
   };
 }
 
+/** A whole answer of the provider, unless it is longer than any token. */
+async function bounded(answer: Response): Promise<Response> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of answer.body ?? []) {
+    size += piece.byteLength;
+    if (size > MAX_ANSWER_BYTES) throw new Error(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`);
+    pieces.push(piece);
+  }
+  const { status, statusText, headers } = answer;
+  return new Response(size === 0 ? null : Buffer.concat(pieces), { status, statusText, headers });
+}
+
+/**
+ * What a failure is about. A client may be able to provoke an answer of any kind with its token, but hardly that there is
+ * none.
+ */
+function scopeOf(error: unknown): FailureScope | undefined {
+  if (!(error instanceof LanceError) || error.fault === "crowded") return undefined;
+  return error.fault === "unreached" ? "provider" : "subject";
+}
+
 function providerError(cause: unknown, subject: string): LanceError {
   if (cause instanceof ResponseBodyError && CLIENTS_FAULT.has(cause.error) && subject !== ITSELF) {
     return new LanceError("Unauthenticated", `the token cannot be exchanged: ${cause.error}`, { cause });
   }
   const refused = cause instanceof ResponseBodyError || cause instanceof WWWAuthenticateChallengeError;
   const text = refused ? "refused the gateway" : "gave no token";
-  return new LanceError("ServiceUnavailable", `the identity provider ${text}`, { cause });
+  const answered = refused || cause instanceof OperationProcessingError;
+  return new LanceError("ServiceUnavailable", `the identity provider ${text}`, {
+    cause,
+    fault: answered ? undefined : "unreached",
+  });
 }

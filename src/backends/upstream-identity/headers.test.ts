@@ -3,23 +3,27 @@ import { describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import {
+  type DeclareTableRequest,
   DescribeTableRequestSchema,
   DescribeTableResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
+import { resolveRequest } from "../../pipeline/resolve.ts";
 import { callOf } from "../rest/fixture.test.ts";
 import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";
 
-const { describeTable } = LanceNamespaceService.method;
+const { describeTable, batchCommitTables } = LanceNamespaceService.method;
 
-/** The headers that go out for a call, by name. */
+/** The headers that go out for a call, by name; the request's context has been brought together with the headers. */
 function sent(
   headers: Record<string, string>,
   options: HeaderPolicyOptions = {},
   context: Record<string, string> = {},
 ): Record<string, string> {
   const request = create(DescribeTableRequestSchema, { context });
-  const pairs = createHeaderPolicy(options).sent(callOf(describeTable, { headers }), request);
+  const call = callOf(describeTable, { headers: { ...headers } });
+  resolveRequest(request, call);
+  const pairs = createHeaderPolicy(options).sent(call, request);
   const named: Record<string, string> = {};
   for (let at = 0; at < pairs.length; at += 2) named[pairs[at] as string] = pairs[at + 1] as string;
   return named;
@@ -55,21 +59,60 @@ describe("headers to the upstream", () => {
     }
   });
 
-  test("entries of the context pass beside the list, and the request loses them and its identity", () => {
+  test("entries of the context pass by the list for headers, and the request loses them and its identity", () => {
     const request = create(DescribeTableRequestSchema, {
-      context: { "header.X-Mine": "m", note: "n" },
+      context: { "header.X-Mine": "m", "header.X-Lance-A": "1", note: "n" },
       identity: { apiKey: "k" },
     });
-    const pairs = createHeaderPolicy({}).sent(callOf(describeTable, { headers: { "x-mine": "m" } }), request);
-    assert.deepEqual(pairs, ["x-request-id", "request-1", "x-mine", "m"]);
+    const call = callOf(describeTable);
+    resolveRequest(request, call);
+    const pairs = createHeaderPolicy({}).sent(call, request);
+    assert.deepEqual(pairs, ["x-request-id", "request-1", "x-lance-a", "1"]);
     assert.deepEqual(request.context, { note: "n" });
     assert.equal(request.identity, undefined);
+  });
+
+  test("an entry of the context does not take the place of a header", () => {
+    const found = sent({ "x-user": "alice" }, { passHeaders: ["x-user"] }, { "header.X-User": "mallory" });
+    assert.deepEqual(found, { "x-request-id": "request-1", "x-user": "alice" });
+  });
+
+  test("what the connection header names ends here, as a header and as an entry", () => {
+    const headers = { connection: "X-Lance-A, keep-alive", "x-lance-a": "1", "x-lance-b": "2" };
+    assert.deepEqual(sent(headers), { "x-request-id": "request-1", "x-lance-b": "2" });
+    const { "x-lance-a": _, ...others } = headers;
+    assert.deepEqual(sent(others, {}, { "header.x-lance-a": "1" }), {
+      "x-request-id": "request-1",
+      "x-lance-b": "2",
+    });
+  });
+
+  test("requests inside of a request lose their identity and their header entries, too", () => {
+    const request = create(batchCommitTables.input, {
+      operations: [
+        {
+          operation: {
+            case: "declareTable",
+            value: {
+              id: ["t"],
+              identity: { apiKey: "k", authToken: "t" },
+              context: { "header.authorization": "Bearer t", note: "n" },
+            },
+          },
+        },
+      ],
+    });
+    createHeaderPolicy({}).sent(callOf(batchCommitTables), request);
+    const [{ operation } = {}] = request.operations;
+    const { context, identity } = (operation?.value as DeclareTableRequest | undefined) ?? {};
+    assert.deepEqual(context, { note: "n" });
+    assert.equal(identity, undefined);
   });
 
   test("a value that no header can have is refused", () => {
     for (const value of ["a\r\nx: y", "\u{1f600}", "\0"]) {
       assert.throws(
-        () => sent({ "x-mine": value }, {}, { "header.x-mine": value }),
+        () => sent({}, { passHeaders: ["x-mine"] }, { "header.x-mine": value }),
         (error) => isLanceError(error, "InvalidInput"),
       );
     }
@@ -90,6 +133,15 @@ describe("headers to the upstream", () => {
       "x-api-key",
       "k",
     ]);
+  });
+
+  test("a credential that no header can have is refused without telling it", () => {
+    for (const value of ["marked\r\nx: y", "marked\0"]) {
+      assert.throws(
+        () => createHeaderPolicy({}).addCredentials([], { authorization: `Bearer ${value}` }),
+        (error) => isLanceError(error, "InvalidInput") && !error.message.includes("marked"),
+      );
+    }
   });
 
   test("a fixed header that is none is refused at once", () => {
@@ -117,7 +169,7 @@ describe("headers from the upstream", () => {
   test("the context of an answer brings no others", () => {
     const context = { "header.Set-Cookie": "s", "header.x-lance-b": "2", "header.server": "x", note: "n" };
     const response = create(DescribeTableResponseSchema, { context });
-    createHeaderPolicy({}).filterContext(response);
+    createHeaderPolicy({}).filterContext(response, callOf(describeTable));
     assert.deepEqual(response.context, { "header.x-lance-b": "2", note: "n" });
   });
 });

@@ -1,7 +1,9 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { endsHere } from "../../namespace/header-names.ts";
 import type { CredentialHeaders } from "./identity.ts";
+import { type Contextual, eachNested } from "./nested-context.ts";
 
 /** The headers of clients that are passed on by default: what ties the parts of a trace together. */
 export const DEFAULT_PASSED_HEADERS: readonly string[] = [
@@ -26,10 +28,6 @@ export const DEFAULT_RETURNED_HEADERS: readonly string[] = [
   "x-lancedb-*",
 ];
 
-/** Headers that are a connection's, a message's or the gateway's own; no list and no context passes them on. */
-const OWN =
-  /^(?::.*|accept|accept-encoding|connection|content-.*|cookie|expect|forwarded|grpc-.*|host|keep-alive|proxy-.*|set-cookie|te|trailer|transfer-encoding|upgrade|x-forwarded-.*|x-request-id|x-request-timeout-ms)$/;
-
 /** Headers that say who calls; they go as the identity has them and in no other way. */
 const CREDENTIALS = /^(?:authorization|x-api-key)$/;
 
@@ -53,9 +51,9 @@ export interface HeaderPolicyOptions {
 /** Which headers go to an upstream, and which come back. */
 export interface HeaderPolicy {
   /**
-   * The headers of a request, names and values in turn: the fixed ones, the request's id, those of the client that
-   * the list names, and the `header.*` entries of the request's context. Those entries and the identity are taken
-   * out of the request, so that it carries no credentials of its own.
+   * The headers of a request, names and values in turn: the fixed ones, the request's id and those of the client that
+   * the list names, whether they came as headers or as `header.*` entries of the request's context. Those entries and
+   * every identity are taken out of the request, so that it carries no credentials of its own.
    *
    * @throws LanceError InvalidInput for a context entry that is no header's value.
    */
@@ -64,18 +62,17 @@ export interface HeaderPolicy {
    * Those of them that an answer may depend on, whoever calls: all but the fixed ones and what is a single call's.
    * The request stays as it is.
    */
-  varying(call: Call, request: Message): string[];
-  /** Adds credentials to the headers of a request, unless fixed ones take their place. */
+  varying(call: Call): string[];
+  /**
+   * Adds credentials to the headers of a request, unless fixed ones take their place.
+   *
+   * @throws LanceError InvalidInput for a credential that is no header's value.
+   */
   addCredentials(pairs: string[], credentials: CredentialHeaders): void;
   /** Hands the headers of an answer to the client. */
   returned(headers: Readonly<Record<string, string | string[] | undefined>>, call: Call): void;
   /** Takes what the list does not name out of the context of an answer. */
-  filterContext(response: Message): void;
-}
-
-interface Contextual extends Message {
-  identity?: unknown;
-  context?: Record<string, string>;
+  filterContext(response: Message, call: Call): void;
 }
 
 /**
@@ -94,10 +91,18 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
   }
   const fixedPairs = [...fixed].flat();
 
-  function addClients(pairs: string[], call: Call, named: ReadonlySet<string> | undefined): string[] {
+  function filter({ context }: Contextual): void {
+    for (const key in context) {
+      if (!key.startsWith(CONTEXT_PREFIX)) continue;
+      const name = key.slice(CONTEXT_PREFIX.length).toLowerCase();
+      if (!returns(name) || isOwnAnswers(name)) delete context[key];
+    }
+  }
+
+  function addClients(pairs: string[], call: Call): string[] {
+    const isOwn = endsHere(call.headers);
     for (const name in call.headers) {
-      if (!passes(name) && !named?.has(name)) continue;
-      if (OWN.test(name) || CREDENTIALS.test(name) || fixed.has(name)) continue;
+      if (!passes(name) || isOwn(name) || CREDENTIALS.test(name) || fixed.has(name)) continue;
       const value = call.headers[name] as string;
       if (!VALUE.test(value))
         throw new LanceError("InvalidInput", `header ${name} has a value that no header has`);
@@ -107,56 +112,52 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
   }
 
   return {
-    sent: (call, request) =>
-      addClients([...fixedPairs, "x-request-id", call.requestId], call, takeContext(request)),
-    varying(call, request) {
-      const pairs = addClients([], call, namedByContext(request));
+    sent(call, request) {
+      takeHeaders(request);
+      eachNested(call.method.input, request, takeHeaders);
+      return addClients([...fixedPairs, "x-request-id", call.requestId], call);
+    },
+    varying(call) {
+      const pairs = addClients([], call);
       return pairs.filter((_, at) => !A_CALLS_OWN.has(pairs[at & ~1] as string));
     },
     addCredentials(pairs, credentials) {
       for (const name in credentials) {
-        if (!fixed.has(name)) pairs.push(name, credentials[name] as string);
+        const value = credentials[name] as string;
+        // Those of a message have passed no parser of headers.
+        if (!VALUE.test(value)) {
+          throw new LanceError("InvalidInput", `the credential for ${name} has a value that no header has`);
+        }
+        if (!fixed.has(name)) pairs.push(name, value);
       }
     },
     returned(headers, call) {
       for (const name in headers) {
-        if (!returns(name) || OWN.test(name)) continue;
+        if (!returns(name) || isOwnAnswers(name)) continue;
         const value = headers[name];
         if (value !== undefined) call.responseHeaders[name] = String(value);
       }
     },
-    filterContext(response) {
-      const { context } = response as Contextual;
-      for (const key in context) {
-        if (!key.startsWith(CONTEXT_PREFIX)) continue;
-        const name = key.slice(CONTEXT_PREFIX.length).toLowerCase();
-        if (!returns(name) || OWN.test(name)) delete context[key];
-      }
+    filterContext(response, { method }) {
+      filter(response);
+      eachNested(method.output, response, filter);
     },
   };
 }
 
-/** The names of the headers in the context of a request. */
-function namedByContext({ context = {} }: Contextual): Set<string> {
-  const keys = Object.keys(context).filter((key) => key.startsWith(CONTEXT_PREFIX));
-  return new Set(keys.map((key) => key.slice(CONTEXT_PREFIX.length).toLowerCase()));
+/** Which headers of answers end here. */
+const isOwnAnswers = endsHere({});
+
+/** Takes identity and header entries out of a request; the headers are the call's by now. */
+function takeHeaders(request: Contextual): void {
+  if (request.identity !== undefined) delete request.identity;
+  const { context } = request;
+  if (context === undefined || !Object.keys(context).some(isHeaderEntry)) return;
+  request.context = Object.fromEntries(Object.entries(context).filter(([key]) => !isHeaderEntry(key)));
 }
 
-/** Takes identity and header entries out of a request; the names of the headers, which are the call's by now. */
-function takeContext(request: Message): Set<string> | undefined {
-  const contextual: Contextual = request;
-  if (contextual.identity !== undefined) delete contextual.identity;
-  let named: Set<string> | undefined;
-  let rest: Record<string, string> | undefined;
-  for (const key in contextual.context) {
-    if (!key.startsWith(CONTEXT_PREFIX)) continue;
-    named ??= new Set();
-    rest ??= { ...contextual.context };
-    named.add(key.slice(CONTEXT_PREFIX.length).toLowerCase());
-    delete rest[key];
-  }
-  if (rest !== undefined) contextual.context = rest;
-  return named;
+function isHeaderEntry(key: string): boolean {
+  return key.startsWith(CONTEXT_PREFIX);
 }
 
 /** Whether a lower-case name is in a list, whose entries may end with a `*`. */

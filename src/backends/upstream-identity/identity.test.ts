@@ -197,6 +197,65 @@ describe("token exchange", () => {
     assert.equal(upstream.seen.length, 0);
   });
 
+  test("asks once about a token that is refused, however many calls bring it", async () => {
+    const provider = await startProvider((form) =>
+      form.get("subject_token") === "bad" ? { status: 400, json: { error: "invalid_grant" } } : undefined,
+    );
+    const upstream = await guarded(options(provider.tokenEndpoint, { grant }), () => true);
+    for (let call = 0; call < 20; call += 1) {
+      await assert.rejects(callUnary(upstream, describeTable, {}, caller("bad")), failing("Unauthenticated"));
+    }
+    await callUnary(upstream, describeTable, {}, caller("good"));
+    assert.equal(provider.asked.length, 2);
+  });
+
+  test("asks a provider with bounded concurrency, and refuses more than may wait", async () => {
+    const held: (() => void)[] = [];
+    const server = createServer((_, response) => {
+      held.push(() => sendJson(response, { access_token: "t", token_type: "Bearer" }));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    closers.push(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const tokenEndpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+    const identity = createIdentity(options(tokenEndpoint, { grant }));
+    const ask = (name: string) => Promise.resolve(identity.credentials(callOf(describeTable, caller(name))));
+    const waiting = Array.from({ length: 32 + 1_000 }, (_, index) => ask(`client ${index}`));
+    await assert.rejects(ask("one too many"), failing("Throttling"));
+    let most = 0;
+    const answered = Promise.allSettled(waiting).then(() => true);
+    while (!(await Promise.race([answered, new Promise((resolve) => setImmediate(resolve, false))]))) {
+      most = Math.max(most, held.length);
+      for (const answer of held.splice(0)) answer();
+    }
+    assert.ok(most <= 32, String(most));
+  });
+
+  test("takes no endless answer of a provider", async () => {
+    let sent = 0;
+    const server = createServer((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const more = () => {
+        while (!response.destroyed && response.write(Buffer.alloc(65_536, " "))) sent += 65_536;
+      };
+      response.on("drain", more).on("error", () => {});
+      more();
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    closers.push(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const tokenEndpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+    const upstream = await guarded(options(tokenEndpoint), () => true);
+    await assert.rejects(callUnary(upstream, describeTable), failing("ServiceUnavailable"));
+    assert.ok(sent < 64 * 1024 ** 2, String(sent));
+  });
+
   test("a client that goes away leaves the token to those who wait with it", async () => {
     const provider = await startProvider();
     const identity = createIdentity(options(provider.tokenEndpoint, { grant }));

@@ -14,6 +14,7 @@ function cacheOf(lifeMs: number, maxTokens = 10) {
     },
     renewBeforeMs: 60_000,
     maxTokens,
+    scopeOf: (error) => (String(error).includes("unreachable") ? "provider" : "subject"),
     now: () => now,
   });
   return {
@@ -77,12 +78,88 @@ test("a failed renewal does no harm until the token ends", async () => {
   await assert.rejects(Promise.resolve(ended), /still down/);
 });
 
-test("a failure is not kept", async () => {
-  const { cache, fetches, issue } = cacheOf(600_000);
+test("a failure stands for a time that doubles, and ends with a success", async () => {
+  const { cache, fetches, pass, issue } = cacheOf(600_000);
+  for (const [index, pause] of [1_000, 2_000, 4_000].entries()) {
+    const asked = cache.get("s");
+    fetches[index]?.reject(new Error("down"));
+    await assert.rejects(Promise.resolve(asked), /down/);
+    pass(pause - 1);
+    await assert.rejects(Promise.resolve(cache.get("s")), /down/);
+    assert.equal(fetches.length, index + 1);
+    pass(1);
+  }
+  const back = cache.get("s");
+  issue(3);
+  assert.equal(await back, "token 3");
+});
+
+test("a failure of the provider stands for every subject, a failure of a subject for itself", async () => {
+  const { cache, fetches, pass, issue } = cacheOf(600_000);
+  const refused = cache.get("bad");
+  fetches[0]?.reject(new Error("refused"));
+  await assert.rejects(Promise.resolve(refused), /refused/);
+  const good = cache.get("good");
+  issue(1);
+  assert.equal(await good, "token 1");
+  const other = cache.get("other");
+  fetches[2]?.reject(new Error("unreachable"));
+  await assert.rejects(Promise.resolve(other), /unreachable/);
+  await assert.rejects(Promise.resolve(cache.get("third")), /unreachable/);
+  assert.equal(cache.get("good"), "token 1");
+  assert.equal(fetches.length, 3);
+  pass(1_000);
+  const third = cache.get("third");
+  issue(3);
+  assert.equal(await third, "token 3");
+});
+
+test("a renewal that failed is not tried again for every call", async () => {
+  const { cache, fetches, issue, pass } = cacheOf(600_000);
+  const first = cache.get("s");
+  issue(0);
+  await first;
+  pass(550_000);
+  const renewing = cache.get("s");
+  fetches[1]?.reject(new Error("down"));
+  assert.equal(await renewing, "token 0");
+  for (let call = 0; call < 10; call += 1) assert.equal(cache.get("s"), "token 0");
+  assert.equal(fetches.length, 2);
+});
+
+test("tokens that are refused one after the other are replaced more and more seldom", async () => {
+  const { cache, fetches, issue, pass } = cacheOf(600_000);
+  let calls = 0;
+  for (let second = 0; second < 120; second += 1) {
+    const found = cache.get("s");
+    if (typeof found !== "string") issue(calls++);
+    cache.refuse("s", await found);
+    pass(1_000);
+  }
+  assert.equal(fetches.length, 7);
+});
+
+test("subjects without a token push out no token", async () => {
+  const { cache, fetches, issue } = cacheOf(600_000, 2);
+  const good = cache.get("good");
+  issue(0);
+  await good;
+  for (let index = 1; index <= 50; index += 1) {
+    const refused = cache.get(`made up ${index}`);
+    fetches[index]?.reject(new Error("refused"));
+    await assert.rejects(Promise.resolve(refused));
+  }
+  assert.equal(cache.get("good"), "token 0");
+  assert.equal(cache.size, 1);
+});
+
+test("a token that comes after failures is kept", async () => {
+  const { cache, fetches, pass, issue } = cacheOf(600_000);
   const first = cache.get("s");
   fetches[0]?.reject(new Error("down"));
   await assert.rejects(Promise.resolve(first), /down/);
   assert.equal(cache.size, 0);
+  pass(1_000);
   const second = cache.get("s");
   issue(1);
   assert.equal(await second, "token 1");

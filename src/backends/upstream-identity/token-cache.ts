@@ -1,3 +1,6 @@
+import { createHash } from "node:crypto";
+import { createRefusedFetches, type FailureScope } from "./refused-fetches.ts";
+
 /** A token, and how long it may be used. */
 export interface Token {
   readonly value: string;
@@ -5,7 +8,11 @@ export interface Token {
   readonly expiresAt: number;
 }
 
-/** Keeps one token for each subject, renews it in time, and fetches it once however many wait for it. */
+/**
+ * Keeps one token for each subject, renews it in time, and fetches it once however many wait for it. A fetch that failed is
+ * not made again for a while. Subjects are the clients' to make up: they are kept as hashes, and take a place only when
+ * there is a token for them.
+ */
 export interface TokenCache {
   /**
    * A token that is still good. From its time of renewal on, the first to ask fetches another while the others go on
@@ -24,62 +31,75 @@ export interface TokenCache {
 /** What {@link createTokenCache} needs. */
 export interface TokenCacheOptions {
   fetch(subject: string): Promise<Token>;
+  /** What a failure of a fetch is about; one that is about neither is not remembered. Default: the subject. */
+  readonly scopeOf?: ((error: unknown) => FailureScope | undefined) | undefined;
   /** How long before its end a token is renewed, in milliseconds; a tenth of its life if that is less. */
   readonly renewBeforeMs: number;
   /** The most tokens; the one that was fetched first goes first. */
   readonly maxTokens: number;
-  /** A refused token of less than this age is not replaced, in milliseconds. Default: 1,000. */
+  /**
+   * A refused token of less than this age is not replaced, in milliseconds; it doubles while one token after the other is
+   * refused, up to a minute. Default: 1,000.
+   */
   readonly minAgeMs?: number | undefined;
   /** The time in epoch milliseconds. Default: the system's. */
   readonly now?: (() => number) | undefined;
 }
 
+/** The longest time that a refused token has to be old to be replaced, in milliseconds. */
+const LONGEST_MIN_AGE_MS = 60_000;
+
 interface Entry {
+  /** Undefined after it was refused. */
   token: Token | undefined;
-  issuedAt: number;
-  renewAt: number;
-  pending: Promise<string> | undefined;
+  readonly issuedAt: number;
+  readonly renewAt: number;
+  /** How old the token has to be to be replaced when it is refused. */
+  readonly minAgeMs: number;
 }
 
 /** Creates an empty cache. */
 export function createTokenCache(options: TokenCacheOptions): TokenCache {
   const { renewBeforeMs, maxTokens, minAgeMs = 1000, now = () => Date.now() } = options;
+  const { scopeOf = () => "subject" } = options;
   const entries = new Map<string, Entry>();
+  const flights = new Map<string, Promise<string>>();
+  const refused = createRefusedFetches(now);
 
-  function renew(subject: string, entry: Entry): Promise<string> {
-    entry.pending ??= fetchInto(subject, entry);
-    return entry.pending;
+  function fetchOnce(subject: string, key: string): Promise<string> {
+    const known = flights.get(key);
+    if (known !== undefined) return known;
+    const flight = fetchInto(subject, key).finally(() => flights.delete(key));
+    flights.set(key, flight);
+    return flight;
   }
 
-  async function fetchInto(subject: string, entry: Entry): Promise<string> {
+  async function fetchInto(subject: string, key: string): Promise<string> {
     try {
       const token = await options.fetch(subject);
-      const life = token.expiresAt - now();
-      entry.token = token;
-      entry.issuedAt = now();
-      entry.renewAt = token.expiresAt - Math.min(renewBeforeMs, life / 10);
+      refused.clear(key);
+      const time = now();
+      const renewAt = token.expiresAt - Math.min(renewBeforeMs, (token.expiresAt - time) / 10);
+      keep(key, { token, issuedAt: time, renewAt, minAgeMs: nextMinAge(entries.get(key), time) });
       return token.value;
     } catch (thrown) {
-      if (entry.token === undefined) entries.delete(subject);
+      const scope = scopeOf(thrown);
+      if (scope !== undefined) refused.add(key, scope, thrown);
       throw thrown;
-    } finally {
-      entry.pending = undefined;
     }
   }
 
-  function entryOf(subject: string): Entry {
-    const known = entries.get(subject);
-    if (known !== undefined) return known;
-    if (entries.size >= maxTokens) {
-      for (const [first, { pending }] of entries) {
-        if (pending !== undefined) continue;
-        entries.delete(first);
-        break;
-      }
-    }
-    const entry: Entry = { token: undefined, issuedAt: 0, renewAt: 0, pending: undefined };
-    entries.set(subject, entry);
-    return entry;
+  function keep(key: string, entry: Entry): void {
+    entries.set(key, entry);
+    const [oldest] = entries.keys();
+    if (entries.size > maxTokens && oldest !== undefined) entries.delete(oldest);
+  }
+
+  /** Grows while one token after the other is refused soon after it was issued. */
+  function nextMinAge(before: Entry | undefined, time: number): number {
+    if (before === undefined || before.token !== undefined) return minAgeMs;
+    if (time - before.issuedAt >= LONGEST_MIN_AGE_MS) return minAgeMs;
+    return Math.min(before.minAgeMs * 2, LONGEST_MIN_AGE_MS);
   }
 
   return {
@@ -87,23 +107,31 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
       return entries.size;
     },
     get(subject) {
-      const entry = entryOf(subject);
-      const { token } = entry;
+      const key = keyOf(subject);
+      const entry = entries.get(key);
       const time = now();
-      if (token === undefined || time >= token.expiresAt) return renew(subject, entry);
-      if (time < entry.renewAt || entry.pending !== undefined) return token.value;
+      const token = entry?.token !== undefined && time < entry.token.expiresAt ? entry.token : undefined;
+      if (token !== undefined && (time < (entry?.renewAt ?? 0) || flights.has(key))) return token.value;
+      const failure = refused.standing(key);
+      if (failure !== undefined) return token?.value ?? Promise.reject(failure);
+      const fetched = fetchOnce(subject, key);
+      if (token === undefined) return fetched;
       // Until the old one ends, a provider that cannot be reached does no harm.
-      return renew(subject, entry).catch((thrown: unknown) => {
+      return fetched.catch((thrown: unknown) => {
         if (now() < token.expiresAt) return token.value;
         throw thrown;
       });
     },
     refuse(subject, value) {
-      const entry = entries.get(subject);
+      const entry = entries.get(keyOf(subject));
       if (entry?.token?.value !== value) return true;
-      if (now() - entry.issuedAt < minAgeMs) return false;
+      if (now() - entry.issuedAt < entry.minAgeMs) return false;
       entry.token = undefined;
       return true;
     },
   };
+}
+
+function keyOf(subject: string): string {
+  return createHash("sha256").update(subject).digest("base64");
 }

@@ -5,7 +5,7 @@ import { contractSuite } from "../../contract/suite.ts";
 import { createCaller } from "../../support/caller.ts";
 import { BUCKET, startS3 } from "../support/store-servers.ts";
 
-const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
+const limits = { maxUploadBytes: 2 ** 26 };
 
 contractSuite("a bucket of S3", {
   async open() {

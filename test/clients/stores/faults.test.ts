@@ -12,10 +12,13 @@ import type { LanceClient } from "../../support/client.ts";
 import { refused } from "../../support/expect.ts";
 import { BUCKET, type StoreServer, startS3 } from "../support/store-servers.ts";
 
-const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
+const limits = { maxUploadBytes: 2 ** 26 };
 
 /** What a link to a storage does: nothing bad, or what storages and networks do now and then. */
-type Weather = "fair" | "throttles" | "hangs" | "denies" | "loses answers";
+type Weather = "fair" | "throttles" | "hangs" | "denies" | "loses answers" | "hangs now and then";
+
+/** While requests hang now and then, each of these does. */
+const HUNG_EVERY = 40;
 
 const ANSWERS: Partial<Record<Weather, readonly [status: number, code: string]>> = {
   throttles: [503, "SlowDown"],
@@ -24,11 +27,15 @@ const ANSWERS: Partial<Record<Weather, readonly [status: number, code: string]>>
 
 /** A link to a server. The signatures are of the link's address, which it passes on. */
 async function openLink(port: number) {
-  const link = { weather: "fair" as Weather, lost: 0, port: 0, close: () => {} };
+  const link = { weather: "fair" as Weather, lost: 0, hung: 0, count: 0, port: 0, close: () => {} };
   const server = createServer((incoming: IncomingMessage, outgoing: ServerResponse) => {
     const { weather } = link;
     const answer = ANSWERS[weather];
     if (weather === "hangs") return void incoming.resume();
+    if (weather === "hangs now and then" && ++link.count % HUNG_EVERY === 0) {
+      link.hung += 1;
+      return void incoming.resume();
+    }
     if (answer !== undefined) {
       incoming.resume();
       outgoing.writeHead(answer[0], { "content-type": "application/xml" });
@@ -116,6 +123,27 @@ describe("a bucket behind a bad link", () => {
       assert.equal((await client.countTableRows({ id })).count, rows + 1n);
     });
   }
+
+  // With the storage's usual limit of 30 s, waiting for the first hung request alone would take longer.
+  it("hangs now and then: every call ends well all the same", { timeout: 25_000 }, async () => {
+    const patient = await createDirectoryBackend({
+      root: `s3://${BUCKET}/faults`,
+      storageOptions: { ...server.options, aws_endpoint: `http://127.0.0.1:${link.port}` },
+      log: pino({ level: "silent" }),
+    });
+    const caller = createCaller({ backend: patient, limits });
+    link.weather = "hangs now and then";
+    try {
+      for (let i = 0; link.hung < 3; i++) {
+        await caller.createNamespace({ id: ["ns", `hung${i}`] });
+        const { namespaces } = await caller.listNamespaces({ id: ["ns"], limit: 1000 });
+        assert.equal(namespaces.filter((name) => name.startsWith("hung")).length, i + 1);
+      }
+    } finally {
+      link.weather = "fair";
+      await patient.close();
+    }
+  });
 
   it("loses answers: what was written counts once, and is acknowledged", async () => {
     const rows = (await client.countTableRows({ id })).count ?? 0n;

@@ -8,7 +8,7 @@ import { people, personStream } from "../../support/arrow.ts";
 import { createCaller } from "../../support/caller.ts";
 import { BUCKET, type StoreServer, startAzure, startGcs, startS3 } from "../support/store-servers.ts";
 
-const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
+const limits = { maxUploadBytes: 2 ** 26 };
 
 const SERVERS = {
   "S3, served by versitygw": startS3,

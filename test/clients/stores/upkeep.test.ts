@@ -9,7 +9,7 @@ import type { LanceClient } from "../../support/client.ts";
 import { startProgram } from "../../support/program.ts";
 import { BUCKET, type StoreServer, startS3 } from "../support/store-servers.ts";
 
-const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
+const limits = { maxUploadBytes: 2 ** 26 };
 
 /** What crashes leave, by its place in the base directory, each with one object. */
 const LEFT: Readonly<Record<string, string>> = {

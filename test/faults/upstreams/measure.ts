@@ -60,7 +60,7 @@ export function expectedOf({ fault: { expected }, wire, client, operation }: Cas
 
 const log = pino({ level: "silent" });
 const MIB = 1024 * 1024;
-const LIMITS = { maxUploadBytes: 16 * MIB, maxBufferedBytes: 64 * MIB };
+const LIMITS = { maxUploadBytes: 16 * MIB };
 const SERVER = { ...LIMITS, host: "127.0.0.1", port: 0, maxMessageBytes: MIB, drainSeconds: 0 };
 /** Each case shall be by itself: no circuit that others have opened, and repetitions enough. */
 const POLICY: ResiliencePolicy = { circuitFailures: 0, retryShare: 1 };

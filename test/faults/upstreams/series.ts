@@ -109,7 +109,7 @@ export async function runSeries({ addresses, policy, reads }: Series, wire: Wire
   )) as FaultyUpstream[];
   const ports = upstreams.map(({ port }) => port);
   const backend = await openBackend(wire, ports, policy, PATIENCE_MS.other);
-  const client = createCaller({ backend, limits: { maxUploadBytes: MIB, maxBufferedBytes: MIB } });
+  const client = createCaller({ backend, limits: { maxUploadBytes: MIB } });
   const times: number[] = [];
   let answered = 0;
   try {

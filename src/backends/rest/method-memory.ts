@@ -1,0 +1,33 @@
+import type { ClientBinding } from "../../transcode/client-binding.ts";
+
+/** How long a refused HTTP method is left out, in milliseconds: a 405 may come from a proxy, or an old replica. */
+const MEMORY_MS = 60_000;
+
+/** Remembers for a while which HTTP methods an upstream refuses, for operations that have two. */
+export interface MethodMemory {
+  /** The forms of an operation, the one to try first in front. */
+  inOrder(binding: ClientBinding): readonly [ClientBinding, ClientBinding | undefined];
+  /** Notes that the upstream refused one form of an operation and took the other. */
+  remember(binding: ClientBinding, refused: ClientBinding): void;
+}
+
+/** Creates an empty memory; it holds at most one entry for each operation. */
+export function createMethodMemory(): MethodMemory {
+  const refusals = new Map<ClientBinding, { readonly refused: ClientBinding; readonly until: number }>();
+
+  return {
+    inOrder(binding) {
+      const { alternative } = binding;
+      const known = refusals.get(binding);
+      if (alternative === undefined || known === undefined) return [binding, alternative];
+      if (Date.now() >= known.until) {
+        refusals.delete(binding);
+        return [binding, alternative];
+      }
+      return known.refused === binding ? [alternative, binding] : [binding, alternative];
+    },
+    remember(binding, refused) {
+      refusals.set(binding, { refused, until: Date.now() + MEMORY_MS });
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
+
+/** The fields that say who calls and what else a server may want to know. */
+export interface Contextual extends Message {
+  identity?: unknown;
+  context?: Record<string, string>;
+}
+
+type Visit = (message: Contextual) => void;
+type Walk = (message: Message, visit: Visit) => void;
+
+const walks = new WeakMap<DescMessage, Walk | null>();
+
+/** Visits the messages inside of a message that have an identity or a context of their own, as those of a batch have. */
+export function eachNested(type: DescMessage, message: Message, visit: Visit): void {
+  let walk = walks.get(type);
+  if (walk === undefined) {
+    walk = compile(type, new Set()) ?? null;
+    walks.set(type, walk);
+  }
+  walk?.(message, visit);
+}
+
+function compile(type: DescMessage, above: ReadonlySet<DescMessage>): Walk | undefined {
+  if (above.has(type)) return undefined;
+  const inside = new Set([...above, type]);
+  const steps = type.fields.flatMap((field) => {
+    const nested = field.fieldKind === "message" || field.fieldKind === "list" ? field.message : undefined;
+    if (nested === undefined) return [];
+    const isContextual = nested.fields.some(({ name }) => name === "identity" || name === "context");
+    const below = compile(nested, inside);
+    if (!isContextual && below === undefined) return [];
+    return (message: Message, visit: Visit) => {
+      for (const each of messagesIn(field, message)) {
+        if (isContextual) visit(each);
+        below?.(each, visit);
+      }
+    };
+  });
+  if (steps.length === 0) return undefined;
+  return (message, visit) => {
+    for (const step of steps) step(message, visit);
+  };
+}
+
+function messagesIn({ oneof, localName }: DescField, message: Message): readonly Message[] {
+  const fields = message as Message & Record<string, unknown>;
+  if (oneof !== undefined) {
+    const chosen = fields[oneof.localName] as { case?: string; value?: Message };
+    return chosen.case === localName ? [chosen.value as Message] : [];
+  }
+  const value = fields[localName];
+  return value === undefined ? [] : ([value].flat() as Message[]);
+}
