@@ -1,0 +1,60 @@
+import { type DestinationStream, destination, type Logger, pino } from "pino";
+import { type Call, OF_CALL } from "../../namespace/call.ts";
+import { errorFields } from "./error-fields.ts";
+import { redactText } from "./redact.ts";
+
+/** Headers that say how to answer and not who asks; their values may be words of a text. */
+const PLAIN_HEADERS: ReadonlySet<string> = new Set([
+  "accept",
+  "accept-encoding",
+  "connection",
+  "content-encoding",
+  "content-type",
+  "host",
+  "te",
+  "user-agent",
+  "x-request-id",
+]);
+
+const MAX_DEPTH = 4;
+
+/**
+ * Creates the log of the program, on standard error. All that goes into it is redacted here and nowhere else: errors keep
+ * only what is known to be harmless, and texts lose what looks like a credential, the secrets of the configuration and,
+ * in the line of a call, the values of the client's headers and of its context.
+ *
+ * @param secrets texts that must not be in the log.
+ * @param to Default: standard error.
+ */
+export function createLog(
+  level: string,
+  secrets: readonly string[] = [],
+  to: DestinationStream = destination({ fd: 2, sync: true }),
+): Logger {
+  const log = (fields: object): Record<string, unknown> => {
+    const call = (fields as { [OF_CALL]?: Call })[OF_CALL];
+    const redact = (text: string) =>
+      redactText(text, call === undefined ? secrets : [...secrets, ...secretsOf(call)]);
+    return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, redacted(value, redact)]));
+  };
+  // What the formatter makes of an error is all that is to be written.
+  return pino({ level, formatters: { log }, serializers: { err: (fields: unknown) => fields } }, to);
+}
+
+function redacted(value: unknown, redact: (text: string) => string, depth = 0): unknown {
+  if (typeof value === "string") return redact(value);
+  if (value instanceof Error) return errorFields(value, redact);
+  if (typeof value !== "object" || value === null) return value;
+  if (depth === MAX_DEPTH) return "…";
+  if (Array.isArray(value)) return value.map((each) => redacted(each, redact, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [name, redacted(each, redact, depth + 1)]),
+  );
+}
+
+function secretsOf({ headers, identity, context = {} }: Call): string[] {
+  const values = Object.entries(headers).flatMap(([name, value]) => (PLAIN_HEADERS.has(name) ? [] : [value]));
+  return [...values, ...Object.values(context), identity.apiKey, identity.authToken].filter(
+    (value) => value !== undefined,
+  );
+}

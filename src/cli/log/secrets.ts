@@ -1,0 +1,33 @@
+import type { Configuration } from "../configuration.ts";
+import type { OptionSpec } from "../option-spec.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "../options.ts";
+import type { Environment } from "../parse-options.ts";
+
+const SECRET_NAME = /key|secret|token|password|passwd|credential|signature|sas/i;
+
+/** The secrets among the options and the environment of a server. */
+export function secretsOf({ options, databases }: Configuration, environment: Environment): string[] {
+  const all = [options, ...(databases?.byName.values() ?? [])].flatMap(secretsOfOptions);
+  const fromEnvironment = Object.entries(environment).flatMap(([name, value]) =>
+    value !== undefined && SECRET_NAME.test(name) ? [value] : [],
+  );
+  return [...new Set([...all, ...fromEnvironment])];
+}
+
+/** The secrets among the options of a storage. */
+export function storageSecrets(options: ServeOptions["storageOptions"]): string[] {
+  return options.flatMap(([key, value]) => (SECRET_NAME.test(key) ? [value] : []));
+}
+
+function secretsOfOptions(options: ServeOptions): string[] {
+  const { storageOptions, headers, ...others } = options;
+  const specs: Readonly<Record<string, OptionSpec>> = SERVE_OPTIONS;
+  const values = Object.entries(others).flatMap(([name, value]) =>
+    specs[name]?.secret === true && typeof value === "string" ? [value] : [],
+  );
+  return [
+    ...values,
+    ...storageSecrets(storageOptions),
+    ...headers.flatMap(([, value]) => [value, ...value.split(" ")]),
+  ];
+}

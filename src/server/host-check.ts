@@ -1,0 +1,56 @@
+import { isIP } from "node:net";
+
+/** Tells whether a host that requests are for is one that is served. */
+export interface HostCheck {
+  /** Says where the server listens; until then it counts as a loopback address. */
+  listensOn(host: string, address: string): void;
+  /**
+   * Whether a request for a host is served. Addresses, `localhost` and all below it always are, as is a request that
+   * names no host: a page of another site cannot have them as its own.
+   *
+   * @param host the host with or without a port, as in a `host` header.
+   */
+  serves(host: string | undefined): boolean;
+}
+
+const LOOPBACK = /^(?:127\.|::1$|::ffff:127\.)/;
+const WITH_PORT = /^(.*?)(?::\d*)?$/s;
+
+/**
+ * Creates the check of hosts. A page can make a browser take any address for its own host (DNS rebinding), and what
+ * listens on loopback often has no other guard.
+ *
+ * @param allowed names, `*.example.com` for all below one, or `*` for any. Without any, all hosts are served unless the
+ *   server listens on a loopback address.
+ * @param own further hosts that are served in any case, in the same form.
+ */
+export function createHostCheck(allowed: readonly string[], own: readonly string[] = []): HostCheck {
+  const names = new Set(["localhost", ...[...allowed, ...own].map((name) => name.toLowerCase())]);
+  const endings = [".localhost", ...[...names].filter(isPattern).map((name) => name.slice(1))];
+  let checks = !names.has("*");
+
+  return {
+    listensOn(host, address) {
+      names.add(host.toLowerCase());
+      if (allowed.length === 0) checks = LOOPBACK.test(address);
+    },
+    serves(host) {
+      if (!checks || host === undefined || host === "") return true;
+      const name = nameOf(host);
+      return isAddress(name) || names.has(name) || endings.some((ending) => name.endsWith(ending));
+    },
+  };
+}
+
+function isPattern(name: string): boolean {
+  return name.startsWith("*.");
+}
+
+function nameOf(host: string): string {
+  const name = (WITH_PORT.exec(host)?.[1] ?? host).toLowerCase();
+  return name.endsWith(".") ? name.slice(0, -1) : name;
+}
+
+function isAddress(name: string): boolean {
+  return isIP(name.startsWith("[") && name.endsWith("]") ? name.slice(1, -1) : name) !== 0;
+}

@@ -1,0 +1,30 @@
+import type { IncomingMessage } from "node:http";
+import { LanceError } from "../namespace/errors.ts";
+
+const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/is;
+const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)?(?::\d*)?$/i;
+
+/**
+ * Gives a request of HTTP/1.1 the target that all routes know: a path. A target in the absolute form, which clients send
+ * to proxies, names the host itself and overrides the header (RFC 9112, section 3.2).
+ *
+ * @returns the error of a request whose host cannot be told.
+ */
+export function readTarget(request: IncomingMessage): LanceError | undefined {
+  const { headers, rawHeaders } = request;
+  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host").length;
+  if (hosts > 1) return new LanceError("InvalidInput", "a request must have one host header");
+  if (hosts === 0 && request.httpVersion !== "1.0")
+    return new LanceError("InvalidInput", "a request must have a host header");
+  if (!HOST.test(headers.host ?? "")) return badHost(headers.host);
+  const [, host, path = ""] = ABSOLUTE.exec(request.url ?? "") ?? [];
+  if (host === undefined) return undefined;
+  if (!HOST.test(host)) return badHost(host);
+  headers.host = host;
+  request.url = path.startsWith("/") ? path : `/${path}`;
+  return undefined;
+}
+
+function badHost(host = ""): LanceError {
+  return new LanceError("InvalidInput", `${JSON.stringify(host)} is not the name of a host`);
+}
