@@ -75,17 +75,17 @@ describe("calls from pages of other origins", () => {
     assert.equal(headers.get("vary"), null);
   });
 
-  it("says nothing to other origins", async () => {
+  it("refuses other origins, and says nothing to them", async () => {
     for (const [on, origin] of [
       [server, "https://evil.example"],
       [server, "null"],
       [none, ORIGIN],
     ] as const) {
       const { headers, status } = await preflight(on, paths[0] as string, origin);
-      assert.equal(status, 405);
+      assert.equal(status, 403);
       assert.equal(headers.get("access-control-allow-origin"), null);
       const answer = await list(on, "application/json", paths[0] as string, origin);
-      assert.equal(answer.status, 200);
+      assert.equal(answer.status, 403);
       assert.equal(answer.headers.get("access-control-allow-origin"), null);
     }
   });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { Agent, get, type IncomingMessage } from "node:http";
 import { connect } from "node:http2";
 import { test } from "node:test";
@@ -90,4 +91,34 @@ test("closing without connections is immediate, and twice is harmless", async ()
   await using server = await startServer();
   assert.equal(await server.close(), true);
   assert.equal(await server.close(), true);
+});
+
+test("during the drain delay everything is served, and clients are told to go with an answer", async () => {
+  await using server = await startServer({ rest: (_request, response) => response.end("b") });
+  const http1 = new Agent({ keepAlive: true });
+  const fetchOne = async (): Promise<IncomingMessage> => {
+    const outgoing = get({ port: server.port, host: "127.0.0.1", path: "/", agent: http1 });
+    const [response] = (await once(outgoing, "response")) as [IncomingMessage];
+    response.resume();
+    await once(response, "end");
+    return response;
+  };
+  const message = encodeFrame(new Uint8Array(0), false);
+  await fetchOne();
+  const session = connect(server.url);
+  const told = once(session, "goaway");
+  await rawCall(session, message);
+  const ended = server.close({ delayMs: 1_000, graceMs: 5_000 });
+  assert.equal(server.readiness.ready, false);
+  // The first is a kept connection, the second a new one.
+  for (const response of [await fetchOne(), await fetchOne()]) {
+    assert.deepEqual([response.statusCode, response.headers.connection], [200, "close"]);
+  }
+  assert.equal(session.closed, false);
+  assert.equal((await rawCall(session, message)).trailers["grpc-status"], "0");
+  await told;
+  const late = connect(server.url);
+  assert.equal((await rawCall(late, message)).trailers["grpc-status"], "0");
+  assert.equal(await ended, true);
+  http1.destroy();
 });

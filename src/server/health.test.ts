@@ -37,13 +37,17 @@ test("Watch answers at once and at each change, and ends with the server", async
   const known = watch(LANCE);
   const unknown = watch("other");
   const cancelled = watch("");
-  await sleep(100);
+  const sees = async ({ seen }: { readonly seen: unknown[] }, count: number) => {
+    while (seen.length < count) await sleep(5);
+  };
+  await Promise.all([sees(known, 1), sees(unknown, 1), sees(cancelled, 1)]);
   cancelled.call.cancel();
+  await cancelled.ended;
   server.readiness.set(true);
   server.readiness.set(false);
-  await sleep(50);
+  await sees(known, 2);
   server.readiness.set(true);
-  await sleep(50);
+  await sees(known, 3);
   assert.equal(await server.close({ graceMs: 5000 }), true);
   assert.deepEqual(known.seen, [1, 2, 1, 2]);
   assert.deepEqual(unknown.seen, [3]);

@@ -10,7 +10,7 @@ import { callUnary, codecs, fakeService, METHODS, rawCall, statusOf } from "../w
 import { encodeFrame } from "../wires/grpc/frame.ts";
 import { rawConnection, startServer } from "./fixture.test.ts";
 
-const HTTP1 = "GET /v1/x HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
+const HTTP1 = "GET /v1/x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
 
 test("HTTP/1.1, HTTP/2 and gRPC share the port", async () => {
   await using server = await startServer();

@@ -6,11 +6,17 @@ import {
   type ServerHttp2Session,
 } from "node:http2";
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import type { ErrorName, LanceError } from "../namespace/errors.ts";
+import type { NoteRefusal } from "../pipeline/refusals.ts";
 import type { GrpcHandler } from "../wires/grpc/handler.ts";
+import { DEFAULT_SILENCE_MS } from "../wires/stall.ts";
 import type { TakeAddress } from "./addressing.ts";
-import { drainSession, settlesWithin } from "./drain.ts";
+import { drainSession, LONGEST_ROUND_TRIP_MS, settlesWithin } from "./drain.ts";
+import { limitHttp1Silence, limitIdleness, limitStreamSilence } from "./silence.ts";
 import { sniff } from "./sniff.ts";
+import { readTarget } from "./target.ts";
 
 /**
  * Answers a request of node:http, or of node:http2 through its compatibility API: what it may use is what both have.
@@ -23,8 +29,19 @@ export interface ConnectionLimits {
   readonly firstBytesMs?: number;
   /** How long an HTTP/1.1 request may take to send its headers, in milliseconds. Default: 30 s. */
   readonly headersMs?: number;
-  /** How long an idle HTTP/1.1 connection is kept, in milliseconds. Default: 75 s. */
+  /** How long an idle HTTP/1.1 connection is kept, in milliseconds. Default: 620 s, which outlives common proxies' pools. */
   readonly keepAliveMs?: number;
+  /**
+   * How long a client may send nothing of a body, or take nothing of an answer, while it is its turn, in milliseconds; 0
+   * for no limit. Default: 60 s.
+   */
+  readonly silenceMs?: number;
+  /** How long an HTTP/2 connection is kept that has made no call yet, in milliseconds. Default: 60 s. */
+  readonly firstCallMs?: number;
+  /** How long an HTTP/2 connection is kept after its last call, in milliseconds. Default: 15 min. */
+  readonly idleSessionMs?: number;
+  /** How many connections there may be. Default: 4096. */
+  readonly maxConnections?: number;
   /**
    * How many bytes of one HTTP/2 stream a client may send ahead of whoever reads them; with the way's delay it
    * bounds the speed of an upload. Default: 8 MiB.
@@ -40,9 +57,15 @@ export interface ConnectionLimits {
 export interface ListenerOptions extends ConnectionLimits {
   readonly grpc: GrpcHandler;
   readonly http: HttpHandler;
+  /** Answers requests of HTTP/1.1 on connections past `maxConnections`, which then end: the probes and a refusal. */
+  readonly crowded: HttpHandler;
+  /** Answers a request with an error. */
+  readonly refuse: (request: IncomingMessage, response: ServerResponse, error: LanceError) => void;
   /** Takes the database out of a request's address. Default: addresses name none. */
   readonly takeAddress?: TakeAddress | undefined;
   readonly log: Logger;
+  /** Is told of what no protocol can read. */
+  readonly refused?: NoteRefusal | undefined;
 }
 
 /** One port for HTTP/1.1 and HTTP/2. */
@@ -50,10 +73,11 @@ export interface Listener {
   /** Begins to accept connections. */
   listen(options: { host: string; port: number }): Promise<AddressInfo>;
   /**
-   * Accepts nothing more, tells clients to go, and waits for running calls; after `graceMs` milliseconds what is
-   * left is cut off. Resolves to whether everything ended by itself.
+   * Tells clients to go, with whatever they are answered, and serves everything for `delayMs` milliseconds, new
+   * connections included. Then accepts nothing more, closes idle connections and waits for running calls; after `graceMs`
+   * milliseconds what is left is cut off. Resolves to whether everything ended by itself.
    */
-  close(graceMs: number): Promise<boolean>;
+  close(graceMs: number, delayMs?: number): Promise<boolean>;
 }
 
 const MIB = 1024 * 1024;
@@ -61,55 +85,125 @@ const TCP_KEEP_ALIVE_MS = 30_000;
 const GRPC_CONTENT_TYPE = /^application\/grpc(?!-web)/i;
 
 /**
- * Cancelled calls come as resets, and a busy client cancels many; node's default would end its connection after
- * 1000 and then 33 each second. Calls are cheap to begin here, so the flood that this guards against is larger.
+ * Cancelled calls come as resets, and a busy client cancels many: all calls that a connection may have open at once, and
+ * then some each second. Node's default would end its connection at a tenth of that rate; more only costs time.
  */
-const STREAM_RESETS = { streamResetBurst: 20_000, streamResetRate: 2_000 };
+const STREAM_RESETS = { streamResetBurst: 1_000, streamResetRate: 300 };
+
+/**
+ * Node refuses new streams of a connection whose queues hold more than this, in megabytes. Each stream waits for its
+ * reader with one message, and the number of streams is bounded: readers that do not read must not fail the others.
+ */
+const MAX_SESSION_MEMORY = 4096;
+
+/** How long a client that was answered early may go on with its body when the server goes, in milliseconds. */
+const REFUSED_BODY_MS = 250;
+
+/** Connections beyond the most that there may be, for probes. */
+const SPARE_CONNECTIONS = 64;
+
+/** How long one of those may take to send its first bytes, in milliseconds. */
+const SPARE_FIRST_BYTES_MS = 1_000;
+
+/** What Node calls a request that it cannot read, and the rows that its answers come nearest to. */
+const NO_HTTP: readonly (readonly [RegExp, ErrorName])[] = [
+  [/^HPE_(?:HEADER|CHUNK_EXTENSIONS)_OVERFLOW$/, "PayloadTooLarge"],
+  [/^ERR_HTTP_REQUEST_TIMEOUT$/, "DeadlineExceeded"],
+  [/^(?:HPE_|ERR_HTTP2_)/, "InvalidInput"],
+];
 
 /** Creates a listener: the first bytes of a connection decide between HTTP/1.1 and HTTP/2. */
 export function createListener(options: ListenerOptions): Listener {
-  const { grpc, http, takeAddress, log } = options;
-  const { firstBytesMs = 10_000, headersMs = 30_000, keepAliveMs = 75_000 } = options;
+  const { grpc, http, crowded, refuse, takeAddress, log, refused } = options;
+  const { firstBytesMs = 10_000, headersMs = 30_000, keepAliveMs = 620_000 } = options;
+  const { silenceMs = DEFAULT_SILENCE_MS, maxConnections = 4096 } = options;
+  const idleness = { firstCallMs: options.firstCallMs ?? 60_000, idleMs: options.idleSessionMs ?? 900_000 };
   const { streamWindowBytes = 8 * MIB, sessionWindowBytes = 32 * MIB, maxConcurrentStreams = 1000 } = options;
   // Each with its last response of HTTP/1.1. A set of responses would cost the collector dearly: when it makes room, the
   // table that it leaves behind refers to the new one, and a chain of them keeps every response alive.
   const sockets = new Map<Socket, ServerResponse | undefined>();
   const undecided = new Set<Socket>();
+  const told = new WeakSet<Error>();
+  const spare = new WeakSet<Socket>();
   const sessions = new Set<ServerHttp2Session>();
-  let draining = false;
+  const toldToGo = new WeakSet<ServerHttp2Session>();
+  /** Whether clients are told to go, and whether idle connections are closed. */
+  let [leaving, draining] = [false, false];
+  let goingMs = LONGEST_ROUND_TRIP_MS;
   let lastSocketGone: (() => void) | undefined;
 
-  // Uploads may take long, so that only the headers of a request have a time limit.
-  const http1Timeouts = { requestTimeout: 0, headersTimeout: headersMs, keepAliveTimeout: keepAliveMs };
+  // Uploads may take long: only the headers of a request have a time limit as a whole.
+  const http1Timeouts = {
+    requireHostHeader: false,
+    requestTimeout: 0,
+    headersTimeout: headersMs,
+    keepAliveTimeout: keepAliveMs,
+  };
   const http1 = createHttp1Server(
     { ...http1Timeouts, connectionsCheckingInterval: Math.min(headersMs, 5_000) },
     onHttp1Request,
   );
+  http1.on("checkContinue", (request, response) => {
+    // Whoever refuses the request by its headers does so before the client sends its body.
+    request.on("newListener", function onReader(event) {
+      if (event !== "data" && event !== "readable") return;
+      request.off("newListener", onReader);
+      if (!response.headersSent) response.writeContinue();
+    });
+    onHttp1Request(request, response);
+  });
+  http1.on("checkExpectation", (_request, response) => {
+    refused?.({ protocol: "http", code: "InvalidInput", fault: "expectation" });
+    response.writeHead(417, { connection: "close" }).end();
+  });
+  http1.on("connect", (_request, socket) => {
+    refused?.({ protocol: "http", code: "MethodNotAllowed", fault: "connect" });
+    socket.end("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\n\r\n");
+  });
   // It never listens, and node begins to watch over its timeouts only when it does.
   http1.emit("listening");
+  limitHttp1Silence(http1, silenceMs);
   // It never listens either; it makes request and response objects for streams that are not gRPC.
   const compatibility = createHttp2Server((request, response) => {
     ignoreErrors(request, response);
     http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
   });
   const port = createNetServer({ allowHalfOpen: true, noDelay: true }, onConnection);
+  port.maxConnections = maxConnections + SPARE_CONNECTIONS;
 
   function onConnection(socket: Socket): void {
+    const isSpare = sockets.size >= maxConnections;
+    if (isSpare) spare.add(socket);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
     sockets.set(socket, undefined);
     undecided.add(socket);
-    socket.on("error", (error) => log.debug({ err: error }, "a connection broke"));
+    socket.on("error", (error) => onBroken(error, "a connection broke"));
     socket.on("close", () => {
       sockets.delete(socket);
       undecided.delete(socket);
       if (sockets.size === 0) lastSocketGone?.();
     });
-    sniff(socket, firstBytesMs, (protocol) => {
+    sniff(socket, isSpare ? SPARE_FIRST_BYTES_MS : firstBytesMs, (protocol) => {
       undecided.delete(socket);
-      if (protocol === "http2") return serveHttp2(socket);
+      if (protocol === "http2") return isSpare ? socket.destroy() : serveHttp2(socket);
       http1.emit("connection", socket);
       socket.resume();
     });
+  }
+
+  function tellToGo(session: ServerHttp2Session, longestMs: number): void {
+    toldToGo.add(session);
+    drainSession(session, longestMs);
+  }
+
+  /** A client that sends no HTTP is refused; one that has gone is not. */
+  function onBroken(error: NodeJS.ErrnoException, text: string): void {
+    const { code: fault = "" } = error;
+    const code = NO_HTTP.find(([pattern]) => pattern.test(fault))?.[1];
+    if (code === undefined) log.debug({ err: error }, text);
+    // A session and its socket break by the same error.
+    else if (!told.has(error)) refused?.({ protocol: "http", code, fault });
+    told.add(error);
   }
 
   function onHttp1Request(request: IncomingMessage, response: ServerResponse): void {
@@ -117,13 +211,18 @@ export function createListener(options: ListenerOptions): Listener {
     const { socket } = request;
     sockets.set(socket, response);
     response.on("close", () => {
-      if (sockets.get(socket) === response) sockets.set(socket, undefined);
+      if (sockets.get(socket) === response && request.complete) sockets.set(socket, undefined);
       // The connection counts as idle only when node is through with the response.
       if (draining) setImmediate(() => http1.closeIdleConnections());
     });
-    if (draining) response.setHeader("connection", "close");
+    if (leaving || spare.has(socket)) response.setHeader("connection", "close");
+    const fault = readTarget(request);
+    if (fault !== undefined) {
+      refuse(request, response, fault);
+      return;
+    }
     if (takeAddress !== undefined) request.url = takeAddress(request.url ?? "", request.headers);
-    http(request, response);
+    (spare.has(socket) ? crowded : http)(request, response);
   }
 
   function serveHttp2(socket: Socket): void {
@@ -131,13 +230,21 @@ export function createListener(options: ListenerOptions): Listener {
     socket.allowHalfOpen = false;
     const session = performServerHandshake(socket, {
       ...STREAM_RESETS,
+      maxSessionMemory: MAX_SESSION_MEMORY,
       settings: { initialWindowSize: streamWindowBytes, maxConcurrentStreams },
     });
     session.setLocalWindowSize(sessionWindowBytes);
     sessions.add(session);
+    const calls = limitIdleness(session, idleness);
     session.on("close", () => sessions.delete(session));
-    session.on("error", (error) => log.debug({ err: error }, "an HTTP/2 session broke"));
+    session.on("error", (error) => onBroken(error, "an HTTP/2 session broke"));
     session.on("stream", (stream, headers, flags, rawHeaders) => {
+      // A stream that was reset with its first bytes needs no answer, and nobody to make one.
+      if (stream.destroyed || stream.aborted) return ignoreErrors(stream);
+      calls.opened(stream);
+      // A client that waits for an answer is not about to make a call, which it would fail itself.
+      if (leaving && !toldToGo.has(session)) tellToGo(session, goingMs);
+      if (silenceMs > 0) limitStreamSilence(stream, silenceMs);
       if (takeAddress !== undefined) headers[":path"] = takeAddress(headers[":path"] ?? "", headers);
       if (GRPC_CONTENT_TYPE.test(headers["content-type"] ?? "")) grpc(stream, headers);
       else compatibility.emit("stream", stream, headers, flags, rawHeaders);
@@ -155,13 +262,19 @@ export function createListener(options: ListenerOptions): Listener {
         });
       }),
 
-    async close(graceMs) {
+    async close(graceMs, delayMs = 0) {
+      leaving = true;
+      goingMs = Math.max(delayMs, LONGEST_ROUND_TRIP_MS);
+      for (const response of sockets.values())
+        if (response?.headersSent === false) response.setHeader("connection", "close");
+      if (delayMs > 0) await sleep(delayMs);
       draining = true;
       port.close();
       for (const socket of undecided) socket.destroy();
-      for (const session of sessions) drainSession(session);
-      for (const response of sockets.values())
-        if (response?.headersSent === false) response.setHeader("connection", "close");
+      for (const session of sessions) tellToGo(session, LONGEST_ROUND_TRIP_MS);
+      for (const [socket, response] of sockets)
+        if (response?.headersSent && !response.req.complete)
+          setTimeout(() => socket.destroy(), REFUSED_BODY_MS).unref();
       http1.closeIdleConnections();
       const gone = new Promise<void>((resolve) => {
         lastSocketGone = resolve;

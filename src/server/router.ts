@@ -18,6 +18,9 @@ export interface RouterOptions {
   readonly metrics?: MetricsPage | undefined;
 }
 
+/** What answers reads alone. */
+const PAGES: ReadonlySet<string> = new Set(["/healthz", "/readyz", "/metrics"]);
+
 /** Sends a request that is not gRPC where it belongs: to the probes and metrics, to Connect and gRPC-Web, or to REST. */
 export function createRouter({ connect, rest, readiness, metrics }: RouterOptions): HttpHandler {
   return (request, response) => {
@@ -28,7 +31,13 @@ export function createRouter({ connect, rest, readiness, metrics }: RouterOption
     const serve = () => {
       if (!connect(request, response)) rest(request, response);
     };
-    switch (withoutQuery(request.url ?? "")) {
+    const path = withoutQuery(request.url ?? "");
+    if (PAGES.has(path) && request.method !== "GET" && request.method !== "HEAD") {
+      if (path === "/metrics" && metrics === undefined) return serve();
+      response.setHeader("allow", "GET, HEAD");
+      return reply(405, "only GET and HEAD\n");
+    }
+    switch (path) {
       case "/healthz":
         return reply(200, "ok\n");
       case "/readyz":

@@ -1,13 +1,19 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
+import type { NoteRefusal } from "../pipeline/refusals.ts";
 import { createConnectHandler } from "../wires/connect.ts";
 import { createGrpcHandler, DEFAULT_MAX_MESSAGE_BYTES, type GrpcLimits } from "../wires/grpc/handler.ts";
+import { createHttpRefusal } from "../wires/rest.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
 import { type Addressing, createTakeAddress } from "./addressing.ts";
+import { withBrowserGuard } from "./browser-guard.ts";
 import { withCors } from "./cors.ts";
 import { healthRpcs } from "./health.ts";
+import { createHostCheck } from "./host-check.ts";
 import { type ConnectionLimits, createListener, type HttpHandler } from "./listener.ts";
 import type { Readiness } from "./readiness.ts";
 import { reflectionRpcs } from "./reflection.ts";
@@ -26,7 +32,11 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   readonly addressing?: Addressing | undefined;
   /** The origins whose pages may call from browsers; `*` stands for any. Default: none. */
   readonly corsOrigins?: readonly string[] | undefined;
+  /** The hosts that are served, as in {@link createHostCheck}. Default: any, or on loopback its own names. */
+  readonly allowedHosts?: readonly string[] | undefined;
   readonly log: Logger;
+  /** Is told of requests that fail before they are a call. */
+  readonly refused?: NoteRefusal | undefined;
 }
 
 /** The server on its one port. */
@@ -38,10 +48,11 @@ export interface GatewayServer {
    */
   listen(options: { host: string; port: number }): Promise<AddressInfo>;
   /**
-   * Drains: no longer ready, no new connections, clients told to go, running calls awaited for `graceMs`
-   * milliseconds (default 30 s) and then cut off. Resolves to whether all of them finished.
+   * Drains: no longer ready, clients told to go, everything served for `delayMs` milliseconds (default 0) so that
+   * balancers see it, then no new connections, running calls awaited for `graceMs` milliseconds (default 30 s) and then
+   * cut off. Resolves to whether all of them finished.
    */
-  close(options?: { graceMs?: number }): Promise<boolean>;
+  close(options?: { graceMs?: number; delayMs?: number }): Promise<boolean>;
 }
 
 const DEFAULT_GRACE_MS = 30_000;
@@ -52,18 +63,36 @@ export function createServer(options: ServerOptions): GatewayServer {
   const health = healthRpcs(readiness, [LanceNamespaceService.typeName]);
   const files = [LanceNamespaceService.file, ...new Set(health.map(({ method }) => method.parent.file))];
   const rpcs = [...serviceRpcs(LanceNamespaceService, service), ...health, ...reflectionRpcs(files)];
-  const connect = createConnectHandler({ rpcs, log, maxMessageBytes });
+  const connect = createConnectHandler({ ...options, rpcs, maxMessageBytes });
+  const { corsOrigins: origins = [], allowedHosts = [] } = options;
+  const hosts = createHostCheck(allowedHosts, options.addressing?.hosts);
+  const router = createRouter({ connect, rest, readiness, metrics });
+  const refuse = createHttpRefusal(log, options.refused);
+  const guarded = withBrowserGuard(router, { hosts, origins, refuse });
+  const crowd = (request: IncomingMessage, response: ServerResponse) => refuse(request, response, crowded());
   const listener = createListener({
     ...options,
+    // No browser speaks gRPC itself, so that this needs no guard.
     grpc: createGrpcHandler({ ...options, rpcs }),
-    http: withCors(createRouter({ connect, rest, readiness, metrics }), options.corsOrigins ?? []),
+    http: withCors(guarded, origins),
+    refuse,
+    crowded: createRouter({ connect: () => false, rest: crowd, readiness, metrics }),
     takeAddress: createTakeAddress(options.addressing ?? {}),
   });
   return {
-    listen: listener.listen,
-    close({ graceMs = DEFAULT_GRACE_MS } = {}) {
+    async listen(where) {
+      const address = await listener.listen(where);
+      hosts.listensOn(where.host, address.address);
+      return address;
+    },
+    close({ graceMs = DEFAULT_GRACE_MS, delayMs = 0 } = {}) {
       readiness.close();
-      return listener.close(graceMs);
+      return listener.close(graceMs, delayMs);
     },
   };
+}
+
+function crowded(): LanceError {
+  const headers = { "retry-after": "1" };
+  return new LanceError("Throttling", "the server has as many connections as it takes", { headers });
 }

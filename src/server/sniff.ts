@@ -6,6 +6,11 @@ export type ConnectionProtocol = "http1" | "http2";
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const METHOD = PREFACE.subarray(0, 4);
 
+/** The bytes begin like HTTP/2 and go on otherwise. */
+class BrokenPreface extends Error {
+  readonly code = "ERR_HTTP2_PREFACE";
+}
+
 /**
  * Finds out what a fresh connection speaks, from first bytes that may come one at a time: the HTTP/2 preface, or
  * else HTTP/1.1. The bytes are put back, and the socket is paused, before `decide` is called.
@@ -27,7 +32,8 @@ export function sniff(
     if (matches && length < PREFACE.length) return;
     // Node's HTTP/1.1 takes the first word for the preface and waits for ever.
     if (!matches && seen.subarray(0, METHOD.length).equals(METHOD)) {
-      onEnd();
+      stop();
+      socket.destroy(new BrokenPreface());
       return;
     }
     stop();

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
 import { createServer as createHttp1Server } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -185,6 +187,7 @@ test("the size limit holds for every protocol, and inside uploads", async () => 
   for (const { client } of server.clients) {
     const unary = await client.describeTable({ id: ["x".repeat(2000)] }).catch((error) => error);
     assert.equal(ConnectError.from(unary).code, Code.ResourceExhausted);
+    assert.equal(ConnectError.from(unary).findDetails(ErrorResponseSchema)[0]?.status, 413);
     async function* pieces() {
       yield { id: ["t"] };
       yield { data: { data: Buffer.alloc(2000) } };
@@ -193,6 +196,53 @@ test("the size limit holds for every protocol, and inside uploads", async () => 
     assert.equal(ConnectError.from(upload).code, Code.ResourceExhausted);
     assert.ok(seen instanceof LanceError && seen.is("PayloadTooLarge"));
   }
+});
+
+test("a message that is too large says so in the error's detail, also when it is packed", async () => {
+  await using server = await start(fakeService(), 1000);
+  const json = JSON.stringify({ id: ["x".repeat(2000)] });
+  const bodies: RequestInit[] = [
+    { body: json },
+    { body: gzipSync(json), headers: { "content-encoding": "gzip" } },
+    { body: gzipSync(randomBytes(2000)), headers: { "content-encoding": "gzip" } },
+    { body: new Blob([json]).stream(), duplex: "half" },
+  ];
+  for (const { headers, ...init } of bodies) {
+    const response = await fetch(server.http1 + DESCRIBE, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...(headers as Record<string, string>) },
+      ...init,
+    });
+    assert.equal(response.status, 429);
+    const { code, details } = (await response.json()) as { code: string; details: { type: string }[] };
+    assert.equal(code, "resource_exhausted");
+    assert.equal(details[0]?.type, ErrorResponseSchema.typeName);
+  }
+});
+
+test("a method that there is not is answered in the caller's own protocol", async () => {
+  await using server = await start(fakeService());
+  const post = (headers: Record<string, string>) =>
+    fetch(`${server.http1}/no.such.Service/Method`, { method: "POST", headers, body: "x" });
+  const unary: Record<string, string>[] = [
+    { "content-type": "application/proto" },
+    { "content-type": "application/json", "connect-protocol-version": "1" },
+  ];
+  for (const headers of unary) {
+    const response = await post(headers);
+    assert.equal(response.status, 404);
+    const { code, details } = (await response.json()) as { code: string; details: unknown[] };
+    assert.equal(code, "unimplemented");
+    assert.equal(details.length, 1);
+  }
+  const stream = await post({ "content-type": "application/connect+proto" });
+  assert.equal(stream.headers.get("content-type"), "application/connect+proto");
+  assert.match(await stream.text(), /"code":"unimplemented"/);
+  const web = await post({ "content-type": "application/grpc-web+proto" });
+  assert.equal(web.headers.get("content-type"), "application/grpc-web+proto");
+  assert.match((await web.text()) + web.headers.get("grpc-status"), /grpc-status: ?12|^12$/);
+  const rest = await post({ "content-type": "application/json" });
+  assert.equal(await rest.text(), "");
 });
 
 test("JSON of Connect is protobuf JSON, and other paths are not taken", async () => {

@@ -42,7 +42,14 @@ function serviceRpc(described: DescMethod, service: Service): Rpc {
   switch (described.methodKind) {
     case "unary": {
       const method = described as DescMethodUnary;
-      return { kind: "unary", method, handle: (request, call) => service.unary(method, request, call) };
+      return {
+        kind: "unary",
+        method,
+        handle(request, call) {
+          call.begun = true;
+          return service.unary(method, request, call);
+        },
+      };
     }
     case "server_streaming": {
       const method = described as DescMethodServerStreaming;
@@ -50,7 +57,9 @@ function serviceRpc(described: DescMethod, service: Service): Rpc {
         kind: "stream",
         method,
         async *handle(requests, call) {
-          yield* service.download(method, await onlyRequest(requests), call);
+          const request = await onlyRequest(requests);
+          call.begun = true;
+          yield* service.download(method, request, call);
         },
       };
     }
@@ -63,6 +72,7 @@ function serviceRpc(described: DescMethod, service: Service): Rpc {
         method,
         async *handle(requests, call) {
           const { first, data } = await splitUpload(requests, field);
+          call.begun = true;
           yield await service.upload(method, first, data, call);
         },
       };

@@ -71,7 +71,8 @@ async function createWorld(t: TestContext, ...properties: readonly string[]) {
         keep: 3,
         minAgeMs: 0,
         mayGo: mayLeaveGap,
-        staying: new Set(),
+        clock: { now: async () => Date.now() + 60_000 },
+        known: new Map(),
         signal: new AbortController().signal,
       }),
   };
@@ -105,6 +106,23 @@ describe("the manifest's commits and pylance's directory catalog", () => {
     const expected = [...made, ...names.map((i) => `ours${i}`)].sort();
     assert.deepEqual(await pylance.tables(["n"]), expected);
     assert.equal((await catalog.read()).size, expected.length + 1);
+  });
+
+  it("keep what became of a change through every commit of pylance", async (t) => {
+    const { catalog, pylance } = await createWorld(t, "inline_optimization_enabled=true");
+    await catalog.mutate((draft) => draft.record("one", "committed"));
+    await catalog.mutate((draft) => draft.record("other", "refused"));
+    const expected = { one: "committed", other: "refused" };
+    const found = async () => Object.fromEntries((await catalog.read()).verdicts);
+    for (const kind of ["declare", "create", "drop"] as const) {
+      const id = ["n", kind === "drop" ? "create" : kind];
+      assert.ok((await pylance.call({ kind, id })).ok);
+      assert.deepEqual(await found(), expected);
+    }
+    catalog.forget("one");
+    await catalog.mutate((draft) => draft.delete("n$declare"));
+    assert.deepEqual(await found(), { other: "refused" });
+    assert.deepEqual(await pylance.tables(["n"]), []);
   });
 
   it("keep the indices right that pylance gave the manifest", async (t) => {

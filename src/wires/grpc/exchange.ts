@@ -1,8 +1,11 @@
-import { constants, type ServerHttp2Stream } from "node:http2";
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Logger } from "pino";
-import { LanceError, toLanceError } from "../../namespace/errors.ts";
+import type { Call } from "../../namespace/call.ts";
+import { type ErrorName, LanceError, toLanceError } from "../../namespace/errors.ts";
+import type { NoteRefusal } from "../../pipeline/refusals.ts";
 import { requestIdOf } from "../rpc.ts";
-import { errorTrailers, OK_TRAILERS } from "./status.ts";
+import { DEFAULT_SILENCE_MS, onStall, onStalledEnd, stalled } from "../stall.ts";
+import { type ErrorDetails, errorTrailers, lanceDetails, OK_TRAILERS } from "./status.ts";
 
 const WITH_TRAILERS = { waitForTrailers: true };
 const RESET_DELAY_MS = 50;
@@ -22,9 +25,17 @@ const METADATA_NAME =
 export class Exchange {
   readonly stream: ServerHttp2Stream;
   readonly requestId: string;
+  /** The path as it was sent. */
+  readonly path: string;
   readonly log: Logger;
+  /** The call that the request has become. */
+  call: Call | undefined;
   /** Headers of the answer; they are read when it begins. */
   responseHeaders: Readonly<Record<string, string>> = {};
+  /** How long the client may take nothing of the answer, in milliseconds; 0 for no limit. */
+  silenceMs = DEFAULT_SILENCE_MS;
+  /** Lists the details of the error that the call ends with. */
+  errorDetails: ErrorDetails = lanceDetails;
   done = false;
   /** Called once, when the call is done in whatever way. */
   onDone: (() => void) | undefined;
@@ -33,13 +44,16 @@ export class Exchange {
   #trailers: Readonly<Record<string, string>> = OK_TRAILERS;
 
   readonly #namedByClient: boolean;
+  readonly #refused: NoteRefusal | undefined;
 
-  /** @param givenId the client's `x-request-id` */
-  constructor(stream: ServerHttp2Stream, givenId: string | string[] | undefined, log: Logger) {
+  constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, log: Logger, refused?: NoteRefusal) {
+    const givenId = headers["x-request-id"];
     this.stream = stream;
     this.requestId = requestIdOf(givenId);
+    this.path = headers[":path"] ?? "";
     this.#namedByClient = givenId !== undefined;
     this.log = log;
+    this.#refused = refused;
     // A reset is an error event to node; "close" follows it and is all that matters here.
     stream.on("error", ignore);
     stream.on("close", () => {
@@ -62,7 +76,7 @@ export class Exchange {
   /** Begins the answer, if it has not begun. */
   begin(encoding?: "gzip"): void {
     if (this.stream.headersSent) return;
-    this.stream.on("wantTrailers", () => this.stream.sendTrailers(this.#trailers));
+    this.stream.on("wantTrailers", () => this.stream.sendTrailers(this.#trailersWith(this.#trailers)));
     const headers = this.#headers(this.#namedByClient);
     if (encoding !== undefined) headers.push("grpc-encoding", encoding);
     this.stream.respond(headers, WITH_TRAILERS);
@@ -74,6 +88,7 @@ export class Exchange {
     this.begin(encoding);
     this.#settle();
     this.stream.end(frame);
+    this.#watchEnd();
   }
 
   /** Sends one message of a stream; resolves when the peer has room for another, or when the call is done. */
@@ -82,7 +97,9 @@ export class Exchange {
     this.begin();
     if (this.stream.write(frame)) return;
     await new Promise<void>((resolve) => {
+      const unwatch = onStall(this.silenceMs, () => this.cutOff(stalled(this.silenceMs)));
       const resume = () => {
+        unwatch();
         this.stream.off("drain", resume).off("close", resume);
         resolve();
       };
@@ -95,6 +112,7 @@ export class Exchange {
     if (this.done) return;
     this.begin();
     this.#end(OK_TRAILERS);
+    this.#watchEnd();
   }
 
   /** Ends the call with the status of a thrown value; what clients must not see is logged. */
@@ -104,18 +122,28 @@ export class Exchange {
     if (error !== thrown) {
       this.log.error({ err: thrown, requestId: this.requestId }, "gRPC call failed with an unknown error");
     }
-    this.#end(errorTrailers(error, this.requestId));
+    if (this.call?.begun !== true) this.noteRefusal(error.kind);
+    this.#end(errorTrailers(error, this.requestId, this.errorDetails));
+  }
+
+  /** Tells that the request is refused before it is a call. */
+  noteRefusal(code: ErrorName): void {
+    const { requestId, path } = this;
+    this.#refused?.({ protocol: "grpc", code, requestId, path });
   }
 
   #end(trailers: Readonly<Record<string, string>>): void {
     this.#settle();
     const { stream } = this;
     if (stream.destroyed || stream.closed) return;
-    if (stream.headersSent) {
+    // Clients read the headers of an answer without messages as its trailers.
+    if (stream.headersSent || hasMetadata(this.responseHeaders)) {
       this.#trailers = trailers;
+      this.begin();
       stream.end();
     } else {
-      stream.respond([...this.#headers(true), ...Object.entries(trailers).flat()], { endStream: true });
+      const all = this.#trailersWith(trailers);
+      stream.respond([...this.#headers(false), ...Object.entries(all).flat()], { endStream: true });
     }
     stopReading(stream);
   }
@@ -133,6 +161,14 @@ export class Exchange {
     return headers;
   }
 
+  /** The trailers with those of the call. */
+  #trailersWith(trailers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    const own = this.call?.responseTrailers;
+    if (own === undefined) return trailers;
+    const named = Object.entries(own).filter(([name]) => METADATA_NAME.test(name));
+    return { ...Object.fromEntries(named), ...trailers };
+  }
+
   #settle(): void {
     this.done = true;
     clearTimeout(this.#deadline);
@@ -146,17 +182,30 @@ export class Exchange {
   }
 
   #expire(): void {
+    this.cutOff(new LanceError("DeadlineExceeded", "the deadline of the call has passed"));
+  }
+
+  /** Ends the call with a status if it can still be told, and else without one, which no client takes for a success. */
+  cutOff(error: LanceError): void {
     if (this.done) return;
-    const error = new LanceError("DeadlineExceeded", "the deadline of the call has passed");
     // Trailers would wait behind messages that the client does not take.
-    if (this.stream.writableLength > 0) {
+    if (this.stream.writableLength === 0) {
+      this.fail(error);
+    } else {
       this.#settle();
       this.stream.close(constants.NGHTTP2_CANCEL);
-    } else {
-      this.fail(error);
     }
     this.#abort.abort(error);
   }
+
+  #watchEnd(): void {
+    onStalledEnd(this.stream, this.silenceMs, () => this.stream.close(constants.NGHTTP2_CANCEL));
+  }
+}
+
+function hasMetadata(headers: Readonly<Record<string, string>>): boolean {
+  for (const name in headers) if (METADATA_NAME.test(name)) return true;
+  return false;
 }
 
 function ignore(): void {}

@@ -10,6 +10,8 @@ const NOTHING: Buffer = Buffer.alloc(0);
 export interface Frame {
   readonly compressed: boolean;
   readonly data: Uint8Array;
+  /** The bytes that it took of the request, with its prefix. */
+  readonly bytes: number;
 }
 
 /** A message with its prefix, in one buffer. */
@@ -65,7 +67,7 @@ export class FrameReader {
     const end = HEAD_BYTES + length;
     if (rest.length >= end) {
       this.#rest = rest.length === end ? NOTHING : rest.subarray(end);
-      return { compressed: flag === 1, data: rest.subarray(HEAD_BYTES, end) };
+      return { compressed: flag === 1, data: rest.subarray(HEAD_BYTES, end), bytes: end };
     }
     this.#rest = rest.subarray(HEAD_BYTES);
     this.#compressed = flag === 1;
@@ -90,7 +92,7 @@ export class FrameReader {
     this.#body = target;
     if (filled < this.#length) return undefined;
     this.#body = undefined;
-    return { compressed: this.#compressed, data: target };
+    return { compressed: this.#compressed, data: target, bytes: HEAD_BYTES + this.#length };
   }
 }
 

@@ -1,10 +1,16 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Logger } from "pino";
+import { type ByteBudget, type ByteHold, createByteBudget } from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
-import { LanceError } from "../../namespace/errors.ts";
+import { type ErrorName, errorEntry, LanceError } from "../../namespace/errors.ts";
+import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import { addressOf } from "../address.ts";
+import { FREE_BYTES } from "../limits.ts";
 import { pathOf, type Rpc } from "../rpc.ts";
+import { DEFAULT_SILENCE_MS } from "../stall.ts";
 import { Exchange, stopReading } from "./exchange.ts";
 import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";
+import type { ErrorDetails } from "./status.ts";
 import { serveStream } from "./stream.ts";
 import { parseTimeout } from "./timeout.ts";
 import { serveUnary } from "./unary.ts";
@@ -18,12 +24,22 @@ export interface GrpcLimits {
    * it off. Messages of streams are never packed: what is large in them is Arrow, which brings its own compression.
    */
   readonly gzipMinBytes?: number;
+  /** The time of unary calls that bring no deadline, in milliseconds; 0 for none. Default: none. */
+  readonly defaultDeadlineMs?: number;
+  /** How long a client may take nothing of an answer, in milliseconds; 0 for no limit. Default: 60 s. */
+  readonly silenceMs?: number;
+  /** What messages take their memory from while they arrive and are worked on. Default: no bound. */
+  readonly budget?: ByteBudget;
 }
 
 /** What {@link createGrpcHandler} needs. */
 export interface GrpcHandlerOptions extends GrpcLimits {
   readonly rpcs: readonly Rpc[];
   readonly log: Logger;
+  /** Is told of requests that fail before they are a call. */
+  readonly refused?: NoteRefusal | undefined;
+  /** Lists the details of errors. Default: the error response of the namespace API. */
+  readonly errorDetails?: ErrorDetails | undefined;
 }
 
 /** Answers one HTTP/2 stream whose content type begins with `application/grpc`. */
@@ -33,6 +49,8 @@ export type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
 export interface Served {
   readonly exchange: Exchange;
   readonly call: Call;
+  /** The bytes of the request that are kept. */
+  readonly hold: ByteHold;
   /** Whether messages with the compressed flag are gzip; otherwise they are an error. */
   readonly gzipIn: boolean;
   /** Unary answers above this size are packed; Infinity when the client does not accept gzip. */
@@ -54,22 +72,26 @@ const CONTENT_TYPE = /^application\/grpc(?:\+proto)?(?:\s*;.*)?$/i;
  */
 export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
   const { rpcs, log, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
-  const { gzipMinBytes = DEFAULT_GZIP_MIN_BYTES } = options;
+  const { gzipMinBytes = DEFAULT_GZIP_MIN_BYTES, budget = createByteBudget() } = options;
+  const { silenceMs = DEFAULT_SILENCE_MS, defaultDeadlineMs = 0 } = options;
   const byPath = new Map(rpcs.map((rpc) => [pathOf(rpc.method), rpc]));
 
   return (stream, headers) => {
-    const exchange = new Exchange(stream, headers["x-request-id"], log);
-    if (headers[":method"] !== "POST") return refuse(stream, { ":status": 405, allow: "POST" });
-    if (!CONTENT_TYPE.test(headers["content-type"] ?? "")) return refuse(stream, { ":status": 415 });
+    const exchange = new Exchange(stream, headers, log, options.refused);
+    exchange.silenceMs = silenceMs;
+    if (options.errorDetails !== undefined) exchange.errorDetails = options.errorDetails;
+    if (headers[":method"] !== "POST") return refuse(exchange, "MethodNotAllowed", { allow: "POST" });
+    if (!CONTENT_TYPE.test(headers["content-type"] ?? "")) return refuse(exchange, "UnsupportedMediaType");
     try {
       const rpc = byPath.get(headers[":path"] ?? "");
       if (rpc === undefined) throw new LanceError("RouteNotFound", "the server has no such method");
       const gzipIn = readsGzip(headers["grpc-encoding"]);
-      const call = begin(exchange, rpc, headers);
+      const call = begin(exchange, rpc, headers, defaultDeadlineMs);
       const accepted = acceptsGzip(headers["grpc-accept-encoding"] as string | undefined);
       const served = {
         exchange,
         call,
+        hold: budget.open(FREE_BYTES),
         gzipIn,
         gzipMinBytes: accepted ? gzipMinBytes : Number.POSITIVE_INFINITY,
         maxMessageBytes,
@@ -82,21 +104,25 @@ export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
   };
 }
 
-function begin(exchange: Exchange, rpc: Rpc, headers: IncomingHttpHeaders): Call {
+function begin(exchange: Exchange, rpc: Rpc, headers: IncomingHttpHeaders, defaultMs: number): Call {
   const timeout = headers["grpc-timeout"];
-  const milliseconds = timeout === undefined ? undefined : parseTimeout(String(timeout));
+  const fallback = rpc.kind === "unary" && defaultMs > 0 ? defaultMs : undefined;
+  const milliseconds = timeout === undefined ? fallback : parseTimeout(String(timeout));
   const call = createCall({
     method: rpc.method,
     protocol: "grpc",
     requestId: exchange.requestId,
     headers: metadataOf(headers),
+    address: addressOf(headers),
     signal: exchange.signal,
     deadline: milliseconds === undefined ? undefined : Date.now() + milliseconds,
     accept: undefined,
     log: exchange.log,
     // Each is copied into its message.
     releasesChunks: true,
+    cutOff: (error) => exchange.cutOff(error),
   });
+  exchange.call = call;
   exchange.responseHeaders = call.responseHeaders;
   if (milliseconds !== undefined) exchange.expireIn(milliseconds);
   return call;
@@ -120,7 +146,8 @@ function metadataOf(headers: IncomingHttpHeaders): Record<string, string> {
   return metadata;
 }
 
-function refuse(stream: ServerHttp2Stream, headers: Record<string, string | number>): void {
-  stream.respond(headers, { endStream: true });
-  stopReading(stream);
+function refuse(exchange: Exchange, name: ErrorName, headers: Readonly<Record<string, string>> = {}): void {
+  exchange.noteRefusal(name);
+  exchange.stream.respond({ ":status": errorEntry(name).httpStatus, ...headers }, { endStream: true });
+  stopReading(exchange.stream);
 }

@@ -1,5 +1,6 @@
 import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
 import { LanceError } from "../../namespace/errors.ts";
+import { checkBinary } from "../binary-budget.ts";
 import type { Frame } from "./frame.ts";
 import { unpack } from "./gzip.ts";
 
@@ -13,9 +14,10 @@ export interface MessageOptions {
 /**
  * Decodes a message.
  *
- * @throws LanceError InvalidInput, for bytes that are not such a message.
+ * @throws LanceError InvalidInput, for bytes that are not such a message, and for one with too much in it.
  */
 export function decode(description: DescMessage, data: Uint8Array): Message {
+  checkBinary(description, data);
   try {
     return fromBinary(description, data);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
@@ -11,11 +11,22 @@ const MAX_DETAIL_CHARACTERS = 1024;
 /** The trailers of a success. */
 export const OK_TRAILERS: Readonly<Record<string, string>> = { "grpc-status": "0" };
 
-/** The error detail that clients read the Lance code from; `instance` is the upstream's, or the request id. */
-export function errorDetail(
-  error: LanceError,
-  requestId: string,
-): MessageInitShape<typeof ErrorResponseSchema> {
+/** A message that tells more of an error than its code and its text. */
+export interface ErrorDetail {
+  readonly desc: DescMessage;
+  readonly value: MessageInitShape<DescMessage>;
+}
+
+/** Lists the details of an error, as clients get them. */
+export type ErrorDetails = (error: LanceError, requestId: string) => readonly ErrorDetail[];
+
+/** Lists the detail that clients read the Lance code from. */
+export const lanceDetails: ErrorDetails = (error, requestId) => [
+  { desc: ErrorResponseSchema, value: errorResponse(error, requestId) },
+];
+
+/** The `instance` is the upstream's, or the request id. */
+function errorResponse(error: LanceError, requestId: string): MessageInitShape<typeof ErrorResponseSchema> {
   const { code, type, title, httpStatus } = error.entry;
   const detail = error.detail === undefined ? undefined : cut(error.detail, MAX_DETAIL_CHARACTERS);
   const text = cut(error.message, MAX_MESSAGE_CHARACTERS);
@@ -30,17 +41,22 @@ export function errorDetail(
   };
 }
 
-/** The trailers of a failure: status, message, details and the headers that the error asks for. */
-export function errorTrailers(error: LanceError, requestId: string): Record<string, string> {
+/** The trailers of a failure: status, message, details, the request's id and the headers that the error asks for. */
+export function errorTrailers(
+  error: LanceError,
+  requestId: string,
+  detailsOf: ErrorDetails = lanceDetails,
+): Record<string, string> {
   const message = cut(error.message, MAX_MESSAGE_CHARACTERS);
   const code = error.entry.grpcCode;
-  const detail = create(ErrorResponseSchema, errorDetail(error, requestId));
-  const status = create(StatusSchema, { code, message, details: [anyPack(ErrorResponseSchema, detail)] });
+  const details = detailsOf(error, requestId).map(({ desc, value }) => anyPack(desc, create(desc, value)));
+  const status = create(StatusSchema, { code, message, details });
   return {
     ...error.headers,
+    "x-request-id": requestId,
     "grpc-status": String(code),
     "grpc-message": encodeMessage(message),
-    "grpc-status-details-bin": Buffer.from(toBinary(StatusSchema, status)).toString("base64"),
+    "grpc-status-details-bin": unpadded(toBinary(StatusSchema, status)),
   };
 }
 
@@ -49,6 +65,11 @@ export function encodeMessage(text: string): string {
   return text.toWellFormed().replaceAll(/[^ -$&-~]+/g, (run) => {
     return Buffer.from(run).toString("hex").toUpperCase().replaceAll(/../g, "%$&");
   });
+}
+
+/** Bytes as metadata has them: every implementation has to read base64 without padding, and may send no other. */
+function unpadded(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString("base64").replace(/=+$/, "");
 }
 
 function cut(text: string, characters: number): string {

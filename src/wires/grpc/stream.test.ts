@@ -207,33 +207,6 @@ test("an upload that is refused early gets its error, and the client is told to 
   assert.equal(error?.code, status.PERMISSION_DENIED);
 });
 
-test("an upload that breaks off fails in the handler as a cancelled call", async () => {
-  const { promise, resolve } = Promise.withResolvers<unknown>();
-  await using server = await startGrpc(
-    fakeService({
-      async upload(_method, _request, data) {
-        try {
-          for await (const _ of data);
-        } catch (error) {
-          resolve(error);
-        }
-        return create(CreateTableResponseSchema, {});
-      },
-    }),
-  );
-  const stream = server.session.request({
-    ":method": "POST",
-    ":path": pathOfMethod(METHODS.createTable),
-    "content-type": "application/grpc",
-  });
-  stream.on("error", () => {});
-  stream.write(encodeFrame(toBinary(CreateTableRequestSchema, upload(Buffer.alloc(5_000))), false));
-  await sleep(30);
-  stream.close(8);
-  const error = await promise;
-  assert.ok(error instanceof LanceError && error.is("Cancelled"));
-});
-
 test("an upload needs a message, and a download takes only one", async () => {
   await using server = await startGrpc(fakeService());
 

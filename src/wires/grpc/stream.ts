@@ -1,15 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
 import type { StreamRpc } from "../rpc.ts";
 import { encodeFrame, FrameReader } from "./frame.ts";
 import type { Served } from "./handler.ts";
 import { decode, plainData, truncated } from "./message.ts";
-
-/**
- * Node's own client, and so grpc-js, ends the request before it resets a stream: an upload that was cancelled looks
- * complete until the reset arrives in the next packet. Nobody shall commit half of one.
- */
-const RESET_GRACE_MS = 5;
 
 /** Serves a call that streams requests, responses or both. */
 export function serveStream(rpc: StreamRpc, served: Served): void {
@@ -28,6 +21,8 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
     exchange.finish();
   } catch (thrown) {
     exchange.fail(thrown);
+  } finally {
+    served.hold.release();
   }
 }
 
@@ -36,18 +31,19 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
  * flow control reaches the peer.
  */
 async function* readMessages(method: DescMethod, served: Served): AsyncIterable<Message> {
-  const reader = new FrameReader(served.maxMessageBytes);
+  const { hold, maxMessageBytes } = served;
+  const reader = new FrameReader(maxMessageBytes);
   for await (const piece of readPieces(served)) {
+    hold.take(piece.length);
     reader.push(piece);
     for (let frame = reader.next(); frame !== undefined; frame = reader.next()) {
-      yield decode(method.input, await plainData(frame, served));
+      const message = decode(method.input, await plainData(frame, served));
+      // Whoever gets it counts it from here on.
+      hold.release(frame.bytes);
+      yield message;
     }
   }
   if (reader.partial) throw truncated();
-  if (method.methodKind === "client_streaming") {
-    await sleep(RESET_GRACE_MS);
-    served.call.signal.throwIfAborted();
-  }
 }
 
 /** The stream's own iterator would destroy the stream when it is left early, and with it the answer. */

@@ -100,6 +100,40 @@ test("an error is sent in headers alone, and long texts are cut", async () => {
   assert.ok(JSON.stringify(answer.headers).length < 8192);
 });
 
+test("the details of a status have no padding, as gRPC wants its binary metadata", async () => {
+  let message = "";
+  await using server = await startGrpc(
+    fakeService({
+      async unary() {
+        message += "x";
+        throw new LanceError("TableNotFound", message);
+      },
+    }),
+  );
+  for (let length = 0; length < 4; length++) {
+    const { headers } = await rawCall(server.session, encodeFrame(request, false));
+    assert.match(String(headers["grpc-status-details-bin"]), /^[A-Za-z0-9+/]+$/);
+  }
+});
+
+test("headers of a failed call come before its trailers", async () => {
+  await using server = await startGrpc(
+    fakeService({
+      async unary(_method, _request, call) {
+        call.responseHeaders["x-answer"] = "yes";
+        call.responseTrailers = { "x-end": "no", "grpc-status": "0" };
+        throw new LanceError("TableNotFound", "no table");
+      },
+    }),
+  );
+  const { headers, trailers } = await rawCall(server.session, encodeFrame(request, false));
+  assert.equal(headers["x-answer"], "yes");
+  assert.equal(headers["grpc-status"], undefined);
+  assert.equal(trailers["grpc-status"], "5");
+  assert.equal(trailers["x-end"], "no");
+  assert.match(String(trailers["x-request-id"]), /^[0-9a-f-]{36}$/);
+});
+
 test("an unknown error is logged with the request id and shown opaque", async () => {
   await using server = await startGrpc(
     fakeService({

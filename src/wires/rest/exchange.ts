@@ -2,16 +2,15 @@ import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import type { Writable } from "node:stream";
 import type { Logger } from "pino";
+import type { Call } from "../../namespace/call.ts";
 import { LanceError, toLanceError } from "../../namespace/errors.ts";
 import { stopReading } from "../grpc/exchange.ts";
+import { DEFAULT_SILENCE_MS, onStall, onStalledEnd, stalled } from "../stall.ts";
 import { errorText } from "./error-body.ts";
 import { isHttp2, type RestRequest, type RestResponse } from "./http.ts";
-import { bodyBytesLeft, discardBody } from "./linger.ts";
+import { discardBody, hasLongRest } from "./linger.ts";
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-/** A body that is still on its way is read to its end without further ado up to this size. */
-const SMALL_BODY_BYTES = 64 * 1024;
 
 /** A first piece of no more bytes than this may be the whole answer, which then leaves in one packet. */
 const SMALL_PIECE_BYTES = 64 * 1024;
@@ -33,10 +32,17 @@ export class Exchange {
   /** The path as it was sent. */
   readonly path: string;
   readonly log: Logger;
+  /** The call that the request has become. */
+  call: Call | undefined;
   /** Headers of the answer; they are read when it begins. */
   responseHeaders: Readonly<Record<string, string>> = {};
   /** Headers that every answer to this client has. */
   dialectHeaders: Readonly<Record<string, string>> = {};
+  /**
+   * How long a client of HTTP/2 may take nothing of the answer, in milliseconds; 0 for no limit. Over HTTP/1.1 the
+   * connection has this limit.
+   */
+  silenceMs = DEFAULT_SILENCE_MS;
   done = false;
   /** The HTTP status of an error. */
   statusOf: (error: LanceError) => number = ({ entry }) => entry.httpStatus;
@@ -95,7 +101,11 @@ export class Exchange {
       return;
     }
     await new Promise<void>((resolve) => {
+      const unwatch = isHttp2(this.response)
+        ? onStall(this.silenceMs, () => this.cutOff(stalled(this.silenceMs)))
+        : undefined;
       const resume = () => {
+        unwatch?.();
         response.off("close", resume);
         resolve();
       };
@@ -109,6 +119,7 @@ export class Exchange {
     if (this.done) return;
     this.#settle();
     this.response.end();
+    this.#watchEnd();
   }
 
   /**
@@ -133,6 +144,13 @@ export class Exchange {
     const { response } = this;
     if (isHttp2(response)) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else response.destroy();
+  }
+
+  /** Fails, and tells whoever still works on the answer. */
+  cutOff(error: LanceError): void {
+    if (this.done) return;
+    this.fail(error);
+    this.#abort.abort(error);
   }
 
   #answerError(error: LanceError): void {
@@ -161,9 +179,10 @@ export class Exchange {
       this.#settle();
       response.end(text);
       stopReading(response.stream);
+      this.#watchEnd();
       return;
     }
-    const lingers = bodyBytesLeft(request) > SMALL_BODY_BYTES;
+    const lingers = hasLongRest(request);
     if (lingers) headers["connection"] = "close";
     response.writeHead(status, headers);
     this.#settle();
@@ -200,10 +219,12 @@ export class Exchange {
     this.#abort.abort(new LanceError("Cancelled", "the client has gone"));
   }
 
+  #watchEnd(): void {
+    const { response } = this;
+    if (isHttp2(response)) onStalledEnd(response.stream, this.silenceMs, () => this.breakOff());
+  }
+
   #expire(): void {
-    if (this.done) return;
-    const error = new LanceError("DeadlineExceeded", "the time that the client gave has passed");
-    this.fail(error);
-    this.#abort.abort(error);
+    this.cutOff(new LanceError("DeadlineExceeded", "the deadline of the call has passed"));
   }
 }

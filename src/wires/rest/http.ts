@@ -25,6 +25,14 @@ export function contentLength(request: RestRequest): number | undefined {
   return header === undefined ? undefined : Number(header);
 }
 
+/**
+ * Whether node knows that the body of a request came as a whole when it ends: it has a length, to which node holds the
+ * client, or the chunked coding of HTTP/1.1.
+ */
+export function hasKnownEnd(request: Pick<RestRequest, "httpVersionMajor" | "headers">): boolean {
+  return request.httpVersionMajor === 1 || request.headers["content-length"] !== undefined;
+}
+
 /** The headers of a request by lower-case name, with several values of one name joined. */
 export function flattenHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const flat: Record<string, string> = Object.create(null);

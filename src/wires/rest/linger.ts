@@ -7,8 +7,16 @@ const MAX_DISCARDED_BYTES = 256 * 1024 * 1024;
 /** How long a sender of an unwanted body has to notice the answer. */
 const MAX_LINGER_MS = 10_000;
 
+/** A body that is still on its way is read to its end without further ado up to this size. */
+const SMALL_BODY_BYTES = 64 * 1024;
+
+/** Whether more of a body can still come over HTTP/1.1 than is read to keep the connection. */
+export function hasLongRest(request: RestRequest): boolean {
+  return bodyBytesLeft(request) > SMALL_BODY_BYTES;
+}
+
 /** The most that can still come of a body over HTTP/1.1, in bytes; Infinity when its size is not known. */
-export function bodyBytesLeft(request: RestRequest): number {
+function bodyBytesLeft(request: RestRequest): number {
   if (request instanceof Http2ServerRequest || !hasBody(request) || request.complete) return 0;
   return contentLength(request) ?? Number.POSITIVE_INFINITY;
 }

@@ -131,7 +131,7 @@ def repeat(path: str, count: int, step) -> dict:
 
 def append(path: str, count: int) -> dict:
     held = lance.dataset(path)
-    first = rows(1000, 1) if "name" in held.schema.names else held.to_table(limit=1)
+    first = rows(1000, 1) if "at" in held.schema.names else held.to_table(limit=1)
     return repeat(path, count, lambda i: lance.write_dataset(first, held if i % 2 else path, mode="append"))
 
 

@@ -4,7 +4,7 @@ import { contractSuite } from "../../contract/suite.ts";
 import { createCaller } from "../../support/caller.ts";
 import { startRestAdapter } from "./rest-adapter.ts";
 
-const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
+const limits = { maxUploadBytes: 2 ** 26 };
 
 contractSuite("the Rust adapter, through the REST backend", {
   async open() {

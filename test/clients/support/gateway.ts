@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { NODE } from "../../support/node-command.ts";
 
 const program = join(import.meta.dirname, "..", "..", "..", "src", "cli", "main.ts");
 
@@ -24,11 +25,11 @@ export interface GatewayProcess {
 /** Starts `lance-gateway serve` on a free port over an empty directory, and waits until it listens. */
 export async function startGateway(...args: readonly string[]): Promise<GatewayProcess> {
   const root = mkdtempSync(join(tmpdir(), "lance-gateway-clients-"));
-  const child = spawn(
-    process.execPath,
-    ["--disable-warning=ExperimentalWarning", program, "serve", "--port", "0", "--root", root, ...args],
-    { stdio: ["ignore", "pipe", "inherit"] },
-  );
+  const [node, ...flags] = NODE;
+  const child = spawn(node, [...flags, program, "serve", "--port", "0", "--root", root, ...args], {
+    env: { ...process.env, LANCE_GATEWAY_DRAIN_DELAY: "0s" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const uri = await readUri(child);
   return {
     uri,

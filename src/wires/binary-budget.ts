@@ -1,0 +1,90 @@
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { LanceError } from "../namespace/errors.ts";
+
+/** Messages of fewer bytes are decoded in a few milliseconds, whatever they are, and are not looked through. */
+const SMALL_MESSAGE_BYTES = 32 * 1024;
+
+/** What a message may cost to decode: about 50 ms. */
+const MAX_COST = 1_000_000;
+
+/** A message in a message; any other field; a byte of packed numbers. */
+const COST = { message: 10, field: 5, packedByte: 0.2 } as const;
+
+/** As deep as protobuf-es decodes. */
+const MAX_DEPTH = 100;
+
+/** What is known of the fields of a message, by their numbers; other fields are passed over. */
+type Plan = ReadonlyMap<number, Inner>;
+
+interface Inner {
+  /** The fields of a message inside; undefined for another field. */
+  readonly plan: (() => Plan) | undefined;
+  readonly isPacked: boolean;
+}
+
+const plans = new WeakMap<DescMessage, Plan>();
+
+/**
+ * Looks through a message in protobuf's binary form before it is decoded: two bytes may stand for a message of its own,
+ * and 16 MiB of those take seconds and a gigabyte. What is malformed is left to the decoder.
+ *
+ * @throws LanceError InvalidInput, when there is too much in it.
+ */
+export function checkBinary(message: DescMessage, bytes: Uint8Array): void {
+  if (bytes.byteLength <= SMALL_MESSAGE_BYTES) return;
+  let cost = 0;
+  const reader = new BinaryReader(bytes);
+
+  function walk(plan: Plan, end: number, depth: number): void {
+    while (reader.pos < end) {
+      const [number, wireType] = reader.tag();
+      const field = plan.get(number);
+      cost += COST.field;
+      if (cost > MAX_COST) throw tooMuch();
+      if (wireType !== WireType.LengthDelimited || field === undefined) {
+        reader.skip(wireType, number);
+        continue;
+      }
+      const length = reader.uint32();
+      const next = reader.pos + length;
+      if (field.plan !== undefined) {
+        cost += COST.message;
+        if (depth < MAX_DEPTH && next <= end) walk(field.plan(), next, depth + 1);
+      } else if (field.isPacked) {
+        cost += length * COST.packedByte;
+      }
+      reader.pos = next;
+    }
+  }
+  try {
+    walk(planOf(message), bytes.byteLength, 0);
+  } catch (thrown) {
+    if (thrown instanceof LanceError) throw thrown;
+  }
+}
+
+function planOf(message: DescMessage): Plan {
+  let plan = plans.get(message);
+  if (plan === undefined) {
+    plan = new Map(message.fields.map((field) => [field.number, innerOf(field)]));
+    plans.set(message, plan);
+  }
+  return plan;
+}
+
+function innerOf(field: DescField): Inner {
+  const { message } = field;
+  const plan = message && (() => planOf(message));
+  if (field.fieldKind !== "map") return { plan, isPacked: field.fieldKind === "list" && field.packed };
+  // An entry is a message of a key and a value.
+  const entry: Plan = new Map([[2, { plan, isPacked: false }]]);
+  return { plan: () => entry, isPacked: false };
+}
+
+function tooMuch(): LanceError {
+  return new LanceError(
+    "InvalidInput",
+    `a message has too much in it: ${MAX_COST / COST.field} fields and items are the most`,
+  );
+}

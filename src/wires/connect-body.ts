@@ -1,0 +1,152 @@
+import type { IncomingMessage } from "node:http";
+import type { ConnectError } from "@connectrpc/connect";
+import type { ByteHold } from "../namespace/byte-budget.ts";
+import { isLanceError, LanceError, toLanceError } from "../namespace/errors.ts";
+import { type Frame, FrameReader, tooLarge } from "./grpc/frame.ts";
+import { lateMessage, MESSAGE_MS } from "./limits.ts";
+import { onStall } from "./stall.ts";
+
+/**
+ * The pieces of an answer, unless its client takes nothing of one in time.
+ *
+ * @param milliseconds 0 for no limit
+ * @param onSilence called then; the pieces end when the connection or the stream does
+ */
+export async function* takenBody(
+  body: AsyncIterable<Uint8Array>,
+  milliseconds: number,
+  onSilence: () => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) {
+    const unwatch = onStall(milliseconds, onSilence);
+    try {
+      yield piece;
+    } finally {
+      unwatch();
+    }
+  }
+}
+
+/** How the body of a request is read. */
+export interface BodyOptions {
+  readonly hold: ByteHold;
+  /** Puts an error in the library's words. */
+  readonly errorOf: (error: LanceError) => ConnectError;
+  /** Whether the body is one message, which has a time limit as a whole. */
+  readonly isMessage: boolean;
+}
+
+/**
+ * The pieces of a body, whose bytes are taken from the hold before the library keeps them. A reader that stops early
+ * leaves the connection to the answer.
+ *
+ * The iterable throws ConnectError ResourceExhausted, and DeadlineExceeded for a message that does not come.
+ */
+export async function* heldBody(
+  request: IncomingMessage,
+  { hold, errorOf, isMessage }: BodyOptions,
+): AsyncGenerator<Uint8Array> {
+  const late = lateMessage();
+  const patience = isMessage ? setTimeout(() => request.emit("error", late), MESSAGE_MS) : undefined;
+  try {
+    for await (const piece of request.iterator({ destroyOnReturn: false })) {
+      hold.take((piece as Uint8Array).length);
+      yield piece as Uint8Array;
+    }
+  } catch (thrown) {
+    const error = toLanceError(thrown);
+    throw error === thrown ? errorOf(error) : thrown;
+  } finally {
+    clearTimeout(patience);
+  }
+}
+
+/** Looks at a message before the library decodes it. @throws LanceError */
+export type MessageCheck = (bytes: Uint8Array) => void;
+
+/** How the messages of a body are checked. */
+export interface CheckOptions {
+  readonly check: MessageCheck;
+  /** Whether the body is one message as it is, rather than messages in envelopes. */
+  readonly isBare: boolean;
+  /** The largest message, in bytes. */
+  readonly maxBytes: number;
+  /** The size that the request gives for its body, in bytes. */
+  readonly announcedBytes?: number | undefined;
+  /** Puts an error in the library's words. */
+  readonly errorOf: (error: LanceError) => ConnectError;
+}
+
+/**
+ * The pieces of a body, of which the library gets the last of each message only when that has passed a check.
+ * Compressed messages are checked where they are unpacked.
+ *
+ * The iterable throws ConnectError ResourceExhausted for a message that is too large, and for what the check throws.
+ */
+export function checkedBody(
+  pieces: AsyncIterable<Uint8Array>,
+  { check, isBare, maxBytes, announcedBytes = 0, errorOf }: CheckOptions,
+): AsyncIterable<Uint8Array> {
+  const inWords = (thrown: unknown) => (thrown instanceof LanceError ? errorOf(thrown) : thrown);
+  const checked = (message: Uint8Array) => {
+    try {
+      check(message);
+    } catch (thrown) {
+      throw inWords(thrown);
+    }
+  };
+  if (!isBare) return checkedFrames(pieces, checked, maxBytes, inWords);
+  const admit = (size: number) => {
+    if (size > maxBytes) throw errorOf(tooLarge(maxBytes));
+  };
+  return checkedMessage(pieces, checked, admit, announcedBytes);
+}
+
+async function* checkedMessage(
+  pieces: AsyncIterable<Uint8Array>,
+  check: MessageCheck,
+  admit: (size: number) => void,
+  announcedBytes: number,
+): AsyncGenerator<Uint8Array> {
+  admit(announcedBytes);
+  const kept: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of pieces) {
+    size += piece.byteLength;
+    admit(size);
+    kept.push(piece);
+  }
+  if (kept.length === 0) return;
+  const message = kept.length === 1 ? (kept[0] as Uint8Array) : Buffer.concat(kept, size);
+  check(message);
+  yield message;
+}
+
+async function* checkedFrames(
+  pieces: AsyncIterable<Uint8Array>,
+  check: MessageCheck,
+  maxBytes: number,
+  inWords: (thrown: unknown) => unknown,
+): AsyncGenerator<Uint8Array> {
+  const reader = new FrameReader(maxBytes);
+  let broken = false;
+  const next = (): Frame | undefined => {
+    try {
+      return reader.next();
+    } catch (thrown) {
+      if (isLanceError(thrown, "PayloadTooLarge")) throw inWords(thrown);
+      // The library says in its own words what else is wrong with an envelope.
+      broken = true;
+      return undefined;
+    }
+  };
+  for await (const piece of pieces) {
+    if (!broken) {
+      reader.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
+      for (let frame = next(); frame !== undefined; frame = next()) {
+        if (!frame.compressed) check(frame.data);
+      }
+    }
+    yield piece;
+  }
+}

@@ -1,0 +1,69 @@
+import type { IncomingMessage } from "node:http";
+import type { DescMessage } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { compressionGzip } from "@connectrpc/connect-node";
+import { LanceError } from "../namespace/errors.ts";
+import { checkJson } from "../transcode/json-scan.ts";
+import { checkBinary } from "./binary-budget.ts";
+import type { MessageCheck } from "./connect-body.ts";
+import { tooLarge } from "./grpc/frame.ts";
+
+/** The forms that messages come in. */
+export type Codec = "json" | "binary";
+
+/** As deep as protobuf-es reads JSON, whose messages are deeper than those of REST. */
+const MAX_PROTOBUF_DEPTH = 100;
+
+/** The check of a message in one of its forms. */
+export function messageCheck(message: DescMessage, codec: Codec): MessageCheck {
+  if (codec === "json") return (bytes) => checkJson(bytes, MAX_PROTOBUF_DEPTH);
+  return (bytes) => checkBinary(message, bytes);
+}
+
+/** The form that the messages of a request have; a GET says it in its query. */
+export function codecOf({ method, url = "", headers }: IncomingMessage): Codec {
+  const isJson =
+    method === "GET"
+      ? /[?&]encoding=json(?:&|$)/.test(url)
+      : /[/+]json\b/i.test(headers["content-type"] ?? "");
+  return isJson ? "json" : "binary";
+}
+
+/** The kind of call that a request is by its headers; undefined when it may as well be REST. */
+export function callKind({ method, headers }: IncomingMessage): "unary" | "stream" | undefined {
+  if (method !== "POST") return undefined;
+  const type = headers["content-type"] ?? "";
+  if (/^\s*application\/(?:grpc-web|connect\+)/i.test(type)) return "stream";
+  const isUnary = /^\s*application\/proto\b/i.test(type) || headers["connect-protocol-version"] !== undefined;
+  return isUnary ? "unary" : undefined;
+}
+
+/** Whether the body is one message without an envelope, as a unary call of Connect has it. */
+export function isBare({ headers }: IncomingMessage): boolean {
+  return /^\s*application\/(?:json|proto)\b/i.test(headers["content-type"] ?? "");
+}
+
+/** Whether the body is compressed as a whole, and so is looked at where it is unpacked. */
+export function isPacked(request: IncomingMessage): boolean {
+  const encoding = request.headers["content-encoding"] ?? "identity";
+  return isBare(request) && encoding !== "identity";
+}
+
+/** gzip whose messages are checked once they are unpacked. */
+export function checkedGzip(check: MessageCheck, errorOf: (error: LanceError) => ConnectError): Compression {
+  return {
+    ...compressionGzip,
+    async decompress(bytes, readMaxBytes) {
+      try {
+        const plain = await compressionGzip.decompress(bytes, readMaxBytes);
+        check(plain);
+        return plain;
+      } catch (thrown) {
+        if (thrown instanceof LanceError) throw errorOf(thrown);
+        const isTooLarge = thrown instanceof ConnectError && thrown.code === Code.ResourceExhausted;
+        throw isTooLarge ? errorOf(tooLarge(readMaxBytes)) : thrown;
+      }
+    },
+  };
+}

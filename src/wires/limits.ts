@@ -1,0 +1,18 @@
+import { LanceError } from "../namespace/errors.ts";
+
+/**
+ * The bytes of each request that no budget counts: small calls, health checks among them, go on while others have
+ * used up the memory for requests.
+ */
+export const FREE_BYTES = 8 * 1024;
+
+/** How long a JSON body, or a single message of the other protocols, may take to arrive, in milliseconds. */
+export const MESSAGE_MS = 120_000;
+
+/** The error for a message that takes longer than {@link MESSAGE_MS}. */
+export function lateMessage(): LanceError {
+  return new LanceError(
+    "DeadlineExceeded",
+    `the request's message did not arrive within ${MESSAGE_MS / 1000} seconds`,
+  );
+}
