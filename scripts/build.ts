@@ -1,6 +1,6 @@
 // Compiles src into dist, for the package.
 import { spawnSync } from "node:child_process";
-import { chmodSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
@@ -11,4 +11,3 @@ const { status } = spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"
   stdio: "inherit",
 });
 if (status !== 0) process.exit(status ?? 1);
-chmodSync(join(root, "dist", "cli", "main.js"), 0o755);

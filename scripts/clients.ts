@@ -10,7 +10,10 @@ const chosen = process.argv.slice(2);
 const files = chosen.length > 0 ? chosen : ["test/{clients,chains}/**/*.test.ts"];
 
 rmSync(RESULTS_FOLDER, { recursive: true, force: true });
-const { status } = spawnSync(process.execPath, ["--test", ...files], { cwd: root, stdio: "inherit" });
+const { status } = spawnSync(process.execPath, [...process.execArgv, "--test", ...files], {
+  cwd: root,
+  stdio: "inherit",
+});
 if (status === 0 && chosen.length === 0)
   writeFileSync(join(root, "test", "clients", "results.json"), figures());
 process.exit(status ?? 1);

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
+import type { ReadAhead } from "../backends/dir/operations/read-ahead.ts";
 import type { UpstreamIdentityOptions } from "../backends/upstream-identity/identity.ts";
 import type { NoteDecision } from "../namespace/decisions.ts";
 import type { Backend } from "../namespace/port.ts";
@@ -10,32 +11,41 @@ import { storageOptionsOf } from "./storage-options.ts";
 /**
  * Opens the backend that options describe. Only the kind that is asked for is loaded.
  *
+ * @param readAhead the memory for query results that are open. Default: each directory has its own.
  * @param noteDecision counts decisions about an upstream that are no call's own. Default: nobody does.
  * @throws Error with one clear line, when it cannot be had; UsageError, when an option is missing.
  */
 export function openBackend(
   options: ServeOptions,
   log: Logger,
+  readAhead?: ReadAhead,
   noteDecision: NoteDecision = () => {},
 ): Promise<Backend> {
-  return KINDS[options.backend](options, log, noteDecision);
+  return KINDS[options.backend](options, { log, readAhead, noteDecision });
 }
 
-type Open = (options: ServeOptions, log: Logger, noteDecision: NoteDecision) => Promise<Backend>;
+interface Surroundings {
+  readonly log: Logger;
+  readonly readAhead: ReadAhead | undefined;
+  readonly noteDecision: NoteDecision;
+}
+
+type Open = (options: ServeOptions, surroundings: Surroundings) => Promise<Backend>;
 
 const KINDS: Readonly<Record<BackendKind, Open>> = {
-  async dir(options, log) {
+  async dir(options, { log, readAhead }) {
     const { createDirectoryBackend } = await import("../backends/dir/index.ts");
     return createDirectoryBackend({
       ...options,
       storageOptions: storageOptionsOf(options.root, options.storageOptions, process.env),
       tableIdleMs: options.idleSeconds * 1000,
       maintenance: !options.noMaintenance,
+      readAhead,
       log,
     });
   },
 
-  async rest(options, log, noteDecision) {
+  async rest(options, { log, noteDecision }) {
     const { createRestBackend } = await import("../backends/rest/index.ts");
     const { uris, upstreamConnectMs: connectMs, upstreamTimeoutMs: totalMs } = options;
     if (uris.length === 0) required(undefined, "--uri");
@@ -51,7 +61,7 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
     });
   },
 
-  async grpc(options, log, noteDecision) {
+  async grpc(options, { log, noteDecision }) {
     const { createGrpcBackend } = await import("../backends/grpc/index.ts");
     const tls = await readTls(options);
     const encrypted = options.upstreamTls || Object.values(tls).some((value) => value !== undefined);
@@ -84,6 +94,8 @@ function upstreamOptions(options: ServeOptions) {
     headers: Object.fromEntries(headers),
     passHeaders: passHeaders.length === 0 ? undefined : passHeaders,
     identity: identityOf(options),
+    maxCalls: options.upstreamMaxCalls,
+    maxWaiting: options.upstreamMaxWaiting,
     cache: { ttlMs: options.upstreamCacheMs, maxEntries: options.upstreamCacheEntries },
     resilience: {
       retries: options.upstreamRetries,
@@ -91,6 +103,7 @@ function upstreamOptions(options: ServeOptions) {
       hedgeAfterMs: options.upstreamHedgeMs,
       circuitFailures: options.upstreamCircuitFailures,
       circuitOpenMs: options.upstreamCircuitOpenMs,
+      silenceMs: options.upstreamSilenceMs,
     },
   };
 }

@@ -1,20 +1,24 @@
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { DescService } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { createDatabasesBackend } from "../backends/databases/index.ts";
+import { createReadAhead, type ReadAhead } from "../backends/dir/operations/read-ahead.ts";
 import { DIALECTS } from "../dialects/registry.ts";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Backend } from "../namespace/port.ts";
 import type { Service } from "../namespace/service.ts";
 import { limitConcurrency } from "../pipeline/concurrency.ts";
 import { measure } from "../pipeline/measure.ts";
+import { createRefusalNotes } from "../pipeline/refusals.ts";
 import { createRoutedService } from "../pipeline/route.ts";
 import { createService } from "../pipeline/service.ts";
 import type { Addressing } from "../server/addressing.ts";
 import { createReadiness, type Readiness } from "../server/readiness.ts";
 import { createServer } from "../server/server.ts";
-import { createTranscoder } from "../transcode/transcoder.ts";
+import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
 import { createRestHandler } from "../wires/rest.ts";
 import { openBackend } from "./backends.ts";
 import type { Databases } from "./configuration.ts";
@@ -34,12 +38,25 @@ export interface Gateway {
 /** The options of the wires and the pipeline, whatever the backend. */
 export type WireOptions = Pick<
   ServeOptions,
-  "host" | "port" | "maxMessageBytes" | "maxUploadBytes" | "maxBufferedBytes" | "drainSeconds"
+  "host" | "port" | "maxMessageBytes" | "maxUploadBytes" | "drainSeconds"
 > &
-  Partial<Pick<ServeOptions, "maxConcurrentCalls" | "corsOrigins">>;
+  Partial<
+    Pick<
+      ServeOptions,
+      | "maxBufferedBytes"
+      | "maxConcurrentCalls"
+      | "maxConnections"
+      | "silenceMs"
+      | "keepAliveMs"
+      | "drainDelayMs"
+      | "defaultDeadlineMs"
+      | "corsOrigins"
+      | "allowedHosts"
+    >
+  >;
 
 /** The options of one database's part of the pipeline. */
-export type DatabaseLimits = Pick<WireOptions, "maxUploadBytes" | "maxBufferedBytes" | "maxConcurrentCalls">;
+export type DatabaseLimits = Pick<WireOptions, "maxUploadBytes" | "maxConcurrentCalls">;
 
 /** A database behind a gateway. */
 export interface Database {
@@ -58,13 +75,24 @@ export function serveBackend(
   log: Logger,
   metrics?: Metrics,
 ): Promise<Gateway> {
-  return listen(serviceOf({ backend, limits: options }), [backend], options, { log, metrics });
+  const budget = createByteBudget(options.maxBufferedBytes);
+  return listen(serviceOf({ backend, limits: options }, budget), [backend], options, {
+    log,
+    metrics,
+    budget,
+  });
 }
 
 /** Where a gateway tells what it does. */
 interface Observers {
   readonly log: Logger;
   readonly metrics?: Metrics | undefined;
+}
+
+/** What all parts of a gateway share. */
+interface Shared extends Observers {
+  /** The memory for requests, whichever wire they come by and whichever database they are for. */
+  readonly budget: ByteBudget;
 }
 
 /** The same before several databases. Closing it closes them all. */
@@ -76,22 +104,24 @@ export function serveDatabases(
   metrics?: Metrics,
 ): Promise<Gateway> {
   const { routes, pathPrefix, fallback } = routing;
-  const services = new Map([...databases].map(([name, database]) => [name, serviceOf(database)]));
+  const budget = createByteBudget(options.maxBufferedBytes);
+  const services = new Map([...databases].map(([name, database]) => [name, serviceOf(database, budget)]));
   const root = routes.some(({ by }) => by === "namespace")
-    ? serviceOf({ backend: createDatabasesBackend([...databases.keys()]), limits: options })
+    ? serviceOf({ backend: createDatabasesBackend([...databases.keys()]), limits: options }, budget)
     : undefined;
   const service = createRoutedService({
     databases: services,
     routes,
     fallback: fallback === undefined ? root : services.get(fallback),
   });
-  const addressing = { pathPrefix, host: routes.some(({ by }) => by === "host") };
+  const hosts = routes.flatMap((route) => (route.by === "host" ? Object.keys(route.hosts) : []));
+  const addressing = { pathPrefix, hosts };
   const backends = [...databases.values()].map(({ backend }) => backend);
-  return listen(service, backends, options, { log, metrics }, addressing);
+  return listen(service, backends, options, { log, metrics, budget }, addressing);
 }
 
-function serviceOf({ backend, limits }: Database): Service {
-  const service = createService({ backend, limits });
+function serviceOf({ backend, limits }: Database, budget: ByteBudget): Service {
+  const service = createService({ backend, limits, budget });
   const { maxConcurrentCalls } = limits;
   return maxConcurrentCalls === undefined ? service : limitConcurrency(service, maxConcurrentCalls);
 }
@@ -100,24 +130,25 @@ async function listen(
   pipeline: Service,
   backends: readonly Backend[],
   options: WireOptions,
-  { log, metrics }: Observers,
+  { log, metrics, budget }: Shared,
   addressing?: Addressing,
 ): Promise<Gateway> {
   const service = metrics === undefined ? pipeline : measure(pipeline, metrics.calls);
   const services = [LanceNamespaceService, LanceDbService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
-  const { maxMessageBytes, corsOrigins } = options;
-  const rest = createRestHandler({ transcoders, service, log, maxMessageBytes });
+  const refused = createRefusalNotes(log, knownSegments(services, transcoders), metrics?.refuse);
+  const rest = createRestHandler({ ...options, transcoders, service, log, refused, budget });
   const readiness = createReadiness();
   const server = createServer({
+    ...options,
     service,
     rest,
     readiness,
     metrics: metrics?.page,
     log,
-    maxMessageBytes,
+    refused,
+    budget,
     addressing,
-    corsOrigins,
   });
   const address = await server.listen(options);
   // Loading the engine takes a moment, which calls that need it wait for; the probes tell when it is over.
@@ -126,24 +157,46 @@ async function listen(
     address,
     readOnly: backends.flatMap(({ readOnly }) => readOnly ?? []),
     async close() {
-      const finished = await server.close({ graceMs: options.drainSeconds * 1000 });
+      const { drainSeconds, drainDelayMs: delayMs = 0 } = options;
+      const finished = await server.close({ graceMs: drainSeconds * 1000, delayMs });
       await closeAll(backends);
       return finished;
     },
   };
 }
 
-const READINESS_INTERVAL_MS = 1_000;
+/** The parts of paths that the contract has. */
+function knownSegments(
+  services: readonly DescService[],
+  transcoders: readonly Transcoder[],
+): ReadonlySet<string> {
+  const names = services.flatMap(({ typeName, methods }) => [typeName, ...methods.map(({ name }) => name)]);
+  const segments = transcoders.flatMap(({ bindings }) =>
+    bindings.flatMap(({ template }) => template.segments),
+  );
+  const literals = segments.flatMap((segment) => (typeof segment === "object" ? [segment.literal] : []));
+  return new Set([...names, ...literals]);
+}
+
+/** How often a backend is asked until it is ready, and after that, in milliseconds. */
+const READINESS_INTERVAL_MS = { unready: 1_000, ready: 3_000 } as const;
 
 /**
- * Waits until a backend can answer. With several, one is enough: those that are away are told of call by call, and
- * shall not take the others with them.
+ * Announces whether a backend can answer. With several, one is enough: calls fail that need one that is away, and the
+ * others go on.
  */
 async function announceReadiness(backends: readonly Backend[], readiness: Readiness): Promise<void> {
   while (!readiness.closed) {
-    const ready = await Promise.all(backends.map((backend) => backend.ready()));
-    if (ready.some(Boolean)) return readiness.set(true);
-    await sleep(READINESS_INTERVAL_MS, undefined, { ref: false });
+    const ready = await Promise.all(
+      backends.map(
+        (backend) =>
+          (readiness.ready && backend.mayBecomeUnready !== true) || backend.ready().catch(() => false),
+      ),
+    );
+    readiness.set(ready.some(Boolean));
+    if (readiness.ready && !backends.some(({ mayBecomeUnready }) => mayBecomeUnready)) return;
+    const pause = READINESS_INTERVAL_MS[readiness.ready ? "ready" : "unready"];
+    await sleep(pause, undefined, { ref: false });
   }
 }
 
@@ -162,11 +215,12 @@ export async function startGateway(
   databases?: Databases,
 ): Promise<Gateway> {
   const metrics = options.noMetrics ? undefined : createMetrics();
-  if (databases === undefined) return startOne(options, { log, metrics });
+  const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
+  if (databases === undefined) return startOne(options, readAhead, { log, metrics });
   const opened = new Map<string, Database>();
   try {
     for (const [name, limits] of databases.byName) {
-      const backend = await openBackend(limits, log, metrics?.noteFor(name)).catch((cause: unknown) => {
+      const backend = await openBackend(limits, log, readAhead, metrics?.noteFor(name)).catch((cause) => {
         const Mistake = cause instanceof UsageError ? UsageError : Error;
         throw new Mistake(`database ${name}: ${(cause as Error).message}`, { cause });
       });
@@ -179,8 +233,12 @@ export async function startGateway(
   }
 }
 
-async function startOne(options: ServeOptions, { log, metrics }: Observers): Promise<Gateway> {
-  const backend = await openBackend(options, log, metrics?.noteFor());
+async function startOne(
+  options: ServeOptions,
+  readAhead: ReadAhead,
+  { log, metrics }: Observers,
+): Promise<Gateway> {
+  const backend = await openBackend(options, log, readAhead, metrics?.noteFor());
   try {
     return await serveBackend(backend, options, log, metrics);
   } catch (error) {

@@ -124,8 +124,14 @@ routes:
     "databases: { a: 1 }": /: databases\.a must be a map/,
     "databases: { a: {} }": /: databases\.a\.root is missing$/,
     "databases: { a b: { root: x } }": /: databases\.a b must be a name/,
+    "databases: { a/..: { root: x } }": /: databases\.a\/\.\. must be a name .*no part of dots alone$/,
     "databases: { a: { backend: s3 } }": /: databases\.a\.backend must be one of dir, rest, grpc, not "s3"$/,
-    "databases: { a: { root: x, uri: y } }": /: databases\.a\.uri is unknown; there are/,
+    "databases: { a: { root: x, uri: y } }":
+      /: databases\.a\.root and .*: databases\.a\.uri contradict each other$/,
+    "databases: { a: { uri: 'http://a', max-open-tables: 1 } }":
+      /: databases\.a\.max-open-tables is unknown; there are/,
+    "{ uri: 'http://a', max-open-tables: 1 }":
+      /: max-open-tables is for the backend dir, and the backend is rest$/,
     "databases: { a: { root: x, port: 1 } }": /: databases\.a\.port is unknown/,
     "databases: { a: { root: x, max-upload-size: 0 } }": /: databases\.a\.max-upload-size must be a size/,
     "databases: { a: { backend: rest } }": /: databases\.a\.uri is missing$/,
@@ -137,6 +143,8 @@ routes:
     "databases: { a: { root: x } }\nroutes: [{ by: magic }]": /: routes\[0\]\.by must be one of header, host/,
     "databases: { a: { root: x } }\nroutes: [{ by: header, x: 1 }]": /: routes\[0\]\.x is unknown/,
     "databases: { a: { root: x } }\nroutes: [{ by: path, prefix: /v1 }]":
+      /: routes\[0\]\.prefix must be a path/,
+    "databases: { a: { root: x } }\nroutes: [{ by: path, prefix: /db/.. }]":
       /: routes\[0\]\.prefix must be a path/,
     "databases: { a: { root: x } }\nroutes: [{ by: path, prefix: db }]":
       /: routes\[0\]\.prefix must be a path/,

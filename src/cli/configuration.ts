@@ -1,3 +1,4 @@
+import { hasDotSegment } from "../namespace/path-value.ts";
 import type { Route } from "../pipeline/route.ts";
 import {
   checkKeys,
@@ -9,17 +10,11 @@ import {
   subsection,
   textAt,
 } from "./config-file.ts";
-import { BACKEND_KINDS, type BackendKind, type OptionSpec, UsageError } from "./option-spec.ts";
+import { type OptionSpec, UsageError } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
-import {
-  type Environment,
-  environmentLayer,
-  findGiven,
-  flagLayer,
-  type Layer,
-  settleOptions,
-} from "./parse-options.ts";
+import { type Environment, environmentLayer, findGiven, flagLayer, type Layer } from "./parse-options.ts";
 import { readRoutes } from "./routes.ts";
+import { kindIn, PLACES, settleOptions } from "./serve-options.ts";
 
 /** All that `lance-gateway serve` was told. */
 export interface Configuration {
@@ -101,12 +96,14 @@ function readDatabase(
   inherited: readonly Layer[],
   environment: Environment,
 ): ServeOptions {
-  if (!NAME.test(name)) {
-    throw new UsageError(`${all.at}${name} must be a name of letters, digits, "_", "-", "." and "/"`);
+  if (!NAME.test(name) || hasDotSegment(name)) {
+    throw new UsageError(
+      `${all.at}${name} must be a name of letters, digits, "_", "-", "." and "/", and no part of dots alone`,
+    );
   }
   const section = subsection(all, name) ?? { entries: {}, at: `${all.at}${name}.` };
   const own = sectionLayer(section, environment);
-  const kind = kindOf(section);
+  const kind = kindIn(own) ?? "dir";
   const allowed = SPECS.filter(({ backends }) => backends?.includes(kind));
   checkKeys(
     section,
@@ -115,22 +112,6 @@ function readDatabase(
   const place = PLACES[kind];
   if (own(place) === undefined) throw new UsageError(`${section.at}${place.flag} is missing`);
   return settleOptions([own, ...inherited]);
-}
-
-/** What a database of each kind cannot do without. */
-const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
-  dir: SERVE_OPTIONS.root,
-  rest: SERVE_OPTIONS.uris,
-  grpc: SERVE_OPTIONS.addresses,
-};
-
-function kindOf({ entries, at }: Section): BackendKind {
-  const { backend = "dir" } = entries;
-  const kind = BACKEND_KINDS.find((each) => each === backend);
-  if (kind !== undefined) return kind;
-  throw new UsageError(
-    `${at}backend must be one of ${BACKEND_KINDS.join(", ")}, not ${JSON.stringify(backend)}`,
-  );
 }
 
 /** Which data is served is each database's own to say. */

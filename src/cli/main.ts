@@ -1,8 +1,8 @@
-#!/usr/bin/env node
 import { enableCompileCache } from "node:module";
 import { COMMANDS } from "./commands/table.ts";
 import { readConfiguration } from "./configuration.ts";
 import { commandHelp, helpText } from "./help.ts";
+import { redactText } from "./log/redact.ts";
 import { UsageError } from "./option-spec.ts";
 import { packageVersion } from "./version.ts";
 
@@ -11,7 +11,7 @@ enableCompileCache();
 
 /** Ends with one clear line: code 2 for wrong use, 1 for what failed at start. */
 function exitWith(code: 1 | 2, message: string): never {
-  process.stderr.write(`lance-gateway: ${message}\n`);
+  process.stderr.write(`lance-gateway: ${redactText(message)}\n`);
   process.exit(code);
 }
 

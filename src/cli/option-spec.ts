@@ -102,6 +102,12 @@ export function parseOrigin(text: string): string {
   throw new UsageError("must be an origin such as https://app.example.com, or *");
 }
 
+/** A host without a port, `*.` and a host for all below it, or `*`. */
+export function parseHost(text: string): string {
+  if (/^(?:\*|(?:\*\.)?[A-Za-z0-9._-]+)$/.test(text)) return text;
+  throw new UsageError("must be a host without a port such as lance.example.com or *.example.com, or *");
+}
+
 /** A flag with the placeholder of its value, as in `--port N`. */
 export function flagUsage({ flag, value, repeatable }: OptionSpec): string {
   const usage = value === undefined ? `--${flag}` : `--${flag} ${value}`;

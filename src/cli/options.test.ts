@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { parseSize, UsageError } from "./option-spec.ts";
-import { parseServeOptions } from "./parse-options.ts";
+import { parseServeOptions } from "./serve-options.ts";
 
 const refused = (pattern: RegExp) => (error: unknown) =>
   error instanceof UsageError && pattern.test(error.message) && !error.message.includes("\n");
@@ -40,6 +40,29 @@ describe("parseServeOptions", () => {
     assert.throws(() => parseServeOptions(["--nonsense"], {}), refused(/--nonsense/));
     assert.throws(() => parseServeOptions(["extra"], {}), refused(/extra/));
     assert.throws(() => parseServeOptions(["--root"], {}), refused(/root/));
+  });
+});
+
+describe("the kind of the backend", () => {
+  it("follows from the place that the first source names", () => {
+    const uri = { LANCE_GATEWAY_URI: "http://a" };
+    assert.equal(parseServeOptions(["--uri", "http://a"], {}).backend, "rest");
+    assert.equal(parseServeOptions(["--address", "a:1"], uri).backend, "grpc");
+    assert.equal(
+      parseServeOptions(["--root", "x"], { LANCE_GATEWAY_BACKEND: "rest", ...uri }).backend,
+      "dir",
+    );
+    assert.equal(parseServeOptions([], uri).backend, "rest");
+    assert.equal(parseServeOptions([], {}).backend, "dir");
+  });
+
+  it("is contradicted by an option for another kind in the same source", () => {
+    const cases: [readonly string[], RegExp][] = [
+      [["--root", "x", "--uri", "http://a"], /^--root and --uri contradict each other$/],
+      [["--backend", "dir", "--uri", "http://a"], /^--uri is for the backend rest, and the backend is dir$/],
+      [["--uri", "http://a", "--managed-versioning"], /^--managed-versioning is for the backend dir/],
+    ];
+    for (const [args, pattern] of cases) assert.throws(() => parseServeOptions(args, {}), refused(pattern));
   });
 });
 

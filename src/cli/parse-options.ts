@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { environmentName, type OptionSpec, UsageError } from "./option-spec.ts";
-import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
+import { SERVE_OPTIONS } from "./options.ts";
 
 /** What one source says of an option. */
 export interface Given {
@@ -17,20 +17,6 @@ export type Layer = (spec: OptionSpec) => Given | undefined;
 /** The environment, or a part of it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/**
- * Reads the options of `serve` from flags and the environment alone.
- *
- * @throws UsageError, whose message names the flag or the variable.
- */
-export function parseServeOptions(args: readonly string[], environment: Environment): ServeOptions {
-  return settleOptions([flagLayer(args), environmentLayer(environment)]);
-}
-
-/** The options by sources, the first of which comes first; defaults come last. */
-export function settleOptions(layers: readonly Layer[]): ServeOptions {
-  return settleTable(SERVE_OPTIONS, layers) as ServeOptions;
-}
-
 type OptionTable = Readonly<Record<string, OptionSpec>>;
 
 /** The values of a table of options. */
@@ -42,7 +28,7 @@ export type OptionValues<T extends OptionTable> = {
       : ReturnType<T[K]["parse"]> | undefined;
 };
 
-/** The same for any table of options. */
+/** The options of a table by sources, the first of which comes first; defaults come last. */
 export function settleTable<T extends OptionTable>(specs: T, layers: readonly Layer[]): OptionValues<T> {
   const entries = Object.entries(specs).map(([key, spec]) => [key, settle(spec, layers)]);
   return Object.fromEntries(entries) as OptionValues<T>;

@@ -10,6 +10,20 @@ describe("progress", () => {
     assert.match(progressText("t", 0, 0, "rows", 0), /100%/);
   });
 
+  it("stays within the columns of the terminal", () => {
+    const [size, label] = [1023 * 1024 ** 3, `${"space/".repeat(20)}people`];
+    for (const columns of [200, 80, 60, 40, 20, 1]) {
+      for (const total of [size, undefined]) {
+        const text = progressText(label, size - 1, total, "bytes", 0.01, columns);
+        assert.ok(text.length < columns, `${text.length} of ${columns}: ${text}`);
+      }
+    }
+    assert.match(
+      progressText(label, 5, 10, "rows", 1, 80),
+      /^….*people {2}\[#+-+\] 50% {2}5 rows of 10 rows {2}5 rows\/s$/,
+    );
+  });
+
   it("draws on a terminal, no more often than eyes can follow, and takes the bar away", () => {
     const written: string[] = [];
     const output = { isTTY: true, write: (text: string) => written.push(text) > 0 };

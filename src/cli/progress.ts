@@ -15,10 +15,12 @@ export interface ProgressOptions {
   readonly total: number | undefined;
   readonly unit: "bytes" | "rows";
   /** Where the bar is drawn. Default: standard error; without a terminal there, there is none. */
-  readonly output?: Pick<NodeJS.WriteStream, "isTTY" | "write">;
+  readonly output?: Pick<NodeJS.WriteStream, "isTTY" | "write"> & { readonly columns?: number };
 }
 
 const WIDTH = 24;
+/** A longer label makes room for the bar. */
+const LABEL_WIDTH = 20;
 const INTERVAL_MS = 100;
 const CLEAR_LINE = "\r\u001b[K";
 
@@ -34,25 +36,37 @@ export function createProgress({ label, total, unit, output = process.stderr }: 
       const now = performance.now();
       if (now - drawn < INTERVAL_MS) return;
       drawn = now;
-      output.write(`${CLEAR_LINE}${progressText(label, done, total, unit, (now - started) / 1000)}`);
+      const text = progressText(label, done, total, unit, (now - started) / 1000, output.columns);
+      output.write(CLEAR_LINE + text);
     },
     end: () => output.write(CLEAR_LINE),
   };
 }
 
-/** One line of progress. */
+/**
+ * One line of progress. A line that would reach the last column loses the beginning of the label first and then of the bar:
+ * a terminal that breaks a line cannot take it away again.
+ */
 export function progressText(
   label: string,
   done: number,
   total: number | undefined,
   unit: "bytes" | "rows",
   seconds: number,
+  columns = 80,
 ): string {
   const amount = (value: number) => (unit === "bytes" ? sizeText(value) : `${Math.round(value)} rows`);
-  const speed = seconds > 0 ? `  ${amount(done / seconds)}/s` : "";
-  if (total === undefined) return `${label}  ${amount(done)}${speed}`;
-  const share = total === 0 ? 1 : Math.min(1, done / total);
-  const filled = Math.round(share * WIDTH);
-  const bar = `${"#".repeat(filled)}${"-".repeat(WIDTH - filled)}`;
-  return `${label}  [${bar}] ${Math.floor(share * 100)}%  ${amount(done)} of ${amount(total)}${speed}`;
+  const share = total === undefined || total === 0 ? 1 : Math.min(1, done / total);
+  const known = total === undefined ? "" : `${Math.floor(share * 100)}%  `;
+  const amounts = `${known}${amount(done)}${total === undefined ? "" : ` of ${amount(total)}`}`;
+  const text = seconds > 0 ? `${amounts}  ${amount(done / seconds)}/s` : amounts;
+  const room = columns - 1 - text.length;
+  const width = total === undefined ? 0 : Math.min(WIDTH, room - 5 - Math.min(label.length, LABEL_WIDTH));
+  const filled = Math.round(share * width);
+  const bar = width < 1 ? "" : `[${"#".repeat(filled)}${"-".repeat(width - filled)}] `;
+  return `${shortened(label, room - 2 - bar.length)}  ${bar}${text}`.slice(0, columns - 1);
+}
+
+function shortened(label: string, width: number): string {
+  return label.length <= width || width < 2 ? label : `…${label.slice(1 - width)}`;
 }

@@ -1,3 +1,4 @@
+import { hasDotSegment } from "../namespace/path-value.ts";
 import type { Route } from "../pipeline/route.ts";
 import { checkKeys, type Section, subsection, textAt } from "./config-file.ts";
 import { UsageError } from "./option-spec.ts";
@@ -75,7 +76,7 @@ function plain<B extends "header" | "path" | "namespace">(
 
 function prefixOf(section: Section): string {
   const prefix = textAt(section, "prefix") ?? (USUAL.pathPrefix as string);
-  if (PREFIX.test(prefix) && !TAKEN.test(prefix)) return prefix;
+  if (PREFIX.test(prefix) && !TAKEN.test(prefix) && !hasDotSegment(prefix)) return prefix;
   throw new UsageError(
     `${section.at}prefix must be a path of its own such as /db, not ${JSON.stringify(prefix)}`,
   );

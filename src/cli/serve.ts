@@ -1,25 +1,32 @@
 import { resolve } from "node:path";
-import { destination, pino } from "pino";
+import type { Logger } from "pino";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { type Gateway, startGateway } from "./compose.ts";
 import type { Configuration, Databases } from "./configuration.ts";
+import { defaultDrainDelayMs } from "./drain-delay.ts";
+import { createLog } from "./log/log.ts";
+import { redactText } from "./log/redact.ts";
+import { secretsOf } from "./log/secrets.ts";
 import { UsageError } from "./option-spec.ts";
 import type { ServeOptions } from "./options.ts";
 import { packageVersion } from "./version.ts";
 
 /**
- * Serves until a signal comes. The first SIGTERM or SIGINT drains and ends with code 0, a second one ends at once.
+ * Serves until a signal comes. The first SIGTERM, SIGINT or SIGHUP drains and ends with code 0; a second SIGTERM or SIGINT
+ * ends at once.
  *
  * @throws Error with one clear line, when the port or the root cannot be had.
  */
 export async function serve({ options, databases }: Configuration): Promise<void> {
   // Standard output is for people: where the server listens. The log goes to standard error.
-  const log = pino({ level: options.logLevel }, destination({ fd: 2, sync: true }));
+  const log = createLog(options.logLevel, secretsOf({ options, databases }, process.env));
+  watchForUnhandled(log);
   // The engine writes its own warnings, past this log; only its errors are worth a line.
   process.env["LANCEDB_LOG"] ??= "error";
   // How far a scan reads ahead of its reader, in bytes; the engine's own default is 2 GiB.
-  process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(64 * 1024 ** 2);
-  const gateway = await startGateway(options, log, databases).catch((error: unknown) => {
+  process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(16 * 1024 ** 2);
+  const { drainDelayMs = defaultDrainDelayMs(process.env) } = options;
+  const gateway = await startGateway({ ...options, drainDelayMs }, log, databases).catch((error: unknown) => {
     if (error instanceof UsageError) throw error;
     throw new Error(startFailure(error, options), { cause: error });
   });
@@ -27,20 +34,41 @@ export async function serve({ options, databases }: Configuration): Promise<void
   process.stdout.write(greeting(whatIsServed(options, databases), gateway));
 }
 
+/**
+ * A rejection that nobody handles belongs to work that nobody waits for, so that the process goes on. After an exception
+ * that nobody catches, nothing is known of the state of what threw it: the process ends, and says why.
+ */
+function watchForUnhandled(log: Logger): void {
+  process.on("unhandledRejection", (reason) => {
+    log.error({ err: reason }, "work that nobody waits for has failed");
+  });
+  process.on("uncaughtException", (error) => {
+    log.fatal({ err: error }, "the process ends after an exception that nobody caught");
+    process.exit(1);
+  });
+}
+
+/** Signals within this time are the first one: a terminal, npm and a shell may each pass it on. */
+const SAME_SIGNAL_MS = 500;
+
+/** SIGHUP, from a terminal or a caller that has gone, begins the end and never hurries it. */
 function endOnSignal(gateway: Gateway): void {
-  let ending = false;
-  const end = () => {
-    if (ending) process.exit(1);
-    ending = true;
+  let begun: number | undefined;
+  const end = (signal: NodeJS.Signals) => {
+    if (begun !== undefined) {
+      if (signal !== "SIGHUP" && performance.now() - begun > SAME_SIGNAL_MS) process.exit(1);
+      return;
+    }
+    begun = performance.now();
     gateway.close().then(
       () => process.exit(0),
       (error: unknown) => {
-        process.stderr.write(`lance-gateway: closing failed: ${error}\n`);
+        process.stderr.write(`lance-gateway: closing failed: ${redactText(String(error))}\n`);
         process.exit(1);
       },
     );
   };
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, end);
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, end);
 }
 
 function startFailure(error: unknown, { host, port }: ServeOptions): string {
@@ -60,7 +88,7 @@ function whatIsServed(options: ServeOptions, databases: Databases | undefined): 
   if (databases !== undefined) return `the databases ${[...databases.byName.keys()].join(", ")}`;
   switch (options.backend) {
     case "dir":
-      return options.root.includes("://") ? options.root : resolve(options.root);
+      return options.root.includes("://") ? redactText(options.root) : resolve(options.root);
     case "rest":
       return options.uris.map(withoutCredentials).join(", ");
     case "grpc":

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { CATALOG_FLAGS, CATALOG_OPTIONS } from "./commands/catalog.ts";
 import { readOptions } from "./commands/command.ts";
 import { UsageError } from "./option-spec.ts";
-import { parseServeOptions } from "./parse-options.ts";
+import { parseServeOptions } from "./serve-options.ts";
 import { storageOptionsOf } from "./storage-options.ts";
 
 test("storage options are pairs, of which the last counts", () => {

@@ -106,7 +106,7 @@ describe("connections", () => {
       "\u0016\u0003\u0001\u0002\u0000\u0001",
       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nnonsense that is no frame",
       "PRI * HTTP/1.1\r\n\r\n",
-      "POST /v1/table/t/create HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+      "POST /v1/table/t/create HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
       `GET /${"x".repeat(100_000)} HTTP/1.1\r\n\r\n`,
     ]) {
       const socket = connect({ host: "127.0.0.1", port: server.port });

@@ -40,7 +40,7 @@ describe("a server that is killed", () => {
     const program = startProgram("serve", "--root", root, "--port", "0", "--log-level", "error");
     const port = await program.listening();
     const protocols = Array.from({ length: WORKERS }, () => createGrpcClient(port));
-    program.ended.then(() => {
+    void program.ended.then(() => {
       for (const { close } of protocols) close();
     });
     return { program, clients: protocols.map(({ client }) => client) };

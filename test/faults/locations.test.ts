@@ -4,7 +4,7 @@ import { basename, join, relative } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { ESCAPES } from "../contract/registration.ts";
-import { people, personStream } from "../support/arrow.ts";
+import { blobStream, people, personStream } from "../support/arrow.ts";
 import type { LanceClient, ProtocolClient } from "../support/client.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { refused } from "../support/expect.ts";
@@ -88,6 +88,17 @@ describe("locations", () => {
       const path = location.includes("://") ? fileURLToPath(location) : location;
       assert.ok((await readdir(server.base)).includes(basename(path)), location);
     }
+  });
+
+  test("a row cannot make the catalog read a file for it", async () => {
+    const uri = `file://${join(outside.path, "precious.lance", "file")}`;
+    for (const reference of [uri, join(outside.path, "precious.lance", "file"), `file://${server.base}/x`]) {
+      const id = ["ns", "blobs"];
+      const call = client.createTable({ id }, blobStream(reference));
+      await refused("InvalidInput", call);
+      await refused("TableNotFound", client.countTableRows({ id }));
+    }
+    await assertNothingLost();
   });
 
   test("the directory of the manifest is no table", async () => {

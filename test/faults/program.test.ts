@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { existsSync } from "node:fs";
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
@@ -88,6 +89,11 @@ describe("the program", () => {
     for (const root of [file, join(file, "below")]) {
       await assertCannotStart(/root/, "--root", root, "--port", "0");
     }
+  });
+
+  test("a root below a directory in which none can be made: one line, code 1", async (t) => {
+    if (!existsSync("/proc/self")) return t.skip("only Linux has such a directory");
+    await assertCannotStart(/\/proc\/nope/, "--root", "/proc/nope", "--port", "0");
   });
 
   test("a root that may not be read: one line, code 1", async (t) => {
@@ -179,12 +185,13 @@ describe("the program", () => {
     assert.equal(await answered, 0);
   });
 
-  test("a second signal ends it at once", async () => {
+  test("a later signal ends it at once, and those that come with the first do not", async (t) => {
     const { program, port } = await startServing();
     const { answered } = await beginUpload(port);
-    program.child.kill("SIGTERM");
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) program.child.kill(signal);
     await refusing(port);
-    program.child.kill("SIGTERM");
+    const again = setInterval(() => program.child.kill("SIGTERM"), 100);
+    t.after(() => clearInterval(again));
     const { code, signal } = await program.ended;
     assert.ok(code !== 0 || signal !== null);
     assert.equal(await answered, 0);

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmod, chown, cp, mkdir, readdir, rename, rm, unlink, writeFile } from "node:fs/promises";
+import { access, chmod, chown, cp, mkdir, readdir, rename, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import type { ErrorName } from "../../src/namespace/errors.ts";
@@ -11,7 +12,8 @@ import type { LanceClient } from "../support/client.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { refused } from "../support/expect.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
-import { startProgramAs } from "../support/program.ts";
+import { sendHttp } from "../support/http.ts";
+import { startProgram, startProgramAs } from "../support/program.ts";
 import { startServer } from "../support/server.ts";
 
 /** What a client is told while the storage fails; none of them is Internal. */
@@ -20,6 +22,8 @@ const UNAVAILABLE: readonly ErrorName[] = ["ServiceUnavailable", "Unsupported"];
 interface Site {
   readonly base: string;
   readonly client: LanceClient;
+  /** Ends the server and starts another one. */
+  restart(): Promise<LanceClient>;
 }
 
 /** A catalog in a directory, with a server in this process on it, a namespace and a table of three rows. */
@@ -29,16 +33,34 @@ async function openSite(t: TestContext, prepare: (root: string) => void = () => 
   const root = join(path, "root");
   await mkdir(root);
   prepare(root);
-  const backend = await createDirectoryBackend({ root, log: pino({ level: "silent" }) });
-  const server = await startServer(backend);
-  const { client, close } = createGrpcClient(server.port);
-  t.after(async () => {
-    close();
-    await server.close();
-  });
+  async function start(): Promise<LanceClient> {
+    const backend = await createDirectoryBackend({
+      root,
+      log: pino({ level: "silent" }),
+      diskReserveBytes: 1024 ** 2,
+    });
+    const server = await startServer(backend);
+    const { client, close } = createGrpcClient(server.port);
+    const closed = Promise.withResolvers<void>();
+    end = () => {
+      close();
+      server.close().then(closed.resolve, closed.reject);
+      end = () => closed.promise;
+      return closed.promise;
+    };
+    const endThis = end;
+    t.after(() => (end === endThis ? endThis() : closed.promise));
+    return client;
+  }
+  let end = async () => {};
+  const client = await start();
   await client.createNamespace({ id: ["ns"] });
   await client.createTable({ id: ["ns", "kept"] }, personStream(people(3)));
-  return { base: join(root, "data"), client };
+  const restart = async () => {
+    await end();
+    return start();
+  };
+  return { base: join(root, "data"), client, restart };
 }
 
 /** A user of the system who owns nothing. */
@@ -58,14 +80,18 @@ async function assertWorks(client: LanceClient): Promise<void> {
 }
 
 /** Every kind of change is refused. */
-async function assertRefusesChanges(client: LanceClient, errors: readonly ErrorName[]): Promise<void> {
+async function assertRefusesChanges(
+  client: LanceClient,
+  errors: readonly ErrorName[],
+  { drops = true } = {},
+): Promise<void> {
   const calls = [
     client.declareTable({ id: ["ns", "declared"] }),
     client.createNamespace({ id: ["other"] }),
     client.createTable({ id: ["ns", "new"] }, personStream(people(2))),
     client.insertIntoTable({ id: ["ns", "kept"] }, personStream(people(2))),
     client.renameTable({ id: ["ns", "kept"], newTableName: "renamed" }),
-    client.dropTable({ id: ["ns", "kept"] }),
+    ...(drops ? [client.dropTable({ id: ["ns", "kept"] })] : []),
   ];
   await Promise.allSettled(calls);
   for (const call of calls) await refused(errors, call);
@@ -88,15 +114,24 @@ test("a full disk", async (t) => {
     if (mountSmall(root)) mounted = root;
   });
   if (mounted === undefined) return t.skip("it takes the right to mount");
+  while ((await readdir(join(base, ".reserve")).catch(() => [])).length < 4) await sleep(5);
   const ballast = join(base, "..", "ballast");
   await refused(
     UNAVAILABLE,
     client.createTable({ id: ["ns", "large"] }, cut(wideStream(32 * 2 ** 20), 2 ** 20)),
   );
   await assertWorks(client);
+  for (const name of ["doomed", "inner"])
+    await client.createTable({ id: ["ns", name] }, personStream(people(3)));
+  await client.createNamespace({ id: ["empty"] });
   await writeFile(ballast, Buffer.alloc(16 * 2 ** 20)).catch(() => {});
-  await assertRefusesChanges(client, UNAVAILABLE);
+  await assertRefusesChanges(client, UNAVAILABLE, { drops: false });
   assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n, "reads go on");
+  assert.deepEqual((await client.listTables({ id: ["ns"] })).tables, ["doomed", "inner", "kept"]);
+  // Space can be freed.
+  await client.dropTable({ id: ["ns", "doomed"] });
+  await client.dropNamespace({ id: ["empty"] });
+  await client.dropTable({ id: ["ns", "inner"] });
   assert.deepEqual((await client.listTables({ id: ["ns"] })).tables, ["kept"]);
   await unlink(ballast);
   await assertWorks(client);
@@ -122,25 +157,72 @@ test("a manifest that is deleted, and put back", async (t) => {
   const aside = join(base, "..", "aside");
   await cp(manifest, aside, { recursive: true });
   await rm(manifest, { recursive: true });
-  await refused(["TableNotFound", "NamespaceNotFound"], client.describeTable({ id: ["ns", "kept"] }));
-  await refused("NamespaceNotFound", client.listTables({ id: ["ns"] }));
+  await refused("ServiceUnavailable", client.describeTable({ id: ["ns", "kept"] }));
+  await refused("ServiceUnavailable", client.listTables({ id: ["ns"] }));
+  await assertRefusesChanges(client, ["ServiceUnavailable"]);
+  await assert.rejects(access(manifest), { code: "ENOENT" }, "nothing is begun anew");
   await rename(aside, manifest);
   await assertWorks(client);
 });
 
-test("a manifest that is deleted, and begun anew", async (t) => {
-  const { base, client } = await openSite(t);
+test("a manifest that is deleted, and that a restart begins anew", async (t) => {
+  const { base, client, restart } = await openSite(t);
   await rm(join(base, "__manifest"), { recursive: true });
-  await client.createNamespace({ id: ["anew"] });
-  assert.deepEqual((await client.listNamespaces({})).namespaces, ["anew"]);
-  await client.declareTable({ id: ["anew", "t"] });
-  assert.deepEqual((await client.listTables({ id: ["anew"] })).tables, ["t"]);
+  await refused("ServiceUnavailable", client.createNamespace({ id: ["anew"] }));
+  const after = await restart();
+  await after.createNamespace({ id: ["anew"] });
+  assert.deepEqual((await after.listNamespaces({})).namespaces, ["anew"]);
+  await after.declareTable({ id: ["anew", "t"] });
+  assert.deepEqual((await after.listTables({ id: ["anew"] })).tables, ["t"]);
+});
+
+test("a backup that is older than what the server has seen", async (t) => {
+  const { base, client, restart } = await openSite(t);
+  const manifest = join(base, "__manifest");
+  const backup = join(base, "..", "backup");
+  await cp(manifest, backup, { recursive: true });
+  for (const name of ["a", "b"]) await client.createNamespace({ id: [name] });
+  await rm(manifest, { recursive: true });
+  await cp(backup, manifest, { recursive: true });
+  await refused("ServiceUnavailable", client.listNamespaces({}));
+  await assertRefusesChanges(client, ["ServiceUnavailable"]);
+  const after = await restart();
+  assert.deepEqual((await after.listNamespaces({})).namespaces, ["ns"]);
+  await assertWorks(after);
+});
+
+test("a program that is not ready while the manifest is away, and says why once", async (t) => {
+  const { path, remove } = await temporaryDirectory();
+  t.after(remove);
+  const root = join(path, "root");
+  const program = startProgram("serve", "--root", root, "--port", "0", "--log-level", "info");
+  t.after(() => program.child.kill("SIGKILL"));
+  const port = await program.listening();
+  const { client, close } = createGrpcClient(port);
+  t.after(close);
+  await client.createNamespace({ id: ["ns"] });
+  const [manifest, aside] = [join(root, "data", "__manifest"), join(root, "aside")];
+  const becomes = async (status: number) => {
+    while ((await sendHttp(port, { method: "GET", path: "/readyz" })).status !== status) await sleep(50);
+  };
+  await becomes(200);
+  await rename(manifest, aside);
+  await becomes(503);
+  await refused("ServiceUnavailable", client.listNamespaces({}));
+  await rename(aside, manifest);
+  await becomes(200);
+  assert.deepEqual((await client.listNamespaces({})).namespaces, ["ns"]);
+  program.child.kill("SIGTERM");
+  const { stdout, stderr } = await program.ended;
+  const lines = `${stdout}${stderr}`.split("\n");
+  for (const said of ["has lost versions that the server has seen; nothing", "the catalog is back"])
+    assert.equal(lines.filter((line) => line.includes(said)).length, 1, said);
 });
 
 test("a base directory that is away for a while", async (t) => {
   const { base, client } = await openSite(t);
   await rename(base, `${base}-away`);
-  const away: readonly ErrorName[] = [...UNAVAILABLE, "NamespaceNotFound", "TableNotFound"];
+  const away: readonly ErrorName[] = ["ServiceUnavailable"];
   await refused(away, client.describeTable({ id: ["ns", "kept"] }));
   await refused(away, client.countTableRows({ id: ["ns", "kept"] }));
   await refused(away, client.declareTable({ id: ["ns", "declared"] }));
@@ -156,9 +238,8 @@ test("a version of the manifest that nobody can read", async (t) => {
   const garbage = join(versions, `${String(BigInt(newest.slice(0, 20)) - 1n).padStart(20, "0")}.manifest`);
   for (const bytes of [Buffer.alloc(0), Buffer.from("garbage"), Buffer.alloc(4096, 0x5a)]) {
     await writeFile(garbage, bytes);
-    const unreadable: readonly ErrorName[] = [...UNAVAILABLE, "InvalidTableState"];
-    await refused(unreadable, client.describeTable({ id: ["ns", "kept"] }));
-    await refused(unreadable, client.declareTable({ id: ["ns", "declared"] }));
+    await refused("ServiceUnavailable", client.describeTable({ id: ["ns", "kept"] }));
+    await refused("ServiceUnavailable", client.declareTable({ id: ["ns", "declared"] }));
     await rm(garbage);
     assert.deepEqual((await client.listTables({ id: ["ns"] })).tables, ["kept"]);
   }

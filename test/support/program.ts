@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { NODE } from "./node-command.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 
@@ -29,14 +30,46 @@ export function startProgram(...args: readonly string[]): Program {
 
 /** The same as another user of the system, which only the superuser may do. */
 export function startProgramAs(user: number | undefined, ...args: readonly string[]): Program {
+  return spawnProgram([], user !== undefined ? { uid: user, gid: user } : {}, args);
+}
+
+/** The same with a clock that is wrong by so many milliseconds. */
+export function startProgramAt(shiftMs: number, ...args: readonly string[]): Program {
+  const source = `const now = Date.now; Date.now = () => now() + ${shiftMs};`;
+  return spawnProgram(["--import", `data:text/javascript,${encodeURIComponent(source)}`], {}, args);
+}
+
+/** The same with further variables in the environment. */
+export function startProgramIn(
+  environment: Readonly<Record<string, string>>,
+  ...args: readonly string[]
+): Program {
+  return spawnProgram([], {}, args, environment);
+}
+
+/** The same with so many file descriptors at most. */
+export function startProgramWithin(descriptors: number, ...args: readonly string[]): Program {
+  return spawnProgram([], {}, args, {}, ["/bin/sh", "-c", `ulimit -n ${descriptors}; exec "$0" "$@"`]);
+}
+
+/** @param shell what starts Node, whose command line it gets as its arguments */
+function spawnProgram(
+  flags: readonly string[],
+  identity: { readonly uid?: number; readonly gid?: number },
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  shell: readonly string[] = [],
+): Program {
   const env = Object.fromEntries(
     Object.entries(process.env).filter(
       ([name]) => !name.startsWith("LANCE_GATEWAY_") && name !== "NODE_OPTIONS",
     ),
   );
-  const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", MAIN, ...args], {
-    env,
-    ...(user !== undefined && { uid: user, gid: user }),
+  const node = [...NODE, ...flags, MAIN];
+  const [command = "", ...rest] = [...shell, ...node, ...args];
+  const child = spawn(command, rest, {
+    env: { ...env, LANCE_GATEWAY_DRAIN_DELAY: "0s", ...environment },
+    ...identity,
   });
   const output = Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
   const ended = output.then(([stdout, stderr, [code, signal]]) => ({ code, signal, stdout, stderr }));
@@ -51,7 +84,7 @@ export function startProgramAs(user: number | undefined, ...args: readonly strin
           const port = /REST\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(seen)?.[1];
           if (port !== undefined) resolve(Number(port));
         });
-        ended.then(({ stderr }) => reject(new Error(`it ended before it listened: ${stderr}`)));
+        void ended.then(({ stderr }) => reject(new Error(`it ended before it listened: ${stderr}`)));
       });
     },
   };

@@ -21,6 +21,7 @@ export interface Address {
   readonly prefix?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly id?: readonly string[];
+  readonly context?: Readonly<Record<string, string>>;
 }
 
 /** What came of it: the namespace and the name of the table, or the code and the text of the error. */
@@ -31,7 +32,8 @@ export type Outcome =
 /** Describes a table of a gateway by one protocol. */
 export type RoutedCaller = (port: number, address: Address) => Promise<Outcome>;
 
-const request = ({ id = ["t"] }: Address) => create(method.input, { id: [...id] });
+const request = ({ id = ["t"], context = {} }: Address) =>
+  create(method.input, { id: [...id], context: { ...context } });
 
 const outcomeOf = ({ namespace, table = "" }: MessageShape<typeof method.output>): Outcome => ({
   namespace,
@@ -75,11 +77,12 @@ function connect(open: (baseUrl: string) => { transport: Transport; close?: () =
   };
 }
 
-const rest: RoutedCaller = async (port, { host = "127.0.0.1", prefix = "", headers = {}, id = ["t"] }) => {
+const rest: RoutedCaller = async (port, address) => {
+  const { host = "127.0.0.1", prefix = "", headers = {}, id = ["t"], context } = address;
   const answer = await sendHttp(port, {
     path: `${prefix}/v1/table/${id.map(encodeURIComponent).join("$")}/describe`,
     headers: { ...headers, host: `${host}:${port}`, "content-type": "application/json" },
-    body: "{}",
+    body: JSON.stringify({ context }),
   });
   const json = jsonOf(answer);
   if (answer.status !== 200) return { code: json["code"] as number, text: String(json["error"]) };

@@ -1,6 +1,7 @@
 import { access } from "node:fs/promises";
-import { destination, pino } from "pino";
 import type { OpenedDirectory } from "../../backends/dir/open.ts";
+import { createLog } from "../log/log.ts";
+import { storageSecrets } from "../log/secrets.ts";
 import { type OptionSpec, parseSwitch } from "../option-spec.ts";
 import { SERVE_OPTIONS } from "../options.ts";
 import { storageOptionsOf } from "../storage-options.ts";
@@ -48,7 +49,7 @@ export async function withCatalog<T>(
     });
   }
   process.env["LANCEDB_LOG"] ??= "error";
-  const log = pino({ level: "warn" }, destination({ fd: 2, sync: true }));
+  const log = createLog("warn", storageSecrets(storageOptions));
   const { openDirectory } = await import("../../backends/dir/open.ts");
   const directory = await openDirectory({
     root,

@@ -3,37 +3,22 @@ import { LanceError } from "../../client/exports.ts";
 import { createNamespace, type Namespace } from "../../client/namespace.ts";
 import { SILENT_LOG } from "../../client/silent-log.ts";
 import { openBackend } from "../backends.ts";
-import { type BackendKind, type OptionSpec, UsageError } from "../option-spec.ts";
+import { type OptionSpec, UsageError } from "../option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../options.ts";
-import {
-  type Environment,
-  environmentLayer,
-  findGiven,
-  flagLayer,
-  type Layer,
-  settleOptions,
-} from "../parse-options.ts";
+import { type Environment, environmentLayer, flagLayer, type Layer } from "../parse-options.ts";
+import { settleOptions } from "../serve-options.ts";
 
 /** The options that say which catalog a command is about; they mean what they mean for `serve`. */
 export const CONNECTION_OPTIONS: Readonly<Record<string, OptionSpec>> = Object.fromEntries(
   Object.entries<OptionSpec>(SERVE_OPTIONS).filter(([, spec]) => spec.place),
 );
 
-/** Reads which catalog a command is about. Without `--backend` the kind follows from `--uri` or `--address`. */
+/** Reads which catalog a command is about. */
 export function readConnection(flags: Layer, environment: Environment): ServeOptions {
   const variables = environmentLayer(environment);
   // What goes for a server beyond the place of its data goes for no command.
   const layers: readonly Layer[] = [flags, (spec) => (spec.place ? variables(spec) : undefined)];
-  const options = settleOptions(layers);
-  if (findGiven(SERVE_OPTIONS.backend, layers) !== undefined) return options;
-  const found = layers.map((layer) => kindBy(layer)).find((kind) => kind !== undefined);
-  return found === undefined ? options : { ...options, backend: found };
-}
-
-function kindBy(layer: Layer): BackendKind | undefined {
-  if (layer(SERVE_OPTIONS.root) !== undefined) return "dir";
-  if (layer(SERVE_OPTIONS.uris) !== undefined) return "rest";
-  return layer(SERVE_OPTIONS.addresses) === undefined ? undefined : "grpc";
+  return settleOptions(layers);
 }
 
 /** The layer of a command's flags, those of the connection included. */
@@ -64,7 +49,7 @@ export async function withNamespace<T>(
   }
   // The engine writes its own warnings; only its errors are worth a line.
   process.env["LANCEDB_LOG"] ??= "error";
-  process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(64 * 1024 ** 2);
+  process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(16 * 1024 ** 2);
   const backend = await openBackend(options, SILENT_LOG);
   await using namespace = createNamespace(backend);
   return await work(namespace);

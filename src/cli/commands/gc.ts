@@ -43,9 +43,11 @@ export const gc: Command = {
   options: OPTIONS,
   async run(args, environment) {
     const options = readOptions(OPTIONS, CATALOG_FLAGS, args, environment);
-    const before = Date.now() - options.olderThan;
     const { findLeftovers } = await import("../../backends/dir/maintenance/find-leftovers.ts");
-    const lines = await withCatalog(options, options.delete, async ({ context }) => {
+    const lines = await withCatalog(options, options.delete, async ({ context, readOnly }) => {
+      // Nothing is removed from what cannot be written, so the server's clock is good enough there.
+      const now = readOnly === undefined ? await context.clock.now() : Date.now();
+      const before = now - options.olderThan;
       const found: Line[] = [];
       for await (const leftover of findLeftovers(context, before)) {
         const wanted = leftover.kind !== "unlisted data" || options.unlisted;

@@ -17,6 +17,12 @@ export const METRICS = {
     labels: ["operation", "protocol", "code", "database"],
     help: "Calls that ended; code is OK or a name of the error table, database is empty without one.",
   },
+  refusals: {
+    name: "lance_gateway_requests_refused_total",
+    type: "counter",
+    labels: ["protocol", "code"],
+    help: "Requests that never became a call; code is a name of the error table, protocol is http where none could read it.",
+  },
   seconds: {
     name: "lance_gateway_call_seconds",
     type: "histogram",

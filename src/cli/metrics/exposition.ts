@@ -5,6 +5,7 @@ import type { HistogramSample, Sample, Tallies } from "./tallies.ts";
 export function expose(tallies: Tallies): string {
   const lines = [
     ...simple(METRICS.calls, tallies.calls()),
+    ...simple(METRICS.refusals, tallies.refusals()),
     ...histogram(METRICS.seconds, tallies.seconds()),
     ...simple(METRICS.running, [{ labels: [], value: tallies.running }]),
     ...simple(METRICS.bytes, tallies.bytes()),

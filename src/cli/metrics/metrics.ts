@@ -1,5 +1,6 @@
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import type { CallMetrics } from "../../pipeline/measure.ts";
+import type { CountRefusal } from "../../pipeline/refusals.ts";
 import type { MetricsPage } from "../../server/router.ts";
 import { expose } from "./exposition.ts";
 import { createTallies } from "./tallies.ts";
@@ -7,6 +8,8 @@ import { createTallies } from "./tallies.ts";
 /** The metrics of one gateway. */
 export interface Metrics {
   readonly calls: CallMetrics;
+  /** Counts requests that never became a call. */
+  readonly refuse: CountRefusal;
   /** What counts decisions about a database's upstream that are no call's own; no name stands for the only one. */
   noteFor(database?: string): NoteDecision;
   readonly page: MetricsPage;
@@ -18,13 +21,14 @@ const WATCH_AFTER_MS = 1_000;
 /** Creates metrics that begin with nothing; their page has those of the process, too. */
 export function createMetrics(): Metrics {
   const tallies = createTallies();
-  setTimeout(watchProcess, WATCH_AFTER_MS).unref();
+  setTimeout(() => watchProcess().catch(forgetSource), WATCH_AFTER_MS).unref();
   return {
     calls: tallies,
+    refuse: tallies.refuse,
     noteFor: (database) => tallies.noteFor(database),
     page: {
       contentType: "text/plain; version=0.0.4; charset=utf-8",
-      text: async () => expose(tallies) + (await (await watchProcess()).metrics()),
+      text: async () => expose(tallies) + (await processMetrics()),
     },
   };
 }
@@ -34,6 +38,20 @@ type Source = { metrics(): Promise<string> };
 
 /** Metrics of the process are the same for all gateways in it. */
 let source: Promise<Source> | undefined;
+
+/** The metrics of the process; none while the library cannot be loaded, as when there are no file descriptors left. */
+async function processMetrics(): Promise<string> {
+  try {
+    return await (await watchProcess()).metrics();
+  } catch {
+    forgetSource();
+    return "";
+  }
+}
+
+function forgetSource(): void {
+  source = undefined;
+}
 
 /** Begins to watch the process, once; the library counts from then on. */
 function watchProcess(): Promise<Source> {

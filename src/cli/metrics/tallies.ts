@@ -2,6 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Call, Protocol } from "../../namespace/call.ts";
 import type { NoteDecision, UpstreamDecision } from "../../namespace/decisions.ts";
 import type { CallMetrics, Outcome } from "../../pipeline/measure.ts";
+import type { CountRefusal } from "../../pipeline/refusals.ts";
 import { SECONDS_BOUNDS } from "./declarations.ts";
 
 /** One value of a metric; the labels are in the order of its declaration. */
@@ -22,8 +23,11 @@ export interface HistogramSample {
 export interface Tallies extends CallMetrics {
   /** Counts decisions of a database that are no call's own. */
   noteFor(database: string | undefined): NoteDecision;
+  /** Counts a request that never became a call. */
+  readonly refuse: CountRefusal;
   readonly running: number;
   calls(): Iterable<Sample>;
+  refusals(): Iterable<Sample>;
   seconds(): Iterable<HistogramSample>;
   bytes(): Iterable<Sample>;
   decisions(): Iterable<Sample>;
@@ -43,6 +47,7 @@ interface CallTally {
 export function createTallies(): Tallies {
   const methods = new Map<DescMethod, Map<Protocol, CallTally>>();
   const decided = new Map<string, Map<UpstreamDecision, number>>();
+  const refused = new Map<string, Map<string, number>>();
   let running = 0;
 
   function tallyOf({ method, protocol }: Call): CallTally {
@@ -83,6 +88,19 @@ export function createTallies(): Tallies {
     },
 
     noteFor: (database) => (decision) => decide(database, decision),
+
+    refuse(protocol, code) {
+      add(
+        entry(refused, protocol, () => new Map()),
+        code,
+      );
+    },
+
+    *refusals() {
+      for (const [protocol, counts] of refused) {
+        for (const [code, value] of counts) yield { labels: [protocol, code], value };
+      }
+    },
 
     get running() {
       return running;

@@ -1,0 +1,2 @@
+export declare const OLDEST_NODE: string;
+export declare function isNodeNewEnough(): boolean;

@@ -1,0 +1,4 @@
+// Loaded before a program that another process of this project starts, and that ends with it.
+import { followCaller } from "../bin/follow-caller.js";
+
+followCaller(() => process.kill(process.pid, "SIGHUP"));

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { after, before, describe, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { temporaryDirectory } from "../support/directory.ts";
+import { allEnded, processTree } from "../support/processes.ts";
+
+const PROJECT = join(import.meta.dirname, "../..");
+const LISTENS = /REST\s+http:\/\/127\.0\.0\.1:\d+/;
+
+describe("the processes between a caller and the server", {
+  skip: !existsSync("/proc/self/stat"),
+  concurrency: 3,
+}, () => {
+  let directory: { path: string; remove(): Promise<void> };
+  before(async () => {
+    directory = await temporaryDirectory();
+  });
+  after(async () => {
+    for (const id of started) {
+      try {
+        process.kill(id, "SIGKILL");
+      } catch {
+        // It has ended.
+      }
+    }
+    await directory.remove();
+  });
+
+  const started: number[] = [];
+
+  /** Starts a command in a process group of its own; resolves when a line of its output says that it is under way. */
+  async function start(line: RegExp, command: string, ...args: string[]) {
+    const env: NodeJS.ProcessEnv = { ...process.env, LANCE_GATEWAY_DRAIN_DELAY: "0s" };
+    // A test runner in a test would report to the outer one.
+    delete env["NODE_TEST_CONTEXT"];
+    const child = spawn(command, args, { cwd: PROJECT, env, detached: true });
+    const exited = once(child, "exit") as Promise<[code: number | null, signal: string | null]>;
+    child.stderr.resume();
+    const lines = createInterface({ input: child.stdout });
+    await new Promise<void>((resolve, reject) => {
+      lines.on("line", (text) => line.test(text) && resolve());
+      lines.on("close", () => reject(new Error("it ended early")));
+    });
+    const tree = await processTree(child.pid as number);
+    started.push(...tree);
+    return { pid: child.pid as number, tree, exited };
+  }
+
+  const npmStart = (root: string) =>
+    start(LISTENS, "npm", "start", "--", "--port", "0", "--root", join(directory.path, root));
+
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    test(`${signal} to npm ends the server, whose exit code comes back`, async () => {
+      const { pid, tree, exited } = await npmStart(signal);
+      process.kill(pid, signal);
+      await allEnded(tree);
+      assert.deepEqual(await exited, [0, null]);
+    });
+  }
+
+  test("Ctrl-C, which all processes of the group get, lets the server drain", async () => {
+    const { pid, tree, exited } = await npmStart("group");
+    process.kill(-pid, "SIGINT");
+    await allEnded(tree);
+    assert.deepEqual(await exited, [0, null]);
+  });
+
+  test("npm and what it started the server with are killed, and the server ends", async () => {
+    const { tree } = await npmStart("killed");
+    for (const id of tree.slice(0, -1)) process.kill(id, "SIGKILL");
+    await allEnded(tree);
+  });
+
+  test("npm alone is killed, and the server ends", async () => {
+    const { pid, tree } = await npmStart("alone");
+    process.kill(pid, "SIGKILL");
+    await allEnded(tree);
+  });
+
+  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+    test(`${signal} to a test run ends what its tests have started`, async () => {
+      const file = join(directory.path, `${signal}.test.mjs`);
+      const program = pathToFileURL(join(PROJECT, "test/support/program.ts")).href;
+      await writeFile(
+        file,
+        `import { test } from "node:test";
+import { startProgram } from ${JSON.stringify(program)};
+test("it never ends", async () => {
+  const root = ${JSON.stringify(join(directory.path, `tests-${signal}`))};
+  await startProgram("serve", "--port", "0", "--root", root).listening();
+  console.log("under way");
+  await new Promise(() => setInterval(() => {}, 1000));
+});
+`,
+      );
+      const { pid, tree } = await start(/under way/, process.execPath, "scripts/run.mjs", "--test", file);
+      assert.equal(tree.length, 4);
+      process.kill(pid, signal);
+      await allEnded(tree);
+    });
+  }
+});
