@@ -1,4 +1,4 @@
-import type { RecordBatch, Table } from "apache-arrow";
+import type { RecordBatch, Schema, Table } from "apache-arrow";
 import { LanceError } from "../namespace/errors.ts";
 import { isRows, type Row, rowsToTable } from "./rows.ts";
 
@@ -7,7 +7,7 @@ export type ArrowBytes = Uint8Array | AsyncIterable<Uint8Array> | Blob;
 
 /**
  * Rows for an upload: an Arrow IPC stream as bytes, a table or record batches of apache-arrow, or plain objects,
- * from which the schema is guessed ({@link rowsToTable}).
+ * which get the schema of the table or a guessed one ({@link rowsToTable}).
  */
 export type ArrowData =
   | ArrowBytes
@@ -19,15 +19,19 @@ export type ArrowData =
 /**
  * The Arrow IPC stream of an upload. Batches are encoded one by one as they are asked for.
  *
+ * @param findSchema finds the schema that plain objects have to fit. Default: it is guessed.
  * @throws LanceError InvalidInput, when the data is none of what {@link ArrowData} names.
  */
-export async function* toIpcStream(data: ArrowData): AsyncIterable<Uint8Array> {
+export async function* toIpcStream(
+  data: ArrowData,
+  findSchema?: () => Promise<Schema | undefined>,
+): AsyncIterable<Uint8Array> {
   if (typeof data !== "object" || data === null) throw unfit();
   if (data instanceof Uint8Array) yield data;
   else if (data instanceof Blob) yield* data.stream();
   else if (isTable(data)) yield* encode(data.batches, data);
   else if (isRows(data)) {
-    const table = await rowsToTable(data);
+    const table = await rowsToTable(data, await findSchema?.());
     yield* encode(table.batches, table);
   } else if (isIterable(data)) yield* mixed(data);
   else throw unfit();

@@ -10,7 +10,7 @@ import { openRest, type RestProperties } from "./rest.ts";
 
 export * from "./exports.ts";
 
-registerNamespace("connect", openConnect);
+registerNamespace("connect", (properties) => openConnect(properties));
 registerNamespace("rest", (properties) =>
   openRest(properties, async (uri, files) => {
     if (Object.keys(files).length === 0) return createFetchTransport(uri, (url, init) => fetch(url, init));

@@ -32,12 +32,15 @@ const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const MAX_PIECE_BYTES = 1024 * 1024;
 
 /** Connects by the Connect protocol, over fetch: what browsers speak beside REST. */
-export function openConnect(properties: Properties): NamespaceImplementation {
+export function openConnect(
+  properties: Properties,
+  send: Fetch = (url, init) => fetch(url, init),
+): NamespaceImplementation {
   const reader = readProperties("connect", properties);
   const uri = reader.required("uri");
   const headers = reader.under("header.", "headers.");
   reader.end();
-  const transport = createFetchTransport(uri.replace(/\/+$/, ""), (url, init) => fetch(url, init));
+  const transport = createFetchTransport(uri.replace(/\/+$/, ""), send);
   const entries = LanceNamespaceService.methods.map((method) => [
     method.localName,
     handlerOf(method, transport),

@@ -40,7 +40,8 @@ export async function openGrpc(properties: Properties): Promise<NamespaceImpleme
     tls,
     log: SILENT_LOG,
     passHeaders: ["*"],
-    // A program says itself how long it waits.
+    // A program says itself how long it waits, and how many calls it makes.
+    maxWaiting: Number.POSITIVE_INFINITY,
     timeLimits: { firstByteMs: 0, idleMs: 0 },
   });
   const uri = `${encrypted ? "https" : "http"}://${addresses[0]}`;

@@ -3,7 +3,7 @@ import { type ConnectProperties, openConnect } from "./connect.ts";
 import { type DirProperties, openDirectory } from "./dir.ts";
 import { type GrpcProperties, openGrpc } from "./grpc.ts";
 import type { Namespace } from "./namespace.ts";
-import { openNodeTransport } from "./node-transport.ts";
+import { openNodeFetch, openNodeTransport } from "./node-transport.ts";
 import type { Properties } from "./properties.ts";
 import { connectByName, registerNamespace } from "./registry.ts";
 import { openRest, type RestProperties } from "./rest.ts";
@@ -15,7 +15,7 @@ export type { GrpcProperties } from "./grpc.ts";
 registerNamespace("dir", openDirectory);
 registerNamespace("rest", (properties) => openRest(properties, openNodeTransport));
 registerNamespace("grpc", openGrpc);
-registerNamespace("connect", openConnect);
+registerNamespace("connect", async (properties) => openConnect(properties, await openNodeFetch()));
 
 /** Opens a directory in this process. */
 export function connect(name: "dir", properties: DirProperties): Promise<Namespace>;

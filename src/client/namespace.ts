@@ -4,9 +4,16 @@ import {
   type DescMethodClientStreaming,
   type DescMethodServerStreaming,
   type DescMethodUnary,
+  type Message,
 } from "@bufbuild/protobuf";
+import type { Schema } from "apache-arrow";
 import { ARROW_STREAM } from "../arrow/media-types.ts";
 import { type HttpBody, HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
+import {
+  type InsertIntoTableRequest,
+  InsertMode,
+  type MergeInsertIntoTableRequest,
+} from "../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { bodyFieldOf } from "../namespace/body-field.ts";
 import { type ArrowData, toIpcStream } from "./arrow-input.ts";
@@ -68,13 +75,39 @@ function operationOf(method: AnyMethod, caller: Caller): unknown {
     case "unary":
       return method.localName in LISTINGS ? listing(method, caller) : unary(method, caller);
     case "client_streaming":
-      return async (input: object, data: ArrowData, options: CallOptions = {}) =>
-        caller.upload(method, withContentType(method, input), toIpcStream(data), options);
+      return async (input: object, data: ArrowData, options: CallOptions = {}) => {
+        const message = withContentType(method, input);
+        const findSchema = keepsSchema(method, message)
+          ? () => schemaOf(message as Message as Rows, caller, options)
+          : undefined;
+        return caller.upload(method, message, toIpcStream(data, findSchema), options);
+      };
     case "server_streaming":
       return download(method, caller);
     default:
       throw new Error(`${method} streams both ways, which no operation does`);
   }
+}
+
+/** Whether the rows of an upload have to fit a table that is there. */
+function keepsSchema(method: AnyMethod, message: Message): boolean {
+  const { insertIntoTable, mergeInsertIntoTable } = LanceNamespaceService.method;
+  if (method === mergeInsertIntoTable) return true;
+  return method === insertIntoTable && (message as InsertIntoTableRequest).mode !== InsertMode.OVERWRITE;
+}
+
+type Rows = InsertIntoTableRequest | MergeInsertIntoTableRequest;
+
+/** The schema of a table, as the result of a query without rows has it; the upload tells what is wrong with the table. */
+async function schemaOf(
+  { id, identifier, branch }: Rows,
+  caller: Caller,
+  options: CallOptions,
+): Promise<Schema | undefined> {
+  const query = download(LanceNamespaceService.method.queryTable, caller);
+  const result = query({ id, identifier, branch, filter: "false", k: 1 }, options);
+  const table = await result.toTable().catch(() => undefined);
+  return table?.schema;
 }
 
 function unary(method: DescMethodUnary, caller: Caller) {

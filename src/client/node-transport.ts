@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import type { UpstreamTransport } from "../backends/rest/transport.ts";
 import type { UpstreamTls } from "../backends/upstream-identity/tls.ts";
 import { LanceError } from "../namespace/errors.ts";
+import type { Fetch } from "./fetch-body.ts";
 import { createFetchTransport } from "./fetch-transport.ts";
 import type { TlsFiles } from "./properties.ts";
 
@@ -13,7 +14,13 @@ export async function openNodeTransport(uri: string, files: TlsFiles): Promise<U
   if (IS_NODE) {
     const { createHttpTransport } = await import("../backends/rest/undici-transport.ts");
     try {
-      return createHttpTransport({ uri, tls: await readPem(files) });
+      return createHttpTransport({
+        uri,
+        tls: await readPem(files),
+        // A program says itself how long it waits, and how many calls it makes.
+        maxWaiting: Number.POSITIVE_INFINITY,
+        timeLimits: { firstByteMs: 0, idleMs: 0 },
+      });
     } catch (cause) {
       if (cause instanceof LanceError) throw cause;
       throw new LanceError("InvalidInput", (cause as Error).message, { cause });
@@ -23,6 +30,15 @@ export async function openNodeTransport(uri: string, files: TlsFiles): Promise<U
     throw new LanceError("Unsupported", "certificates for a connection by REST need Node");
   }
   return createFetchTransport(uri, (url, init) => fetch(url, init));
+}
+
+/** Opens fetch without time limits; Node's own gives up after 300 s without the head or a piece of an answer. */
+export async function openNodeFetch(): Promise<Fetch> {
+  if (!IS_NODE) return (url, init) => fetch(url, init);
+  const undici = await import("undici");
+  const dispatcher = new undici.Agent({ headersTimeout: 0, bodyTimeout: 0 });
+  const send = undici.fetch as unknown as (url: string, init: object) => Promise<Response>;
+  return (url, init) => send(url, { ...init, dispatcher });
 }
 
 /** Reads the files of a connection with TLS. */

@@ -1,5 +1,6 @@
-import type { DataType, Table, Vector } from "apache-arrow";
+import type { DataType, Schema, Table, Vector } from "apache-arrow";
 import { LanceError } from "../namespace/errors.ts";
+import { fittingVector, vectorOf } from "./fitting.ts";
 
 /** One row as a plain object. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -12,23 +13,34 @@ export function isRows(data: unknown): data is readonly Row[] {
 }
 
 /**
- * Makes an Arrow table of rows. The first value of a column that is not null decides on its type: numbers are
- * 64-bit floats, bigints 64-bit integers, dates timestamps, and lists of numbers vectors of 32-bit floats, if all
- * have one length. Everything else is as apache-arrow infers it. Whoever needs other types passes a table.
+ * Makes an Arrow table of rows. Columns of the schema have the types that it says. Of any other column the first value
+ * that is not null decides on the type: numbers are 64-bit floats, bigints 64-bit integers, dates timestamps, lists of
+ * numbers vectors of 32-bit floats, if all have one length, and lists of strings such lists. Everything else is as
+ * apache-arrow infers it. Whoever needs other types passes a table.
  *
- * @throws LanceError InvalidInput, when there are no rows, or a column has only nulls or values of several kinds.
+ * @param schema the schema of the table that the rows are for. Default: all types are guessed.
+ * @throws LanceError InvalidInput, when there are no rows, a value does not fit its column, or a column that the schema lacks
+ *   has only nulls or values of several kinds.
  */
-export async function rowsToTable(rows: readonly Row[]): Promise<Table> {
+export async function rowsToTable(rows: readonly Row[], schema?: Schema): Promise<Table> {
   const arrow = await import("apache-arrow");
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   if (names.length === 0) {
     throw new LanceError("InvalidInput", "no schema can be guessed without rows; pass an Arrow table");
   }
-  return new arrow.Table(Object.fromEntries(names.map((name) => [name, column(arrow, name, rows)])));
+  const types = new Map(schema?.fields.map((field) => [field.name, field.type]));
+  const columns = names.map((name) => {
+    const values = rows.map((row) => row[name] ?? null);
+    const type = types.get(name);
+    return [
+      name,
+      type === undefined ? column(arrow, name, values) : fittingVector(arrow, name, values, type),
+    ];
+  });
+  return new arrow.Table(Object.fromEntries(columns) as Record<string, Vector>);
 }
 
-function column(arrow: Arrow, name: string, rows: readonly Row[]): Vector {
-  const values = rows.map((row) => row[name] ?? null);
+function column(arrow: Arrow, name: string, values: readonly unknown[]): Vector {
   const sample = values.find((value) => value !== null);
   if (sample === undefined) {
     throw new LanceError(
@@ -39,7 +51,7 @@ function column(arrow: Arrow, name: string, rows: readonly Row[]): Vector {
   try {
     const type = typeOf(arrow, sample, values);
     const fitting = values.map((value) => (isVector(value) ? [...value] : value));
-    return type === undefined ? arrow.vectorFromArray(fitting) : arrow.vectorFromArray(fitting, type);
+    return type === undefined ? arrow.vectorFromArray(fitting) : vectorOf(arrow, fitting, type);
   } catch (cause) {
     if (cause instanceof LanceError) throw cause;
     throw new LanceError("InvalidInput", `column ${JSON.stringify(name)} has values of several kinds`, {
@@ -65,6 +77,8 @@ function typeOf(arrow: Arrow, sample: unknown, values: readonly unknown[]): Data
       return new arrow.TimestampMillisecond();
     case "bytes":
       return new arrow.Binary();
+    case "strings":
+      return new arrow.List(new arrow.Field("item", new arrow.Utf8(), true));
     case "vector": {
       const lengths = new Set(values.filter(isVector).map((vector) => vector.length));
       const item = (type: DataType) => new arrow.Field("item", type, true);
@@ -79,6 +93,8 @@ function typeOf(arrow: Arrow, sample: unknown, values: readonly unknown[]): Data
 function kindOf(value: unknown): string {
   if (value instanceof Uint8Array) return "bytes";
   if (value instanceof Date) return "date";
+  if (Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string"))
+    return "strings";
   return isVector(value) ? "vector" : typeof value;
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { createContext, runInContext } from "node:vm";
 import { build } from "esbuild";
 
 const ENTRY = join(import.meta.dirname, "..", "..", "src", "client", "browser.ts");
@@ -32,5 +33,19 @@ describe("the client's bundle for browsers", () => {
       /undici|grpc-js|pino|backends\/dir/.test(input),
     );
     assert.deepEqual(foreign, []);
+  });
+
+  it("runs where the globals of Node are missing", async () => {
+    const { outputFiles } = await build({
+      entryPoints: [ENTRY],
+      bundle: true,
+      write: false,
+      format: "iife",
+      globalName: "client",
+      platform: "browser",
+    });
+    const { URL, TextEncoder, TextDecoder, AbortController, DOMException } = globalThis;
+    const page = createContext({ URL, TextEncoder, TextDecoder, AbortController, DOMException });
+    assert.equal(runInContext(`${outputFiles[0]?.text}; typeof client.connect`, page), "function");
   });
 });

@@ -2,12 +2,20 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import {
   Field as ArrowField,
+  type DataType,
   type Field,
+  FixedSizeList,
+  Float32,
   Int32,
+  Int64,
+  List,
   type RecordBatch,
   Schema,
+  Struct,
   Table,
   tableFromArrays,
+  Uint8,
+  Utf8,
 } from "apache-arrow";
 import {
   CreateTableMode,
@@ -171,6 +179,52 @@ export function clientSuite(name: string, open: () => Promise<ClientFixture>): v
       assert.equal((await ns.countTableRows({ id: ["base", "empty"] })).count, 0n);
       await assert.rejects(ns.insertIntoTable(into("append"), 5 as never), isInvalidInput);
       await assert.rejects(ns.createTable("none", []), isInvalidInput);
+    });
+
+    it("fits objects to the schema of the table that they go into", async () => {
+      const id = ["base", "fitted"];
+      const item = <T extends DataType>(type: T) => new ArrowField("item", type, true);
+      const types = {
+        id: new Int64(),
+        small: new Uint8(),
+        score: new Float32(),
+        tags: new List(item(new Utf8())),
+        vector: new FixedSizeList(2, item(new Float32())),
+        place: new Struct([
+          new ArrowField("name", new Utf8(), true),
+          new ArrowField("zip", new Int32(), true),
+        ]),
+      };
+      const fields = Object.entries(types).map(
+        ([name, type]) => new ArrowField(name, type as DataType, true),
+      );
+      await ns.createTable({ id }, new Table(new Schema(fields)));
+      const row = { small: 200, score: 1, tags: ["a", "b"], vector: [1, 2], place: { name: "x", zip: 7 } };
+      await ns.insertIntoTable({ id }, [
+        { id: 1, ...row },
+        { id: 2n, small: null, tags: [] },
+      ]);
+      await ns.mergeInsertIntoTable({ id, on: ["id"], whenNotMatchedInsertAll: true }, [{ id: 3, ...row }]);
+      const rows = await ns.queryTable({ id, vector: undefined }).toArray();
+      const absent = { small: null, score: null, tags: [], vector: null, place: null };
+      const byId = rows.toSorted((a, b) => Number(a["id"]) - Number(b["id"]));
+      assert.deepEqual(byId, [
+        { id: 1n, ...row },
+        { id: 2n, ...absent },
+        { id: 3n, ...row },
+      ]);
+      for (const wrong of [
+        { id: 1.5 },
+        { small: 256 },
+        { id: "1" },
+        { tags: [1] },
+        { place: { zip: 2 ** 40 } },
+      ]) {
+        await assert.rejects(ns.insertIntoTable({ id }, [wrong]), isInvalidInput, JSON.stringify(wrong));
+      }
+      await ns.createTable({ id: ["base", "guessed"] }, [{ tags: ["a"] }, { tags: ["b", "c"] }]);
+      const guessed = await ns.queryTable({ id: ["base", "guessed"] }).toArray();
+      assert.deepEqual(guessed, [{ tags: ["a"] }, { tags: ["b", "c"] }]);
     });
 
     it("hands on what the source of an upload throws", async () => {
