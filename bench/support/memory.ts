@@ -4,6 +4,8 @@ import { readFileSync } from "node:fs";
 export interface MemoryWatch {
   /** Ends it: how far the resident memory rose above what it was at the start, in bytes. */
   end(): number;
+  /** Ends it: the most that the resident memory was, in bytes. */
+  peak(): number;
 }
 
 const EVERY_MS = 20;
@@ -16,15 +18,18 @@ export function watchMemory(pid: number): MemoryWatch {
   const timer = setInterval(() => {
     peak = Math.max(peak, residentBytes(pid));
   }, EVERY_MS);
-  return {
-    end() {
-      clearInterval(timer);
-      return Math.max(peak, residentBytes(pid)) - before;
-    },
+  const end = () => {
+    clearInterval(timer);
+    return Math.max(peak, residentBytes(pid));
   };
+  return { end: () => end() - before, peak: end };
 }
 
-/** The resident memory of a process now, in bytes. */
+/** The resident memory of a process now, in bytes; 0 once it has ended. */
 export function residentBytes(pid: number): number {
-  return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * PAGE_BYTES;
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * PAGE_BYTES;
+  } catch {
+    return 0;
+  }
 }

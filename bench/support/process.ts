@@ -2,15 +2,16 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { NODE } from "../../test/support/node-command.ts";
 
 /** A server under load, in a process of its own. */
 export interface ServerProcess {
   readonly port: number;
   readonly pid: number;
+  /** Whether it has not ended by itself. */
+  alive(): boolean;
   stop(): Promise<void>;
 }
-
-const NODE = [process.execPath, "--disable-warning=ExperimentalWarning"] as const;
 
 /** Starts a program of the bench folder; the first line that it prints is its port. */
 export function startServer(program: string, ...args: readonly string[]): Promise<ServerProcess> {
@@ -34,7 +35,8 @@ export async function startProcess(
 ): Promise<ServerProcess> {
   const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
   const port = await findPort(child, portLine, args);
-  return { port, pid: child.pid ?? 0, stop: () => stop(child) };
+  const alive = () => child.exitCode === null && child.signalCode === null;
+  return { port, pid: child.pid ?? 0, alive, stop: () => stop(child) };
 }
 
 async function findPort(child: ChildProcess, portLine: RegExp, args: readonly string[]): Promise<number> {
@@ -47,7 +49,7 @@ async function findPort(child: ChildProcess, portLine: RegExp, args: readonly st
 }
 
 async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null) return;
+  if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill("SIGKILL");
   await once(child, "exit");
 }

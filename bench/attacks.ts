@@ -1,0 +1,79 @@
+// What attacks do to a gateway: each runs in a process of its own against a gateway of its own, which a probe watches.
+// npm run bench -- attacks [NAME ...]
+import { spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type ProbeTimes, startProbe } from "./attacks/probe.ts";
+import { noiseStream } from "./attacks/rows.ts";
+import { ATTACKS } from "./attacks/table.ts";
+import { send } from "./data/client.ts";
+import { watchMemory } from "./support/memory.ts";
+import { startGateway } from "./support/process.ts";
+
+const MIB = 1024 * 1024;
+const TABLE = "victim";
+
+/** How long an attack is watched once it is under way. */
+const WATCH_MS = 10_000;
+/** How long it may take to get under way: a victim that defends itself slows it down. */
+const LAUNCH_MS = 30_000;
+
+/** Runs all attacks, or those that are named, and prints a table in Markdown. */
+export async function run(names: readonly string[]): Promise<void> {
+  const unknown = names.find((name) => ATTACKS[name] === undefined);
+  if (unknown !== undefined) throw new Error(`there is no attack ${unknown}, only ${Object.keys(ATTACKS)}`);
+  const body = Buffer.from(noiseStream(60 * MIB));
+  console.log("| Attack | peak memory | probe p50 | p99 | longest | no answer | alive |");
+  console.log("| --- | --- | --- | --- | --- | --- | --- |");
+  for (const name of names.length > 0 ? names : Object.keys(ATTACKS)) {
+    const { peakBytes, probe, alive } = await suffer(name, body);
+    const times = [probe.p50, probe.p99, probe.max].map((ms) => `${ms.toFixed(1)} ms`);
+    const cells = [
+      ATTACKS[name]?.title,
+      `${Math.round(peakBytes / MIB)} MiB`,
+      ...times,
+      probe.failed,
+      alive ? "yes" : "**no**",
+    ];
+    console.log(`| ${cells.join(" | ")} |`);
+  }
+}
+
+interface Outcome {
+  readonly peakBytes: number;
+  readonly probe: ProbeTimes;
+  readonly alive: boolean;
+}
+
+async function suffer(name: string, body: Buffer): Promise<Outcome> {
+  const root = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
+  const writer = await startGateway("--root", root);
+  await send(writer.port, `table/${TABLE}/create`, body);
+  await writer.stop();
+  // What the table's creation has left in the process is no attack's.
+  const gateway = await startGateway("--root", root);
+  try {
+    await send(gateway.port, `table/${TABLE}/query`, { k: 10, vector: {} });
+    const memory = watchMemory(gateway.pid);
+    const probe = startProbe(gateway.port);
+    const program = join(import.meta.dirname, "attacks", "attacker.ts");
+    const attacker = spawn(process.execPath, [program, name, String(gateway.port), TABLE], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const underWay = new Promise((resolve) =>
+      createInterface({ input: attacker.stdout }).once("line", resolve),
+    );
+    await Promise.race([underWay, sleep(LAUNCH_MS)]);
+    await sleep(WATCH_MS);
+    const peakBytes = memory.peak();
+    const times = await probe.end();
+    attacker.kill("SIGKILL");
+    return { peakBytes, probe: times, alive: gateway.alive() };
+  } finally {
+    await gateway.stop();
+    await rm(root, { recursive: true, force: true });
+  }
+}
