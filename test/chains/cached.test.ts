@@ -3,7 +3,7 @@ import { CACHED_UPSTREAMS } from "../support/cached-upstreams.ts";
 import { createCaller } from "../support/caller.ts";
 import { startDirectoryServer } from "../support/server.ts";
 
-const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
+const limits = { maxUploadBytes: 2 ** 26 };
 
 for (const [kind, open] of Object.entries(CACHED_UPSTREAMS)) {
   contractSuite(`a ${kind} upstream whose answers are kept for an hour`, {

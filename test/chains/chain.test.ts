@@ -4,7 +4,7 @@ import { contractSuite } from "../contract/suite.ts";
 import { createCaller } from "../support/caller.ts";
 import { startDirectoryServer, startServer } from "../support/server.ts";
 
-const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
+const limits = { maxUploadBytes: 2 ** 26 };
 const log = pino({ level: "silent" });
 
 contractSuite("a REST upstream behind another gateway", {

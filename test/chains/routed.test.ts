@@ -8,7 +8,7 @@ import { contractSuite } from "../contract/suite.ts";
 import { createServiceCaller } from "../support/caller.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 
-const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
+const limits = { maxUploadBytes: 2 ** 26 };
 const log = pino({ level: "silent" });
 
 contractSuite("one of two databases behind one endpoint", {

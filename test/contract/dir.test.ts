@@ -4,7 +4,7 @@ import { createCaller } from "../support/caller.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { contractSuite } from "./suite.ts";
 
-const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
+const limits = { maxUploadBytes: 2 ** 26 };
 
 contractSuite("a directory", {
   async open() {

@@ -4,7 +4,7 @@ import { createCaller } from "../support/caller.ts";
 import { startDirectoryServer } from "../support/server.ts";
 import { contractSuite } from "./suite.ts";
 
-const limits = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 28 };
+const limits = { maxUploadBytes: 2 ** 26 };
 
 contractSuite("a REST upstream", {
   async open() {

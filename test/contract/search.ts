@@ -63,6 +63,14 @@ export function searchTests(world: World): void {
         [1, 0],
         [1, 1],
       ]);
+      const many = Array.from({ length: 200 }, (_, i) => ({ values: [i % 8, 0] }));
+      const each = rowsOf(await run(id, { ...query, k: 1n, vector: { multiVector: many } }));
+      assert.deepEqual(
+        each.map((row) => [row["query_index"], row["id"]]),
+        many.map(({ values }, i) => [i, values[0]]),
+      );
+      const tooMany = Array.from({ length: 4097 }, () => ({ values: [0, 0] }));
+      await refused("InvalidInput", run(id, { ...query, vector: { multiVector: tooMany } }));
       const one = { ...query, vector: { multiVector: [{ values: [7, 0] }] } };
       assert.deepEqual(await ids(id, one), [7, 6]);
     });
@@ -216,6 +224,7 @@ export function searchTests(world: World): void {
       ],
       "a column twice": [{ columns: { columnNames: ["id", "id"] } }, "InvalidInput"],
       "a filter that divides by zero": [{ filter: "id / 0 > 1" }, "InvalidInput"],
+      "a filter with a date without a value": [{ filter: "date null is null" }, "InvalidInput"],
       "a filter that casts a text to a number": [{ filter: "cast(name as int) > 1" }, "InvalidInput"],
       "a filter that is no condition": [{ filter: "id" }, "InvalidInput"],
       "a filter with an aggregate": [{ filter: "max(id) > 1" }, "InvalidInput"],

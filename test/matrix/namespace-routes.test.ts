@@ -9,7 +9,7 @@ import { temporaryDirectory } from "../support/directory.ts";
 import { refused } from "../support/expect.ts";
 import { createProtocolClients } from "../support/protocols.ts";
 
-const LIMITS = { maxUploadBytes: 2 ** 26, maxBufferedBytes: 2 ** 26 };
+const LIMITS = { maxUploadBytes: 2 ** 26 };
 const OPTIONS = { ...LIMITS, host: "127.0.0.1", port: 0, maxMessageBytes: 2 ** 24, drainSeconds: 0 };
 
 describe("databases as the first names of identifiers", () => {

@@ -10,7 +10,7 @@ import type { Route } from "../../src/pipeline/route.ts";
 import { type Address, type Outcome, ROUTED_CALLERS } from "../support/routed-callers.ts";
 import { fakeBackend } from "../support/server.ts";
 
-const LIMITS = { maxUploadBytes: 2 ** 20, maxBufferedBytes: 2 ** 20 };
+const LIMITS = { maxUploadBytes: 2 ** 20 };
 const OPTIONS = { ...LIMITS, host: "127.0.0.1", port: 0, maxMessageBytes: 2 ** 20, drainSeconds: 0 };
 
 /** A database whose every table is called as itself. */
@@ -68,6 +68,18 @@ describe("the choice of the database on every wire", () => {
     ["header and path", { prefix: "/db/black" }, { fails: "NamespaceNotFound" }],
     ["header and path", { prefix: "/db/%zz" }, { fails: "NamespaceNotFound" }],
     ["header and path", { headers: { "lance-gateway-path-database": "red" } }, { fails: "InvalidInput" }],
+    ["header and path", { context: { "header.x-service-database": "red" } }, { table: "red" }],
+    [
+      "header and path",
+      { context: { "header.lance-gateway-path-database": "red" } },
+      { fails: "InvalidInput" },
+    ],
+    [
+      "header and path",
+      { prefix: "/db/blue", context: { "header.x-service-database": "red" } },
+      { table: "blue" },
+    ],
+    ["host", { host: "127.0.0.1", context: { "header.host": "localhost" } }, { table: "blue" }],
     ["header and path", {}, { fails: "InvalidInput" }],
     ["host", { host: "localhost" }, { table: "red" }],
     ["host", { host: "127.0.0.1" }, { table: "blue" }],
