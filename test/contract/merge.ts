@@ -157,6 +157,33 @@ export function mergeTests(world: World): void {
       }
     });
 
+    test("updates some of the columns under a condition where the key has an index", async () => {
+      const rows = streamOf({
+        id: { type: new Int32(), values: [1, 2, 9], nullable: false },
+        name: { type: new Utf8(), values: ["new 1", "new 2", "new 9"] },
+      });
+      for (const useIndex of [undefined, true]) {
+        const id = await world.table();
+        await world.client.createTableScalarIndex({ id, column: "id", indexType: "BTREE" });
+        for (const [condition, updated] of [
+          ["'a' is null", 0],
+          ["target.vector IS NULL", 0],
+          ["source.name = 'new 2'", 1],
+          ["target.vector IS NOT NULL", 2],
+        ] as const) {
+          const update = { on: ["id"], whenMatchedUpdateAll: true, whenMatchedUpdateAllFilt: condition };
+          assert.deepEqual(await counts(id, { ...update, ...(useIndex && { useIndex }) }, rows), [
+            0,
+            updated,
+            0,
+          ]);
+        }
+        const found = await rowsIn(id);
+        assert.deepEqual(found.map((row) => row["name"]).sort(), ["new 1", "new 2", "p0", "p3", "p4"]);
+        assert.ok(found.every((row) => row["vector"] !== null));
+      }
+    });
+
     test("a timeout that is too short ends the merge and changes nothing", async () => {
       const id = await world.table();
       await refused(

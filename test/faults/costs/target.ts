@@ -64,7 +64,8 @@ export async function startTarget(): Promise<Target> {
       const { code } = error.failure;
       if (code === undefined) await Promise.race([died, new Promise((resolve) => setTimeout(resolve, 1000))]);
       const row = ERROR_TABLE.find((entry) => entry.code === code);
-      if (row === undefined || row.name === "Internal") assert.fail(`${error.message}\nafter ${sent}\n${await logOf()}`);
+      if (row === undefined || row.name === "Internal")
+        assert.fail(`${error.message}\nafter ${sent}\n${await logOf()}`);
       return { code: row.code };
     } finally {
       clearTimeout(timer);

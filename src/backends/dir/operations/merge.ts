@@ -70,7 +70,8 @@ export function createMergeOperations(context: DirContext): Pick<LanceNamespace,
           if (plan.update) builder = builder.whenMatchedUpdateAll(plan.update.condition);
           if (plan.insert) builder = builder.whenNotMatchedInsertAll();
           if (plan.delete) builder = builder.whenNotMatchedBySourceDelete(plan.delete.condition);
-          if (plan.useIndex !== undefined) builder = builder.useIndex(plan.useIndex);
+          const useIndex = canUseIndex(plan, schema, upload.schema) ? plan.useIndex : false;
+          if (useIndex !== undefined) builder = builder.useIndex(useIndex);
           const limit = timeLimit(call, plan.timeout);
           if (limit !== undefined) builder.setTimeout(limit);
           return builder.execute(upload.file);
@@ -146,6 +147,14 @@ function keysOf({ on }: Plan, table: ArrowSchema, rows: ArrowSchema): string[] {
     throw new LanceError("TableSchemaValidationError", `the rows have no column ${JSON.stringify(name)}`);
   });
   return [...new Set(names)];
+}
+
+/**
+ * Whether the engine may look up the keys in an index. It panics when it does so for rows that lack a column of the
+ * table, while the update has a condition.
+ */
+function canUseIndex({ update }: Plan, table: ArrowSchema, rows: ArrowSchema): boolean {
+  return update?.condition === undefined || rows.fields.length === table.fields.length;
 }
 
 /** What a merge has changed. */
