@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import fc from "fast-check";
+import { seedOf } from "../../test/support/seed.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { hasDotSegment, pathFieldsOf } from "./path-value.ts";
 
@@ -36,7 +37,7 @@ describe("hasDotSegment", () => {
 
   test("every value that it lets pass stays one segment of a URL, encoded or not", () => {
     const piece = fc.constantFrom(".", "..", "%2e", "%2E", "/", "\\", "%2f", ";", "a", "$", "%");
-    const seed = Number(process.env["FUZZ_SEED"] ?? Date.now() % 1e9);
+    const seed = seedOf("FUZZ_SEED");
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 6 }), (pieces) => {
         const value = pieces.join("");

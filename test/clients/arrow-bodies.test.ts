@@ -1,8 +1,9 @@
 import { test } from "node:test";
 import { attackWithArrowBodies } from "../support/arrow-attack.ts";
+import { seedOf } from "../support/seed.ts";
 
 /** The bodies are the same again with the same seed. */
-const SEED = Number(process.env["ARROW_SEED"] ?? Date.now() % 1_000_000);
+const SEED = seedOf("ARROW_SEED");
 
 test("a server answers 30,000 mutated Arrow bodies with 200 or 4xx and goes on", async (t) => {
   t.diagnostic(`ARROW_SEED=${SEED}`);

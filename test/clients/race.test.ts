@@ -6,12 +6,13 @@ import type { ProtocolClient } from "../support/client.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
 import { type Program, startProgram } from "../support/program.ts";
 import { createRandom } from "../support/random.ts";
+import { seedOf } from "../support/seed.ts";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
 import { startPylanceRacer } from "./support/pylance-racer.ts";
 
 const NAMES = Number(process.env["RACE_NAMES"] ?? 40);
 
-const SEED = Number(process.env["RACE_SEED"] ?? Date.now() % 1_000_000);
+const SEED = seedOf("RACE_SEED");
 
 describe("three gateways and pylance's DirectoryNamespace on one root", () => {
   let first: GatewayProcess;

@@ -7,12 +7,13 @@ import { temporaryDirectory } from "../support/directory.ts";
 import { lz4Bomb, sharedSchemaStream, withNumber } from "../support/hostile-arrow.ts";
 import { sendHttp } from "../support/http.ts";
 import { startProgram } from "../support/program.ts";
+import { seedOf } from "../support/seed.ts";
 
 /** How many bodies are sent; `ARROW_BODIES=30000` is the long run. */
 const BODIES = Number(process.env["ARROW_BODIES"] ?? 400);
 
 /** The bodies are the same again with the same seed. */
-const SEED = Number(process.env["ARROW_SEED"] ?? Date.now() % 1_000_000);
+const SEED = seedOf("ARROW_SEED");
 
 test("a server answers mutated Arrow bodies with 200 or 4xx and goes on", async (t) => {
   t.diagnostic(`ARROW_SEED=${SEED} ARROW_BODIES=${BODIES}`);

@@ -1,8 +1,9 @@
+import { seedOf } from "../support/seed.ts";
 import { costTests } from "./costs/suite.ts";
 
 // The long run is in test/clients/costs.test.ts.
 costTests("requests that cost too much", {
   expressions: Number(process.env["COST_EXPRESSIONS"] ?? 200),
   numbers: Number(process.env["COST_NUMBERS"] ?? 100),
-  seed: Number(process.env["COST_SEED"] ?? Math.floor(Math.random() * 2 ** 31)),
+  seed: seedOf("COST_SEED"),
 });

@@ -6,6 +6,7 @@ import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
 import { type ErrorName, LanceError } from "../../src/namespace/errors.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createRandom } from "../support/random.ts";
+import { seedOf } from "../support/seed.ts";
 import { check, laidOut } from "./power/check.ts";
 import { createFaultyDisk, FAULTS, type Fault, type FaultCode } from "./power/faulty-disk.ts";
 import type { Observation } from "./power/observe.ts";
@@ -16,7 +17,7 @@ import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/worl
 const COUNT = Number(process.env["DISK_FAULTS"] ?? 2);
 
 /** The same faults come again with the same seed. */
-const SEED = Number(process.env["DISK_SEED"] ?? Date.now() % 1_000_000);
+const SEED = seedOf("DISK_SEED");
 
 /** Most steps have about so many calls that report one failure. */
 const CALLS = 16;

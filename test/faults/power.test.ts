@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { deserialize } from "node:v8";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createRandom } from "../support/random.ts";
+import { seedOf } from "../support/seed.ts";
 import { check, type Expected, expectedAfter, expectedAfterFailure, laidOut } from "./power/check.ts";
 import type { Recording } from "./power/record.ts";
 import { type Cut, replay } from "./power/replay.ts";
@@ -18,7 +19,7 @@ import { SCENARIOS } from "./power/scenarios.ts";
 const SCHEDULES = Number(process.env["POWER_SCHEDULES"] ?? 2);
 
 /** The same schedules come again with the same seed. */
-const SEED = Number(process.env["POWER_SEED"] ?? Date.now() % 1_000_000);
+const SEED = seedOf("POWER_SEED");
 
 /** In how many recordings of each scenario a sync fails, and in how many the start is cut off, too. */
 const FAILS = Math.floor(SCHEDULES / 8);

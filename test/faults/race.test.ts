@@ -6,13 +6,14 @@ import { temporaryDirectory } from "../support/directory.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
 import { type Program, startProgram } from "../support/program.ts";
 import { createRandom } from "../support/random.ts";
+import { seedOf } from "../support/seed.ts";
 import { assertAgreement, cellsIn, raceAtRandom, raceForEach } from "./race/race.ts";
 import { createGatewayRacer, type Racer } from "./race/racer.ts";
 
 /** How many names are raced for; `RACE_NAMES=200` is the long run. */
 const NAMES = Number(process.env["RACE_NAMES"] ?? 24);
 
-const SEED = Number(process.env["RACE_SEED"] ?? Date.now() % 1_000_000);
+const SEED = seedOf("RACE_SEED");
 
 const GATEWAYS = 3;
 

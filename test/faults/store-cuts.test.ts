@@ -8,6 +8,7 @@ import type { LeftoverKind } from "../../src/backends/dir/maintenance/leftover.t
 import { type ErrorName, LanceError } from "../../src/namespace/errors.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createRandom } from "../support/random.ts";
+import { seedOf } from "../support/seed.ts";
 import { check } from "./power/check.ts";
 import type { Observation } from "./power/observe.ts";
 import { SCENARIOS } from "./power/scenarios.ts";
@@ -18,7 +19,7 @@ import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/worl
 const COUNT = Number(process.env["STORE_CUTS"] ?? 1);
 
 /** The same faults come again with the same seed. */
-const SEED = Number(process.env["STORE_SEED"] ?? Date.now() % 1_000_000);
+const SEED = seedOf("STORE_SEED");
 
 /** Most starts have fewer steps. */
 const START_STEPS = 16;
