@@ -2,10 +2,10 @@
 export { createDirectoryBackend, type DirectoryBackendOptions } from "./backends/dir/index.ts";
 export { createGrpcBackend, type GrpcBackendOptions } from "./backends/grpc/index.ts";
 export { createRestBackend, type RestBackendOptions } from "./backends/rest/index.ts";
-export { type Gateway, serveBackend, startGateway, type WireOptions } from "./cli/compose.ts";
-export { createMetrics, type Metrics } from "./cli/metrics/metrics.ts";
-export type { ServeOptions } from "./cli/options.ts";
+export type { ServeOptions } from "./config/options.ts";
+export { type Gateway, serveBackend, startGateway, type WireOptions } from "./gateway/compose.ts";
 export { LanceNamespaceService } from "./gen/lance/namespace/v1/service_pb.ts";
+export { createMetrics, type Metrics } from "./metrics/metrics.ts";
 export { type Call, type Credentials, createCall, type Protocol } from "./namespace/call.ts";
 export type { NoteDecision, UpstreamDecision } from "./namespace/decisions.ts";
 export {

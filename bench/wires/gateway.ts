@@ -1,6 +1,6 @@
 // The gateway on its one port: all wires, the whole pipeline, and a backend that answers from memory.
 import { pino } from "pino";
-import { serveBackend } from "../../src/cli/compose.ts";
+import { serveBackend } from "../../src/gateway/compose.ts";
 import { describeAnswer } from "./answer.ts";
 
 const { address } = await serveBackend(

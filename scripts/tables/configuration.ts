@@ -1,5 +1,5 @@
-import { environmentName, flagUsage, type OptionSpec } from "../../src/cli/option-spec.ts";
-import { SERVE_OPTIONS } from "../../src/cli/options.ts";
+import { environmentName, flagUsage, type OptionSpec } from "../../src/config/option-spec.ts";
+import { SERVE_OPTIONS } from "../../src/config/options.ts";
 import { markdownTable } from "./markdown.ts";
 
 /** The options of `lance-gateway serve`. */

@@ -1,8 +1,8 @@
-import { METRICS } from "../../src/cli/metrics/declarations.ts";
+import { METRICS } from "../../src/metrics/declarations.ts";
 import { UPSTREAM_DECISIONS } from "../../src/namespace/decisions.ts";
 import { markdownTable } from "./markdown.ts";
 
-/** The metrics as in `src/cli/metrics/declarations.ts`. */
+/** The metrics as in `src/metrics/declarations.ts`. */
 export function metricsTable(): string {
   const rows = Object.values(METRICS).map(({ name, type, labels, help }) => [
     `\`${name}\``,

@@ -1,7 +1,7 @@
+import { environmentName, flagUsage, type OptionSpec } from "../config/option-spec.ts";
+import { SERVE_OPTIONS } from "../config/options.ts";
 import type { Command } from "./commands/command.ts";
 import { COMMANDS } from "./commands/table.ts";
-import { environmentName, flagUsage, type OptionSpec } from "./option-spec.ts";
-import { SERVE_OPTIONS } from "./options.ts";
 
 /** The text of `lance-gateway --help`. */
 export async function helpText(): Promise<string> {

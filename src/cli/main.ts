@@ -1,9 +1,9 @@
 import { enableCompileCache } from "node:module";
+import { readConfiguration } from "../config/configuration.ts";
+import { UsageError } from "../config/option-spec.ts";
+import { redactText } from "../log/redact.ts";
 import { COMMANDS } from "./commands/table.ts";
-import { readConfiguration } from "./configuration.ts";
 import { commandHelp, helpText } from "./help.ts";
-import { redactText } from "./log/redact.ts";
-import { UsageError } from "./option-spec.ts";
 import { packageVersion } from "./version.ts";
 
 // Whatever is loaded from here on, which is nearly everything, starts from Node's own cache the next time.
@@ -24,7 +24,7 @@ async function main(args: readonly string[]): Promise<void> {
     process.stdout.write(`${packageVersion()}\n`);
   } else if (command === "serve") {
     const configuration = await readConfiguration(rest, process.env);
-    const { serve } = await import("./serve.ts");
+    const { serve } = await import("./commands/serve.ts");
     await serve(configuration);
   } else if (other !== undefined) {
     process.exitCode = await other.run(rest, process.env);

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { COMMANDS } from "../../src/cli/commands/table.ts";
-import { UsageError } from "../../src/cli/option-spec.ts";
+import { UsageError } from "../../src/config/option-spec.ts";
 import { people, personFile, personStream, rowsOf } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { startProgram } from "../support/program.ts";

@@ -5,8 +5,8 @@ import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
-import { type Gateway, serveBackend } from "../../src/cli/compose.ts";
-import { createMetrics } from "../../src/cli/metrics/metrics.ts";
+import { type Gateway, serveBackend } from "../../src/gateway/compose.ts";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { sendHttp } from "../support/http.ts";
 import { fakeBackend } from "../support/server.ts";
 

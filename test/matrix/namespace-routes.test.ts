@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { pino } from "pino";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
-import { type Gateway, serveDatabases } from "../../src/cli/compose.ts";
+import { type Gateway, serveDatabases } from "../../src/gateway/compose.ts";
 import { people, personStream } from "../support/arrow.ts";
 import type { LanceClient, ProtocolClient } from "../support/client.ts";
 import { temporaryDirectory } from "../support/directory.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import { type Gateway, serveDatabases } from "../../src/cli/compose.ts";
+import { type Gateway, serveDatabases } from "../../src/gateway/compose.ts";
 import { DescribeTableResponseSchema } from "../../src/gen/lance/namespace/v1/table_pb.ts";
 import type { ErrorName } from "../../src/namespace/errors.ts";
 import { errorEntry } from "../../src/namespace/errors.ts";

@@ -1,5 +1,11 @@
 import type { Namespace } from "../../client/namespace.ts";
-import { type OptionSpec, parseChoice, parseDuration, parseInteger, UsageError } from "../option-spec.ts";
+import {
+  type OptionSpec,
+  parseChoice,
+  parseDuration,
+  parseInteger,
+  UsageError,
+} from "../../config/option-spec.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath } from "./operands.ts";
 import { textTable } from "./text-table.ts";

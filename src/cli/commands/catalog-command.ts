@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Namespace } from "../../client/namespace.ts";
-import type { OptionSpec } from "../option-spec.ts";
-import { type OptionValues, settleTable } from "../parse-options.ts";
+import type { OptionSpec } from "../../config/option-spec.ts";
+import { type OptionValues, settleTable } from "../../config/parse-options.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { Command } from "./command.ts";
 import {

@@ -1,10 +1,10 @@
 import { access } from "node:fs/promises";
 import type { OpenedDirectory } from "../../backends/dir/open.ts";
-import { createLog } from "../log/log.ts";
-import { storageSecrets } from "../log/secrets.ts";
-import { type OptionSpec, parseSwitch } from "../option-spec.ts";
-import { SERVE_OPTIONS } from "../options.ts";
-import { storageOptionsOf } from "../storage-options.ts";
+import { type OptionSpec, parseSwitch } from "../../config/option-spec.ts";
+import { SERVE_OPTIONS } from "../../config/options.ts";
+import { storageSecrets } from "../../config/secrets.ts";
+import { storageOptionsOf } from "../../config/storage-options.ts";
+import { createLog } from "../../log/log.ts";
 
 /** The options that say which catalog a command is about; they mean what they mean for `serve`. */
 export const CATALOG_OPTIONS = {

@@ -1,4 +1,4 @@
-import type { OptionSpec } from "../option-spec.ts";
+import type { OptionSpec } from "../../config/option-spec.ts";
 import {
   type Environment,
   environmentLayer,
@@ -6,7 +6,7 @@ import {
   type Layer,
   type OptionValues,
   settleTable,
-} from "../parse-options.ts";
+} from "../../config/parse-options.ts";
 
 /** A command of `lance-gateway`, beside `serve`. */
 export interface Command {

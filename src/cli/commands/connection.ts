@@ -2,11 +2,11 @@ import { access } from "node:fs/promises";
 import { LanceError } from "../../client/exports.ts";
 import { createNamespace, type Namespace } from "../../client/namespace.ts";
 import { SILENT_LOG } from "../../client/silent-log.ts";
-import { openBackend } from "../backends.ts";
-import { type OptionSpec, UsageError } from "../option-spec.ts";
-import { SERVE_OPTIONS, type ServeOptions } from "../options.ts";
-import { type Environment, environmentLayer, flagLayer, type Layer } from "../parse-options.ts";
-import { settleOptions } from "../serve-options.ts";
+import { type OptionSpec, UsageError } from "../../config/option-spec.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "../../config/options.ts";
+import { type Environment, environmentLayer, flagLayer, type Layer } from "../../config/parse-options.ts";
+import { settleOptions } from "../../config/serve-options.ts";
+import { openBackend } from "../../gateway/open-backend.ts";
 
 /** The options that say which catalog a command is about; they mean what they mean for `serve`. */
 export const CONNECTION_OPTIONS: Readonly<Record<string, OptionSpec>> = Object.fromEntries(

@@ -1,4 +1,4 @@
-import { type OptionSpec, parseChoice, UsageError } from "../option-spec.ts";
+import { type OptionSpec, parseChoice, UsageError } from "../../config/option-spec.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, pathText } from "./operands.ts";
 

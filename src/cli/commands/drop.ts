@@ -1,4 +1,4 @@
-import { parseSwitch, UsageError } from "../option-spec.ts";
+import { parseSwitch, UsageError } from "../../config/option-spec.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, pathText } from "./operands.ts";
 

@@ -1,7 +1,7 @@
 import { access } from "node:fs/promises";
+import { type OptionSpec, parseSwitch } from "../../config/option-spec.ts";
 import { formatOfName } from "../files/formats.ts";
 import { writeRows } from "../files/write.ts";
-import { type OptionSpec, parseSwitch } from "../option-spec.ts";
 import { createProgress } from "../progress.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { FORMAT_OPTION } from "./import.ts";

@@ -1,5 +1,5 @@
 import { LEFTOVER_KINDS, type Leftover } from "../../backends/dir/maintenance/leftover.ts";
-import { type OptionSpec, parseSwitch, UsageError } from "../option-spec.ts";
+import { type OptionSpec, parseSwitch, UsageError } from "../../config/option-spec.ts";
 import { CATALOG_FLAGS, CATALOG_OPTIONS, JSON_OPTION, withCatalog } from "./catalog.ts";
 import { type Command, readOptions } from "./command.ts";
 import { sizeText, textTable } from "./text-table.ts";

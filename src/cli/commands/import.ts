@@ -1,6 +1,6 @@
+import { type OptionSpec, parseChoice } from "../../config/option-spec.ts";
 import { FILE_FORMATS, formatOfName } from "../files/formats.ts";
 import { openRows } from "../files/read.ts";
-import { type OptionSpec, parseChoice } from "../option-spec.ts";
 import { createProgress, type Progress } from "../progress.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { PROPERTY_OPTION } from "./create.ts";

@@ -1,6 +1,6 @@
 import type { Identifier } from "../../client/exports.ts";
 import type { Namespace } from "../../client/namespace.ts";
-import { parseSwitch } from "../option-spec.ts";
+import { parseSwitch } from "../../config/option-spec.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, pathText } from "./operands.ts";
 import { textTable } from "./text-table.ts";

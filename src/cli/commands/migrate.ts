@@ -1,5 +1,5 @@
 import type { Migrated } from "../../backends/dir/maintenance/migrate.ts";
-import { type OptionSpec, parseSwitch } from "../option-spec.ts";
+import { type OptionSpec, parseSwitch } from "../../config/option-spec.ts";
 import { CATALOG_FLAGS, CATALOG_OPTIONS, JSON_OPTION, withCatalog } from "./catalog.ts";
 import { type Command, readOptions } from "./command.ts";
 import { textTable } from "./text-table.ts";

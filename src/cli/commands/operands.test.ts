@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type OptionSpec, parseText, UsageError } from "../option-spec.ts";
+import { type OptionSpec, parseText, UsageError } from "../../config/option-spec.ts";
 import { parsePath, pathText, splitArguments } from "./operands.ts";
 
 const specs: Record<string, OptionSpec> = {

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import type { Identifier } from "../../client/exports.ts";
-import { type OptionSpec, UsageError } from "../option-spec.ts";
+import { type OptionSpec, UsageError } from "../../config/option-spec.ts";
 
 /** A command line, taken apart. */
 export interface Arguments {

@@ -1,4 +1,4 @@
-import { type OptionSpec, parseInteger, parseText } from "../option-spec.ts";
+import { type OptionSpec, parseInteger, parseText } from "../../config/option-spec.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath } from "./operands.ts";
 import { parseNumbers, ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";

@@ -1,4 +1,4 @@
-import { type OptionSpec, parseInteger, parseText, UsageError } from "../option-spec.ts";
+import { type OptionSpec, parseInteger, parseText, UsageError } from "../../config/option-spec.ts";
 
 /** Which state of a table is read. */
 export const STATE_OPTIONS = {

@@ -1,4 +1,4 @@
-import { UsageError } from "../option-spec.ts";
+import { UsageError } from "../../config/option-spec.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, pathText } from "./operands.ts";
 

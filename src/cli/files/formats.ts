@@ -1,5 +1,5 @@
 import { extname } from "node:path";
-import { UsageError } from "../option-spec.ts";
+import { UsageError } from "../../config/option-spec.ts";
 
 /** The kinds of files that rows come from and go to. */
 export const FILE_FORMATS = ["arrow", "arrows", "parquet"] as const;

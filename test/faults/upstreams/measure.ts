@@ -3,7 +3,7 @@ import { pino } from "pino";
 import { createGrpcBackend } from "../../../src/backends/grpc/index.ts";
 import type { ResiliencePolicy } from "../../../src/backends/resilience/options.ts";
 import { createRestBackend } from "../../../src/backends/rest/index.ts";
-import { serveDatabases } from "../../../src/cli/compose.ts";
+import { serveDatabases } from "../../../src/gateway/compose.ts";
 import { ERROR_TABLE } from "../../../src/namespace/errors.ts";
 import type { Backend } from "../../../src/namespace/port.ts";
 import { people, personStream } from "../../support/arrow.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CATALOG_FLAGS, CATALOG_OPTIONS } from "./commands/catalog.ts";
-import { readOptions } from "./commands/command.ts";
+import { CATALOG_FLAGS, CATALOG_OPTIONS } from "../cli/commands/catalog.ts";
+import { readOptions } from "../cli/commands/command.ts";
 import { UsageError } from "./option-spec.ts";
 import { parseServeOptions } from "./serve-options.ts";
 import { storageOptionsOf } from "./storage-options.ts";

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { beginCall } from "../../../test/support/caller.ts";
-import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { LanceError } from "../../namespace/errors.ts";
-import { observe } from "../../pipeline/observe.ts";
+import { beginCall } from "../../test/support/caller.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { LanceError } from "../namespace/errors.ts";
+import { observe } from "../pipeline/observe.ts";
 import { createLog } from "./log.ts";
 import { redactText } from "./redact.ts";
 

@@ -4,9 +4,13 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { createDatabasesBackend } from "../backends/databases/index.ts";
 import { createReadAhead, type ReadAhead } from "../backends/dir/operations/read-ahead.ts";
+import type { Databases } from "../config/configuration.ts";
+import { UsageError } from "../config/option-spec.ts";
+import type { ServeOptions } from "../config/options.ts";
 import { DIALECTS } from "../dialects/registry.ts";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Backend } from "../namespace/port.ts";
 import type { Service } from "../namespace/service.ts";
@@ -20,11 +24,7 @@ import { createReadiness, type Readiness } from "../server/readiness.ts";
 import { createServer } from "../server/server.ts";
 import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
 import { createRestHandler } from "../wires/rest.ts";
-import { openBackend } from "./backends.ts";
-import type { Databases } from "./configuration.ts";
-import { createMetrics, type Metrics } from "./metrics/metrics.ts";
-import { UsageError } from "./option-spec.ts";
-import type { ServeOptions } from "./options.ts";
+import { openBackend } from "./open-backend.ts";
 
 /** A gateway that listens. */
 export interface Gateway {

@@ -1,7 +1,7 @@
-import type { NoteDecision } from "../../namespace/decisions.ts";
-import type { CallMetrics } from "../../pipeline/measure.ts";
-import type { CountRefusal } from "../../pipeline/refusals.ts";
-import type { MetricsPage } from "../../server/router.ts";
+import type { NoteDecision } from "../namespace/decisions.ts";
+import type { CallMetrics } from "../pipeline/measure.ts";
+import type { CountRefusal } from "../pipeline/refusals.ts";
+import type { MetricsPage } from "../server/router.ts";
 import { expose } from "./exposition.ts";
 import { createTallies } from "./tallies.ts";
 

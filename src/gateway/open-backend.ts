@@ -2,11 +2,11 @@ import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { ReadAhead } from "../backends/dir/operations/read-ahead.ts";
 import type { UpstreamIdentityOptions } from "../backends/upstream-identity/identity.ts";
+import { type BackendKind, UsageError } from "../config/option-spec.ts";
+import type { ServeOptions } from "../config/options.ts";
+import { storageOptionsOf } from "../config/storage-options.ts";
 import type { NoteDecision } from "../namespace/decisions.ts";
 import type { Backend } from "../namespace/port.ts";
-import { type BackendKind, UsageError } from "./option-spec.ts";
-import type { ServeOptions } from "./options.ts";
-import { storageOptionsOf } from "./storage-options.ts";
 
 /**
  * Opens the backend that options describe. Only the kind that is asked for is loaded.

@@ -1,15 +1,15 @@
 import { resolve } from "node:path";
 import type { Logger } from "pino";
-import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { type Gateway, startGateway } from "./compose.ts";
-import type { Configuration, Databases } from "./configuration.ts";
-import { defaultDrainDelayMs } from "./drain-delay.ts";
-import { createLog } from "./log/log.ts";
-import { redactText } from "./log/redact.ts";
-import { secretsOf } from "./log/secrets.ts";
-import { UsageError } from "./option-spec.ts";
-import type { ServeOptions } from "./options.ts";
-import { packageVersion } from "./version.ts";
+import type { Configuration, Databases } from "../../config/configuration.ts";
+import { UsageError } from "../../config/option-spec.ts";
+import type { ServeOptions } from "../../config/options.ts";
+import { secretsOf } from "../../config/secrets.ts";
+import { type Gateway, startGateway } from "../../gateway/compose.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { createLog } from "../../log/log.ts";
+import { redactText } from "../../log/redact.ts";
+import { defaultDrainDelayMs } from "../drain-delay.ts";
+import { packageVersion } from "../version.ts";
 
 /**
  * Serves until a signal comes. The first SIGTERM, SIGINT or SIGHUP drains and ends with code 0; a second SIGTERM or SIGINT

@@ -1,8 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { Call, Protocol } from "../../namespace/call.ts";
-import type { NoteDecision, UpstreamDecision } from "../../namespace/decisions.ts";
-import type { CallMetrics, Outcome } from "../../pipeline/measure.ts";
-import type { CountRefusal } from "../../pipeline/refusals.ts";
+import type { Call, Protocol } from "../namespace/call.ts";
+import type { NoteDecision, UpstreamDecision } from "../namespace/decisions.ts";
+import type { CallMetrics, Outcome } from "../pipeline/measure.ts";
+import type { CountRefusal } from "../pipeline/refusals.ts";
 import { SECONDS_BOUNDS } from "./declarations.ts";
 
 /** One value of a metric; the labels are in the order of its declaration. */
