@@ -16,4 +16,4 @@ export {
   LanceError,
 } from "./namespace/errors.ts";
 export { type Identifier, joinIdentifier, parseIdentifier } from "./namespace/identifier.ts";
-export type { Backend, LanceDbExtensions, LanceNamespace, Operation } from "./namespace/port.ts";
+export type { Backend, LanceDbExtensions, LanceNamespace, Operation } from "./namespace/lance-namespace.ts";

@@ -8,7 +8,7 @@ import type {
 import { ARROW_STREAM } from "../arrow/media-types.ts";
 import { type Call, createCall } from "../namespace/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
-import type { LanceNamespace } from "../namespace/port.ts";
+import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { resolveRequest, shareContext } from "../pipeline/resolve.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 import type { CallOptions } from "./types.ts";

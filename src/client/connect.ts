@@ -12,7 +12,7 @@ import { HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { bodyFieldOf } from "../namespace/body-field.ts";
 import type { Call } from "../namespace/call.ts";
-import type { LanceNamespace } from "../namespace/port.ts";
+import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { errorOfConnect } from "./connect-errors.ts";
 import { answerPieces, type Fetch, fetchBody } from "./fetch-body.ts";
 import { type Properties, readProperties } from "./properties.ts";

@@ -3,7 +3,7 @@
 export type { Call } from "../namespace/call.ts";
 export { ERROR_TABLE, type ErrorEntry, type ErrorName, LanceError } from "../namespace/errors.ts";
 export { type Identifier, joinIdentifier, parseIdentifier } from "../namespace/identifier.ts";
-export type { Backend, LanceNamespace, Operation } from "../namespace/port.ts";
+export type { Backend, LanceNamespace, Operation } from "../namespace/lance-namespace.ts";
 export type { ArrowBytes, ArrowData } from "./arrow-input.ts";
 export type { ConnectProperties } from "./connect.ts";
 export * from "./errors.ts";

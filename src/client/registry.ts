@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import type { LanceNamespace } from "../namespace/port.ts";
+import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { createNamespace, type Namespace } from "./namespace.ts";
 import type { Properties } from "./properties.ts";
 import type { LoadLanceDb } from "./tables.ts";

@@ -1,14 +1,14 @@
-import { callOnce } from "../backends/resilience/port.ts";
-import { createExchange } from "../backends/rest/exchange.ts";
+import { callOnce } from "../backends/resilience/resilience.ts";
 import { createHandler } from "../backends/rest/handlers.ts";
 import type { UpstreamDialect } from "../backends/rest/options.ts";
 import type { UpstreamTransport } from "../backends/rest/transport.ts";
+import { createExchange } from "../backends/rest/upstream-call.ts";
 import { createHeaderPolicy } from "../backends/upstream-identity/headers.ts";
 import { passthroughIdentity } from "../backends/upstream-identity/passthrough.ts";
 import { UPSTREAM_FORMS } from "../dialects/upstream.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
-import type { LanceNamespace } from "../namespace/port.ts";
+import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { createClientBindings } from "../transcode/client-binding.ts";
 import { type Properties, readProperties, readTlsFiles, type TlsFiles } from "./properties.ts";
 import type { NamespaceImplementation } from "./registry.ts";

@@ -6,7 +6,7 @@ import { type BackendKind, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { storageOptionsOf } from "../config/storage-options.ts";
 import type { NoteDecision } from "../namespace/decisions.ts";
-import type { Backend } from "../namespace/port.ts";
+import type { Backend } from "../namespace/lance-namespace.ts";
 
 /**
  * Opens the backend that options describe. Only the kind that is asked for is loaded.

@@ -1,4 +1,4 @@
-import type { LanceDbExtensions, Operation } from "./port.ts";
+import type { LanceDbExtensions, Operation } from "./lance-namespace.ts";
 
 /** The operations that change nothing, so that they may be repeated, or run twice at once. */
 const READS: ReadonlySet<string> = new Set<Operation | keyof LanceDbExtensions>([

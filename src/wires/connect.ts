@@ -35,7 +35,7 @@ import {
   toConnectError,
   withLanceErrors,
 } from "./connect-error.ts";
-import { stopReading } from "./grpc/exchange.ts";
+import { stopReading } from "./grpc/server-call.ts";
 import type { ErrorDetails } from "./grpc/status.ts";
 import { FREE_BYTES } from "./limits.ts";
 import { contentLength, hasKnownEnd, isHttp2, withoutQuery } from "./rest/http.ts";

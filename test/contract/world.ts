@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before } from "node:test";
 import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
 import type { ObjectStore } from "../../src/backends/dir/format/storage.ts";
-import type { Operation } from "../../src/namespace/port.ts";
+import type { Operation } from "../../src/namespace/lance-namespace.ts";
 import { type Person, people, personStream } from "../support/arrow.ts";
 import type { LanceClient } from "../support/client.ts";
 

@@ -1,5 +1,5 @@
 import type { ErrorName } from "../../src/namespace/errors.ts";
-import type { Operation } from "../../src/namespace/port.ts";
+import type { Operation } from "../../src/namespace/lance-namespace.ts";
 import type { LanceClient } from "../support/client.ts";
 
 /** One call that has to come out alike on every wire. */

@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { createGrpcBackend } from "../../src/backends/grpc/index.ts";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
-import type { Backend } from "../../src/namespace/port.ts";
+import type { Backend } from "../../src/namespace/lance-namespace.ts";
 
 const log = pino({ level: "silent" });
 const cache = { ttlMs: 3_600_000 };

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { type Call, createCall } from "../../src/namespace/call.ts";
 import { toLanceError } from "../../src/namespace/errors.ts";
 import type { Service } from "../../src/namespace/service.ts";
-import { createService, type ServiceOptions } from "../../src/pipeline/service.ts";
+import { createService, type ServiceOptions } from "../../src/pipeline/create-service.ts";
 import { CallError, collect, createClient, type LanceClient } from "./client.ts";
 
 const log = pino({ level: "silent" });

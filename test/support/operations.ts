@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
-import type { Operation } from "../../src/namespace/port.ts";
+import type { Operation } from "../../src/namespace/lance-namespace.ts";
 import { personStream } from "./arrow.ts";
 import type { LanceClient } from "./client.ts";
 

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import { serveBackend, type WireOptions } from "../../src/gateway/compose.ts";
-import type { Backend, LanceNamespace } from "../../src/namespace/port.ts";
+import type { Backend, LanceNamespace } from "../../src/namespace/lance-namespace.ts";
 import { temporaryDirectory } from "./directory.ts";
 
 const MIB = 1024 * 1024;

@@ -5,7 +5,7 @@ import {
   NamespaceExistsResponseSchema,
 } from "../../gen/lance/namespace/v1/namespace_pb.ts";
 import { ListTablesResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
-import type { Backend } from "../../namespace/port.ts";
+import type { Backend } from "../../namespace/lance-namespace.ts";
 
 /**
  * The root above databases that are namespaces of it: it lists them, and it has no tables of its own. Everything

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Backend } from "../../namespace/port.ts";
+import type { Backend } from "../../namespace/lance-namespace.ts";
 import { settleAbandoned } from "./batch/settle.ts";
 import { createDiskReserve } from "./disk-reserve.ts";
 import { openDirectory } from "./open.ts";

@@ -8,7 +8,7 @@ import { beginCall } from "../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type ErrorName, isLanceError } from "../../namespace/errors.ts";
 import { parseIdentifier } from "../../namespace/identifier.ts";
-import type { Backend, LanceNamespace, Operation } from "../../namespace/port.ts";
+import type { Backend, LanceNamespace, Operation } from "../../namespace/lance-namespace.ts";
 import { createDirectoryBackend, type DirectoryBackendOptions } from "./index.ts";
 
 /** A logger for tests, which says nothing. */

@@ -19,7 +19,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, isLanceError, LanceError } from "../../namespace/errors.ts";
-import type { Backend, LanceNamespace } from "../../namespace/port.ts";
+import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { createGrpcBackend, type GrpcBackendOptions } from "./index.ts";
 
 const log = pino({ level: "silent" });

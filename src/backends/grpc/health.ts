@@ -7,7 +7,7 @@ import {
   type HealthCheckResponse,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../gen/grpc/health/v1/health_pb.ts";
-import type { Endpoint } from "../resilience/port.ts";
+import type { Endpoint } from "../resilience/resilience.ts";
 import type { Channel } from "./channels.ts";
 import { definitionOf } from "./definition.ts";
 

@@ -15,7 +15,7 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
-import type { Backend, LanceNamespace } from "../../namespace/port.ts";
+import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { createGrpcBackend, type GrpcBackendOptions } from "./index.ts";
 import { settled } from "./settled.ts";
 

@@ -7,7 +7,7 @@ import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend, startServer } from "../../../test/support/server.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
-import type { LanceNamespace } from "../../namespace/port.ts";
+import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { hostOf } from "./channels.ts";
 import { createGrpcBackend } from "./index.ts";
 

@@ -1,5 +1,5 @@
 import { Address, type AddressOptions } from "./address.ts";
-import type { Endpoint, Repeatable } from "./port.ts";
+import type { Endpoint, Repeatable } from "./resilience.ts";
 
 /** The fewest calls that the share of an address's errors is judged from. */
 const MIN_CALLS = 10;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, mock, test } from "node:test";
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import { fakeUpstream, faultError, type Outcome, pass } from "./fixture.test.ts";
-import type { Repeatable } from "./port.ts";
+import type { Repeatable } from "./resilience.ts";
 
 beforeEach(() => mock.timers.enable({ apis: ["setTimeout", "Date"], now: Date.UTC(2030, 0) }));
 afterEach(() => mock.timers.reset());

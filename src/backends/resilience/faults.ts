@@ -1,5 +1,5 @@
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
-import type { Repeatable } from "./port.ts";
+import type { Repeatable } from "./resilience.ts";
 
 /** What the end of an attempt says of the address: it failed, it works, or nothing, when we ended it ourselves. */
 export type Health = "failing" | "working" | "unknown";

@@ -4,7 +4,7 @@ import type { UpstreamDecision } from "../../namespace/decisions.ts";
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import { createResilience } from "./create-resilience.ts";
 import type { ResilienceOptions } from "./options.ts";
-import type { Progress, Repeatable } from "./port.ts";
+import type { Progress, Repeatable } from "./resilience.ts";
 
 /** What an address does with a call: answers, fails in a way, does not answer, or does not even get it. */
 export type Behaviour = "answer" | "hang" | "queue" | UpstreamFault | LanceError;

@@ -1,5 +1,5 @@
 import { type HostAddress, type ResolveHost, resolveBySystem, serversOf } from "./host-addresses.ts";
-import type { Endpoint } from "./port.ts";
+import type { Endpoint } from "./resilience.ts";
 
 /** How often the addresses of a host are looked up, and how often at the most when connections fail; milliseconds. */
 const LOOKUP_MS = 30_000;

@@ -1,5 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
-import type { ResilientCall } from "./port.ts";
+import type { ResilientCall } from "./resilience.ts";
 
 /**
  * The error of a call that is not made because its upstream fails.

@@ -1,6 +1,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { isRead } from "../../namespace/reads.ts";
-import type { Repeatable } from "./port.ts";
+import type { Repeatable } from "./resilience.ts";
 
 /**
  * What the repetition of a method's call would do.

@@ -11,8 +11,8 @@ import { DEFAULT_DELIMITER, joinIdentifier } from "../../namespace/identifier.ts
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import { errorOfFailure } from "./errors.ts";
-import type { Exchange } from "./exchange.ts";
 import type { UpstreamResponse } from "./transport.ts";
+import type { Exchange } from "./upstream-call.ts";
 import { tellCache } from "./validation.ts";
 
 /** What the handlers of a backend share. */

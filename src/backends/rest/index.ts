@@ -2,18 +2,18 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { UPSTREAM_FORMS } from "../../dialects/upstream.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Backend, LanceDbExtensions, LanceNamespace } from "../../namespace/port.ts";
+import type { Backend, LanceDbExtensions, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { createClientBindings } from "../../transcode/client-binding.ts";
 import { createResilience } from "../resilience/create-resilience.ts";
 import { createUpstreamCache } from "../upstream-cache/create-cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
-import { createExchange } from "./exchange.ts";
 import { isForwardable } from "./forwardable.ts";
 import { createHandler } from "./handlers.ts";
 import type { RestBackendOptions } from "./options.ts";
 import { createPools } from "./pools.ts";
 import { isAnswering } from "./readiness.ts";
+import { createExchange } from "./upstream-call.ts";
 
 export type { RestBackendOptions } from "./options.ts";
 

@@ -6,7 +6,7 @@ import { create, type DescMethod } from "@bufbuild/protobuf";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
-import type { Backend } from "../../namespace/port.ts";
+import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { HostAddress } from "../resilience/host-addresses.ts";
 import { callOf, callUnary, sendJson } from "./fixture.test.ts";
 import { createRestBackend } from "./index.ts";

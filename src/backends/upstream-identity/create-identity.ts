@@ -1,6 +1,6 @@
-import { createExchangeIdentity } from "./exchange.ts";
 import type { CredentialHeaders, UpstreamIdentity, UpstreamIdentityOptions } from "./identity.ts";
 import { passthroughIdentity } from "./passthrough.ts";
+import { createExchangeIdentity } from "./provider-identity.ts";
 
 /**
  * Creates the identity of one upstream.

@@ -4,7 +4,7 @@ import type { Writable } from "node:stream";
 import type { Logger } from "pino";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError, toLanceError } from "../../namespace/errors.ts";
-import { stopReading } from "../grpc/exchange.ts";
+import { stopReading } from "../grpc/server-call.ts";
 import { DEFAULT_SILENCE_MS, onStall, onStalledEnd, stalled } from "../stall.ts";
 import { errorText } from "./error-body.ts";
 import { isHttp2, type RestRequest, type RestResponse } from "./http.ts";

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { after, before, describe, it } from "node:test";
 import { pino } from "pino";
 import { createDirectoryBackend } from "../../../src/backends/dir/index.ts";
-import type { Backend } from "../../../src/namespace/port.ts";
+import type { Backend } from "../../../src/namespace/lance-namespace.ts";
 import { people, personStream } from "../../support/arrow.ts";
 import { createCaller } from "../../support/caller.ts";
 import type { LanceClient } from "../../support/client.ts";

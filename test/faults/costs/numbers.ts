@@ -1,5 +1,5 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import type { Operation } from "../../../src/namespace/port.ts";
+import type { Operation } from "../../../src/namespace/lance-namespace.ts";
 import { NAMESPACE, TABLE } from "./target.ts";
 
 /** Fields by their local names; messages inside messages. */

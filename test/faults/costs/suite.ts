@@ -3,7 +3,7 @@ import { after, before, describe, test } from "node:test";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { LanceNamespaceService } from "../../../src/gen/lance/namespace/v1/service_pb.ts";
 import { errorEntry } from "../../../src/namespace/errors.ts";
-import type { Operation } from "../../../src/namespace/port.ts";
+import type { Operation } from "../../../src/namespace/lance-namespace.ts";
 import { people, personStream } from "../../support/arrow.ts";
 import type { LanceClient } from "../../support/client.ts";
 import { createRandom, type Random } from "../../support/random.ts";

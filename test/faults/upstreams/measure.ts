@@ -5,7 +5,7 @@ import type { ResiliencePolicy } from "../../../src/backends/resilience/options.
 import { createRestBackend } from "../../../src/backends/rest/index.ts";
 import { serveDatabases } from "../../../src/gateway/compose.ts";
 import { ERROR_TABLE } from "../../../src/namespace/errors.ts";
-import type { Backend } from "../../../src/namespace/port.ts";
+import type { Backend } from "../../../src/namespace/lance-namespace.ts";
 import { people, personStream } from "../../support/arrow.ts";
 import { CallError, type LanceClient, type ProtocolClient } from "../../support/client.ts";
 import { createGrpcClient } from "../../support/grpc-client.ts";

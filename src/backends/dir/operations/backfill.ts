@@ -6,7 +6,7 @@ import {
   AlterTableBackfillColumnsResponseSchema,
 } from "../../../gen/lance/namespace/v1/schema_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { NativeTable } from "../engine/native.ts";
 import { checkExpressions, onePredicate } from "../engine/predicate.ts";

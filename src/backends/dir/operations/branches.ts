@@ -6,7 +6,7 @@ import {
   ListTableBranchesResponseSchema,
 } from "../../../gen/lance/namespace/v1/branch_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { engineCall } from "../engine/errors.ts";
 import { normalizeBranch } from "../format/layout.ts";
 import { type Branch, branchNotFound, listBranches, openBranch, readBranch } from "../format/refs.ts";

@@ -9,7 +9,7 @@ import {
   QueryTableRequestSchema,
 } from "../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
-import type { Operation } from "../../../namespace/port.ts";
+import type { Operation } from "../../../namespace/lance-namespace.ts";
 import { createDirectoryBackend } from "../index.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 

@@ -8,7 +8,7 @@ import {
 } from "../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { sameProperties } from "../catalog/row.ts";
 import { checkExpressions, lengthOf, MAX_EXPRESSIONS_LENGTH, onePredicate } from "../engine/predicate.ts";
 import { MAX_VALUE_LENGTH } from "../engine/sql-functions.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../../gen/lance/namespace/v1/schema_pb.ts";
 import type { Call } from "../../../namespace/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { NativeAlteration, NativeTable } from "../engine/native.ts";
 import { checkExpressions } from "../engine/predicate.ts";

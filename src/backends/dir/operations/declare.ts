@@ -7,7 +7,7 @@ import {
 } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { ownerOf, settleMark } from "../batch/departures.ts";
 import { refuseWhileRemoved } from "../batch/journal.ts";
 import { isRefusal, runBatch } from "../batch/run.ts";

@@ -10,7 +10,7 @@ import {
   TableExistsResponseSchema,
 } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { NativeTable } from "../engine/native.ts";
 import { readTag } from "../format/refs.ts";

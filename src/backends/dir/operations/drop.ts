@@ -6,7 +6,7 @@ import {
 } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { refuseWhileRemoved } from "../batch/journal.ts";
 import { runBatch } from "../batch/run.ts";
 import { settleAbandoned } from "../batch/settle.ts";

@@ -12,7 +12,7 @@ import {
 } from "../../../gen/lance/namespace/v1/index_pb.ts";
 import type { Call } from "../../../namespace/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import type { NativeIndex } from "../engine/native.ts";
 import type { DirContext } from "./context.ts";
 import { openGuarded, withGuarded } from "./guarded.ts";

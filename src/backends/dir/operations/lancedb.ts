@@ -8,7 +8,7 @@ import {
   PrewarmIndexResponseSchema,
 } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { LanceDbExtensions } from "../../../namespace/port.ts";
+import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
 import { checkName, requireNewName, schemaOf } from "./columns.ts";
 import type { DirContext } from "./context.ts";
 import { withGuarded } from "./guarded.ts";

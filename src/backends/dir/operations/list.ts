@@ -5,7 +5,7 @@ import {
   ListTablesResponseSchema,
 } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { createBaseListing } from "../catalog/base-listing.ts";
 import { compareNames, firstAfter, mergeNames } from "../catalog/names.ts";
 import type { CatalogState } from "../catalog/state.ts";

@@ -18,7 +18,7 @@ import {
   parseIdentifier,
   sameIdentifier,
 } from "../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { createPlanner, type Planner, toRanges, toStaged } from "../batch/plan.ts";
 import { type BatchOutcome, checkNotCancelled, runBatch } from "../batch/run.ts";
 import { dropVersions, settleAbandoned } from "../batch/settle.ts";

@@ -11,7 +11,7 @@ import {
 } from "../../../gen/lance/namespace/v1/data_pb.ts";
 import type { Call } from "../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { onePredicate } from "../engine/predicate.ts";
 import { cancellationOf, timeLimit, untilAborted } from "../engine/wait.ts";
 import type { DirContext } from "./context.ts";

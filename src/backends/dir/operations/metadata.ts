@@ -7,7 +7,7 @@ import {
 } from "../../../gen/lance/namespace/v1/schema_pb.ts";
 import type { Call } from "../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { cancellationOf } from "../engine/wait.ts";
 import { type CommittedVersion, commitMetadata } from "../format/commit.ts";
 import { findField, metadataText } from "../format/manifest.ts";

@@ -10,7 +10,7 @@ import {
 } from "../../../gen/lance/namespace/v1/namespace_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import type { Row } from "../catalog/row.ts";
 import type { Draft } from "../catalog/state.ts";
 import type { DirContext } from "./context.ts";

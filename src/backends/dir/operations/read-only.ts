@@ -1,5 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import type { Backend } from "../../../namespace/port.ts";
+import type { Backend } from "../../../namespace/lance-namespace.ts";
 import { isRead } from "../../../namespace/reads.ts";
 
 type Operations = Pick<Backend, "operations" | "extensions">;

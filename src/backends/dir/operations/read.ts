@@ -7,7 +7,7 @@ import {
 } from "../../../gen/lance/namespace/v1/query_pb.ts";
 import type { Call } from "../../../namespace/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import type { NativeQueryBase } from "../engine/native.ts";
 import { onePredicate } from "../engine/predicate.ts";
 import { createTurns } from "../engine/turns.ts";

@@ -2,7 +2,7 @@ import { create } from "@bufbuild/protobuf";
 import { RenameTableResponseSchema } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { checkIdentifier, type Identifier } from "../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { runBatch } from "../batch/run.ts";
 import { settleAbandoned } from "../batch/settle.ts";
 import { isRootDirectory } from "../catalog/layout.ts";

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { GetTableStatsResponseSchema } from "../../../gen/lance/namespace/v1/table_pb.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import type { DirContext } from "./context.ts";
 import { withGuarded } from "./guarded.ts";
 

@@ -8,7 +8,7 @@ import {
   UpdateTableTagResponseSchema,
 } from "../../../gen/lance/namespace/v1/tag_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import {
   createTag,
   deleteTag,

@@ -11,7 +11,7 @@ import {
 } from "../../../gen/lance/namespace/v1/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import {
   alter,
   effectiveProperties,

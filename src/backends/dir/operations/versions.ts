@@ -8,7 +8,7 @@ import {
 } from "../../../gen/lance/namespace/v1/version_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { engineCall } from "../engine/errors.ts";
 import type { DatasetRef } from "../format/layout.ts";
 import { openBranch } from "../format/refs.ts";

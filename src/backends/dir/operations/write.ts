@@ -10,7 +10,7 @@ import {
 import type { Call } from "../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../namespace/lance-namespace.ts";
 import { runBatch } from "../batch/run.ts";
 import { sameProperties } from "../catalog/row.ts";
 import type { Draft } from "../catalog/state.ts";

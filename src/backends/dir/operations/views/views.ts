@@ -8,7 +8,7 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
-import type { LanceNamespace } from "../../../../namespace/port.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { DirContext } from "../context.ts";
 import { openGuarded } from "../guarded.ts";
 import { createKeyedLocks } from "../keyed-locks.ts";

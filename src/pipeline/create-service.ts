@@ -3,7 +3,7 @@ import { wholeBody } from "../arrow/whole-body.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
-import type { Backend } from "../namespace/port.ts";
+import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Service } from "../namespace/service.ts";
 import { admitBody, type BodyLimits } from "./limits.ts";
 import { negotiateArrow } from "./negotiate.ts";
