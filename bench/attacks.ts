@@ -6,12 +6,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type LoopTimes, watchLoop } from "./attacks/loop.ts";
 import { type ProbeTimes, startProbe } from "./attacks/probe.ts";
 import { noiseStream } from "./attacks/rows.ts";
 import { ATTACKS } from "./attacks/table.ts";
 import { send } from "./data/client.ts";
 import { watchMemory } from "./support/memory.ts";
-import { startGateway } from "./support/process.ts";
+import { type ServerProcess, startGateway, startServer } from "./support/process.ts";
 
 const MIB = 1024 * 1024;
 const TABLE = "victim";
@@ -26,29 +27,37 @@ export async function run(names: readonly string[]): Promise<void> {
   const unknown = names.find((name) => ATTACKS[name] === undefined);
   if (unknown !== undefined) throw new Error(`there is no attack ${unknown}, only ${Object.keys(ATTACKS)}`);
   const body = Buffer.from(noiseStream(60 * MIB));
-  console.log("| Attack | peak memory | probe p50 | p99 | longest | no answer | alive |");
-  console.log("| --- | --- | --- | --- | --- | --- | --- |");
+  const bare = await startServer("attacks/bare.ts");
+  console.log(
+    "| Attack | peak memory | probe p50 | p99 | longest | bare p99 | longest | loop's longest delay | CPU | without a core | no answer | alive |",
+  );
+  console.log(`| --- ${"| --- ".repeat(11)}|`);
   for (const name of names.length > 0 ? names : Object.keys(ATTACKS)) {
-    const { peakBytes, probe, alive } = await suffer(name, body);
-    const times = [probe.p50, probe.p99, probe.max].map((ms) => `${ms.toFixed(1)} ms`);
+    const { peakBytes, probe, beside, loop, alive } = await suffer(name, body, bare);
+    const times = [probe.p50, probe.p99, probe.max, beside.p99, beside.max, loop.longestDelay];
     const cells = [
       ATTACKS[name]?.title,
       `${Math.round(peakBytes / MIB)} MiB`,
-      ...times,
+      ...times.map((ms) => `${ms.toFixed(1)} ms`),
+      ...[loop.cpu, loop.withoutCore].map((ms) => `${(ms / 10).toFixed(0)} %`),
       probe.failed,
       alive ? "yes" : "**no**",
     ];
     console.log(`| ${cells.join(" | ")} |`);
   }
+  await bare.stop();
 }
 
 interface Outcome {
   readonly peakBytes: number;
   readonly probe: ProbeTimes;
+  /** The answers of a server beside the gateway that nobody attacks. */
+  readonly beside: ProbeTimes;
+  readonly loop: LoopTimes;
   readonly alive: boolean;
 }
 
-async function suffer(name: string, body: Buffer): Promise<Outcome> {
+async function suffer(name: string, body: Buffer, bare: ServerProcess): Promise<Outcome> {
   const root = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   const writer = await startGateway("--root", root);
   await send(writer.port, `table/${TABLE}/create`, body);
@@ -58,7 +67,8 @@ async function suffer(name: string, body: Buffer): Promise<Outcome> {
   try {
     await send(gateway.port, `table/${TABLE}/query`, { k: 10, vector: {} });
     const memory = watchMemory(gateway.pid);
-    const probe = startProbe(gateway.port);
+    const loop = await watchLoop(gateway);
+    const [probe, beside] = [startProbe(gateway.port), startProbe(bare.port)];
     const program = join(import.meta.dirname, "attacks", "attacker.ts");
     const attacker = spawn(process.execPath, [program, name, String(gateway.port), TABLE], {
       stdio: ["ignore", "pipe", "ignore"],
@@ -69,9 +79,9 @@ async function suffer(name: string, body: Buffer): Promise<Outcome> {
     await Promise.race([underWay, sleep(LAUNCH_MS)]);
     await sleep(WATCH_MS);
     const peakBytes = memory.peak();
-    const times = await probe.end();
+    const [times, besideTimes, loopTimes] = await Promise.all([probe.end(), beside.end(), loop.end()]);
     attacker.kill("SIGKILL");
-    return { peakBytes, probe: times, alive: gateway.alive() };
+    return { peakBytes, probe: times, beside: besideTimes, loop: loopTimes, alive: gateway.alive() };
   } finally {
     await gateway.stop();
     await rm(root, { recursive: true, force: true });
