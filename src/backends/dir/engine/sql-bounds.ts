@@ -1,4 +1,4 @@
-import { invalidSql, type SqlToken } from "./sql-tokens.ts";
+import { invalidSql, isClosing, isOpening, type SqlToken } from "./sql-tokens.ts";
 
 /*
  * The engine walks the tree of an expression by recursion, on threads with a stack of 2 MiB, and a stack that is
@@ -51,52 +51,81 @@ interface Frame {
   literal: boolean;
 }
 
+/** Follows the tokens of an expression, and refuses it as soon as it costs too much. */
+export interface Bounds {
+  /**
+   * Counts a token; the one behind it has been read by then.
+   *
+   * @throws LanceError InvalidInput
+   */
+  take(tokens: readonly SqlToken[], index: number): void;
+  /**
+   * Says that the text has ended.
+   *
+   * @throws LanceError InvalidInput
+   */
+  end(): void;
+}
+
 /**
- * Checks that an expression costs the engine neither its stack nor an unreasonable time.
+ * Creates what checks that an expression costs the engine neither its stack nor an unreasonable time.
  *
  * Each token counts as a level of the tree, but for those that are known to add none: list items that are
  * literals, and conditions that AND and OR join where the engine balances them.
- *
- * @throws LanceError InvalidInput
  */
-export function checkBounds(tokens: readonly SqlToken[]): void {
+export function createBounds(): Bounds {
   const top = openFrame(true, 0);
   const frames = [top];
-  let [work, conditions] = [0, 1];
+  let [work, conditions, lastStart] = [0, 1, 0];
 
-  for (const [i, token] of tokens.entries()) {
-    const frame = frames.at(-1) as Frame;
-    const word = token.kind === "word" ? token.text.toLowerCase() : "";
-    const symbol = token.kind === "symbol" ? token.text : "";
-    if (/^[([{]$/.test(symbol)) {
-      const [before, further] = [tokens[i - 1], tokens[i - 2]];
-      const calls = doublings(frame) + (isCall(before, further) ? 1 : 0);
-      checkNesting(frames.length, calls, token);
-      const group = frame.group && symbol === "(" && isGroupStart(before);
-      frames.push(openFrame(group, calls));
-    } else if (/^[)\]}]$/.test(symbol)) {
-      frames.pop();
-      work += frame.condition.chain ** 2;
-      closeInto(frames.at(-1) as Frame, frame, isGroupEnd(tokens[i + 1]));
-    } else if (symbol === ",") {
-      endItem(frame);
-    } else if (JOINTS.has(word) && frame.betweens === 0) {
-      work += frame.condition.chain ** 2;
-      if (++conditions > MAX_CONDITIONS) {
-        throw invalidSql(`AND and OR join more than ${MAX_CONDITIONS} conditions`, token.start);
-      }
-      endCondition(frame);
-    } else {
-      if (symbol === ".") frame.dots++;
-      else if (symbol !== "" || tokens[i - 1]?.text !== ".") frame.dots = 0;
-      count(frame, token, word);
-      checkNesting(frames.length - 1, doublings(frame), token);
-    }
-    const { condition } = frames.at(-1) as Frame;
-    if (condition.chain + condition.below > MAX_CHAIN) throw tooLong(token);
-    if (work > MAX_WORK) throw invalidSql("its chains of operators are too many and too long", token.start);
+  function open(frame: Frame, tokens: readonly SqlToken[], index: number): void {
+    const [token, before, further] = [tokens[index] as SqlToken, tokens[index - 1], tokens[index - 2]];
+    const calls = doublings(frame) + (isCall(before, further) ? 1 : 0);
+    checkNesting(frames.length, calls, token);
+    const group = frame.group && token.text === "(" && isGroupStart(before);
+    frames.push(openFrame(group, calls));
   }
-  if (levelsOf(top) > MAX_CHAIN) throw tooLong(tokens.at(-1) as SqlToken);
+  function join(frame: Frame, { start }: SqlToken): void {
+    work += frame.condition.chain ** 2;
+    if (++conditions > MAX_CONDITIONS) {
+      throw invalidSql(`AND and OR join more than ${MAX_CONDITIONS} conditions`, start);
+    }
+    endCondition(frame);
+  }
+  function follow(frame: Frame, token: SqlToken, word: string, before: SqlToken | undefined): void {
+    if (token.kind === "symbol" && token.text === ".") frame.dots++;
+    else if (token.kind === "symbol" || before?.text !== ".") frame.dots = 0;
+    count(frame, token, word);
+    checkNesting(frames.length - 1, doublings(frame), token);
+  }
+  return {
+    take(tokens, index) {
+      const token = tokens[index] as SqlToken;
+      const frame = frames.at(-1) as Frame;
+      const word = token.kind === "word" ? token.text.toLowerCase() : "";
+      const symbol = token.kind === "symbol" ? token.text : "";
+      if (isOpening(symbol)) {
+        open(frame, tokens, index);
+      } else if (isClosing(symbol)) {
+        frames.pop();
+        work += frame.condition.chain ** 2;
+        closeInto(frames.at(-1) as Frame, frame, isGroupEnd(tokens[index + 1]));
+      } else if (symbol === ",") {
+        endItem(frame);
+      } else if (JOINTS.has(word) && frame.betweens === 0) {
+        join(frame, token);
+      } else {
+        follow(frame, token, word, tokens[index - 1]);
+      }
+      const { condition } = frames.at(-1) as Frame;
+      if (condition.chain + condition.below > MAX_CHAIN) throw tooLong(token.start);
+      if (work > MAX_WORK) throw invalidSql("its chains of operators are too many and too long", token.start);
+      lastStart = token.start;
+    },
+    end() {
+      if (levelsOf(top) > MAX_CHAIN) throw tooLong(lastStart);
+    },
+  };
 }
 
 function openFrame(group: boolean, calls: number): Frame {
@@ -180,7 +209,7 @@ function isGroupEnd(next: SqlToken | undefined): boolean {
 function isCall(before: SqlToken | undefined, further: SqlToken | undefined): boolean {
   if (before === undefined || before.kind === "symbol" || before.kind === "number") return false;
   const infix = before.kind === "word" && INFIX.has(before.text.toLowerCase());
-  return !infix || further === undefined || (further.kind === "symbol" && !/^[)\]}]$/.test(further.text));
+  return !infix || further === undefined || (further.kind === "symbol" && !isClosing(further.text));
 }
 
 function checkNesting(brackets: number, calls: number, { start }: SqlToken): void {
@@ -190,7 +219,7 @@ function checkNesting(brackets: number, calls: number, { start }: SqlToken): voi
     throw invalidSql(`it has more than ${MAX_CALLS} calls within each other, or dots in a path`, start);
 }
 
-function tooLong({ start }: SqlToken): Error {
+function tooLong(start: number): Error {
   return invalidSql(
     `an operand lies below more than ${MAX_CHAIN} names, values and operators; AND, OR and lists of values do not count`,
     start,

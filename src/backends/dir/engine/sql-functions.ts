@@ -148,7 +148,8 @@ export const MAX_VALUE_LENGTH = 32 * 1024;
  */
 export function checkFunctions(tokens: readonly SqlToken[]): void {
   let [growing, grownTo, made, madeTo] = [0, 0, 0, 0];
-  for (const [i, token] of tokens.entries()) {
+  for (let i = 0; i < tokens.length; i++) {
+    const token = tokens[i] as SqlToken;
     if (token.kind === "symbol") {
       if (token.text === "||") made = (tokens.at(-1) as SqlToken).end;
       else if (token.text === "(" && isQuery(tokens[i + 1]))

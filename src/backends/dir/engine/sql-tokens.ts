@@ -20,14 +20,33 @@ const WORD = /[\p{Alphabetic}_@#][\p{Alphabetic}\d_$@#]*/uy;
 const NUMBER = /0x[\da-fA-F]*|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?L?/y;
 const JOINS_NUMBER = /[\p{Alphabetic}_$@#]/uy;
 
+/** Which characters of ASCII a pattern takes, by their codes: most texts have no others. */
+const ascii = (pattern: RegExp) =>
+  Array.from({ length: 128 }, (_, code) => pattern.test(String.fromCharCode(code)));
+const IS_SPACE = ascii(/\s/);
+const IS_DIGIT = ascii(/\d/);
+const IN_WORD = ascii(/[\w$@#]/);
+const BEGINS_PAIR = ascii(/[:|<>!=/-]/);
+const [DOT, DOLLAR] = [".", "$"].map((character) => character.charCodeAt(0));
+const IS_QUOTE = ascii(/['"`]/);
+
 /** Symbols of two characters; any other symbol is one character. */
 const PAIRS = new Set(["::", "||", "<=", ">=", "<>", "!=", "==", "<<", ">>", "=>"]);
+const COMMENTS = new Set(["--", "/*"]);
 
 /** What the engine's lexer reads as the beginning of a string with rules of its own. */
 const STRING_PREFIXES = new Set("b e n nq q r u x".split(" "));
 const HEX_STRING = /'[\da-fA-F]*'(?!')/y;
 
-const CLOSING: Readonly<Record<string, string>> = { "(": ")", "[": "]", "{": "}" };
+const CLOSING: Readonly<Record<string, string | undefined>> = {
+  __proto__: null as never,
+  "(": ")",
+  "[": "]",
+  "{": "}",
+};
+
+/** Looks at a token, once the one behind it has been read or the text has ended. What it throws ends the reading. */
+export type TokenCheck = (tokens: readonly SqlToken[], index: number) => void;
 
 /**
  * Splits SQL text into tokens.
@@ -35,32 +54,36 @@ const CLOSING: Readonly<Record<string, string>> = { "(": ")", "[": "]", "{": "}"
  * Where this lexer and the engine's could differ, the text is refused: a difference would let a text pass whose
  * operators nobody has counted.
  *
+ * @param check what decides on the text while it is read: a text that it refuses is read no further
  * @throws LanceError InvalidInput for text that is too long, for comments, for placeholders, for strings with a
  * prefix, and for quotes and brackets that do not match
  */
-export function tokenizeSql(text: string): SqlToken[] {
+export function tokenizeSql(text: string, check?: TokenCheck): SqlToken[] {
   if (text.length > MAX_SQL_LENGTH) {
     throw invalidSql(`it has more than ${MAX_SQL_LENGTH} characters`, MAX_SQL_LENGTH);
   }
   const tokens: SqlToken[] = [];
   const open: string[] = [];
-  let at = endOfSpace(text, 0);
-  while (at < text.length) {
+  for (let at = endOfSpace(text, 0); at < text.length; at = endOfSpace(text, at)) {
     if (tokens.length === MAX_SQL_TOKENS) throw invalidSql(`it has more than ${MAX_SQL_TOKENS} tokens`, at);
-    const token = tokenAt(text, at, open.length);
-    const { text: symbol, kind, end } = token;
-    if (kind === "symbol" && /^[)\]}]$/.test(symbol)) {
-      if (open.pop() !== symbol) throw invalidSql(`there is a ${symbol} too many`, at);
-      tokens.push({ ...token, depth: open.length });
-    } else {
-      tokens.push(token);
-      const closing = kind === "symbol" ? CLOSING[symbol] : undefined;
-      if (closing !== undefined) open.push(closing);
-    }
-    at = endOfSpace(text, end);
+    const token = tokenAt(text, at, open);
+    tokens.push(token);
+    if (tokens.length > 1) check?.(tokens, tokens.length - 2);
+    at = token.end;
   }
   if (open.length > 0) throw invalidSql(`a ${open.at(-1)} is missing`, text.length);
+  if (tokens.length > 0) check?.(tokens, tokens.length - 1);
   return tokens;
+}
+
+/** Whether a symbol opens a bracket. */
+export function isOpening(symbol: string): boolean {
+  return symbol === "(" || symbol === "[" || symbol === "{";
+}
+
+/** Whether a symbol closes a bracket. */
+export function isClosing(symbol: string): boolean {
+  return symbol === ")" || symbol === "]" || symbol === "}";
 }
 
 /** Says that SQL text is refused, and at which of its characters, counted from 1. */
@@ -69,33 +92,53 @@ export function invalidSql(reason: string, at?: number): LanceError {
   return new LanceError("InvalidInput", `the SQL text is refused: ${reason}${place}`);
 }
 
-function tokenAt(text: string, at: number, depth: number): SqlToken {
-  const make = (kind: SqlToken["kind"], end: number): SqlToken => ({
-    kind,
-    text: text.slice(at, end),
-    start: at,
-    end,
-    depth,
-  });
-  const first = text.charAt(at);
+/** Reads the token at a place. */
+function tokenAt(text: string, start: number, open: string[]): SqlToken {
+  let kind = kindAt(text, start);
+  let end = endOfToken(kind, text, start);
+  const hex = kind === "word" ? endOfPrefixed(text, start, end) : undefined;
+  if (hex !== undefined) [kind, end] = ["quoted", hex];
+  const token = text.slice(start, end);
+  if (kind === "symbol" && isClosing(token) && open.pop() !== token) {
+    throw invalidSql(`there is a ${token} too many`, start);
+  }
+  const depth = open.length;
+  const closing = kind === "symbol" ? CLOSING[token] : undefined;
+  if (closing !== undefined) open.push(closing);
+  return { kind, text: token, start, end, depth };
+}
+
+function kindAt(text: string, at: number): SqlToken["kind"] {
+  const code = text.charCodeAt(at);
+  if (code >= 128) return endOf(WORD, text, at) > at ? "word" : "symbol";
+  if (IS_QUOTE[code]) return "quoted";
+  if (IS_DIGIT[code] || (code === DOT && IS_DIGIT[text.charCodeAt(at + 1)])) return "number";
+  return IN_WORD[code] && code !== DOLLAR ? "word" : "symbol";
+}
+
+function endOfToken(kind: SqlToken["kind"], text: string, at: number): number {
+  if (kind === "word") return endOfWord(text, at);
+  if (kind === "number") return endOfNumber(text, at);
+  return kind === "quoted" ? endOfQuoted(text, at) : endOfSymbol(text, at);
+}
+
+function endOfWord(text: string, at: number): number {
+  const end = endOfAscii(IN_WORD, text, at);
+  return text.charCodeAt(end) < 128 || end === text.length ? end : endOf(WORD, text, at);
+}
+
+function endOfSymbol(text: string, at: number): number {
+  const code = text.charCodeAt(at);
+  if (code === DOLLAR) throw invalidSql("it must not have placeholders such as $", at);
+  if (!BEGINS_PAIR[code]) return at + ((text.codePointAt(at) as number) > 0xffff ? 2 : 1);
   const pair = text.slice(at, at + 2);
-  if (pair === "--" || pair === "/*") throw invalidSql("it must not have comments", at);
-  if (first === "'" || first === '"' || first === "`") return make("quoted", endOfQuoted(text, at, first));
-  if (isDigit(first) || (first === "." && isDigit(text.charAt(at + 1)))) {
-    return make("number", endOfNumber(text, at));
-  }
-  const word = endOf(WORD, text, at);
-  if (word > at) {
-    const hex = endOfPrefixed(text, at, word);
-    return hex === undefined ? make("word", word) : make("quoted", hex);
-  }
-  if (first === "$") throw invalidSql("it must not have placeholders such as $", at);
-  if (PAIRS.has(pair)) return make("symbol", at + 2);
-  return make("symbol", at + ((text.codePointAt(at) as number) > 0xffff ? 2 : 1));
+  if (COMMENTS.has(pair)) throw invalidSql("it must not have comments", at);
+  return at + (PAIRS.has(pair) ? 2 : 1);
 }
 
 /** The end of a quoted text, in which a doubled quote stands for itself. */
-function endOfQuoted(text: string, at: number, quote: string): number {
+function endOfQuoted(text: string, at: number): number {
+  const quote = text.charAt(at);
   for (let from = at + 1; ; from += 2) {
     from = text.indexOf(quote, from);
     if (from < 0) throw invalidSql("a quote is not closed", at);
@@ -105,6 +148,9 @@ function endOfQuoted(text: string, at: number, quote: string): number {
 
 /** The engine reads `1or` as two tokens; other readers do not, so neither is right here. */
 function endOfNumber(text: string, at: number): number {
+  const plain = endOfAscii(IS_DIGIT, text, at);
+  const after = text.charCodeAt(plain);
+  if (plain === text.length || (after < 128 && !IN_WORD[after] && after !== DOT)) return plain;
   const end = endOf(NUMBER, text, at);
   if (endOf(JOINS_NUMBER, text, end) > end) throw invalidSql("a number must end before a word begins", end);
   return end;
@@ -124,14 +170,16 @@ function endOfPrefixed(text: string, at: number, end: number): number | undefine
   return hex;
 }
 
-function isDigit(character: string): boolean {
-  return character >= "0" && character <= "9";
+function endOfSpace(text: string, at: number): number {
+  const end = endOfAscii(IS_SPACE, text, at);
+  return text.charCodeAt(end) < 128 || end === text.length ? end : endOf(SPACE, text, end);
 }
 
-function endOfSpace(text: string, at: number): number {
-  const code = text.charCodeAt(at);
-  if (code > 32 && code < 127) return at;
-  return endOf(SPACE, text, at);
+/** Goes past characters of ASCII. */
+function endOfAscii(taken: readonly boolean[], text: string, at: number): number {
+  let end = at;
+  while (end < text.length && taken[text.charCodeAt(end)]) end++;
+  return end;
 }
 
 function endOf(pattern: RegExp, text: string, at: number): number {

@@ -84,6 +84,25 @@ test("tokens know their place and their depth", () => {
   );
 });
 
+test("a text past a bound is read no further than that bound", () => {
+  const unread = " 'a quote that nothing closes";
+  const conditions = Array.from({ length: MAX_CONDITIONS + 1 }, () => "b").join(" and ");
+  for (const [text, bound] of [
+    [`1${"+1".repeat(60_000)}`, /more than 250 names/],
+    [`${"(".repeat(10_000)}true`, /more than 32 brackets/],
+    [`${"abs(".repeat(14)}`, /more than 12 calls/],
+    [`s${".a".repeat(1000)}`, /more than 12 calls/],
+    [`${conditions} and b`, /more than 8000 conditions/],
+    [`${`a${"+1".repeat(120)} > 1 and `.repeat(100)} b`, /chains of operators are too many/],
+    ["a, b", /not several/],
+    ["a limit 5", /without LIMIT/],
+    ["a; b", /without a semicolon/],
+    ["a = ? or b", /placeholders/],
+  ] as const) {
+    assert.throws(() => checkExpression(text + unread), bound);
+  }
+});
+
 test("long texts are read in linear time", () => {
   const started = performance.now();
   checkExpression(`a in (${"1, ".repeat(49_000)}2)`);

@@ -1,6 +1,6 @@
-import { checkBounds } from "./sql-bounds.ts";
+import { createBounds } from "./sql-bounds.ts";
 import { checkFunctions } from "./sql-functions.ts";
-import { invalidSql, type SqlToken, tokenizeSql } from "./sql-tokens.ts";
+import { invalidSql, isClosing, type SqlToken, tokenizeSql } from "./sql-tokens.ts";
 
 /** Words after which an operand comes; behind any other word, one that begins a clause begins one. */
 const OPERATORS = new Set(
@@ -23,23 +23,24 @@ const CLAUSES = new Set(
  * @throws LanceError InvalidInput
  */
 export function checkExpression(text: string): void {
-  const tokens = tokenizeSql(text);
-  checkOneExpression(tokens);
-  checkBounds(tokens);
+  const bounds = createBounds();
+  const tokens = tokenizeSql(text, (read, index) => {
+    checkOneExpression(read, index);
+    bounds.take(read, index);
+  });
+  bounds.end();
   checkFunctions(tokens);
 }
 
-function checkOneExpression(tokens: readonly SqlToken[]): void {
-  for (const [i, token] of tokens.entries()) {
-    const previous = tokens[i - 1];
-    const outside = token.depth === 0;
-    if (token.text === ";") throw invalidSql("it must be one expression, without a semicolon");
-    if (token.text === "," && outside) throw invalidSql("it must be one expression, not several");
-    if (isPlaceholder(token, tokens[i + 1]))
-      throw invalidSql(`it must not have placeholders such as ${token.text}`);
-    if (outside && isWord(token, CLAUSES) && previous !== undefined && endsOperand(previous)) {
-      throw invalidSql(`it must be one expression, without ${token.text.toUpperCase()}`);
-    }
+/** Checks that a token does not end the expression. */
+function checkOneExpression(tokens: readonly SqlToken[], index: number): void {
+  const [previous, token, next] = [tokens[index - 1], tokens[index] as SqlToken, tokens[index + 1]];
+  const outside = token.depth === 0;
+  if (token.text === ";") throw invalidSql("it must be one expression, without a semicolon");
+  if (token.text === "," && outside) throw invalidSql("it must be one expression, not several");
+  if (isPlaceholder(token, next)) throw invalidSql(`it must not have placeholders such as ${token.text}`);
+  if (outside && isWord(token, CLAUSES) && previous !== undefined && endsOperand(previous)) {
+    throw invalidSql(`it must be one expression, without ${token.text.toUpperCase()}`);
   }
 }
 
@@ -49,7 +50,7 @@ function isWord(token: SqlToken | undefined, words: ReadonlySet<string>): boolea
 }
 
 function endsOperand(token: SqlToken): boolean {
-  if (token.kind === "symbol") return /[)\]}]/.test(token.text);
+  if (token.kind === "symbol") return isClosing(token.text);
   return !isWord(token, OPERATORS);
 }
 
