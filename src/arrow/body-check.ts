@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { LanceError } from "../namespace/errors.ts";
+import { checkLayout } from "./batch-check.ts";
 import { readTable, rootTable } from "./flatbuffer.ts";
-import { checkLayout } from "./layout.ts";
 import { type MessageHead, malformed } from "./message.ts";
 import type { ArrowField, ArrowSchema } from "./schema.ts";
 

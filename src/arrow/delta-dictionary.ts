@@ -1,6 +1,6 @@
 import { LanceError } from "../namespace/errors.ts";
+import { bitWidth } from "./batch-check.ts";
 import { readInt64, readTable, readVector, rootTable } from "./flatbuffer.ts";
-import { bitWidth } from "./layout.ts";
 import { CONTINUATION } from "./message.ts";
 import type { ArrowField } from "./schema.ts";
 

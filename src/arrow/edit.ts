@@ -1,5 +1,5 @@
+import { bitWidth } from "./batch-check.ts";
 import { type FlatTable, readInt64, readTable, readVector, rootTable, writeInt64 } from "./flatbuffer.ts";
-import { bitWidth } from "./layout.ts";
 import { readPrefix } from "./message.ts";
 import type { ArrowField } from "./schema.ts";
 

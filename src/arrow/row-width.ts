@@ -1,4 +1,4 @@
-import { bitWidth } from "./layout.ts";
+import { bitWidth } from "./batch-check.ts";
 import type { ArrowField, ArrowSchema } from "./schema.ts";
 
 /** What a value of no fixed length is taken for, in bits: a text of some words. */

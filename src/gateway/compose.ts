@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { DescService } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { createDatabasesBackend } from "../backends/databases/index.ts";
-import { createReadAhead, type ReadAhead } from "../backends/dir/operations/read-ahead.ts";
+import { createReadAhead, type ReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import type { Databases } from "../config/configuration.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";

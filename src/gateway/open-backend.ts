@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
-import type { ReadAhead } from "../backends/dir/operations/read-ahead.ts";
+import type { ReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import type { UpstreamIdentityOptions } from "../backends/upstream-identity/identity.ts";
 import { type BackendKind, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { commitMetadata } from "../../src/backends/dir/format/commit.ts";
+import type { DatasetRef } from "../../src/backends/dir/format/dataset.ts";
 import { deleteVersions } from "../../src/backends/dir/format/delete-versions.ts";
-import type { DatasetRef } from "../../src/backends/dir/format/layout.ts";
 import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
 import { countRows, metadataText } from "../../src/backends/dir/format/manifest.ts";
 import {
@@ -16,8 +16,8 @@ import {
   openBranch,
   updateTag,
 } from "../../src/backends/dir/format/refs.ts";
-import { findTransaction } from "../../src/backends/dir/format/transactions.ts";
-import { listVersions, readVersion } from "../../src/backends/dir/format/versions.ts";
+import { findTransaction } from "../../src/backends/dir/format/transaction-records.ts";
+import { listVersions, readVersion } from "../../src/backends/dir/format/version-files.ts";
 import { runPython } from "./support/python.ts";
 
 /** What pylance says of a dataset; see format_peer.py. */

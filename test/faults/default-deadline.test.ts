@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
-import { untilAborted } from "../../src/backends/dir/engine/wait.ts";
+import { untilAborted } from "../../src/backends/dir/concurrency/wait.ts";
 import { CreateTableResponseSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { CallError, type ProtocolClient } from "../support/client.ts";

@@ -6,7 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import pino from "pino";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
-import { createReadAhead, type ReadAhead } from "../../src/backends/dir/operations/read-ahead.ts";
+import { createReadAhead, type ReadAhead } from "../../src/backends/dir/operations/read/read-ahead.ts";
 import { QueryTableRequestSchema } from "../../src/gen/lance/namespace/v1/query_pb.ts";
 import { wideStream } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";

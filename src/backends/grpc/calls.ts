@@ -14,12 +14,12 @@ import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { CredentialHeaders, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { toldToClient } from "../upstream-identity/refusal.ts";
 import type { Channel } from "./channels.ts";
+import { settled } from "./completion.ts";
 import { definitionOf } from "./definition.ts";
 import { upstreamError } from "./errors.ts";
 import { toMetadata } from "./metadata.ts";
 import { Patience, type TimeLimits } from "./patience.ts";
-import { settled } from "./settled.ts";
-import { send, uploadMessages } from "./upload.ts";
+import { send, uploadMessages } from "./upload-messages.ts";
 
 /** What the calls of a backend share. */
 export interface Upstream {

@@ -16,8 +16,8 @@ import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_
 import type { Call } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
+import { settled } from "./completion.ts";
 import { createGrpcBackend, type GrpcBackendOptions } from "./index.ts";
-import { settled } from "./settled.ts";
 
 const log = pino({ level: "silent" });
 const { describeTable, createNamespace, createTable, queryTable } = LanceNamespaceService.method;

@@ -1,5 +1,5 @@
 import { access } from "node:fs/promises";
-import type { OpenedDirectory } from "../../backends/dir/open.ts";
+import type { OpenedDirectory } from "../../backends/dir/open-directory.ts";
 import { type OptionSpec, parseSwitch } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS } from "../../config/options.ts";
 import { storageSecrets } from "../../config/secrets.ts";
@@ -50,7 +50,7 @@ export async function withCatalog<T>(
   }
   process.env["LANCEDB_LOG"] ??= "error";
   const log = createLog("warn", storageSecrets(storageOptions));
-  const { openDirectory } = await import("../../backends/dir/open.ts");
+  const { openDirectory } = await import("../../backends/dir/open-directory.ts");
   const directory = await openDirectory({
     root,
     tableDirectory,

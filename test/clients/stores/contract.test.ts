@@ -1,6 +1,6 @@
 import { pino } from "pino";
 import { createDirectoryBackend } from "../../../src/backends/dir/index.ts";
-import { openStore } from "../../../src/backends/dir/stores/open.ts";
+import { openStore } from "../../../src/backends/dir/stores/open-store.ts";
 import { contractSuite } from "../../contract/suite.ts";
 import { createCaller } from "../../support/caller.ts";
 import { BUCKET, startS3 } from "../support/store-servers.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { pino } from "pino";
 import { createDirectoryBackend } from "../../../src/backends/dir/index.ts";
-import { openStore } from "../../../src/backends/dir/stores/open.ts";
+import { openStore } from "../../../src/backends/dir/stores/open-store.ts";
 import { storeSuite } from "../../stores/suite.ts";
 import { people, personStream } from "../../support/arrow.ts";
 import { createCaller } from "../../support/caller.ts";

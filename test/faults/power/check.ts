@@ -3,7 +3,7 @@ import { type Disk, machineDisk } from "../../../src/backends/dir/format/disk.ts
 import { createLocalStore } from "../../../src/backends/dir/format/local-store.ts";
 import { findLeftovers } from "../../../src/backends/dir/maintenance/find-leftovers.ts";
 import type { LeftoverKind } from "../../../src/backends/dir/maintenance/leftover.ts";
-import type { OpenedStore } from "../../../src/backends/dir/stores/open.ts";
+import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts";
 import type { Observation } from "./observe.ts";
 import type { Recording } from "./record.ts";
 import type { Cut } from "./replay.ts";

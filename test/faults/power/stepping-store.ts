@@ -1,5 +1,5 @@
 import { createLocalStore } from "../../../src/backends/dir/format/local-store.ts";
-import type { OpenedStore } from "../../../src/backends/dir/stores/open.ts";
+import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts";
 import { type Bucket, createRemoteStore } from "../../../src/backends/dir/stores/remote-store.ts";
 import { LanceError } from "../../../src/namespace/errors.ts";
 import { createDiskBucket } from "../../support/disk-bucket.ts";

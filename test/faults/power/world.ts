@@ -1,10 +1,10 @@
 import { join, resolve } from "node:path";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
-import type { DatasetRef } from "../../../src/backends/dir/format/layout.ts";
+import type { DirContext } from "../../../src/backends/dir/context.ts";
+import type { DatasetRef } from "../../../src/backends/dir/format/dataset.ts";
 import { createDirectoryBackend, type DirectoryBackendOptions } from "../../../src/backends/dir/index.ts";
-import { openDirectory } from "../../../src/backends/dir/open.ts";
-import type { DirContext } from "../../../src/backends/dir/operations/context.ts";
-import type { OpenedStore } from "../../../src/backends/dir/stores/open.ts";
+import { openDirectory } from "../../../src/backends/dir/open-directory.ts";
+import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts";
 import { clientOf, silent, type TestClient } from "../../../src/backends/dir/test-support.ts";
 import { type Observation, observe } from "./observe.ts";
 

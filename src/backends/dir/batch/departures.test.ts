@@ -11,11 +11,11 @@ import { RegisterTableMode } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { parseIdentifier } from "../../../namespace/identifier.ts";
 import type { Row } from "../catalog/row.ts";
+import type { DirContext } from "../context.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
-import { openDirectory } from "../open.ts";
-import type { DirContext } from "../operations/context.ts";
-import { createDropOperations } from "../operations/drop.ts";
-import { createNamespaceOperations } from "../operations/namespaces.ts";
+import { openDirectory } from "../open-directory.ts";
+import { createNamespaceOperations } from "../operations/namespaces/namespaces.ts";
+import { createDropOperations } from "../operations/tables/drop.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }), "stream");

@@ -1,6 +1,6 @@
-import { isRootDirectory } from "../catalog/layout.ts";
+import { isRootDirectory } from "../catalog/base-layout.ts";
 import type { CatalogView, Draft } from "../catalog/state.ts";
-import type { DirContext } from "../operations/context.ts";
+import type { DirContext } from "../context.ts";
 import type { Departure } from "./intent.ts";
 
 /**

@@ -6,16 +6,16 @@ import { create } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
-import type { DatasetRef } from "../format/layout.ts";
+import type { DirContext } from "../context.ts";
+import type { DatasetRef } from "../format/dataset.ts";
 import type { ObjectStore } from "../format/storage.ts";
-import { latestVersion } from "../format/versions.ts";
-import { openDirectory } from "../open.ts";
-import type { DirContext } from "../operations/context.ts";
-import { createManagedVersionOperations } from "../operations/managed-versions.ts";
+import { latestVersion } from "../format/version-files.ts";
+import { openDirectory } from "../open-directory.ts";
+import { createManagedVersionOperations } from "../operations/versions/managed-versions.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { stageNext } from "./fixture.test.ts";
 import { createJournal, type LeaseTimes } from "./journal.ts";
-import { settleAbandoned } from "./settle.ts";
+import { settleAbandoned } from "./resolve.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream");
 

@@ -1,4 +1,4 @@
-import type { DirContext } from "../operations/context.ts";
+import type { DirContext } from "../context.ts";
 
 /**
  * Removes the directories of tables that the catalog no longer has.

@@ -2,15 +2,15 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
 import { allOrNothing } from "../catalog/decide.ts";
 import { createDraft, type Draft } from "../catalog/state.ts";
+import type { DirContext } from "../context.ts";
+import type { DatasetRef } from "../format/dataset.ts";
 import type { VersionRange } from "../format/delete-versions.ts";
-import type { DatasetRef } from "../format/layout.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
 import { type PreparedVersion, publishVersion } from "../format/staged-version.ts";
-import type { DirContext } from "../operations/context.ts";
 import { departuresOf, markDepartures, sameDepartures } from "./departures.ts";
 import { digestOf, type IntendedDataset, type Intent } from "./intent.ts";
 import type { OwnIntent } from "./journal.ts";
-import { complete, takeBack } from "./settle.ts";
+import { complete, takeBack } from "./resolve.ts";
 
 /** A change of several files, or of rows with files, that has been checked and not yet begun. */
 export interface Batch {

@@ -3,7 +3,7 @@ import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { test } from "node:test";
 import { createMemoryStore } from "../format/fixture.test.ts";
-import { openStore } from "../stores/open.ts";
+import { openStore } from "../stores/open-store.ts";
 import { temporaryDirectory } from "../test-support.ts";
 import { openBase } from "./base.ts";
 

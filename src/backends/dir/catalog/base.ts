@@ -3,9 +3,9 @@ import { access, readdir, realpath } from "node:fs/promises";
 import { join, relative, resolve } from "node:path";
 import { type FileFeatures, keyIn, type ObjectStore } from "../format/storage.ts";
 import { probeKey } from "../format/storage-clock.ts";
-import type { OpenedStore } from "../stores/open.ts";
-import { isInside } from "./layout.ts";
-import { MANIFEST_NAME } from "./manifest.ts";
+import type { OpenedStore } from "../stores/open-store.ts";
+import { isInside } from "./base-layout.ts";
+import { MANIFEST_NAME } from "./manifest-table.ts";
 
 /** The directory that new catalogs keep their manifest and their tables in. */
 const DATA_DIRECTORY = "data";

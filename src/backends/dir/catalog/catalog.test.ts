@@ -8,7 +8,7 @@ import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { createCatalog } from "./catalog.ts";
-import { createManifestTable } from "./manifest.ts";
+import { createManifestTable } from "./manifest-table.ts";
 import type { Row } from "./row.ts";
 
 const namespace = (objectId: string): Row => ({

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { createSharedCheck } from "../engine/shared-check.ts";
+import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
 import { startStopwatch } from "../format/stopwatch.ts";
 import { StateMismatch } from "./commit-plan.ts";
@@ -10,7 +10,7 @@ import { type Decision, decide, type Mutation, type Outcome } from "./decide.ts"
 import { allowStaleness, type Head } from "./freshness.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createIntegrity } from "./integrity.ts";
-import type { ManifestTable } from "./manifest.ts";
+import type { ManifestTable } from "./manifest-table.ts";
 import { type CatalogState, type Changes, createState } from "./state.ts";
 import { verdictsIn } from "./verdicts.ts";
 import { type Committed, NothingCommitted } from "./writer.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
-import type { DatasetRef } from "../format/layout.ts";
+import type { DatasetRef } from "../format/dataset.ts";
 import { largestFragmentId } from "../format/manifest.ts";
 import { type KnownVersions, pruneVersions } from "../format/prune.ts";
 import type { StorageClock } from "../format/storage-clock.ts";

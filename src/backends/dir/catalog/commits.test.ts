@@ -7,10 +7,10 @@ import { commitMetadata } from "../format/commit.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { keyIn, type ObjectStore } from "../format/storage.ts";
-import { readVersion } from "../format/versions.ts";
+import { readVersion } from "../format/version-files.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
-import { createManifestTable, MANIFEST_NAME } from "./manifest.ts";
+import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
 import type { Row } from "./row.ts";
 
 interface World {

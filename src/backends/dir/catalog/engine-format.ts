@@ -1,10 +1,10 @@
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { DatasetRef } from "../format/layout.ts";
+import type { DatasetRef } from "../format/dataset.ts";
 import { newStagingKey } from "../format/staging-key.ts";
 import { isTextFileVersion } from "../format/text-file.ts";
-import { readVersion } from "../format/versions.ts";
+import { readVersion } from "../format/version-files.ts";
 
 /** Tells the data formats that the engine has released from those that it tries out. */
 export interface EngineFormat {

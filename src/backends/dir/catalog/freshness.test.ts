@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { mock, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { isMainThread, Worker, workerData } from "node:worker_threads";
-import { type DatasetRef, manifestKey, manifestName, type NamingScheme } from "../format/layout.ts";
+import { type DatasetRef, manifestKey, manifestName, type NamingScheme } from "../format/dataset.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import type { DirectoryStamp, ObjectStore } from "../format/storage.ts";
 import { temporaryDirectory } from "../test-support.ts";

@@ -1,9 +1,9 @@
-import { createSharedCheck } from "../engine/shared-check.ts";
+import { createSharedCheck } from "../concurrency/shared-check.ts";
+import { type DatasetRef, manifestKey, type NamingScheme, versionsDirectory } from "../format/dataset.ts";
 import { createStampMemory } from "../format/directory-stamp.ts";
-import { type DatasetRef, manifestKey, type NamingScheme, versionsDirectory } from "../format/layout.ts";
 import { startStopwatch } from "../format/stopwatch.ts";
 import type { FileFeatures } from "../format/storage.ts";
-import { latestVersion } from "../format/versions.ts";
+import { latestVersion } from "../format/version-files.ts";
 
 /** What the storage holds now. */
 export interface Head {

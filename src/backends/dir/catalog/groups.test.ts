@@ -6,7 +6,7 @@ import { createLocalStore } from "../format/local-store.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
-import { createManifestTable, MANIFEST_NAME, type ManifestTable } from "./manifest.ts";
+import { createManifestTable, MANIFEST_NAME, type ManifestTable } from "./manifest-table.ts";
 import type { Row } from "./row.ts";
 import { createState } from "./state.ts";
 

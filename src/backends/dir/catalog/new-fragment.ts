@@ -2,12 +2,12 @@ import type { DataFragment } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import { engineCall } from "../engine/errors.ts";
-import { type DatasetRef, dataDirectory } from "../format/layout.ts";
+import { type DatasetRef, dataDirectory } from "../format/dataset.ts";
 import type { ManifestFile } from "../format/manifest-file.ts";
 import { putStagingBase } from "../format/staged-rows.ts";
 import { newStagingKey } from "../format/staging-key.ts";
 import { isTextFileVersion } from "../format/text-file.ts";
-import { readVersion } from "../format/versions.ts";
+import { readVersion } from "../format/version-files.ts";
 import type { EngineFormat } from "./engine-format.ts";
 import { encodeFragment, type RowFormat, type StoredRow } from "./row-fragment.ts";
 

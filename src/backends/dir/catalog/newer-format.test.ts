@@ -7,14 +7,14 @@ import { DataFragmentSchema, Manifest_DataStorageFormatSchema } from "../../../g
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import { commitChange } from "../format/commit.ts";
-import type { DatasetRef } from "../format/layout.ts";
+import type { DatasetRef } from "../format/dataset.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { buildManifestFile, readSection } from "../format/manifest-file.ts";
 import { keyIn } from "../format/storage.ts";
-import { readVersion } from "../format/versions.ts";
+import { readVersion } from "../format/version-files.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
-import { createManifestTable, MANIFEST_NAME } from "./manifest.ts";
+import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
 import type { Row } from "./row.ts";
 
 const table = (objectId: string, properties: Record<string, string> = {}): Row => ({

@@ -10,7 +10,7 @@ import { keyIn, type ObjectStore } from "../format/storage.ts";
 import { type Bucket, createRemoteStore } from "../stores/remote-store.ts";
 import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
-import { createManifestTable, MANIFEST_NAME } from "./manifest.ts";
+import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
 
 /** What happens to a request: the answer is lost after it was done, or it is not done for one of several reasons. */
 type Fault = "answer lost" | "timed out" | "throttled" | "denied" | "busy";

@@ -8,13 +8,13 @@ import { loadNative } from "../engine/native.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { pruneVersions } from "../format/prune.ts";
 import { keyIn } from "../format/storage.ts";
-import { latestVersion, readVersion } from "../format/versions.ts";
+import { latestVersion, readVersion } from "../format/version-files.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import { createCatalog } from "./catalog.ts";
 import { chooseJoined, createJoining, createOptimizing, isFragmented } from "./chores.ts";
 import { mayLeaveGap } from "./gap-marker.ts";
 import { createHousekeeping } from "./housekeeping.ts";
-import { createManifestTable, MANIFEST_NAME } from "./manifest.ts";
+import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
 import type { Row } from "./row.ts";
 
 const table = (objectId: string, properties: Record<string, string> = {}): Row => ({

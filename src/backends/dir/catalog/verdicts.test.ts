@@ -3,10 +3,10 @@ import { type TestContext, test } from "node:test";
 import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { keyIn } from "../format/storage.ts";
-import { readVersion } from "../format/versions.ts";
+import { readVersion } from "../format/version-files.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
-import { createManifestTable, MANIFEST_NAME } from "./manifest.ts";
+import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
 import { type Verdict, verdictsIn } from "./verdicts.ts";
 
 /** Two catalogs on one base directory, as two processes have them. */

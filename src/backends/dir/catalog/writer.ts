@@ -1,7 +1,7 @@
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
+import { type DatasetRef, dataDirectory } from "../format/dataset.ts";
 import { deletionKey, encodeDeletions, newDeletionFile } from "../format/deletion-file.ts";
-import { type DatasetRef, dataDirectory } from "../format/layout.ts";
 import type { ManifestFile } from "../format/manifest-file.ts";
 import { buildNextVersion, publishVersion } from "../format/next-version.ts";
 import { changeRows, type RowsChange } from "../format/rows-change.ts";

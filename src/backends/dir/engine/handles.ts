@@ -1,8 +1,8 @@
 import type { ArrowSchema } from "../../../arrow/schema.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { toEngineError } from "./errors.ts";
 import type { NativeTable } from "./native.ts";
-import { createSharedCheck } from "./shared-check.ts";
 import { readSchema } from "./table-schema.ts";
 import type { Movement, Watcher } from "./watch.ts";
 

@@ -1,8 +1,8 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import type { DatasetRef } from "../format/dataset.ts";
 import { createStampMemory } from "../format/directory-stamp.ts";
-import type { DatasetRef } from "../format/layout.ts";
 import type { FileFeatures, ObjectStore } from "../format/storage.ts";
-import { describeVersion, latestVersion, type VersionName } from "../format/versions.ts";
+import { describeVersion, latestVersion, type VersionName } from "../format/version-files.ts";
 import type { NativeTable } from "./native.ts";
 
 /** What became of an opened table: nothing, perhaps a newer version, or another table is at its location. */

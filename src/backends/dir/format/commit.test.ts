@@ -4,13 +4,13 @@ import { clone, toBinary } from "@bufbuild/protobuf";
 import { type Manifest, ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { type CommitOptions, commitMetadata } from "./commit.ts";
+import type { DatasetRef } from "./dataset.ts";
 import { type MemoryStore, openFixture } from "./fixture.test.ts";
-import type { DatasetRef } from "./layout.ts";
 import { metadataText } from "./manifest.ts";
 import { buildManifestFile, readInheritedPart, readSection } from "./manifest-file.ts";
 import type { MetadataChange } from "./metadata-change.ts";
-import { findTransaction } from "./transactions.ts";
-import { latestVersion, listVersions, readVersion } from "./versions.ts";
+import { findTransaction } from "./transaction-records.ts";
+import { latestVersion, listVersions, readVersion } from "./version-files.ts";
 
 type Fixture = DatasetRef & { readonly store: MemoryStore };
 

@@ -8,8 +8,8 @@ import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../gen/lance/format/transaction_pb.ts";
 import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { DatasetRef } from "./layout.ts";
-import { FIRST_DETACHED_VERSION, manifestKey, transactionKey } from "./layout.ts";
+import type { DatasetRef } from "./dataset.ts";
+import { FIRST_DETACHED_VERSION, manifestKey, transactionKey } from "./dataset.ts";
 import { UnsyncedError } from "./local-errors.ts";
 import { checkWritable, FLAG_NO_TRANSACTION_FILES } from "./manifest.ts";
 import type { ManifestFile } from "./manifest-file.ts";
@@ -17,8 +17,8 @@ import { buildManifestFile, readInheritedPart, readManifestFile } from "./manife
 import type { MetadataChange } from "./metadata-change.ts";
 import { applyChange } from "./metadata-change.ts";
 import type { PreparedVersion } from "./staged-version.ts";
+import { latestVersion } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
-import { latestVersion } from "./versions.ts";
 
 /** How to commit. */
 export interface CommitOptions {

@@ -1,8 +1,8 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import type { DatasetRef } from "./layout.ts";
-import { versionHintKey } from "./layout.ts";
+import type { DatasetRef } from "./dataset.ts";
+import { versionHintKey } from "./dataset.ts";
+import { findVersions, newestOf } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
-import { findVersions, newestOf } from "./versions.ts";
 
 /** A range of versions: from `start` to before `end`, or to the newest if `end` is negative. */
 export interface VersionRange {

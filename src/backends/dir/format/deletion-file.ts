@@ -7,8 +7,8 @@ import {
   DeletionFile_DeletionFileType,
   DeletionFileSchema,
 } from "../../../gen/lance/format/table_pb.ts";
-import type { DatasetRef } from "./layout.ts";
-import { dataDirectory } from "./layout.ts";
+import type { DatasetRef } from "./dataset.ts";
+import { dataDirectory } from "./dataset.ts";
 
 const SUFFIXES: Readonly<Record<DeletionFile_DeletionFileType, string>> = {
   [DeletionFile_DeletionFileType.ARROW_ARRAY]: "arrow",

@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import type { DatasetRef } from "./layout.ts";
+import type { DatasetRef } from "./dataset.ts";
 import type { ObjectStore } from "./storage.ts";
 
 /** What pylance says of a dataset; see `read` in test/clients/python/format_peer.py. */

@@ -9,12 +9,12 @@ import type { TestContext } from "node:test";
 import { Int64, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { openClient } from "../test-support.ts";
 import { commitMetadata } from "./commit.ts";
-import { type DatasetRef, manifestKey, parseManifestName } from "./layout.ts";
+import { type DatasetRef, manifestKey, parseManifestName } from "./dataset.ts";
 import { createLocalStore } from "./local-store.ts";
 import { buildManifestFile } from "./manifest-file.ts";
 import { pruneVersions } from "./prune.ts";
 import { createVersion } from "./staged-version.ts";
-import { findVersions, readVersion } from "./versions.ts";
+import { findVersions, readVersion } from "./version-files.ts";
 
 /** The files of a table for each release, made by test/clients/python/old_writer.py. */
 const releases = JSON.parse(

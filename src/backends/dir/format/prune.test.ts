@@ -4,11 +4,11 @@ import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { type Manifest, ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
+import { type DatasetRef, manifestKey } from "./dataset.ts";
 import { createMemoryStore, type MemoryStore } from "./fixture.test.ts";
-import { type DatasetRef, manifestKey } from "./layout.ts";
 import { buildManifestFile } from "./manifest-file.ts";
 import { filesOf, type PruneOptions, pruneVersions } from "./prune.ts";
-import { findVersions, readVersion } from "./versions.ts";
+import { findVersions, readVersion } from "./version-files.ts";
 
 const SIGNATURE = Buffer.from([0, 0, 2, 0, 0x4c, 0x41, 0x4e, 0x43]);
 

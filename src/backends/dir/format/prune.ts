@@ -1,13 +1,13 @@
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import type { DatasetRef } from "./dataset.ts";
+import { dataDirectory, refsDirectory, transactionKey } from "./dataset.ts";
 import { deletionKey } from "./deletion-file.ts";
-import type { DatasetRef } from "./layout.ts";
-import { dataDirectory, refsDirectory, transactionKey } from "./layout.ts";
 import { checkWritable } from "./manifest.ts";
 import { readManifestFile } from "./manifest-file.ts";
 import { listNames } from "./storage.ts";
 import type { StorageClock } from "./storage-clock.ts";
+import { type FoundVersion, findVersions } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
-import { type FoundVersion, findVersions } from "./versions.ts";
 
 /** Which versions go. */
 export interface PruneOptions {

@@ -1,8 +1,8 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import type { DatasetRef } from "./layout.ts";
-import { checkTagName, normalizeBranch, refsDirectory } from "./layout.ts";
+import type { DatasetRef } from "./dataset.ts";
+import { checkTagName, normalizeBranch, refsDirectory } from "./dataset.ts";
 import { listNames } from "./storage.ts";
-import { describeVersion } from "./versions.ts";
+import { describeVersion } from "./version-files.ts";
 
 /** A tag: a name for a version. */
 export interface Tag {

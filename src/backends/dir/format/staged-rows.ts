@@ -9,8 +9,8 @@ import {
 } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Change } from "./commit.ts";
-import type { DatasetRef } from "./layout.ts";
-import { manifestKey } from "./layout.ts";
+import type { DatasetRef } from "./dataset.ts";
+import { manifestKey } from "./dataset.ts";
 import {
   FLAG_DELETION_FILES,
   FLAG_NO_TRANSACTION_FILES,

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { isLanceError } from "../../../namespace/errors.ts";
+import { type DatasetRef, manifestKey, type NamingScheme } from "./dataset.ts";
 import { deleteVersions } from "./delete-versions.ts";
 import { type MemoryStore, openFixture } from "./fixture.test.ts";
-import { type DatasetRef, manifestKey, type NamingScheme } from "./layout.ts";
 import { createVersion } from "./staged-version.ts";
-import { describeVersion, listVersions } from "./versions.ts";
+import { describeVersion, listVersions } from "./version-files.ts";
 
 type Fixture = DatasetRef & { readonly store: MemoryStore };
 

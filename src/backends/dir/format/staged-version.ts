@@ -1,12 +1,12 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import type { DatasetRef, NamingScheme } from "./layout.ts";
-import { manifestKey, parseManifestName, versionsDirectory } from "./layout.ts";
+import type { DatasetRef, NamingScheme } from "./dataset.ts";
+import { manifestKey, parseManifestName, versionsDirectory } from "./dataset.ts";
 import { parseManifestFile } from "./manifest-file.ts";
 import { branchNotFound, readBranch } from "./refs.ts";
 import { syncFilesOf } from "./sync-version.ts";
+import type { VersionEntry, VersionName } from "./version-files.ts";
+import { describeVersion, latestVersion } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
-import type { VersionEntry, VersionName } from "./versions.ts";
-import { describeVersion, latestVersion } from "./versions.ts";
 
 /** A manifest that a client has written and wants to be the next version. */
 export interface StagedVersion {

@@ -1,9 +1,9 @@
 import { dirname } from "node:path/posix";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
-import { type DatasetRef, dataDirectory } from "./layout.ts";
+import { type DatasetRef, dataDirectory } from "./dataset.ts";
 import { filesOf } from "./prune.ts";
-import { readVersion } from "./versions.ts";
+import { readVersion } from "./version-files.ts";
 
 /*
  * The engine and clients that write tables by themselves do not sync what they write. Object stores need none of this.

@@ -1,9 +1,9 @@
 import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { DatasetRef } from "./layout.ts";
+import type { DatasetRef } from "./dataset.ts";
 import { listNames } from "./storage.ts";
-import type { TransactionRecord } from "./transactions.ts";
+import type { TransactionRecord } from "./transaction-records.ts";
 
 /**
  * What clients changed about a transaction afterwards. The transaction itself cannot change, so the changes are

@@ -1,5 +1,5 @@
-import type { DatasetRef } from "./layout.ts";
-import { versionHintKey } from "./layout.ts";
+import type { DatasetRef } from "./dataset.ts";
+import { versionHintKey } from "./dataset.ts";
 
 /**
  * Remembers the newest version, as the engine does, on stores whose listings are not in order.

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { LanceError, toLanceError } from "../../../namespace/errors.ts";
-import { createTurns, type Turns } from "../engine/turns.ts";
-import { untilAborted } from "../engine/wait.ts";
+import { createTurns, type Turns } from "../concurrency/turns.ts";
+import { untilAborted } from "../concurrency/wait.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import type { Job, JobFacts, JobRequest, JobState } from "./job.ts";
 import type { JobStore } from "./store.ts";

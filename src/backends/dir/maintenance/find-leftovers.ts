@@ -1,10 +1,10 @@
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
-import { settle } from "../batch/settle.ts";
-import { MANIFEST_NAME } from "../catalog/manifest.ts";
+import { settle } from "../batch/resolve.ts";
+import { MANIFEST_NAME } from "../catalog/manifest-table.ts";
 import type { CatalogView } from "../catalog/state.ts";
+import type { DirContext } from "../context.ts";
 import { measure } from "../format/extent.ts";
 import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
-import type { DirContext } from "../operations/context.ts";
 import { fileLeftover, isOld, type Leftover, type LeftoverKind } from "./leftover.ts";
 import { findOwnFiles } from "./own-files.ts";
 

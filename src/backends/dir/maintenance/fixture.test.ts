@@ -2,7 +2,7 @@ import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { TestContext } from "node:test";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
-import { openDirectory } from "../open.ts";
+import { openDirectory } from "../open-directory.ts";
 import { openClient, silent, type TestClient, temporaryDirectory } from "../test-support.ts";
 import { findLeftovers } from "./find-leftovers.ts";
 import type { Leftover } from "./leftover.ts";

@@ -1,5 +1,5 @@
+import type { DirContext } from "../context.ts";
 import { keyIn } from "../format/storage.ts";
-import type { DirContext } from "../operations/context.ts";
 
 /** The kinds of what crashes leave behind, and how each is explained. */
 export const LEFTOVER_KINDS = {

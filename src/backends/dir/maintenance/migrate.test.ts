@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { type TestContext, test } from "node:test";
-import { openDirectory } from "../open.ts";
+import { openDirectory } from "../open-directory.ts";
 import { failsWith, openClient, silent } from "../test-support.ts";
 import { openWorkshop, putFile, putUnlisted, ROWS, type Workshop } from "./fixture.test.ts";
 import { type Migrated, migrate } from "./migrate.ts";

@@ -1,7 +1,7 @@
 import { isLanceError, type LanceError } from "../../../namespace/errors.ts";
 import type { Draft } from "../catalog/state.ts";
-import type { DirContext } from "../operations/context.ts";
-import { checkNewIdentifier } from "../operations/lookup.ts";
+import type { DirContext } from "../context.ts";
+import { checkNewIdentifier } from "../operations/tables/lookup.ts";
 
 /** A directory of the root that a migration looked at. */
 export interface Migrated {

@@ -1,10 +1,10 @@
 import { isLanceError } from "../../../namespace/errors.ts";
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
-import { MANIFEST_NAME } from "../catalog/manifest.ts";
+import { MANIFEST_NAME } from "../catalog/manifest-table.ts";
+import type { DirContext } from "../context.ts";
 import { measure } from "../format/extent.ts";
 import { keyIn } from "../format/storage.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";
-import type { DirContext } from "../operations/context.ts";
 import { fileLeftover, isOld, type Leftover, relativeKey } from "./leftover.ts";
 import { findUnnamedFiles, type UnnamedFile } from "./unnamed-files.ts";
 

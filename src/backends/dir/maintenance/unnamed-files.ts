@@ -1,9 +1,9 @@
-import { type DatasetRef, dataDirectory, versionsDirectory } from "../format/layout.ts";
+import { type DatasetRef, dataDirectory, versionsDirectory } from "../format/dataset.ts";
 import { checkWritable } from "../format/manifest.ts";
 import { type ManifestFile, readManifestFile, readSection } from "../format/manifest-file.ts";
 import { filesOf, hasRefs } from "../format/prune.ts";
 import { keyIn, listNames } from "../format/storage.ts";
-import { readVersion } from "../format/versions.ts";
+import { readVersion } from "../format/version-files.ts";
 
 /** A file, or the directory of an index, that no version of a dataset names. */
 export interface UnnamedFile {

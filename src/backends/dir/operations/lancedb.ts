@@ -9,11 +9,11 @@ import {
 } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
-import { checkName, requireNewName, schemaOf } from "./columns.ts";
-import type { DirContext } from "./context.ts";
-import { withGuarded } from "./guarded.ts";
-import { requireTable } from "./lookup.ts";
-import type { MultipartWrites } from "./multipart.ts";
+import type { DirContext } from "../context.ts";
+import { checkName, requireNewName, schemaOf } from "./columns/columns.ts";
+import type { MultipartWrites } from "./rows/multipart.ts";
+import { withGuarded } from "./tables/guarded.ts";
+import { requireTable } from "./tables/lookup.ts";
 
 /** What LanceDB's remote clients ask for beyond the contract; the engine has no call for the rest on a disk. */
 export function createLanceDbExtensions(

@@ -1,5 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import type { DirContext } from "./context.ts";
+import type { DirContext } from "../context.ts";
 
 /** The entries of a page, at most; a limit that is not positive counts as none. */
 export function pageSize({ maxPageSize }: DirContext, limit = 0): number {

@@ -1,7 +1,7 @@
 import type { ContainerClient, StoragePipelineOptions } from "@azure/storage-blob";
 import { LanceError } from "../../../namespace/errors.ts";
 import { loadClient, type StoreFailure, toStoreError } from "./failure.ts";
-import { createOptionReader, type OptionReader, type StorageOptions } from "./options.ts";
+import { createOptionReader, type OptionReader, type StorageOptions } from "./storage-options.ts";
 import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
 
 /** How often the library sends a request at most, in all. */

@@ -2,9 +2,9 @@ import type { BlobItem } from "@azure/storage-blob";
 import type { ObjectInfo } from "../format/storage.ts";
 import { failureOf, openAzure, toAzureError } from "./azure-client.ts";
 import { isTransient, toStoreError } from "./failure.ts";
-import type { StorageOptions } from "./options.ts";
 import { inPieces } from "./pieces.ts";
 import { type Bucket, createRemoteStore, type RemoteStorage } from "./remote-store.ts";
+import type { StorageOptions } from "./storage-options.ts";
 
 /** The bytes of a block of a long object. */
 const BLOCK_BYTES = 16 * 2 ** 20;

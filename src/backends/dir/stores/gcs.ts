@@ -3,8 +3,8 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { ObjectInfo } from "../format/storage.ts";
 import { isTransient, loadClient, type StoreFailure, toStoreError } from "./failure.ts";
 import { uploadStream } from "./gcs-upload.ts";
-import { createOptionReader, type StorageOptions } from "./options.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
+import { createOptionReader, type StorageOptions } from "./storage-options.ts";
 import { createTimeLimits } from "./time-limits.ts";
 
 /** How long a request and its repetitions may take, in seconds, and how many there are. */

@@ -1,7 +1,7 @@
 import type { ObjectEntry, ObjectInfo, ObjectStore, ObjectTail } from "../format/storage.ts";
 import { conditionalPut, type PutOutcome } from "./conditional-put.ts";
 import { withHurriedRequests } from "./hurried-requests.ts";
-import type { StorageOptions } from "./options.ts";
+import type { StorageOptions } from "./storage-options.ts";
 
 /** A part of an object: from `start` to before `end`, or the last `length` bytes. */
 export type ByteRange = { readonly start: number; readonly end: number } | { readonly length: number };

@@ -1,7 +1,7 @@
 import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
 import { LanceError } from "../../../namespace/errors.ts";
 import { isTransient, loadClient, type StoreFailure, toStoreError } from "./failure.ts";
-import { createOptionReader, type StorageOptions } from "./options.ts";
+import { createOptionReader, type StorageOptions } from "./storage-options.ts";
 import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
 
 /** The library and what sends with it. */

@@ -1,6 +1,5 @@
 import type { GetObjectCommandOutput, ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
 import type { ObjectInfo } from "../format/storage.ts";
-import type { StorageOptions } from "./options.ts";
 import {
   type Bucket,
   type BucketPage,
@@ -10,6 +9,7 @@ import {
 } from "./remote-store.ts";
 import { failureOf, isMissing, isPassing, openS3, type S3Access, toS3Error } from "./s3-client.ts";
 import { uploadStream } from "./s3-upload.ts";
+import type { StorageOptions } from "./storage-options.ts";
 
 /** The most objects that one request deletes. */
 const DELETE_BATCH = 1000;

@@ -6,7 +6,7 @@ import {
   MaterializedViewKind,
 } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { FoundTable } from "../lookup.ts";
+import type { FoundTable } from "../tables/lookup.ts";
 
 /** What a view is made of; it is kept in the properties of its table, where clients see it. */
 export interface ViewDefinition {

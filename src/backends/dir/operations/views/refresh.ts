@@ -1,13 +1,13 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import type { DirContext } from "../../context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { commitMetadata } from "../../format/commit.ts";
-import { readVersion } from "../../format/versions.ts";
+import { readVersion } from "../../format/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
-import type { DirContext } from "../context.ts";
-import { datasetOf, type FoundTable, requireTable, withData } from "../lookup.ts";
-import { receiveRows } from "../received-rows.ts";
+import { receiveRows } from "../rows/received-rows.ts";
+import { datasetOf, type FoundTable, requireTable, withData } from "../tables/lookup.ts";
 import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from "./definition.ts";
 import { parseViewQuery, type ViewQuery } from "./query-text.ts";
 import { buildSourceQuery, firstNewFragment, type Part, resultSchema, resultStream } from "./source.ts";

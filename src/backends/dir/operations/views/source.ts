@@ -3,9 +3,9 @@ import { type ArrowSchema, decodeSchema } from "../../../../arrow/schema.ts";
 import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
 import { FieldSchema } from "../../../../gen/lance/format/file_pb.ts";
 import { DataFragmentSchema, type Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeQuery, NativeTable } from "../../engine/native.ts";
-import { untilAborted } from "../../engine/wait.ts";
 import type { OutputSchema } from "./definition.ts";
 import type { ViewQuery } from "./query-text.ts";
 

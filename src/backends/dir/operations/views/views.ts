@@ -9,10 +9,10 @@ import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { DirContext } from "../context.ts";
-import { openGuarded } from "../guarded.ts";
-import { createKeyedLocks } from "../keyed-locks.ts";
-import { checkNewIdentifier, requireTable } from "../lookup.ts";
+import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
+import type { DirContext } from "../../context.ts";
+import { openGuarded } from "../tables/guarded.ts";
+import { checkNewIdentifier, requireTable } from "../tables/lookup.ts";
 import {
   checkDefinition,
   checkResult,

@@ -1,0 +1,251 @@
+import type { Logger } from "pino";
+import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
+import type { Engine } from "../engine/engine.ts";
+import { engineCall } from "../engine/errors.ts";
+import type { Lease } from "../engine/handles.ts";
+import type { NativeTable } from "../engine/native.ts";
+import { manifestKey } from "../format/dataset.ts";
+import { UnsyncedError } from "../format/local-errors.ts";
+import type { ManifestFile } from "../format/manifest-file.ts";
+import { keyIn, type ObjectStore } from "../format/storage.ts";
+import { createStorageClock } from "../format/storage-clock.ts";
+import { latestVersion, readVersion } from "../format/version-files.ts";
+import { createHintWriter } from "../format/version-hint.ts";
+import { createJoining, createOptimizing, createPruning } from "./chores.ts";
+import { createEngineFormat } from "./engine-format.ts";
+import { foreignValues } from "./foreign-values.ts";
+import { createFreshness, type Head } from "./freshness.ts";
+import type { Chore } from "./housekeeping.ts";
+import { createFragmentWriter } from "./new-fragment.ts";
+import { readDelta, readIds, readState } from "./reader.ts";
+import { type CatalogState, type Changes, createState, type Delta } from "./state.ts";
+import { type Verdict, type VerdictChange, verdictsIn } from "./verdicts.ts";
+import { type Committed, createManifestWriter, type PreparedJoin } from "./writer.ts";
+
+/** The name of the manifest table inside the base directory. */
+export const MANIFEST_NAME = "__manifest";
+
+/** The `__manifest` table as a dataset. */
+export interface ManifestTable {
+  /** The newest version, with every commit that had finished before this call, whichever process made it. */
+  head(): Promise<Head>;
+  /** The same at once and without waiting, where one look at the disk tells that nothing has changed. */
+  headNow(): Head | undefined;
+  /** Reads a version as a whole. */
+  read(version: number): Promise<CatalogState>;
+  /**
+   * Reads what a version has that an earlier one of the same table has not.
+   *
+   * @returns undefined when the later one has to be read as a whole: the earlier one is gone, or much is new
+   */
+  changes(from: number, to: number): Promise<VersionDelta | undefined>;
+  /** Creates the table when it does not exist; another process may do so at the same time. */
+  ensure(): Promise<void>;
+  /**
+   * Finds the rows that would lose values of other programs by changes to the version that `state` is of.
+   *
+   * @returns their ids; undefined when the version is gone
+   */
+  losing(version: number, state: CatalogState, changes: Changes): Promise<readonly string[] | undefined>;
+  /**
+   * Commits changes as the version after the one that `state` is of.
+   *
+   * @returns undefined if another writer has made that version; nothing is left behind then
+   * @throws NothingCommitted when it fails before it can be seen; LanceError Unsupported for a table that cannot be
+   *   written here; ServiceUnavailable and others that the storage says, after which the commit may stand or not
+   */
+  commit(
+    version: number,
+    state: CatalogState,
+    changes: Changes,
+    verdicts: VerdictChange,
+  ): Promise<Committed | undefined>;
+  /** What a version says; undefined when it is gone. */
+  manifestOf(version: number): Promise<Manifest | undefined>;
+  /** Writes the rows of some fragments of a version, which `state` is of, to one file. */
+  prepareJoin(
+    version: number,
+    state: CatalogState,
+    fragments: readonly DataFragment[],
+  ): Promise<PreparedJoin>;
+  /** Commits a join as the version after the given one; undefined if that is not possible any more. */
+  join(version: number, prepared: PreparedJoin): Promise<Committed | undefined>;
+  /** The background work that keeps the table small. */
+  chores(access: ChoreAccess, log: Logger): readonly Chore[];
+  /** Whether a version that was made here is in the history, and not beside one that went on without it. */
+  isCurrent(version: number): Promise<boolean>;
+  close(): Promise<void>;
+}
+
+/** What a later version has that an earlier one has not, and all verdicts of the later one. */
+export type VersionDelta = Delta & { readonly verdicts: ReadonlyMap<string, Verdict> };
+
+/** What background work needs of the catalog. */
+export interface ChoreAccess {
+  /** What the newest version says; undefined while there is none. */
+  current(): Promise<Manifest | undefined>;
+  /** Joins plain fragments; false when they have changed meanwhile. */
+  join(fragments: readonly DataFragment[]): Promise<boolean>;
+}
+
+/** Gives access to the manifest table of a base directory, a path or URI of the store. */
+export function createManifestTable(
+  base: string,
+  engine: Engine,
+  store: ObjectStore,
+  clock = createStorageClock(store, store.keyOf(base)),
+): ManifestTable {
+  const root = keyIn(store.keyOf(base), MANIFEST_NAME);
+  const location = store.uriOf(root);
+  const dataset = { store, root };
+  const { head, headNow } = createFreshness(dataset);
+  const engineFormat = createEngineFormat(dataset, engine);
+  const writer = createManifestWriter(dataset, createFragmentWriter(dataset, engine, engineFormat));
+  const hint = createHintWriter(dataset);
+  let newest: ManifestFile | undefined;
+  let synced: Promise<void> | undefined;
+
+  async function open(): Promise<Lease> {
+    return engine.acquire(location);
+  }
+  async function using<T>(work: (table: NativeTable) => Promise<T>): Promise<T> {
+    const lease = await open();
+    try {
+      return await engineCall(() => work(lease.table));
+    } finally {
+      lease.release();
+    }
+  }
+  async function at<T>(version: number, work: (table: NativeTable) => Promise<T>): Promise<T> {
+    return using(async (shared) => {
+      const table = await engine.atVersion(shared, version);
+      try {
+        return await work(table);
+      } finally {
+        table.close();
+      }
+    });
+  }
+  async function readAt<T>({ manifest }: ManifestFile, work: (table: NativeTable) => Promise<T>): Promise<T> {
+    return at(Number(manifest.version), work).catch(async (error: unknown) => {
+      // An engine that does not know the format fails in ways that say little.
+      await engineFormat.check(manifest).catch((cause: unknown) => {
+        throw isLanceError(cause, "Unsupported") ? cause : error;
+      });
+      throw error;
+    });
+  }
+  async function fileOf(version: number): Promise<ManifestFile | undefined> {
+    if (newest?.manifest.version === BigInt(version)) return newest;
+    try {
+      newest = await readVersion(dataset, BigInt(version));
+      return newest;
+    } catch (error) {
+      if (isLanceError(error, "TableVersionNotFound")) return undefined;
+      throw error;
+    }
+  }
+  /** Does what needs a version as it is; undefined when the version is gone. */
+  async function withBase<T>(
+    version: number,
+    work: (base: ManifestFile) => Promise<T>,
+  ): Promise<T | undefined> {
+    const base = await fileOf(version);
+    if (base === undefined) return undefined;
+    checkFlags(base.manifest, "writer");
+    return work(base);
+  }
+  function landed(committed: Committed | undefined): Committed | undefined {
+    if (committed === undefined) return undefined;
+    newest = committed.file;
+    hint(committed.file.manifest.version);
+    return committed;
+  }
+  /** Lets what the engine and other processes wrote survive a loss of power, before anything here builds on it. */
+  function syncOthers(): Promise<void> {
+    synced ??= (store.files?.syncTree(root) ?? Promise.resolve()).catch((error: unknown) => {
+      // A sync that failed must not be repeated: it would succeed without having written anything.
+      if (!(error instanceof UnsyncedError)) synced = undefined;
+      throw error;
+    });
+    return synced;
+  }
+  return {
+    head,
+    headNow,
+    async read(version) {
+      if (version === 0) return createState([]);
+      newest = await readVersion(dataset, BigInt(version));
+      checkFlags(newest.manifest, "reader");
+      const verdicts = verdictsIn(newest.manifest);
+      return Object.assign(await readAt(newest, readState), { verdicts });
+    },
+    async changes(from, to) {
+      // Read again it could be that of another table, which has taken the place of the one that is known.
+      const earlier = newest?.manifest.version === BigInt(from) ? newest : undefined;
+      const later = await fileOf(to);
+      if (earlier === undefined || later === undefined) return undefined;
+      checkFlags(later.manifest, "reader");
+      const fragments = [earlier.manifest.fragments, later.manifest.fragments] as const;
+      const delta = await readAt(later, (table) => readDelta(table, ...fragments));
+      return delta && { ...delta, verdicts: verdictsIn(later.manifest) };
+    },
+    async ensure() {
+      if ((await head()).version > 0) return;
+      const { encodeRows } = await import("./row-codec.ts");
+      await store.files?.makeDirectory(root);
+      try {
+        await engine.create(location, encodeRows([]), "create");
+      } catch (error) {
+        if (!isLanceError(error, "TableAlreadyExists")) throw error;
+      }
+    },
+    losing: (version, state, changes) =>
+      withBase(version, async ({ manifest }) => {
+        const condition = foreignValues(manifest, state, changes);
+        return condition === undefined ? [] : at(version, (table) => readIds(table, condition));
+      }),
+    async commit(version, state, changes, verdicts) {
+      await syncOthers();
+      return landed(await withBase(version, (base) => writer.commit(base, state, changes, verdicts)));
+    },
+    manifestOf: async (version) => (await fileOf(version))?.manifest,
+    async prepareJoin(version, state, fragments) {
+      const prepared = await withBase(version, (base) => writer.prepareJoin(base, state, fragments));
+      if (prepared === undefined) throw new LanceError("ConcurrentModification", "the version is gone");
+      return prepared;
+    },
+    async join(version, prepared) {
+      return landed(await withBase(version, (base) => writer.join(base, prepared)));
+    },
+    chores({ current, join }, log) {
+      // Nothing is older than the first of all dates: the engine's own pruning would take too much.
+      const optimize = () => using((table) => table.optimize(0));
+      return [
+        createJoining(current, join),
+        createOptimizing(current, optimize, log),
+        createPruning(dataset, clock),
+      ];
+    },
+    async isCurrent(version) {
+      const newest = await latestVersion(dataset);
+      if (newest === undefined || newest.version <= BigInt(version)) return true;
+      return (await store.head(manifestKey(dataset, BigInt(version) + 1n, newest.scheme))) !== undefined;
+    },
+    async close() {
+      await hint.settled();
+      engine.forget(location);
+    },
+  };
+}
+
+/** Refuses a catalog that needs a feature from a later version of the format; no feature is known yet. */
+function checkFlags({ tableMetadata }: Manifest, role: "reader" | "writer"): void {
+  const flags = tableMetadata[`lance.namespace.manifest.${role}_feature_flags`] ?? "0";
+  if (!/^\d+$/.test(flags) || BigInt(flags) === 0n) return;
+  throw new LanceError(
+    "Unsupported",
+    `the catalog uses features that this version cannot ${role === "reader" ? "read" : "write"} (${role} flags ${flags}); upgrade the server`,
+  );
+}

@@ -1,0 +1,110 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import type { Transaction } from "../../../gen/lance/format/transaction_pb.ts";
+import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
+import type { DatasetRef } from "./dataset.ts";
+import { transactionKey } from "./dataset.ts";
+import type { ManifestFile } from "./manifest-file.ts";
+import { readManifestFile, readSection } from "./manifest-file.ts";
+import { findVersions, readVersion } from "./version-files.ts";
+
+/** The transaction that made a version. */
+export interface TransactionRecord {
+  /** The version that it made. */
+  readonly version: bigint;
+  readonly uuid: string;
+  /** The version that it was based on. */
+  readonly readVersion: bigint;
+  /** The engine's name of the operation, for example `Append`; `Unknown` for one that is not known here. */
+  readonly operation: string;
+  readonly tag: string | undefined;
+  /** What the writer noted; the commit message is `__lance_commit_message`. */
+  readonly properties: Readonly<Record<string, string>>;
+}
+
+/** How many manifests the search for a uuid reads at once. */
+const SEARCH_WIDTH = 16;
+
+/**
+ * Finds a transaction as DescribeTransaction names it: by the number of the version that it made, or by its
+ * uuid, for which the versions are searched from the newest (contract 7, row 53).
+ *
+ * @throws LanceError TransactionNotFound if there is none, also if its version has been deleted
+ */
+export async function findTransaction(dataset: DatasetRef, id: string): Promise<TransactionRecord> {
+  const found = /^\d+$/.test(id) ? await findByVersion(dataset, BigInt(id)) : await findByUuid(dataset, id);
+  if (!found) throw new LanceError("TransactionNotFound", `there is no transaction ${id}`);
+  return found;
+}
+
+/**
+ * Reads the transaction that made a version: from the manifest's file, else from a file of its own.
+ *
+ * @returns `undefined` if the writer kept none
+ * @throws Error naming the file if it is missing or corrupt
+ */
+export async function readTransaction(
+  dataset: DatasetRef,
+  file: ManifestFile,
+): Promise<TransactionRecord | undefined> {
+  const { transactionSection, transactionSectionDeprecated, transactionFile, version } = file.manifest;
+  const section = transactionSection ?? transactionSectionDeprecated;
+  if (section !== undefined) return record(version, decode(file.key, await readSection(file, section)));
+  if (transactionFile === "") return undefined;
+  const key = transactionKey(dataset, transactionFile);
+  const bytes = await dataset.store.get(key);
+  if (!bytes) throw new Error(`${key} is missing, which ${file.key} names`);
+  return record(version, decode(key, bytes));
+}
+
+async function findByVersion(dataset: DatasetRef, version: bigint): Promise<TransactionRecord | undefined> {
+  const file = await readVersion(dataset, version).catch((error: unknown) => {
+    if (isLanceError(error, "TableVersionNotFound")) return undefined;
+    throw error;
+  });
+  return file && readTransaction(dataset, file);
+}
+
+async function findByUuid(dataset: DatasetRef, uuid: string): Promise<TransactionRecord | undefined> {
+  const versions = await findVersions(dataset);
+  versions.sort((a, b) => (a.version < b.version ? 1 : -1));
+  for (let i = 0; i < versions.length; i += SEARCH_WIDTH) {
+    const some = versions.slice(i, i + SEARCH_WIDTH);
+    const files = await Promise.all(some.map(({ key }) => readManifestFile(dataset.store, key)));
+    for (const file of files) {
+      if (!file || !mayBe(file, uuid)) continue;
+      const found = await readTransaction(dataset, file);
+      if (found?.uuid === uuid) return found;
+    }
+  }
+  return undefined;
+}
+
+/** The name of a transaction's file is `<read version>-<uuid>.txn`, which saves reading the others. */
+function mayBe({ manifest: { transactionFile } }: ManifestFile, uuid: string): boolean {
+  return transactionFile === "" || transactionFile.endsWith(`-${uuid}.txn`);
+}
+
+function decode(key: string, bytes: Uint8Array): Transaction {
+  try {
+    return fromBinary(TransactionSchema, bytes);
+  } catch (error) {
+    throw new Error(`${key} holds no transaction`, { cause: error });
+  }
+}
+
+function record(version: bigint, transaction: Transaction): TransactionRecord {
+  const { uuid, readVersion, tag, transactionProperties: properties } = transaction;
+  const operation = operationName(transaction);
+  return { version, uuid, readVersion, operation, tag: tag === "" ? undefined : tag, properties };
+}
+
+/** The names are those of the messages; an index that is only removed is told apart, as the Lance catalog does. */
+function operationName({ operation }: Transaction): string {
+  if (operation.case === undefined) return "Unknown";
+  if (operation.case === "createIndex") {
+    const { newIndices, removedIndices } = operation.value;
+    return newIndices.length === 0 && removedIndices.length > 0 ? "DropIndex" : "CreateIndex";
+  }
+  return operation.case.charAt(0).toUpperCase() + operation.case.slice(1);
+}

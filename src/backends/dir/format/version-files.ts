@@ -1,0 +1,175 @@
+import { LanceError } from "../../../namespace/errors.ts";
+import type { DatasetRef, NamingScheme } from "./dataset.ts";
+import { manifestName, parseManifestName, versionsDirectory } from "./dataset.ts";
+import { checkReadable } from "./manifest.ts";
+import type { ManifestFile } from "./manifest-file.ts";
+import { readManifestFile } from "./manifest-file.ts";
+import type { ObjectEntry, ObjectInfo } from "./storage.ts";
+
+/** The name of a version's file. */
+export interface VersionName {
+  readonly version: bigint;
+  readonly scheme: NamingScheme;
+  readonly key: string;
+}
+
+/** A version and what the storage says of its file. */
+export interface VersionEntry extends VersionName {
+  /** The size of the manifest, in bytes. */
+  readonly manifestSize: number;
+  readonly eTag: string | undefined;
+  /** When the file was written, in milliseconds since 1970. */
+  readonly timestampMillis: number;
+}
+
+/** What to list. */
+export interface ListVersionsOptions {
+  /** Whether the newest come first. Default: false. */
+  readonly descending?: boolean;
+  /** Go on behind this version. Default: from the start. */
+  readonly after?: bigint | undefined;
+  /** Default: all. */
+  readonly limit?: number | undefined;
+}
+
+/** A version, and what the listing already said of its file. */
+export type FoundVersion = VersionName & { readonly name: string; readonly info: ObjectInfo | undefined };
+
+/**
+ * Lists versions by their files; only those of the page are looked at.
+ *
+ * A version that disappears meanwhile makes way for the next one, so a page that is shorter than `limit` is the
+ * last.
+ */
+export async function listVersions(
+  dataset: DatasetRef,
+  { descending = false, after, limit }: ListVersionsOptions = {},
+): Promise<VersionEntry[]> {
+  const found = await findVersions(dataset);
+  const order = descending ? -1 : 1;
+  found.sort((a, b) => (a.version < b.version ? -order : order));
+  const rest =
+    after === undefined
+      ? found
+      : found.filter(({ version }) => (descending ? version < after : version > after));
+  const wanted = limit ?? rest.length;
+  const entries: VersionEntry[] = [];
+  for (let next = 0; entries.length < wanted && next < rest.length; ) {
+    const some = rest.slice(next, next + wanted - entries.length);
+    next += some.length;
+    const described = await Promise.all(some.map((name) => describe(dataset, name)));
+    entries.push(...described.filter((entry) => entry !== undefined));
+  }
+  return entries;
+}
+
+/**
+ * The newest version, or `undefined` if there is none.
+ *
+ * Takes one listing. The version hint is not used for it: after versions were deleted from the middle, the
+ * search upwards from the hint could end too early.
+ */
+export async function latestVersion(dataset: DatasetRef): Promise<FoundVersion | undefined> {
+  let newest: FoundVersion | undefined;
+  for await (const page of dataset.store.list(versionsDirectory(dataset))) {
+    for (const entry of page) {
+      // Nearly all names are older versions of the second scheme, whose names sort the other way round.
+      if (newest?.scheme === "V2" && entry.name.length === newest.name.length && entry.name >= newest.name)
+        continue;
+      const found = foundVersion(dataset, entry);
+      if (!found) continue;
+      if (dataset.store.listsInOrder && found.scheme === "V2") return found;
+      checkSameScheme(dataset, newest, found);
+      if (!newest || found.version > newest.version) newest = found;
+    }
+  }
+  return newest;
+}
+
+/** The newest of some versions. */
+export function newestOf<T extends VersionName>(versions: readonly T[]): T | undefined {
+  let newest: T | undefined;
+  for (const version of versions) if (!newest || version.version > newest.version) newest = version;
+  return newest;
+}
+
+/**
+ * Describes a version.
+ *
+ * @param version default: the newest
+ * @throws LanceError TableVersionNotFound
+ */
+export async function describeVersion(dataset: DatasetRef, version?: bigint): Promise<VersionEntry> {
+  for (const candidate of await candidates(dataset, version)) {
+    const entry = await describe(dataset, candidate);
+    if (entry) return entry;
+  }
+  throw versionNotFound(version);
+}
+
+/**
+ * Reads the manifest of a version.
+ *
+ * @param version default: the newest
+ * @throws LanceError TableVersionNotFound, or Unsupported if the version needs a newer reader
+ * @throws Error naming the file if it is corrupt
+ */
+export async function readVersion(dataset: DatasetRef, version?: bigint): Promise<ManifestFile> {
+  for (const { key } of await candidates(dataset, version)) {
+    const file = await readManifestFile(dataset.store, key);
+    if (!file) continue;
+    checkReadable(file.manifest);
+    return file;
+  }
+  throw versionNotFound(version);
+}
+
+/** All versions, in no order. @throws Error if the directory mixes both naming schemes */
+export async function findVersions(dataset: DatasetRef): Promise<FoundVersion[]> {
+  const all: FoundVersion[] = [];
+  for await (const page of dataset.store.list(versionsDirectory(dataset))) {
+    for (const entry of page) {
+      const found = foundVersion(dataset, entry);
+      if (!found) continue;
+      checkSameScheme(dataset, all[0], found);
+      all.push(found);
+    }
+  }
+  return all;
+}
+
+function foundVersion(dataset: DatasetRef, { name, info }: ObjectEntry): FoundVersion | undefined {
+  const parsed = parseManifestName(name);
+  return parsed && { ...parsed, name, key: `${versionsDirectory(dataset)}/${name}`, info };
+}
+
+function checkSameScheme(dataset: DatasetRef, a: VersionName | undefined, b: VersionName): void {
+  if (!a || a.scheme === b.scheme) return;
+  throw new Error(`${versionsDirectory(dataset)} has manifests of both naming schemes`);
+}
+
+/** Where a version may be: the newest where it was found, a given one under either name, as in the engine. */
+async function candidates(dataset: DatasetRef, version: bigint | undefined): Promise<FoundVersion[]> {
+  if (version === undefined) {
+    const latest = await latestVersion(dataset);
+    return latest ? [latest] : [];
+  }
+  if (version < 0n || version > 0xffff_ffff_ffff_ffffn) return [];
+  const names = (["V2", "V1"] as const).map((scheme) => manifestName(version, scheme));
+  return names.map((name) => foundVersion(dataset, { name })).filter((found) => found !== undefined);
+}
+
+async function describe(
+  { store }: DatasetRef,
+  { version, scheme, key, info: known }: FoundVersion,
+): Promise<VersionEntry | undefined> {
+  const info = known ?? (await store.head(key));
+  if (!info) return undefined;
+  const { size: manifestSize, eTag, modifiedMillis: timestampMillis } = info;
+  return { version, scheme, key, manifestSize, eTag, timestampMillis };
+}
+
+function versionNotFound(version: bigint | undefined): LanceError {
+  const message = version === undefined ? "the table has no version yet" : `there is no version ${version}`;
+  return new LanceError("TableVersionNotFound", message);
+}

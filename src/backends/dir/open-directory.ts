@@ -1,0 +1,88 @@
+import { createPartBufferPool } from "../../arrow/part-buffer.ts";
+import { createJournal } from "./batch/journal.ts";
+import { openBase } from "./catalog/base.ts";
+import { createLayout } from "./catalog/base-layout.ts";
+import { createCatalog } from "./catalog/catalog.ts";
+import { createManifestTable } from "./catalog/manifest-table.ts";
+import type { DirContext } from "./context.ts";
+import { createEngine } from "./engine/engine.ts";
+import { keyIn } from "./format/storage.ts";
+import { createStorageClock } from "./format/storage-clock.ts";
+import type { DirectoryBackendOptions } from "./index.ts";
+import { createJobs } from "./jobs/jobs.ts";
+import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
+import { createReadAhead, DEFAULT_READ_AHEAD_BYTES } from "./operations/read/read-ahead.ts";
+import { openStore } from "./stores/open-store.ts";
+
+/** A directory that has been opened. */
+export interface OpenedDirectory {
+  readonly context: DirContext;
+  /** Why nothing can be written; undefined when it can. */
+  readonly readOnly: string | undefined;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a directory without serving it: what is there stays as it is, and no jobs are begun.
+ *
+ * @throws Error with one clear line, when the directory cannot be used.
+ */
+export async function openDirectory(options: DirectoryBackendOptions): Promise<OpenedDirectory> {
+  const {
+    root,
+    tableDirectory,
+    log,
+    maxOpenTables: maxHandles,
+    tableIdleMs: idleMs,
+    indexCacheBytes,
+    metadataCacheBytes,
+    maxUploadBytes = 1024 ** 3,
+    maxStalenessMs = 0,
+  } = options;
+  const opened = options.storage ?? (await openStore(root, options.storageOptions ?? {}));
+  const { store, engineOptions: storageOptions } = opened;
+  const base = await openBase(opened, tableDirectory);
+  const layout = createLayout(store, base.key);
+  const clock = createStorageClock(store, base.key);
+  const engine = createEngine({
+    log,
+    store,
+    storageOptions,
+    maxHandles,
+    idleMs,
+    indexCacheBytes,
+    metadataCacheBytes,
+  });
+  const catalog = createCatalog(createManifestTable(layout.base, engine, store, clock), log, {
+    maxStalenessMs,
+    maxWaiting: options.maxWaitingMutations,
+    maintenance: base.readOnly === undefined ? options.maintenance : false,
+  });
+  const jobs = createJobs({ store: createJobStore(store, keyIn(base.key, JOBS_DIRECTORY)), clock, log });
+  const context: DirContext = {
+    catalog,
+    layout,
+    engine,
+    jobs,
+    journal: createJournal(base.key, store, clock),
+    store,
+    clock,
+    log,
+    maxUploadBytes,
+    uploadPartBytes: options.uploadPartBytes ?? 32 * 1024 ** 2,
+    uploadBuffers: createPartBufferPool(maxUploadBytes),
+    readAhead: options.readAhead ?? createReadAhead({ maxBytes: DEFAULT_READ_AHEAD_BYTES }),
+    maxPageSize: options.maxPageSize ?? 10_000,
+    managedVersioning: options.managedVersioning ?? false,
+    maxStalenessMs,
+  };
+  return {
+    context,
+    readOnly: base.readOnly,
+    async close() {
+      await jobs.close();
+      await catalog.close();
+      await engine.close();
+    },
+  };
+}

@@ -1,0 +1,172 @@
+import { create } from "@bufbuild/protobuf";
+import { formatFieldPath, parseFieldPath, resolveField } from "../../../../arrow/field-path.ts";
+import type { ArrowField } from "../../../../arrow/schema.ts";
+import {
+  type AlterTableBackfillColumnsRequest,
+  AlterTableBackfillColumnsResponseSchema,
+} from "../../../../gen/lance/namespace/v1/schema_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { untilAborted } from "../../concurrency/wait.ts";
+import type { DirContext } from "../../context.ts";
+import { engineCall } from "../../engine/errors.ts";
+import type { NativeTable } from "../../engine/native.ts";
+import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
+import { tokenizeSql } from "../../engine/sql-tokens.ts";
+import { syncVersion } from "../../format/sync-version.ts";
+import type { Job, JobFacts } from "../../jobs/job.ts";
+import { waitForJob } from "../indices/index-build.ts";
+import { withGuarded } from "../tables/guarded.ts";
+import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
+import { schemaOf } from "./columns.ts";
+
+/** The kind of the jobs that fill a column. */
+const BACKFILL_COLUMN = "backfill_column";
+
+/**
+ * The key of a plain column's metadata that has the SQL expression of its values. The engine keeps that of a
+ * computed column itself, under `computed_column.expression`.
+ */
+export const EXPRESSION_KEY = "lance_gateway.expression";
+
+/** The operation that fills a column from the expression that is stored with it. */
+export function createBackfillOperations(
+  context: DirContext,
+): Pick<LanceNamespace, "alterTableBackfillColumns"> {
+  const { jobs } = context;
+
+  jobs.define(BACKFILL_COLUMN, async (job, signal) => {
+    const { location, branch } = job.spec;
+    const table = await requireTable(context, job.table);
+    if (table.location !== location) throw new LanceError("TableNotFound", "the table was replaced");
+    const facts = await withData(context, table, { branch: textOf(branch) }, (native) =>
+      fill(native, job, signal),
+    );
+    await syncVersion(datasetOf(context, table, textOf(branch)));
+    return facts;
+  });
+
+  return {
+    async alterTableBackfillColumns(request, call) {
+      const { location } = await requireTable(context, call.id);
+      const branch = isMain(request.branch) ? undefined : request.branch;
+      const work = await withGuarded(context, call, { branch }, async ({ table, wait }) => {
+        const { names, field } = resolveField(await wait(() => schemaOf(table)), request.column);
+        await checkReach(request, () => wait(() => table.version()));
+        const plan = planFill(names, field, request);
+        const { expression } = plan;
+        // The engine finds faults in the expression and the condition now rather than in the job.
+        if (expression !== undefined) await wait(() => check(table, expression, plan.where));
+        return plan;
+      });
+      const spec = { location, branch, ...work };
+      const { id } = await jobs.submit({ kind: BACKFILL_COLUMN, table: call.id, spec });
+      return create(AlterTableBackfillColumnsResponseSchema, { jobId: id });
+    },
+  };
+}
+
+interface Fill {
+  /** The engine takes names at the top as they are. */
+  readonly column: string;
+  /** The expression of a plain column; a computed one has none here. */
+  readonly expression?: string;
+  readonly where?: string | undefined;
+}
+
+/** @throws LanceError InvalidInput, Unsupported */
+function planFill(
+  names: readonly string[],
+  { metadata }: ArrowField,
+  { column, where }: { column: string; where?: string | undefined },
+): Fill {
+  const condition = onePredicate(where);
+  const path = formatFieldPath(names);
+  if (metadata["computed_column"] === "true") {
+    checkComputed(metadata);
+    const kind = metadata["computed_column.kind"] ?? "sql";
+    if (kind !== "sql") {
+      throw unsupported(
+        `column ${column} is computed by a function (${kind}), which this server does not run`,
+      );
+    }
+    if (condition !== undefined && !isMissing(condition, names)) {
+      throw unsupported(
+        `the engine fills all rows of a computed column that need it; of conditions it can only have "${path} IS NULL"`,
+      );
+    }
+    return { column: names.join(".") };
+  }
+  const expression = metadata[EXPRESSION_KEY];
+  if (expression === undefined) {
+    throw new LanceError(
+      "InvalidInput",
+      `column ${column} has no stored expression: it was not added with computed, and its metadata has no ${EXPRESSION_KEY}`,
+    );
+  }
+  if (names.length > 1)
+    throw unsupported(`column ${column} is inside of a struct; the engine sets whole columns only`);
+  checkExpressions([[expression, `${EXPRESSION_KEY} of ${column}`]]);
+  return { column: names.join("."), expression, where: condition };
+}
+
+/** Checks the expression of a computed column: clients can set it, as metadata of the field. */
+function checkComputed(metadata: ArrowField["metadata"]): void {
+  const expression = metadata["computed_column.expression"];
+  if (expression !== undefined) checkExpressions([[expression, "computed_column.expression"]]);
+}
+
+/** Whether a condition is `column IS NULL`: then it asks for rows that the engine fills anyway. */
+function isMissing(condition: string, names: readonly string[]): boolean {
+  const tokens = tokenizeSql(condition);
+  const [is, missing] = tokens.slice(-2);
+  if (is?.text.toLowerCase() !== "is" || missing?.text.toLowerCase() !== "null") return false;
+  const path = condition.slice(0, is.start).trim();
+  try {
+    return formatFieldPath(parseFieldPath(path)) === formatFieldPath(names);
+  } catch {
+    return false;
+  }
+}
+
+/** Refuses a part of the work that the engine cannot leave out; how the work is spread is up to the server. */
+async function checkReach(
+  { readVersion, numFrags }: AlterTableBackfillColumnsRequest,
+  newest: () => Promise<number>,
+): Promise<void> {
+  if (numFrags !== undefined) throw unsupported("num_frags: the engine fills all fragments");
+  if (readVersion !== undefined && readVersion !== BigInt(await newest())) {
+    throw unsupported("read_version: the engine computes from the newest version");
+  }
+}
+
+async function check(native: NativeTable, expression: string, where: string | undefined): Promise<void> {
+  const query = native.query();
+  query.select([["value", expression]]);
+  if (where !== undefined) query.onlyIf(where);
+  query.limit(1);
+  await query.explainPlan(false);
+}
+
+async function fill(native: NativeTable, { spec }: Job, signal: AbortSignal): Promise<JobFacts> {
+  const [column, expression] = [String(spec["column"]), textOf(spec["expression"])];
+  // The job may be older than these checks, and the metadata of a column younger than the job.
+  if (expression === undefined) {
+    for (const { metadata } of (await schemaOf(native)).fields) checkComputed(metadata);
+    await waitForJob(await engineCall(() => native.refreshColumnAsync(column)), signal);
+    return { version: await engineCall(() => native.version()) };
+  }
+  checkExpressions([[expression, `${EXPRESSION_KEY} of ${column}`]]);
+  const where = onePredicate(textOf(spec["where"]));
+  const update = () => native.update(where, [[column, expression]]);
+  const { rowsUpdated, version } = await engineCall(() => untilAborted(update(), signal));
+  return { rows: rowsUpdated, version };
+}
+
+function textOf(value: JobFacts[string]): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function unsupported(message: string): LanceError {
+  return new LanceError("Unsupported", message);
+}

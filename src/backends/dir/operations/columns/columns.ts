@@ -1,0 +1,167 @@
+import { create } from "@bufbuild/protobuf";
+import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
+import type { ArrowSchema } from "../../../../arrow/schema.ts";
+import {
+  type AddColumnsEntry,
+  type AlterColumnsEntry,
+  AlterTableAddColumnsResponseSchema,
+  AlterTableAlterColumnsResponseSchema,
+  AlterTableDropColumnsResponseSchema,
+} from "../../../../gen/lance/namespace/v1/schema_pb.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { DirContext } from "../../context.ts";
+import { engineCall } from "../../engine/errors.ts";
+import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
+import { checkExpressions } from "../../engine/predicate.ts";
+import { readSchema } from "../../engine/table-schema.ts";
+import { withGuarded } from "../tables/guarded.ts";
+import { engineType } from "./data-type.ts";
+
+/** The operations that change which columns a table has. */
+export function createColumnOperations(
+  context: DirContext,
+): Pick<LanceNamespace, "alterTableAddColumns" | "alterTableAlterColumns" | "alterTableDropColumns"> {
+  /** Makes one new version of the newest one. */
+  function change(
+    call: Call,
+    branch: string | undefined,
+    work: (native: NativeTable, schema: ArrowSchema) => Promise<{ version: number }>,
+  ): Promise<bigint> {
+    return withGuarded(context, call, { branch }, async ({ table, wait, commit }) => {
+      const schema = await wait(() => schemaOf(table));
+      return BigInt((await commit(async () => work(table, schema))).version);
+    });
+  }
+
+  return {
+    async alterTableAddColumns({ branch, newColumns }, call) {
+      const { computed, columns } = checkNewColumns(newColumns);
+      const version = await change(call, branch, async (native, schema) => {
+        for (const { name } of columns) requireNewName(schema, name);
+        return computed ? native.addComputedColumns(columns) : native.addColumns(columns);
+      });
+      return create(AlterTableAddColumnsResponseSchema, { version });
+    },
+    async alterTableAlterColumns({ branch, alterations }, call) {
+      requireSome(alterations, "alterations");
+      const changes = alterations.map(checkAlteration);
+      requireDistinct(
+        changes.map(({ path }) => path),
+        "alterations",
+      );
+      const version = await change(call, branch, (native, schema) =>
+        native.alterColumns(changes.map((each) => ({ ...each, path: enginePath(schema, each.path) }))),
+      );
+      return create(AlterTableAlterColumnsResponseSchema, { version });
+    },
+    async alterTableDropColumns({ branch, columns }, call) {
+      requireSome(columns, "columns");
+      const version = await change(call, branch, (native, schema) =>
+        native.dropColumns([...new Set(columns.map((path) => enginePath(schema, path)))]),
+      );
+      return create(AlterTableDropColumnsResponseSchema, { version });
+    },
+  };
+}
+
+/** A path in the one spelling that the engine takes for every name. @throws LanceError TableColumnNotFound */
+function enginePath(schema: ArrowSchema, path: string): string {
+  return formatFieldPath(resolveField(schema, path).names);
+}
+
+/** The schema of a handle's version. */
+export function schemaOf(native: NativeTable): Promise<ArrowSchema> {
+  return engineCall(() => readSchema(native));
+}
+
+/** What a new column may be made of, and the field of the request that says it. */
+const SOURCES = ["expression", "computed", "virtualColumn"] as const;
+
+function checkNewColumns(entries: readonly AddColumnsEntry[]) {
+  requireSome(entries, "new_columns");
+  const columns = entries.map((entry) => ({ name: checkName(entry.name), valueSql: sourceOf(entry) }));
+  checkExpressions(
+    columns.map(({ name, valueSql }) => [valueSql, `the expression of column ${JSON.stringify(name)}`]),
+  );
+  requireDistinct(
+    columns.map(({ name }) => name),
+    "new_columns",
+  );
+  const computed = entries.filter((entry) => entry.computed !== undefined).length;
+  if (computed > 0 && computed < entries.length) {
+    throw invalid(
+      "new_columns has some with expression and some with computed; the two cannot be one version",
+    );
+  }
+  return { computed: computed > 0, columns };
+}
+
+/** The expression of a new column. */
+function sourceOf(entry: AddColumnsEntry): string {
+  const column = `column ${JSON.stringify(entry.name)}`;
+  const given = SOURCES.filter((source) => entry[source] !== undefined);
+  if (given.includes("virtualColumn")) {
+    throw new LanceError(
+      "Unsupported",
+      `${column}: a virtual_column needs a Python function, which this server does not run; give a SQL expression with computed`,
+    );
+  }
+  if (given.length !== 1) {
+    throw invalid(
+      `${column} must have one of expression, computed and virtual_column; an expression such as "cast(null as double)" gives nulls of a type`,
+    );
+  }
+  return entry.expression ?? entry.computed ?? "";
+}
+
+function checkAlteration({
+  path,
+  rename,
+  nullable,
+  dataType,
+  virtualColumn,
+}: AlterColumnsEntry): NativeAlteration {
+  if (virtualColumn !== undefined) {
+    throw new LanceError(
+      "Unsupported",
+      `column ${JSON.stringify(path)}: a virtual_column needs a Python function, which this server does not run`,
+    );
+  }
+  if (rename === undefined && nullable === undefined && dataType === undefined) {
+    throw invalid(`column ${JSON.stringify(path)}: one of rename, nullable and data_type must be set`);
+  }
+  return {
+    path,
+    ...(rename !== undefined && { rename: checkName(rename) }),
+    ...(nullable !== undefined && { nullable }),
+    ...(dataType !== undefined && { dataType: engineType(dataType) }),
+  };
+}
+
+/** The format joins the names of nested fields with dots, and has no place for a name with one at the top. */
+export function checkName(name: string): string {
+  if (name === "") throw invalid("the name of a column must not be empty");
+  if (name.includes(".")) throw invalid(`the name ${JSON.stringify(name)} must not have a dot`);
+  return name;
+}
+
+/** Refuses the name of a column that is there. @throws LanceError TableSchemaValidationError */
+export function requireNewName({ fields }: ArrowSchema, name: string): void {
+  if (!fields.some((field) => field.name === name)) return;
+  throw new LanceError("TableSchemaValidationError", `column ${JSON.stringify(name)} already exists`);
+}
+
+function requireSome(list: readonly unknown[], field: string): void {
+  if (list.length === 0) throw invalid(`${field} must not be empty`);
+}
+
+function requireDistinct(names: readonly string[], field: string): void {
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw invalid(`${field} names ${JSON.stringify(twice)} twice`);
+}
+
+function invalid(message: string): LanceError {
+  return new LanceError("InvalidInput", message);
+}

@@ -1,0 +1,102 @@
+import { type JsonValue, toJson } from "@bufbuild/protobuf";
+import { type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { LANCE_TYPE_NAMES } from "../../../../namespace/type-names.ts";
+
+/**
+ * Lance's own names of types by those of the specification, which have no units: where a unit is not said, it is
+ * the one that the public directory implementation takes.
+ */
+const LANCE_NAMES = new Map<string, string>([
+  ...LANCE_TYPE_NAMES,
+  ["boolean", "bool"],
+  ["time32", "time32:ms"],
+  ["time64", "time64:us"],
+  ["timestamp", "timestamp:us:-"],
+  ["duration", "duration:us"],
+]);
+
+/** The deepest nesting of types that is read. */
+const MAX_DEPTH = 64;
+
+/**
+ * The engine's form of a data type in a request: an object with `type`, `length` and `fields`, or just the name of
+ * the type; the names are those of the specification or Lance's own.
+ *
+ * @throws LanceError InvalidInput
+ */
+export function engineType(dataType: Value): string {
+  return JSON.stringify(convert(jsonOf(dataType), 0));
+}
+
+/** An empty value, and numbers that are none, have no JSON form. */
+function jsonOf(dataType: Value): JsonValue {
+  try {
+    return toJson(ValueSchema, dataType);
+  } catch (error) {
+    throw new LanceError("InvalidInput", "data_type has no value", { cause: error });
+  }
+}
+
+interface EngineType {
+  readonly type: string;
+  readonly length?: number;
+  readonly fields?: readonly {
+    readonly name: string;
+    readonly type: EngineType;
+    readonly nullable: boolean;
+  }[];
+}
+
+function convert(type: JsonValue | undefined, depth: number): EngineType {
+  if (depth > MAX_DEPTH) throw invalid(`types are nested deeper than ${MAX_DEPTH}`);
+  if (typeof type === "string") return named(type, undefined, depth);
+  if (typeof type !== "object" || type === null || Array.isArray(type)) throw malformed(type);
+  const { type: name, logical_type: logical, length, fields = [] } = type;
+  const text = typeof logical === "string" ? logical : name;
+  const size = length === null ? undefined : length;
+  if (
+    typeof text !== "string" ||
+    !Array.isArray(fields) ||
+    !(size === undefined || Number.isSafeInteger(size))
+  ) {
+    throw malformed(type);
+  }
+  const result = named(text, size as number | undefined, depth);
+  if (fields.length === 0) return result;
+  return { ...result, fields: fields.map((field) => convertField(field, depth)) };
+}
+
+function convertField(field: JsonValue, depth: number) {
+  if (typeof field !== "object" || field === null || Array.isArray(field)) throw malformed(field);
+  const { name, type, nullable = true } = field;
+  if (typeof name !== "string" || typeof nullable !== "boolean") throw malformed(field);
+  return { name, type: convert(type, depth + 1), nullable };
+}
+
+function named(text: string, length: number | undefined, depth: number): EngineType {
+  const lower = text.trim().toLowerCase();
+  const vector = /^fixed_size_list:(.+):(\d+)$/.exec(lower);
+  if (vector !== null) {
+    const item = { name: "item", type: convert(vector[1], depth + 1), nullable: true };
+    return { type: "fixed_size_list", length: Number(vector[2]), fields: [item] };
+  }
+  const decimal = /^decimal(32|64|128|256)$/.exec(lower);
+  if (decimal !== null) {
+    if (length === undefined)
+      throw invalid(`${lower} needs a length: its precision times 1000 plus its scale`);
+    return { type: `decimal:${decimal[1]}:${Math.floor(length / 1000)}:${length % 1000}` };
+  }
+  // A time zone is the one part of a name in which upper and lower case differ.
+  const parts = /^(timestamp:\w+)(?::(.*))?$/is.exec(text.trim());
+  if (parts !== null) return { type: `${parts[1]?.toLowerCase()}:${parts[2] || "-"}` };
+  return { type: LANCE_NAMES.get(lower) ?? lower, ...(length !== undefined && { length }) };
+}
+
+function malformed(value: JsonValue | undefined): LanceError {
+  return invalid(`${JSON.stringify(value)?.slice(0, 200)} is not a type`);
+}
+
+function invalid(message: string): LanceError {
+  return new LanceError("InvalidInput", `data_type: ${message}`);
+}

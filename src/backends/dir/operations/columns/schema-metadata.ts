@@ -1,0 +1,73 @@
+import { create } from "@bufbuild/protobuf";
+import { StringMapSchema } from "../../../../gen/lance/namespace/v1/common_pb.ts";
+import {
+  type UpdateFieldMetadataEntry,
+  UpdateFieldMetadataResponseSchema,
+  UpdateTableSchemaMetadataResponseSchema,
+} from "../../../../gen/lance/namespace/v1/schema_pb.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { cancellationOf } from "../../concurrency/wait.ts";
+import type { DirContext } from "../../context.ts";
+import { type CommittedVersion, commitMetadata } from "../../format/commit.ts";
+import { findField, metadataText } from "../../format/manifest.ts";
+import type { MapChange, MetadataChange } from "../../format/metadata-change.ts";
+import { requireDataset } from "../versions/versions.ts";
+
+/** The operations on the metadata of fields and schemas. */
+export function createMetadataOperations(
+  context: DirContext,
+): Pick<LanceNamespace, "updateFieldMetadata" | "updateTableSchemaMetadata"> {
+  async function commit(
+    { id, signal }: Call,
+    branch: string | undefined,
+    change: MetadataChange,
+  ): Promise<CommittedVersion> {
+    const dataset = await requireDataset(context, id, branch);
+    try {
+      return await commitMetadata(dataset, change, { signal });
+    } catch (error) {
+      if (signal.aborted) throw cancellationOf(signal);
+      if (isLanceError(error, "TableVersionNotFound")) {
+        throw new LanceError("TableNotFound", "the table has no data");
+      }
+      throw error;
+    }
+  }
+
+  return {
+    async updateFieldMetadata({ branch, updates }, call) {
+      const fieldMetadata = checkUpdates(updates);
+      const { version, manifest } = await commit(call, branch, { fieldMetadata });
+      const fields = Object.keys(fieldMetadata).map((path) => {
+        const entries = metadataText(findField(manifest, path).metadata);
+        return [path, create(StringMapSchema, { entries })];
+      });
+      return create(UpdateFieldMetadataResponseSchema, { version, fields: Object.fromEntries(fields) });
+    },
+    async updateTableSchemaMetadata({ branch, metadata }, call) {
+      // As in the public directory implementation, entries that are not named stay.
+      const { manifest, transactionId } = await commit(call, branch, {
+        schemaMetadata: { entries: metadata },
+      });
+      return create(UpdateTableSchemaMetadataResponseSchema, {
+        metadata: metadataText(manifest.schemaMetadata),
+        transactionId,
+      });
+    },
+  };
+}
+
+function checkUpdates(updates: readonly UpdateFieldMetadataEntry[]): Record<string, MapChange> {
+  if (updates.length === 0) throw new LanceError("InvalidInput", "updates must not be empty");
+  const changes = new Map<string, MapChange>();
+  for (const { path, metadata, replace = false } of updates) {
+    if (changes.has(path)) {
+      throw new LanceError("InvalidInput", `updates names ${JSON.stringify(path)} twice`);
+    }
+    const entries = Object.entries(metadata).map(([key, { value }]) => [key, value ?? null] as const);
+    changes.set(path, { entries: Object.fromEntries(entries), replace });
+  }
+  return Object.fromEntries(changes);
+}

@@ -1,0 +1,131 @@
+import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import { cancellationOf } from "../../concurrency/wait.ts";
+import type { DirContext } from "../../context.ts";
+import { engineCall } from "../../engine/errors.ts";
+import type { NativeJob, NativeTable } from "../../engine/native.ts";
+import { syncIndices, syncVersion } from "../../format/sync-version.ts";
+import type { Job } from "../../jobs/job.ts";
+import { schemaOf } from "../columns/columns.ts";
+import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
+import { checkIndexedField, type IndexFields, indexKind, indexParameters } from "./index-kinds.ts";
+
+/** An index that is to be built; plain values, which a job can keep. */
+export interface IndexPlan {
+  /** The location of the table, which tells it from a later one of the same name. */
+  readonly location: string;
+  readonly branch: string | undefined;
+  readonly column: string;
+  readonly name: string;
+  readonly type: string;
+  readonly fields: IndexFields;
+}
+
+/** Indices that are being built in this process, so that no two get one name. */
+export interface IndexBuilds {
+  /** Builds an index, and ends when it is there. */
+  build(table: Identifier, plan: IndexPlan, signal: AbortSignal): Promise<void>;
+  /** Holds the name of an index for as long as `work` runs. @throws LanceError TableIndexAlreadyExists */
+  reserve<T>(plan: IndexPlan, work: () => Promise<T>): Promise<T>;
+  /** The plan of an index that is being built or waits for it. */
+  find(location: string, branch: string | undefined, name: string): IndexPlan | undefined;
+}
+
+/** The kind of the jobs that build an index. */
+export const CREATE_INDEX = "create_index";
+
+/** The plan that a job of the kind {@link CREATE_INDEX} keeps. */
+export function planOf({ spec }: Job): IndexPlan {
+  return JSON.parse(String(spec["plan"])) as IndexPlan;
+}
+
+/** Creates the register of builds. */
+export function createIndexBuilds(context: DirContext): IndexBuilds {
+  const plans = new Map<string, IndexPlan>();
+  const keyOf = (location: string, branch: string | undefined, name: string) =>
+    JSON.stringify([location, isMain(branch) ? "main" : branch, name]);
+
+  return {
+    async reserve(plan, work) {
+      const key = keyOf(plan.location, plan.branch, plan.name);
+      if (plans.has(key)) throw indexExists(plan.name);
+      plans.set(key, plan);
+      try {
+        return await work();
+      } finally {
+        plans.delete(key);
+      }
+    },
+    find(location, branch, name) {
+      const key = keyOf(location, branch, name);
+      const queued = context.jobs.active().filter(({ kind }) => kind === CREATE_INDEX);
+      return (
+        plans.get(key) ??
+        queued.map(planOf).find((plan) => keyOf(plan.location, plan.branch, plan.name) === key)
+      );
+    },
+    async build(id, plan, signal) {
+      const table = await requireTable(context, id);
+      if (table.location !== plan.location) throw new LanceError("TableNotFound", "the table was replaced");
+      await withData(context, table, { branch: plan.branch }, async (native) => {
+        const kind = indexKind(plan.type);
+        const rows = await engineCall(() => native.countRows());
+        const job = await engineCall(async () => {
+          const parameters = indexParameters(kind, plan.fields, rows);
+          const replace = plan.fields.replace ?? false;
+          return native.createIndexAsync(parameters, plan.column, replace, undefined, plan.name, true);
+        });
+        await waitForJob(job, signal);
+        const dataset = datasetOf(context, table, plan.branch);
+        await syncIndices(dataset);
+        await syncVersion(dataset);
+      });
+    },
+  };
+}
+
+/**
+ * Settles what a request leaves open, and checks what can be known before the building.
+ *
+ * @throws LanceError TableColumnNotFound, TableIndexAlreadyExists, InvalidInput
+ */
+export async function planIndex(native: NativeTable, request: IndexPlan): Promise<IndexPlan> {
+  const { names, field } = resolveField(await schemaOf(native), request.column);
+  const kind = indexKind(request.type);
+  checkIndexedField(kind, request.fields, field);
+  indexParameters(kind, request.fields, await native.countRows());
+  const name = request.name || `${names.join(".")}_idx`;
+  if (isSystemIndex(name))
+    throw new LanceError("InvalidInput", `the name ${JSON.stringify(name)} is reserved`);
+  const taken = (await native.listIndices()).some((index) => index.name === name);
+  if (taken && !request.fields.replace) throw indexExists(name);
+  return { ...request, name, column: formatFieldPath(names) };
+}
+
+/** Whether an index is one that a table keeps for itself. */
+export function isSystemIndex(name: string): boolean {
+  return name.startsWith("__lance");
+}
+
+/**
+ * Waits for work of the engine, and stops it when the signal aborts.
+ *
+ * @throws LanceError Cancelled, or the signal's own reason; those of the engine
+ */
+export async function waitForJob(job: NativeJob, signal: AbortSignal): Promise<void> {
+  const stop = () => void job.cancel().catch(() => {});
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await engineCall(() => job.wait());
+  } catch (error) {
+    throw signal.aborted ? cancellationOf(signal) : error;
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
+}
+
+export function indexExists(name: string): LanceError {
+  return new LanceError("TableIndexAlreadyExists", `index ${JSON.stringify(name)} already exists`);
+}

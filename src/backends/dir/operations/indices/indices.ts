@@ -1,0 +1,184 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type CreateTableIndexRequest,
+  CreateTableIndexResponseSchema,
+  type CreateTableScalarIndexRequest,
+  CreateTableScalarIndexResponseSchema,
+  DescribeTableIndexStatsResponseSchema,
+  DropTableIndexResponseSchema,
+  type IndexContent,
+  IndexContentSchema,
+  ListTableIndicesResponseSchema,
+} from "../../../../gen/lance/namespace/v1/index_pb.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { DirContext } from "../../context.ts";
+import type { NativeIndex } from "../../engine/native.ts";
+import { pageOfNames } from "../paging.ts";
+import { openGuarded, withGuarded } from "../tables/guarded.ts";
+import { requireTable } from "../tables/lookup.ts";
+import {
+  CREATE_INDEX,
+  createIndexBuilds,
+  type IndexPlan,
+  indexExists,
+  isSystemIndex,
+  planIndex,
+  planOf,
+} from "./index-build.ts";
+import { checkIndexFields, type IndexFields, indexKind, indexTypeName } from "./index-kinds.ts";
+
+/** The header of the answer that has the id of a job. */
+const JOB_HEADER = "x-lance-job-id";
+
+/** The operations on indices. */
+export function createIndexOperations(
+  context: DirContext,
+): Pick<
+  LanceNamespace,
+  | "createTableIndex"
+  | "createTableScalarIndex"
+  | "listTableIndices"
+  | "describeTableIndexStats"
+  | "dropTableIndex"
+> {
+  const { jobs } = context;
+  const builds = createIndexBuilds(context);
+
+  jobs.define(CREATE_INDEX, async (job, signal) => {
+    const plan = planOf(job);
+    await builds.reserve(plan, () => builds.build(job.table, plan, signal));
+    return { index: plan.name };
+  });
+
+  /** Waits for the index, unless the client prefers an answer before it is built. */
+  async function createIndex(
+    request: CreateTableIndexRequest | CreateTableScalarIndexRequest,
+    call: Call,
+  ): Promise<void> {
+    const { branch, column, indexType, name = "" } = request;
+    const fields = checkIndexFields(indexFields(request));
+    const table = await requireTable(context, call.id);
+    const data = await openGuarded(context, call, { branch }, table);
+    let plan: IndexPlan = { location: table.location, branch, column, name, type: indexType, fields };
+    try {
+      plan = await data.wait(() => planIndex(data.table, plan));
+    } finally {
+      data.release();
+    }
+    if (builds.find(plan.location, branch, plan.name) !== undefined) throw indexExists(plan.name);
+    if (!prefersAsync(call)) {
+      return builds.reserve(plan, () =>
+        jobs.runUnrecorded(call.signal, () => builds.build(call.id, plan, call.signal)),
+      );
+    }
+    const spec = { index: plan.name, column: plan.column, type: indexType, plan: JSON.stringify(plan) };
+    const { id } = await jobs.submit({ kind: CREATE_INDEX, table: call.id, spec });
+    call.responseHeaders[JOB_HEADER] = id;
+    call.responseHeaders["preference-applied"] = "respond-async";
+  }
+
+  return {
+    async createTableIndex(request, call) {
+      indexKind(request.indexType);
+      await createIndex(request, call);
+      return create(CreateTableIndexResponseSchema);
+    },
+    async createTableScalarIndex(request, call) {
+      if (indexKind(request.indexType).vector) {
+        throw new LanceError("InvalidInput", `${request.indexType} is not a scalar index; use create_index`);
+      }
+      await createIndex(request, call);
+      return create(CreateTableScalarIndexResponseSchema);
+    },
+    listTableIndices: (request, call) =>
+      withGuarded(context, call, request, async ({ table, wait }) => {
+        const indices = (await wait(() => table.listIndices())).filter(({ name }) => !isSystemIndex(name));
+        const byName = new Map(indices.map((index) => [index.name, index]));
+        const { entries, ...page } = pageOfNames(context, "indices", byName, request);
+        return create(ListTableIndicesResponseSchema, {
+          indexes: entries.map(([, index]) => toIndexContent(index)),
+          ...page,
+        });
+      }),
+    async describeTableIndexStats({ indexName, version, branch }, call) {
+      const { location } = await requireTable(context, call.id);
+      return withGuarded(context, call, { version, branch }, async ({ table, wait }) => {
+        const stats = isSystemIndex(indexName) ? null : await wait(() => table.indexStats(indexName));
+        if (stats !== null) {
+          return create(DescribeTableIndexStatsResponseSchema, {
+            ...stats,
+            numIndexedRows: BigInt(stats.numIndexedRows),
+            numUnindexedRows: BigInt(stats.numUnindexedRows),
+          });
+        }
+        const plan = version === undefined ? builds.find(location, branch, indexName) : undefined;
+        if (plan === undefined) throw indexNotFound(indexName);
+        return create(DescribeTableIndexStatsResponseSchema, {
+          indexType: indexKind(plan.type).name,
+          numIndexedRows: 0n,
+          numUnindexedRows: BigInt(await wait(() => table.countRows())),
+        });
+      });
+    },
+    dropTableIndex: ({ indexName, branch }, call) =>
+      withGuarded(context, call, { branch }, async ({ table, commit }) => {
+        if (isSystemIndex(indexName)) throw indexNotFound(indexName);
+        await commit(() => table.dropIndex(indexName));
+        return create(DropTableIndexResponseSchema);
+      }),
+  };
+}
+
+/** The word for an index that is there; one that is being built is not in the list. */
+const STATUS = "SUCCEEDED";
+
+function toIndexContent(index: NativeIndex): IndexContent {
+  const { numIndexedRows, numUnindexedRows, sizeBytes, createdAt, indexDetails } = index;
+  return create(IndexContentSchema, {
+    indexName: index.name,
+    indexUuid: index.indexUuid ?? "",
+    columns: [...index.columns],
+    status: STATUS,
+    indexType: indexTypeName(index.indexType),
+    ...(index.typeUrl !== undefined && { typeUrl: index.typeUrl }),
+    ...(numIndexedRows !== undefined && { numIndexedRows: BigInt(numIndexedRows) }),
+    ...(numUnindexedRows !== undefined && { numUnindexedRows: BigInt(numUnindexedRows) }),
+    ...(sizeBytes !== undefined && { sizeBytes: BigInt(sizeBytes) }),
+    ...(index.numSegments !== undefined && { numSegments: index.numSegments }),
+    ...(createdAt !== undefined && { createdAt: createdAt.toISOString() }),
+    ...(index.indexVersion !== undefined && { indexVersion: index.indexVersion }),
+    ...(indexDetails !== undefined && { indexDetails: asText(indexDetails) }),
+  });
+}
+
+function asText(details: unknown): string {
+  return typeof details === "string" ? details : JSON.stringify(details);
+}
+
+/** What the request says of the index itself. */
+function indexFields(request: CreateTableIndexRequest | CreateTableScalarIndexRequest): IndexFields {
+  const {
+    $typeName: _,
+    id,
+    identifier,
+    delimiter,
+    identity,
+    context,
+    branch,
+    column,
+    name,
+    ...fields
+  } = request;
+  return fields;
+}
+
+/** RFC 7240: the client would rather poll than wait. */
+function prefersAsync({ headers }: Call): boolean {
+  return /(?:^|,)\s*respond-async\s*(?:[,;]|$)/i.test(headers["prefer"] ?? "");
+}
+
+function indexNotFound(name: string): LanceError {
+  return new LanceError("TableIndexNotFound", `index ${JSON.stringify(name)} does not exist`);
+}

@@ -1,0 +1,152 @@
+import { create } from "@bufbuild/protobuf";
+import { ListNamespacesResponseSchema } from "../../../../gen/lance/namespace/v1/namespace_pb.ts";
+import {
+  ListAllTablesResponseSchema,
+  ListTablesResponseSchema,
+} from "../../../../gen/lance/namespace/v1/table_pb.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { createBaseListing } from "../../catalog/base-listing.ts";
+import { compareNames, firstAfter, mergeNames } from "../../catalog/names.ts";
+import type { CatalogState } from "../../catalog/state.ts";
+import type { DirContext } from "../../context.ts";
+import { pageSize } from "../paging.ts";
+import { isNamespace, namespaceNotFound, objectIdOf } from "../tables/lookup.ts";
+
+/** The operations that list children, page by page. */
+export function createListOperations(
+  context: DirContext,
+): Pick<LanceNamespace, "listNamespaces" | "listTables" | "listAllTables"> {
+  const { catalog, store, layout, maxStalenessMs } = context;
+  const directories = createBaseListing(store, layout, maxStalenessMs);
+
+  /** The state, once it is known to have the namespace, or children of one that another writer left out. */
+  async function stateWith(id: Identifier): Promise<CatalogState> {
+    const state = await catalog.read();
+    if (isNamespace(state, id) || state.hasChildren(objectIdOf(id))) return state;
+    throw namespaceNotFound(id);
+  }
+
+  async function pageOfTables(id: Identifier, request: PageRequest): Promise<Page> {
+    const state = await stateWith(id);
+    const source: Source = async (after, count) => {
+      const listed = state.children(objectIdOf(id), "table", after, count);
+      if (id.length > 0) return listed;
+      // Past a full page nothing is asked for.
+      const end = listed.length === count ? listed.at(-1) : undefined;
+      return mergeNames(
+        listed,
+        await unlistedTables(context, state, await directories(), after, end, count),
+        count,
+      );
+    };
+    const limit = pageSize(context, request.limit);
+    if (request.includeDeclared ?? true) return pageOf(source, request.pageToken, limit);
+    return pageOfWritten(context, state, id, source, request.pageToken, limit);
+  }
+
+  return {
+    async listNamespaces({ pageToken, limit }, { id }) {
+      const state = await stateWith(id);
+      const source: Source = async (after, count) =>
+        state.children(objectIdOf(id), "namespace", after, count);
+      const { names, ...page } = await pageOf(source, pageToken, pageSize(context, limit));
+      return create(ListNamespacesResponseSchema, { namespaces: names, ...page });
+    },
+    async listTables(request, { id }) {
+      const { names, ...page } = await pageOfTables(id, request);
+      return create(ListTablesResponseSchema, { tables: names, ...page });
+    },
+    async listAllTables(request) {
+      // Bare names of root tables are the one form that every client reads.
+      const { names, ...page } = await pageOfTables([], request);
+      return create(ListAllTablesResponseSchema, { tables: names, ...page });
+    },
+  };
+}
+
+interface PageRequest {
+  readonly pageToken?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly includeDeclared?: boolean | undefined;
+}
+
+interface Page {
+  readonly names: string[];
+  /**
+   * The last name of the page, where the next one goes on; absent on the last page. LanceDB's `table_names`
+   * takes such a name from its caller, so a token is the plain name.
+   */
+  readonly pageToken?: string;
+}
+
+/** Up to `limit` names after a given one, in order. */
+type Source = (after: string, limit: number) => Promise<string[]>;
+
+async function pageOf(source: Source, token = "", limit: number): Promise<Page> {
+  const names = await source(token, limit + 1);
+  if (names.length <= limit) return { names };
+  const page = names.slice(0, limit);
+  return { names: page, pageToken: page.at(-1) ?? "" };
+}
+
+/** How many tables are looked at together. */
+const PROBES = 64;
+
+/** A page of tables that have data, which is asked of the storage. */
+async function pageOfWritten(
+  { layout }: DirContext,
+  state: CatalogState,
+  id: Identifier,
+  source: Source,
+  token = "",
+  limit: number,
+): Promise<Page> {
+  const names: string[] = [];
+  for (let after = token; ; ) {
+    const batch = await source(after, PROBES);
+    const written = await Promise.all(
+      batch.map((name) => layout.hasData(state.get(objectIdOf([...id, name]))?.location ?? `${name}.lance`)),
+    );
+    names.push(...batch.filter((_, i) => written[i]));
+    const last = batch.at(-1);
+    if (names.length > limit) {
+      const page = names.slice(0, limit);
+      return { names: page, pageToken: page.at(-1) ?? "" };
+    }
+    if (last === undefined || batch.length < PROBES) return { names };
+    after = last;
+  }
+}
+
+/**
+ * Up to `limit` names of root tables that only their directories tell of, in order.
+ *
+ * @param names the names of all directories, in order
+ * @param after the names up to this one are left out
+ * @param end the names past this one are left out; undefined leaves out none
+ */
+async function unlistedTables(
+  { layout }: DirContext,
+  state: CatalogState,
+  names: readonly string[],
+  after: string,
+  end: string | undefined,
+  limit: number,
+): Promise<string[]> {
+  const found: string[] = [];
+  let waiting: string[] = [];
+  for (let i = firstAfter(names, after); found.length < limit; i++) {
+    const name = names[i];
+    const isPast = name === undefined || (end !== undefined && compareNames(name, end) > 0);
+    if (!isPast && state.ownerOf(`${name}.lance`) === undefined && state.get(name) === undefined) {
+      waiting.push(name);
+    }
+    if (!isPast && waiting.length < PROBES) continue;
+    const real = await Promise.all(waiting.map((one) => layout.isUnlistedTable(`${one}.lance`)));
+    found.push(...waiting.filter((_, at) => real[at]));
+    waiting = [];
+    if (isPast) break;
+  }
+  return found.slice(0, limit);
+}

@@ -1,0 +1,104 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  CreateNamespaceMode,
+  CreateNamespaceResponseSchema,
+  DescribeNamespaceResponseSchema,
+  DropNamespaceBehavior,
+  DropNamespaceMode,
+  DropNamespaceResponseSchema,
+  NamespaceExistsResponseSchema,
+} from "../../../../gen/lance/namespace/v1/namespace_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { Row } from "../../catalog/row.ts";
+import type { Draft } from "../../catalog/state.ts";
+import type { DirContext } from "../../context.ts";
+import { checkProperties } from "../properties.ts";
+import { mutateAndRemove } from "../tables/drop.ts";
+import {
+  isNamespace,
+  isUnlistedTable,
+  namespaceNotFound,
+  objectIdOf,
+  requireParent,
+} from "../tables/lookup.ts";
+
+type Operations = Pick<
+  LanceNamespace,
+  "createNamespace" | "describeNamespace" | "dropNamespace" | "namespaceExists"
+>;
+
+/** The operations on single namespaces. */
+export function createNamespaceOperations(context: DirContext): Operations {
+  const { catalog } = context;
+
+  async function requireNamespace(id: Identifier): Promise<Row | undefined> {
+    const state = await catalog.read();
+    if (!isNamespace(state, id)) throw namespaceNotFound(id);
+    return state.get(objectIdOf(id));
+  }
+
+  return {
+    async createNamespace({ mode, properties }, { id, signal }) {
+      if (id.length === 0) throw alreadyExists(id);
+      for (const name of id) checkNewName(name);
+      checkProperties(properties);
+      const state = await catalog.read();
+      if (await isUnlistedTable(context, state, id)) throw alreadyExists(id);
+      const createIn = (draft: Draft) => {
+        requireParent(draft, id);
+        const existing = draft.get(objectIdOf(id));
+        if (existing !== undefined && existing.objectType !== "namespace") throw alreadyExists(id);
+        if (existing !== undefined && mode === CreateNamespaceMode.EXIST_OK) {
+          return existing.properties;
+        }
+        if (existing !== undefined && mode !== CreateNamespaceMode.OVERWRITE) throw alreadyExists(id);
+        deleteBelow(draft, objectIdOf(id));
+        draft.put({ objectId: objectIdOf(id), objectType: "namespace", location: undefined, properties });
+        return properties;
+      };
+      const answer = await mutateAndRemove(context, createIn, signal);
+      return create(CreateNamespaceResponseSchema, { properties: { ...answer } });
+    },
+    async describeNamespace(_request, { id }) {
+      const row = await requireNamespace(id);
+      const properties = id.length === 0 ? await catalog.rootProperties() : row?.properties;
+      return create(DescribeNamespaceResponseSchema, { properties: { ...properties } });
+    },
+    async namespaceExists(_request, { id }) {
+      await requireNamespace(id);
+      return create(NamespaceExistsResponseSchema);
+    },
+    async dropNamespace({ mode, behavior }, { id, signal }) {
+      if (id.length === 0) throw new LanceError("InvalidInput", "the root namespace cannot be dropped");
+      const objectId = objectIdOf(id);
+      const cascades = behavior === DropNamespaceBehavior.CASCADE;
+      const dropIn = (draft: Draft) => {
+        const row = draft.get(objectId);
+        if (row?.objectType !== "namespace") {
+          if (mode === DropNamespaceMode.SKIP) return {};
+          throw namespaceNotFound(id);
+        }
+        if (!cascades && draft.hasChildren(objectId)) {
+          throw new LanceError("NamespaceNotEmpty", `namespace ${joinIdentifier(id)} is not empty`);
+        }
+        deleteBelow(draft, objectId);
+        draft.delete(objectId);
+        return row.properties;
+      };
+      const properties = await mutateAndRemove(context, dropIn, signal);
+      return create(DropNamespaceResponseSchema, { properties: { ...properties } });
+    },
+  };
+}
+
+/** Deletes everything below a namespace. */
+function deleteBelow(draft: Draft, objectId: string): void {
+  if (!draft.hasChildren(objectId)) return;
+  for (const id of draft.descendants(objectId)) draft.delete(id);
+}
+
+function alreadyExists(id: Identifier): LanceError {
+  return new LanceError("NamespaceAlreadyExists", `namespace ${joinIdentifier(id)} already exists`);
+}

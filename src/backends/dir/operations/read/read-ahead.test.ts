@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { isLanceError, type LanceError } from "../../../../namespace/errors.ts";
+import { createReadAhead } from "./read-ahead.ts";
+
+const timeout = 10_000;
+const signal = () => new AbortController().signal;
+const isThrottling = (error: unknown) => isLanceError(error, "Throttling");
+
+describe("createReadAhead", () => {
+  it("lets a result wait until another one is over, in the order they came", { timeout }, async () => {
+    const readAhead = createReadAhead({ maxBytes: 10 });
+    const first = await readAhead.enter(6, signal());
+    const order: string[] = [];
+    const second = readAhead.enter(6, signal()).then((place) => [order.push("second"), place] as const);
+    const third = readAhead.enter(1, signal()).then((place) => [order.push("third"), place] as const);
+    first.leave();
+    for (const [, place] of [await second, await third]) place.leave();
+    assert.deepEqual(order, ["second", "third"]);
+    assert.equal(readAhead.held, 0);
+  });
+
+  it("takes a result that is larger than all there is, alone", { timeout }, async () => {
+    const readAhead = createReadAhead({ maxBytes: 10 });
+    const large = await readAhead.enter(1000, signal());
+    assert.equal(readAhead.held, 10);
+    large.leave();
+    large.leave();
+    assert.equal(readAhead.held, 0);
+  });
+
+  it("throttles a result that waits for too long, and forgets one whose call ends", { timeout }, async () => {
+    const readAhead = createReadAhead({ maxBytes: 10, patienceMs: 50 });
+    const first = await readAhead.enter(10, signal());
+    await assert.rejects(readAhead.enter(1, signal()), isThrottling);
+    const controller = new AbortController();
+    const waiting = readAhead.enter(1, controller.signal);
+    controller.abort();
+    await assert.rejects(waiting, (error) => isLanceError(error, "Cancelled"));
+    first.leave();
+    assert.equal(readAhead.held, 0);
+  });
+
+  it("cuts off the reader that has taken nothing for longest, and only when its room is wanted", {
+    timeout,
+  }, async () => {
+    const readAhead = createReadAhead({ maxBytes: 10, stallMs: 20, everyMs: 5 });
+    const cut: string[] = [];
+    const enter = async (name: string) => {
+      const place = await readAhead.enter(5, signal(), (error: LanceError) => {
+        assert.ok(isThrottling(error));
+        cut.push(name);
+        place.leave();
+      });
+      return place;
+    };
+    const [longest, other] = [await enter("longest"), await enter("other")];
+    longest.given();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    other.given();
+    assert.deepEqual(cut, []);
+    await enter("new");
+    assert.deepEqual(cut, ["longest"]);
+    other.taken();
+  });
+
+  it("collects a result that was left before its end when its room is wanted", { timeout }, async () => {
+    const readAhead = createReadAhead({ maxBytes: 10, everyMs: 5 });
+    const place = await readAhead.enter(10, signal());
+    place.leave({ the: "rest" });
+    assert.equal(readAhead.held, 10);
+    (await readAhead.enter(10, signal())).leave();
+    assert.equal(readAhead.held, 0);
+  });
+});

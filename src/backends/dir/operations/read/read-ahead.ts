@@ -1,0 +1,172 @@
+import { LanceError } from "../../../../namespace/errors.ts";
+import { cancellationOf } from "../../concurrency/wait.ts";
+import { collect } from "../../engine/collect.ts";
+
+/** The memory for what the engine reads ahead of the readers of its results, over all databases of a process. */
+export interface ReadAhead {
+  /**
+   * Waits for room for a result.
+   *
+   * @param bytes what it may read ahead; more than there is in all counts as all.
+   * @param cutOff ends the call of the result in a way that its client notices. Default: it cannot be ended.
+   * @throws LanceError Throttling, when there is none for too long; the signal's reason.
+   */
+  enter(bytes: number, signal: AbortSignal, cutOff?: (error: LanceError) => void): Promise<Place>;
+  /** The bytes in use. */
+  readonly held: number;
+}
+
+/** The place of one result. */
+export interface Place {
+  /** Its reader is given a piece: it is the reader's turn. */
+  given(): void;
+  /** The reader has taken the piece. */
+  taken(): void;
+  /**
+   * The result is over.
+   *
+   * @param rest the engine's result if it was left before its end: its memory is in use until it is collected.
+   */
+  leave(rest?: object): void;
+}
+
+/** Options of {@link createReadAhead}. */
+export interface ReadAheadOptions {
+  readonly maxBytes: number;
+  /** How long a result waits for room, in milliseconds. Default: 20 s. */
+  readonly patienceMs?: number;
+  /** How long a reader may take nothing while another result waits for room, in milliseconds. Default: 5 s. */
+  readonly stallMs?: number;
+  /** How often waiting results look for room, in milliseconds. Default: 250. */
+  readonly everyMs?: number;
+}
+
+/** The memory of a process whose composition does not say otherwise, in bytes. */
+export const DEFAULT_READ_AHEAD_BYTES = 128 * 1024 * 1024;
+
+interface Waiting {
+  readonly bytes: number;
+  admit(): void;
+}
+
+interface Held {
+  readonly bytes: number;
+  /** Since when it is its reader's turn, by `performance.now`. */
+  since: number | undefined;
+  cutOff: ((error: LanceError) => void) | undefined;
+}
+
+/**
+ * Creates the memory for reading ahead.
+ *
+ * While a result waits for room, those whose clients have left are collected, and readers that take nothing make room,
+ * the longest-stalled first.
+ */
+export function createReadAhead(options: ReadAheadOptions): ReadAhead {
+  const { maxBytes, patienceMs = 20_000, stallMs = 5_000, everyMs = 250 } = options;
+  const queue: Waiting[] = [];
+  const places = new Set<Held>();
+  let [held, abandoned] = [0, 0];
+  let timer: NodeJS.Timeout | undefined;
+  const uncollected = new FinalizationRegistry<number>((bytes) => {
+    abandoned -= bytes;
+    free(bytes);
+  });
+
+  function free(bytes: number): void {
+    held -= bytes;
+    for (let first = queue[0]; first !== undefined && fits(first.bytes); first = queue[0]) {
+      queue.shift();
+      first.admit();
+    }
+    if (queue.length === 0) {
+      clearInterval(timer);
+      timer = undefined;
+    }
+  }
+
+  function fits(bytes: number): boolean {
+    return held + bytes <= maxBytes;
+  }
+
+  function makeRoom(): void {
+    if (abandoned > 0) collect();
+    const before = performance.now() - stallMs;
+    const stalled = [...places].filter(
+      ({ since, cutOff }) => cutOff !== undefined && (since ?? before) < before,
+    );
+    stalled.sort((a, b) => (a.since ?? 0) - (b.since ?? 0));
+    let missing = (queue[0]?.bytes ?? 0) - (maxBytes - held) - abandoned;
+    for (const place of stalled) {
+      if (missing <= 0) return;
+      missing -= place.bytes;
+      place.cutOff?.(new LanceError("Throttling", "others wait for the memory of a result that is not read"));
+      place.cutOff = undefined;
+    }
+  }
+
+  function wait(bytes: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const entry: Waiting = {
+        bytes,
+        admit() {
+          held += bytes;
+          end();
+          resolve();
+        },
+      };
+      const giveUp = (error: unknown) => {
+        queue.splice(queue.indexOf(entry), 1);
+        end();
+        free(0);
+        reject(error);
+      };
+      const onAbort = () => giveUp(cancellationOf(signal));
+      const patience = setTimeout(() => giveUp(crowded()), patienceMs);
+      const end = () => {
+        clearTimeout(patience);
+        signal.removeEventListener("abort", onAbort);
+      };
+      signal.addEventListener("abort", onAbort, { once: true });
+      queue.push(entry);
+      timer ??= setInterval(makeRoom, everyMs);
+    });
+  }
+
+  function placeOf(place: Held): Place {
+    places.add(place);
+    return {
+      given() {
+        place.since = performance.now();
+      },
+      taken() {
+        place.since = undefined;
+      },
+      leave(rest) {
+        if (!places.delete(place)) return;
+        if (rest === undefined) return free(place.bytes);
+        abandoned += place.bytes;
+        uncollected.register(rest, place.bytes);
+      },
+    };
+  }
+
+  return {
+    get held() {
+      return held;
+    },
+    async enter(wanted, signal, cutOff) {
+      const bytes = Math.min(wanted, maxBytes);
+      if (signal.aborted) throw cancellationOf(signal);
+      if (queue.length === 0 && fits(bytes)) held += bytes;
+      else await wait(bytes, signal);
+      return placeOf({ bytes, since: undefined, cutOff });
+    },
+  };
+}
+
+function crowded(): LanceError {
+  return new LanceError("Throttling", "the results that are open use all memory that is set aside for them", {
+    headers: { "retry-after": "5" },
+  });
+}

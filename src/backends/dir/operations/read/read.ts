@@ -1,0 +1,78 @@
+import { availableParallelism } from "node:os";
+import { create } from "@bufbuild/protobuf";
+import {
+  AnalyzeTableQueryPlanResponseSchema,
+  CountTableRowsResponseSchema,
+  ExplainTableQueryPlanResponseSchema,
+} from "../../../../gen/lance/namespace/v1/query_pb.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { createTurns } from "../../concurrency/turns.ts";
+import type { DirContext } from "../../context.ts";
+import type { NativeQueryBase } from "../../engine/native.ts";
+import { onePredicate } from "../../engine/predicate.ts";
+import { type BuiltQuery, buildQuery } from "../query/build.ts";
+import type { QueryFields } from "../query/fields.ts";
+import { type Guarded, openGuarded, withGuarded } from "../tables/guarded.ts";
+import { resultMessages } from "./result-stream.ts";
+
+/** The operations that read rows. */
+export function createReadOperations(
+  context: DirContext,
+): Pick<LanceNamespace, "countTableRows" | "queryTable" | "explainTableQueryPlan" | "analyzeTableQueryPlan"> {
+  // With a batch always under way on every core, the engine's short calls would wait behind batches.
+  const turns = createTurns(Math.max(1, availableParallelism() - 1));
+
+  /** The plan of a query; the searches of a hybrid one have a plan each. */
+  async function plans(
+    call: Call,
+    request: QueryFields,
+    planOf: (query: NativeQueryBase) => Promise<string>,
+  ): Promise<string> {
+    return withGuarded(context, call, request, async (data) => {
+      const { query, steps } = await build(data, request);
+      if (steps.length === 0) return data.wait(() => planOf(query));
+      const texts = ["HybridSearch: fusion=reciprocal rank\n"];
+      for (const [name, part] of steps) texts.push(`${name}:\n${await data.wait(() => planOf(part))}`);
+      return texts.join("\n");
+    });
+  }
+
+  return {
+    async countTableRows({ version, branch, predicate }, call) {
+      const filter = onePredicate(predicate);
+      const count = await withGuarded(context, call, { version, branch }, ({ table, wait }) =>
+        wait(() => table.countRows(filter)),
+      );
+      return create(CountTableRowsResponseSchema, { count: BigInt(count) });
+    },
+    async *queryTable(request, call) {
+      const data = await openGuarded(context, call, request);
+      try {
+        const { readAhead } = context;
+        yield* resultMessages(await build(data, request), { data, call, turns, readAhead });
+      } finally {
+        data.release();
+      }
+    },
+    async explainTableQueryPlan({ query, branch, verbose = false }, call) {
+      if (query === undefined) throw new LanceError("InvalidInput", "query is missing");
+      if (branch && query.branch && branch !== query.branch) {
+        throw new LanceError("InvalidInput", "branch is not that of query; they must agree");
+      }
+      const fields = { ...query, branch: query.branch || branch };
+      const plan = await plans(call, fields, (part) => part.explainPlan(verbose));
+      return create(ExplainTableQueryPlanResponseSchema, { plan });
+    },
+    async analyzeTableQueryPlan(request, call) {
+      const analysis = await plans(call, request, (part) => part.analyzePlan());
+      return create(AnalyzeTableQueryPlanResponseSchema, { analysis });
+    },
+  };
+}
+
+async function build({ table, schema, wait }: Guarded, request: QueryFields): Promise<BuiltQuery> {
+  const columns = await schema();
+  return wait(async () => buildQuery(table, request, columns));
+}

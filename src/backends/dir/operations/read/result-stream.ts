@@ -1,0 +1,193 @@
+import { create } from "@bufbuild/protobuf";
+import { ARROW_STREAM } from "../../../../arrow/media-types.ts";
+import { freeAtOnce } from "../../../../arrow/memory.ts";
+import { rowWidth } from "../../../../arrow/row-width.ts";
+import { decodeSchema } from "../../../../arrow/schema.ts";
+import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
+import {
+  type QueryTableResponse,
+  QueryTableResponseSchema,
+} from "../../../../gen/lance/namespace/v1/query_pb.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import type { Turns } from "../../concurrency/turns.ts";
+import { timeLimit } from "../../concurrency/wait.ts";
+import { hasNoNeighbours } from "../../engine/errors.ts";
+import type { NativeBatches } from "../../engine/native.ts";
+import type { BuiltQuery, Run } from "../query/build.ts";
+import { createResultEditor } from "../query/edit-result.ts";
+import type { Guarded } from "../tables/guarded.ts";
+import type { Place, ReadAhead } from "./read-ahead.ts";
+
+/** The size that batches are to have, in bytes; the engine reads a few of them ahead. */
+const BATCH_BYTES = 2 * 1024 * 1024;
+
+/** The rows of a batch, at most. */
+const MAX_BATCH_ROWS = 8192;
+
+/** A result of no more rows than this is one batch, whatever their width. */
+const SMALL_RESULT_ROWS = 64;
+
+/**
+ * What the engine holds for each column of an open result: the pages, of 8 MiB, that it reads and decodes at a time. It
+ * was measured, as there is no say over it.
+ */
+const COLUMN_BYTES = 16 * 1024 * 1024;
+
+/** What a large result holds beside that: batches that are decoded or on their way. */
+const RESULT_BYTES = 8 * 1024 * 1024;
+
+/** The bytes of a message, at most: gRPC clients refuse messages of more than 4 MiB by default. */
+const MESSAGE_BYTES = 1024 * 1024;
+
+/** What a result is read with. */
+export interface ResultOptions {
+  /** The data that the query is of. */
+  readonly data: Guarded;
+  readonly call: Call;
+  /** The turns of long results: from its second batch on, a result waits for one before each batch. */
+  readonly turns: Turns;
+  /** The memory that a result takes before it begins, unless it is small: that is collected at once. */
+  readonly readAhead: ReadAhead;
+}
+
+/**
+ * Runs a query and gives its result as messages with an Arrow IPC stream.
+ *
+ * The next batch is asked of the engine when the one before has been taken. How many rows a batch has follows
+ * from the width of the rows, so that it stays within a few megabytes.
+ *
+ * @throws LanceError Cancelled when the call ends before the result, those of the engine, and those of
+ *   {@link ReadAhead.enter}
+ */
+export async function* resultMessages(
+  built: BuiltQuery,
+  options: ResultOptions,
+): AsyncIterable<QueryTableResponse> {
+  let contentType = ARROW_STREAM;
+  const { data, call, readAhead } = options;
+  const size = isSmall(built) ? undefined : await sizeOf(built, data);
+  const place = size && (await readAhead.enter(size.readAheadBytes, call.signal, call.cutOff));
+  const chunks = resultStream(built, options, size?.batchRows ?? MAX_BATCH_ROWS, place);
+  for await (const chunk of isSmall(built) ? joined(chunks) : chunks) {
+    for (let at = 0; at < chunk.byteLength; at += MESSAGE_BYTES) {
+      const data = chunk.subarray(at, at + MESSAGE_BYTES);
+      place?.given();
+      yield create(QueryTableResponseSchema, { data: { contentType, data } });
+      place?.taken();
+      contentType = "";
+    }
+  }
+}
+
+/** The result's bytes; its place is free when they end, or when what was not read of them is collected. */
+async function* resultStream(
+  built: BuiltQuery,
+  options: ResultOptions,
+  batchRows: number,
+  place: Place | undefined,
+): AsyncIterable<Uint8Array> {
+  let rest: NativeBatches | undefined;
+  try {
+    yield* editedBatches(built, options, batchRows, (batches) => {
+      rest = batches;
+    });
+    rest = undefined;
+  } finally {
+    place?.leave(rest);
+  }
+}
+
+async function* editedBatches(
+  built: BuiltQuery,
+  { data, call, turns }: ResultOptions,
+  batchRows: number,
+  onStart: (batches: NativeBatches) => void,
+): AsyncIterable<Uint8Array> {
+  // A small result is collected before it is sent.
+  const frees = call.releasesChunks === true && !isSmall(built);
+  const isWanted = () => !call.signal.aborted;
+  let first = true;
+  for (const run of built.runs) {
+    const { batches, ranked } = await data.wait(() => start(built, run, batchRows, timeLimit(call)));
+    onStart(batches);
+    const edit = createResultEditor(built, ranked, run.firstVector);
+    let pull = () => batches.next();
+    for (;;) {
+      const batch = await data.wait(pull);
+      if (batch === null) break;
+      pull = async () => (await turns.run(() => batches.next(), isWanted)) ?? null;
+      const edited = edit(splitIpcFile(batch));
+      if (edited.data.length === 0) continue;
+      // A batch's own schema is the one that is true: the planned one may differ in what can be null.
+      if (first) yield edited.schema;
+      first = false;
+      yield* edited.data;
+      // A wire that was broken off may still be sending.
+      if (frees && !call.signal.aborted) freeAtOnce(batch);
+    }
+  }
+  if (first) {
+    const edit = createResultEditor(built, !built.hybrid, 0);
+    yield edit({ ...(await shapeOf(built, data)), data: [] }).schema;
+  }
+  yield END_OF_STREAM;
+}
+
+/** The engine cannot fuse ranks when there are no neighbours; the words alone make up the result then. */
+async function start(
+  { shape, hybrid }: BuiltQuery,
+  { query }: Run,
+  rows: number,
+  timeout: number | undefined,
+): Promise<{ batches: NativeBatches; ranked: boolean }> {
+  try {
+    return { batches: await query.execute(rows, timeout), ranked: true };
+  } catch (error) {
+    if (!hybrid || !hasNoNeighbours(error)) throw error;
+    return { batches: await shape.execute(rows, timeout), ranked: false };
+  }
+}
+
+async function shapeOf({ shape }: BuiltQuery, { wait }: Guarded) {
+  return splitIpcFile(await wait(() => shape.outputSchema()));
+}
+
+function isSmall({ maxRows, runs }: BuiltQuery): boolean {
+  return runs.length === 1 && maxRows !== undefined && maxRows <= SMALL_RESULT_ROWS;
+}
+
+/** The chunks of a small result as one: each costs more on its way than copying it. */
+async function* joined(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const chunk of chunks) pieces.push(chunk);
+  yield Buffer.concat(pieces);
+}
+
+/** How much of a result is read at a time. */
+interface ResultSize {
+  /** The rows of a batch. */
+  readonly batchRows: number;
+  /** What the engine may hold of it while it is open, in bytes. */
+  readonly readAheadBytes: number;
+}
+
+/** Goes by the width of the rows; where types do not tell it, the table's average row is the measure. */
+async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSize> {
+  const { schemaMetadata } = await shapeOf(built, data);
+  const schema = decodeSchema(schemaMetadata);
+  const { bytes, exact } = rowWidth(schema);
+  const known = exact && built.maxRows !== undefined;
+  const { totalBytes, numRows } = known
+    ? { totalBytes: 0, numRows: 0 }
+    : await data.wait(() => data.table.stats());
+  const width = Math.max(1, bytes, exact || numRows === 0 ? 0 : totalBytes / numRows);
+  const rows = Math.min(
+    built.maxRows ?? Number.POSITIVE_INFINITY,
+    known ? Number.POSITIVE_INFINITY : numRows,
+  );
+  const total = rows * width * Math.max(...built.runs.map(({ vectors }) => vectors));
+  return {
+    batchRows: Math.min(MAX_BATCH_ROWS, Math.max(1, Math.floor(BATCH_BYTES / width))),
+    readAheadBytes: Math.min(2 * total, schema.fields.length * COLUMN_BYTES + RESULT_BYTES),
+  };
+}

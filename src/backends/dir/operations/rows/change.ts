@@ -1,0 +1,122 @@
+import { create } from "@bufbuild/protobuf";
+import { resolveField } from "../../../../arrow/field-path.ts";
+import type { ArrowSchema } from "../../../../arrow/schema.ts";
+import {
+  type ColumnUpdate,
+  DeleteFromTableResponseSchema,
+  UpdateTableResponseSchema,
+} from "../../../../gen/lance/namespace/v1/data_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { sameProperties } from "../../catalog/row.ts";
+import type { DirContext } from "../../context.ts";
+import { checkExpressions, lengthOf, MAX_EXPRESSIONS_LENGTH, onePredicate } from "../../engine/predicate.ts";
+import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
+import { checkProperties } from "../properties.ts";
+import { withGuarded } from "../tables/guarded.ts";
+import { findTable, objectIdOf, requireParent, tableNotFound } from "../tables/lookup.ts";
+
+/** The operations that change rows where they are. */
+export function createChangeOperations(
+  context: DirContext,
+): Pick<LanceNamespace, "updateTable" | "deleteFromTable"> {
+  const { catalog } = context;
+
+  /** Adds to the properties of a table, and hands out all that it has. */
+  async function addProperties(
+    id: Identifier,
+    added: Record<string, string>,
+  ): Promise<Record<string, string>> {
+    const table = await findTable(context, await catalog.read(), id);
+    if (table === undefined) throw tableNotFound(id);
+    const properties = { ...table.properties, ...added };
+    if (sameProperties(table.properties, properties)) return properties;
+    return catalog.mutate((draft) => {
+      const objectId = objectIdOf(id);
+      const row = draft.get(objectId);
+      if (row === undefined && table.listed) throw tableNotFound(id);
+      requireParent(draft, id);
+      const location = row?.location ?? table.location;
+      const current = { ...(row ?? table).properties, ...added };
+      draft.put({ objectId, objectType: "table", location, properties: current });
+      return current;
+    });
+  }
+
+  return {
+    async updateTable({ predicate, updates, properties, branch }, call) {
+      const filter = onePredicate(predicate);
+      checkUpdates(updates);
+      if (Object.keys(properties).length > 0) {
+        const table = await findTable(context, await catalog.read(), call.id);
+        checkProperties({ ...table?.properties, ...properties });
+      }
+      const result = await withGuarded(context, call, { branch }, async ({ table, schema, wait, commit }) => {
+        const columns = columnsOf(updates, await schema());
+        await checkSize(updates, () => wait(() => table.countRows(filter)));
+        return commit(() => table.update(filter, columns));
+      });
+      return create(UpdateTableResponseSchema, {
+        updatedRows: BigInt(result.rowsUpdated),
+        version: BigInt(result.version),
+        properties: await addProperties(call.id, properties),
+      });
+    },
+    async deleteFromTable({ predicate, branch }, call) {
+      const filter = onePredicate(predicate);
+      if (filter === undefined) {
+        throw new LanceError("InvalidInput", "predicate must not be blank; `true` deletes all rows");
+      }
+      const result = await withGuarded(context, call, { branch }, ({ table, commit }) =>
+        commit(() => table.delete(filter)),
+      );
+      return create(DeleteFromTableResponseSchema, {
+        version: BigInt(result.version),
+        numDeletedRows: BigInt(result.numDeletedRows),
+      });
+    },
+  };
+}
+
+function checkUpdates(updates: readonly ColumnUpdate[]): void {
+  if (updates.length === 0) throw new LanceError("InvalidInput", "updates must have at least one column");
+  checkExpressions(
+    updates.map(({ column, expression }) => [expression, `the update of column ${JSON.stringify(column)}`]),
+    MAX_EXPRESSIONS_LENGTH,
+  );
+}
+
+/** The rows that the engine updates at a time, and the bytes of constants that may be put into them. */
+const BATCH_ROWS = 8192;
+const BATCH_BYTES = BATCH_ROWS * MAX_VALUE_LENGTH;
+
+/** Refuses to put so long texts into so many rows at a time that memory could run out. */
+async function checkSize(updates: readonly ColumnUpdate[], countRows: () => Promise<number>): Promise<void> {
+  const length = lengthOf(updates.map(({ expression }) => expression));
+  if (length <= MAX_VALUE_LENGTH) return;
+  const rows = await countRows();
+  if (length * Math.min(rows, BATCH_ROWS) <= BATCH_BYTES) return;
+  throw new LanceError(
+    "InvalidInput",
+    `the expressions of updates have ${length} characters, too many for ${rows} rows; update fewer rows at a time`,
+  );
+}
+
+function columnsOf(updates: readonly ColumnUpdate[], schema: ArrowSchema): [string, string][] {
+  const columns = new Map<string, string>();
+  for (const { column, expression } of updates) {
+    const [name = "", ...rest] = resolveField(schema, column).names;
+    if (rest.length > 0) {
+      throw new LanceError(
+        "Unsupported",
+        `${column} is a field inside a struct; update the struct as a whole`,
+      );
+    }
+    if (columns.has(name)) {
+      throw new LanceError("InvalidInput", `column ${JSON.stringify(name)} is updated more than once`);
+    }
+    columns.set(name, expression);
+  }
+  return [...columns];
+}

@@ -1,0 +1,89 @@
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import { removeTables } from "../../batch/remove-tables.ts";
+import { isRefusal } from "../../batch/run.ts";
+import type { DirContext } from "../../context.ts";
+import { newStagingKey } from "../../format/staging-key.ts";
+import { type Claim, planClaim, takeName } from "../tables/declare.ts";
+import { checkNewIdentifier } from "../tables/lookup.ts";
+import { confirmWritten } from "./first-version.ts";
+import type { ReceivedRows } from "./received-rows.ts";
+import { publishStaged } from "./staged-write.ts";
+
+/** A table that has been made. */
+export interface NewTable {
+  readonly path: string;
+  readonly version: number;
+}
+
+/**
+ * Makes a table that nobody has: its data, and its row, which only one of several callers gets.
+ *
+ * In a place that nobody can know of the data comes first, so that no reader finds less than the whole table, and no
+ * other implementation takes it for declared and writes its own data over it. The directory of a root's table would
+ * show without its row. So there the row comes first, which makes it a declared table, and the data follows from where
+ * it was staged.
+ *
+ * @throws LanceError TableAlreadyExists, NamespaceNotFound; ConcurrentModification, when the table was dropped
+ *   meanwhile
+ */
+export async function createNew(
+  context: DirContext,
+  id: Identifier,
+  rows: ReceivedRows,
+  properties: Readonly<Record<string, string>>,
+): Promise<NewTable> {
+  checkNewIdentifier(id);
+  const claim = await planClaim(context, await context.catalog.read(), id, properties);
+  return claim.isPrivate ? createApart(context, claim, rows) : createInRoot(context, claim, rows);
+}
+
+async function createApart(
+  context: DirContext,
+  { location, apply }: Claim,
+  rows: ReceivedRows,
+): Promise<NewTable> {
+  const { catalog, layout } = context;
+  const path = layout.pathOf(location);
+  let isAsked = false;
+  try {
+    const version = await writeApart(context, path, rows);
+    isAsked = true;
+    await catalog.mutate(apply);
+    return { path, version };
+  } catch (error) {
+    // When the storage did not say what it did, the row may be there, and the table may have another name by now.
+    if (!isAsked || isRefusal(error)) await removeTables(context, [location]);
+    throw error;
+  }
+}
+
+/** Writes the data to a place of its own; on a disk all of it appears there at once. */
+async function writeApart({ layout, store }: DirContext, path: string, rows: ReceivedRows): Promise<number> {
+  if (store.files === undefined) return rows.stage(path);
+  const staging = newStagingKey(layout.baseKey);
+  try {
+    const version = await rows.stage(store.uriOf(staging));
+    await store.files.syncTree(staging);
+    if (await store.files.moveDirectory(staging, store.keyOf(path))) return version;
+    throw new LanceError("TableAlreadyExists", "the table already exists");
+  } finally {
+    await store.deleteDirectory(staging);
+  }
+}
+
+async function createInRoot(context: DirContext, claim: Claim, rows: ReceivedRows): Promise<NewTable> {
+  const { layout, store } = context;
+  const staging = newStagingKey(layout.baseKey);
+  try {
+    await rows.stage(store.uriOf(staging));
+    // From here on it is a declared table, which anybody may give its data, and which stays when that fails.
+    const location = await takeName(context, claim);
+    const path = layout.pathOf(location);
+    const version = await publishStaged({ store, root: staging }, { store, root: store.keyOf(path) });
+    await confirmWritten(context, location);
+    return { path, version };
+  } finally {
+    await store.deleteDirectory(staging);
+  }
+}

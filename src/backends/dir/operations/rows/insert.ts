@@ -1,0 +1,53 @@
+import type { Call } from "../../../../namespace/call.ts";
+import { isLanceError } from "../../../../namespace/errors.ts";
+import type { DirContext } from "../../context.ts";
+import { type FoundTable, isMain } from "../tables/lookup.ts";
+import { isWritten } from "../tables/table-data.ts";
+import { writeFirst } from "./first-version.ts";
+import { type ReceivedRows, receiveRows } from "./received-rows.ts";
+
+/** Where rows go, and whether they take the place of those that are there. */
+export interface InsertTarget {
+  readonly table: FoundTable;
+  readonly branch: string | undefined;
+  readonly overwrite: boolean;
+}
+
+/** What an insert did. */
+export interface InsertOutcome {
+  readonly rows: bigint;
+  readonly version: bigint;
+}
+
+/**
+ * Writes the rows of an Arrow IPC stream to a table as one version; a table that is only declared gets its first.
+ *
+ * @throws LanceError as {@link receiveRows} does.
+ */
+export function insertRows(
+  context: DirContext,
+  { table, branch, overwrite }: InsertTarget,
+  data: AsyncIterable<Uint8Array>,
+  call: Call,
+): Promise<InsertOutcome> {
+  return receiveRows(context, data, call, { table, branch, overwrite }, async (rows) => {
+    const first = isMain(branch) ? await firstVersion(context, table, rows) : undefined;
+    const version = first ?? (await (overwrite ? rows.replace(table) : rows.append(table)));
+    return { rows: BigInt(rows.rows), version: BigInt(version) };
+  });
+}
+
+/** Gives a declared table its data; undefined when it has some. */
+async function firstVersion(
+  context: DirContext,
+  table: FoundTable,
+  rows: ReceivedRows,
+): Promise<number | undefined> {
+  if (await isWritten(context, table)) return undefined;
+  try {
+    return await writeFirst(context, table, () => rows.create(table));
+  } catch (error) {
+    if (isLanceError(error, "TableAlreadyExists")) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,176 @@
+import { create } from "@bufbuild/protobuf";
+import { checkCompatible } from "../../../../arrow/compatible.ts";
+import { resolveField } from "../../../../arrow/field-path.ts";
+import { emptyIpcFile } from "../../../../arrow/file-scan.ts";
+import type { ArrowSchema } from "../../../../arrow/schema.ts";
+import { collectUpload, type Upload } from "../../../../arrow/upload.ts";
+import {
+  type MergeInsertIntoTableRequest,
+  type MergeInsertIntoTableResponse,
+  MergeInsertIntoTableResponseSchema,
+} from "../../../../gen/lance/namespace/v1/data_pb.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
+import { cancellationOf, timeLimit, untilAborted } from "../../concurrency/wait.ts";
+import type { DirContext } from "../../context.ts";
+import { onePredicate } from "../../engine/predicate.ts";
+import { openGuarded } from "../tables/guarded.ts";
+import { type FoundTable, isMain, requireTable } from "../tables/lookup.ts";
+import { isWritten } from "../tables/table-data.ts";
+import { parseDuration } from "./duration.ts";
+import { createShared, writeFirst } from "./first-version.ts";
+
+/** What a merge does, checked. */
+interface Plan {
+  readonly on: readonly string[];
+  readonly update: { readonly condition: string | undefined } | undefined;
+  readonly insert: boolean;
+  readonly delete: { readonly condition: string | undefined } | undefined;
+  readonly useIndex: boolean | undefined;
+  /** In milliseconds. */
+  readonly timeout: number | undefined;
+}
+
+/** The operation that merges rows into a table by key. */
+export function createMergeOperations(context: DirContext): Pick<LanceNamespace, "mergeInsertIntoTable"> {
+  const { maxUploadBytes } = context;
+  const locks = createKeyedLocks();
+
+  /** Merges into a table that is only declared: nothing matches there. Undefined when it has data. */
+  async function firstVersion(table: FoundTable, upload: Upload, plan: Plan) {
+    if (await isWritten(context, table)) return undefined;
+    keysOf(plan, upload.schema, upload.schema);
+    try {
+      const file = plan.insert ? upload.file : emptyIpcFile(upload.file);
+      const version = await writeFirst(context, table, () => createShared(context, table, file));
+      return answer({ version, numInsertedRows: plan.insert ? upload.rows : 0 });
+    } catch (error) {
+      if (isLanceError(error, "TableAlreadyExists")) return undefined;
+      throw error;
+    }
+  }
+
+  async function merge(
+    call: Call,
+    table: FoundTable,
+    branch: string | undefined,
+    upload: Upload,
+    plan: Plan,
+  ) {
+    const data = await openGuarded(context, call, { branch }, table);
+    try {
+      const schema = await data.schema();
+      const on = keysOf(plan, schema, upload.schema);
+      checkCompatible(upload.schema, schema);
+      return answer(
+        await data.commit(async () => {
+          let builder = data.table.mergeInsert(on);
+          if (plan.update) builder = builder.whenMatchedUpdateAll(plan.update.condition);
+          if (plan.insert) builder = builder.whenNotMatchedInsertAll();
+          if (plan.delete) builder = builder.whenNotMatchedBySourceDelete(plan.delete.condition);
+          const useIndex = canUseIndex(plan, schema, upload.schema) ? plan.useIndex : false;
+          if (useIndex !== undefined) builder = builder.useIndex(useIndex);
+          const limit = timeLimit(call, plan.timeout);
+          if (limit !== undefined) builder.setTimeout(limit);
+          return builder.execute(upload.file);
+        }),
+      );
+    } finally {
+      data.release();
+    }
+  }
+
+  return {
+    async mergeInsertIntoTable(request, data, call) {
+      const plan = planOf(request);
+      const table = await requireTable(context, call.id);
+      const { signal, holdBody: hold } = call;
+      const upload = await collectUpload(data, { maxBytes: maxUploadBytes, signal, hold });
+      const branch = isMain(request.branch) ? undefined : request.branch;
+      // Merges that insert the same new key at the same time would both be committed by the engine.
+      const work = locks.withLocks([`${table.path}\0${branch ?? ""}`], async () => {
+        if (call.signal.aborted) throw cancellationOf(call.signal);
+        const first = branch === undefined ? await firstVersion(table, upload, plan) : undefined;
+        return first ?? (await merge(call, table, branch, upload, plan));
+      });
+      return untilAborted(work, call.signal);
+    },
+  };
+}
+
+function planOf(request: MergeInsertIntoTableRequest): Plan {
+  const { whenMatchedUpdateAll, whenNotMatchedInsertAll = false, whenNotMatchedBySourceDelete } = request;
+  const update = conditional(
+    "when_matched_update_all",
+    whenMatchedUpdateAll,
+    request.whenMatchedUpdateAllFilt,
+  );
+  const remove = conditional(
+    "when_not_matched_by_source_delete",
+    whenNotMatchedBySourceDelete,
+    request.whenNotMatchedBySourceDeleteFilt,
+  );
+  if (request.on.length === 0) throw new LanceError("InvalidInput", "on must name the columns of the key");
+  if (update === undefined && remove === undefined && !whenNotMatchedInsertAll) {
+    throw new LanceError(
+      "InvalidInput",
+      "nothing to do: set when_matched_update_all, when_not_matched_insert_all or when_not_matched_by_source_delete",
+    );
+  }
+  return {
+    on: request.on,
+    update,
+    insert: whenNotMatchedInsertAll,
+    delete: remove,
+    useIndex: request.useIndex,
+    timeout: parseDuration("timeout", request.timeout),
+  };
+}
+
+function conditional(name: string, wanted: boolean | undefined, filter: string | undefined) {
+  const condition = onePredicate(filter);
+  if (wanted) return { condition };
+  if (condition === undefined) return undefined;
+  throw new LanceError("InvalidInput", `${name}_filt has no effect without ${name}`);
+}
+
+/** The names of the key's columns, which table and rows must have. */
+function keysOf({ on }: Plan, table: ArrowSchema, rows: ArrowSchema): string[] {
+  const names = on.map((path) => {
+    const [name = "", ...rest] = resolveField(table, path).names;
+    if (rest.length > 0) {
+      throw new LanceError("Unsupported", `on names ${path}; a field inside a struct cannot be a key`);
+    }
+    if (rows.fields.some((field) => field.name === name)) return name;
+    throw new LanceError("TableSchemaValidationError", `the rows have no column ${JSON.stringify(name)}`);
+  });
+  return [...new Set(names)];
+}
+
+/**
+ * Whether the engine may look up the keys in an index. It panics when it does so for rows that lack a column of the
+ * table, while the update has a condition.
+ */
+function canUseIndex({ update }: Plan, table: ArrowSchema, rows: ArrowSchema): boolean {
+  return update?.condition === undefined || rows.fields.length === table.fields.length;
+}
+
+/** What a merge has changed. */
+interface Outcome {
+  readonly version: number;
+  readonly numInsertedRows: number;
+  readonly numUpdatedRows?: number;
+  readonly numDeletedRows?: number;
+}
+
+function answer(outcome: Outcome): MergeInsertIntoTableResponse {
+  const { version, numInsertedRows, numUpdatedRows = 0, numDeletedRows = 0 } = outcome;
+  return create(MergeInsertIntoTableResponseSchema, {
+    version: BigInt(version),
+    numInsertedRows: BigInt(numInsertedRows),
+    numUpdatedRows: BigInt(numUpdatedRows),
+    numDeletedRows: BigInt(numDeletedRows),
+  });
+}

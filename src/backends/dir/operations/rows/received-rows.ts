@@ -1,0 +1,164 @@
+import { checkCompatible } from "../../../../arrow/compatible.ts";
+import { readUpload, type UploadPart } from "../../../../arrow/upload.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import type { DirContext } from "../../context.ts";
+import { engineCall } from "../../engine/errors.ts";
+import type { ManifestFile } from "../../format/manifest-file.ts";
+import { takesStagedRows } from "../../format/staged-rows.ts";
+import type { PreparedVersion } from "../../format/staged-version.ts";
+import { syncVersion } from "../../format/sync-version.ts";
+import { readVersion } from "../../format/version-files.ts";
+import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.ts";
+import { createShared } from "./first-version.ts";
+import { type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
+
+/** The rows of an upload, as something that a table can be made of. */
+export interface ReceivedRows {
+  readonly rows: number;
+  /** Whether they can be written once more after {@link ReceivedRows.stage}. */
+  readonly isRepeatable: boolean;
+  /** Writes a new dataset to a place that nobody else writes to. */
+  stage(path: string): Promise<number>;
+  /** Writes a table's first version, unless another writer is first. @throws LanceError TableAlreadyExists */
+  create(table: Pick<FoundTable, "path">): Promise<number>;
+  /** Writes a version that replaces everything. */
+  replace(table: FoundTable): Promise<number>;
+  /** The same together with what `work` does, or a first version; see {@link StagedRows.asNext}. */
+  asNext(table: FoundTable, work: (version: PreparedVersion) => Promise<number>): Promise<number>;
+  /** Adds to what is there; no rows make no version. @throws LanceError TableSchemaValidationError */
+  append(table: FoundTable): Promise<number>;
+}
+
+/** What an upload is for. */
+export interface Purpose {
+  /** The table as it was found before the body was read. */
+  readonly table: FoundTable | undefined;
+  readonly branch?: string | undefined;
+  /** Whether the rows bring a schema of their own. */
+  readonly overwrite: boolean;
+}
+
+/**
+ * Takes an upload in. One that fits into a part is written in one go; a longer one is staged part by part, where
+ * the table allows it, and is held in memory as a whole otherwise.
+ *
+ * @throws LanceError TableSchemaValidationError, before anything is written; those of {@link readUpload} and of
+ *   the engine.
+ */
+export async function receiveRows<T>(
+  context: DirContext,
+  data: AsyncIterable<Uint8Array>,
+  call: Pick<Call, "signal" | "ownsBody" | "holdBody" | "releaseBody">,
+  purpose: Purpose,
+  work: (rows: ReceivedRows) => Promise<T>,
+): Promise<T> {
+  const { maxUploadBytes: maxBytes, uploadPartBytes: partBytes, uploadBuffers: pool } = context;
+  const { table, branch, overwrite } = purpose;
+  let base: ManifestFile | undefined;
+  const mayCut = async () => {
+    base = table && (await newestVersion(context, table, branch));
+    return base === undefined || takesStagedRows(base.manifest);
+  };
+  const { signal, ownsBody: ownsChunks = false, holdBody: hold } = call;
+  const parts = readUpload(data, { maxBytes, partBytes, mayCut, ownsChunks, pool, signal, hold });
+  try {
+    const { value: first } = await parts.next();
+    if (first === undefined) throw new Error("an upload has at least one part");
+    if (first.last) return await work(wholeRows(context, first, branch));
+    // A dictionary may have ended the part before it had its size.
+    if (base === undefined && !(await mayCut())) {
+      throw new LanceError("Unsupported", "a dictionary changes within the body; this table takes only one");
+    }
+    if (table !== undefined && base !== undefined && !overwrite) {
+      await checkSchema(context, table, branch, first);
+    }
+    const options = { base, overwrite, onWritten: call.releaseBody };
+    return await withStagedRows(context, first, parts, options, (staged) =>
+      work(stagedRows(context, staged, branch)),
+    );
+  } finally {
+    // A part that is on its way is not waited for: the wire ends the body.
+    parts.return().catch(() => {});
+  }
+}
+
+/** Whether rows can become the next version of a table by {@link ReceivedRows.asNext}. */
+export async function takesNext(context: DirContext, table: FoundTable): Promise<boolean> {
+  const newest = await newestVersion(context, table, undefined);
+  return newest === undefined || takesStagedRows(newest.manifest);
+}
+
+/** The newest version of a table or branch; undefined when it has none. */
+async function newestVersion(
+  context: DirContext,
+  table: FoundTable,
+  branch: string | undefined,
+): Promise<ManifestFile | undefined> {
+  try {
+    return await readVersion(datasetOf(context, table, branch));
+  } catch (error) {
+    if (isLanceError(error, "TableVersionNotFound")) return undefined;
+    throw error;
+  }
+}
+
+function wholeRows(context: DirContext, part: UploadPart, branch: string | undefined): ReceivedRows {
+  const { engine } = context;
+  const { file, rows } = part;
+  async function durable(table: FoundTable, committed: Promise<number>): Promise<number> {
+    const version = await committed;
+    await syncVersion(datasetOf(context, table, branch), BigInt(version));
+    return version;
+  }
+  return {
+    rows,
+    isRepeatable: true,
+    stage: (path) => engine.create(path, file, "create"),
+    create: (table) => createShared(context, table, file),
+    replace(table) {
+      if (isMain(branch)) return durable(table, engine.create(table.path, file, "overwrite"));
+      const replaced = withData(context, table, { branch }, (native) =>
+        engineCall(async () => (await native.add(file, "overwrite")).version),
+      );
+      return durable(table, replaced);
+    },
+    asNext: (table, work) =>
+      withStagedFile(context, file, (staged) => staged.asNext(datasetOf(context, table, branch), work)),
+    append: (table) =>
+      withData(context, table, { branch }, async (native, current) => {
+        checkCompatible(part.schema, await engineCall(current));
+        if (rows === 0) return engineCall(() => native.version());
+        return durable(
+          table,
+          engineCall(async () => (await native.add(file, "append")).version),
+        );
+      }),
+  };
+}
+
+function stagedRows(context: DirContext, staged: StagedRows, branch: string | undefined): ReceivedRows {
+  const create = ({ path }: Pick<FoundTable, "path">) =>
+    staged.create({ store: context.store, root: context.store.keyOf(path) });
+  return {
+    rows: staged.rows,
+    // The files are moved away.
+    isRepeatable: false,
+    stage: (path) => create({ path }),
+    create,
+    replace: (table) => staged.replace(datasetOf(context, table, branch)),
+    asNext: (table, work) => staged.asNext(datasetOf(context, table, branch), work),
+    append: (table) => staged.append(datasetOf(context, table, branch)),
+  };
+}
+
+function checkSchema(
+  context: DirContext,
+  table: FoundTable,
+  branch: string | undefined,
+  { schema }: UploadPart,
+): Promise<void> {
+  return withData(context, table, { branch }, async (_, current) =>
+    checkCompatible(schema, await engineCall(current)),
+  );
+}

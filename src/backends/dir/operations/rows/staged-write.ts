@@ -1,0 +1,227 @@
+import type { UploadPart } from "../../../../arrow/upload.ts";
+import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { DirContext } from "../../context.ts";
+import { engineCall } from "../../engine/errors.ts";
+import { type Change, commitChange, commitFirst, prepareChange } from "../../format/commit.ts";
+import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
+import { measure } from "../../format/extent.ts";
+import type { ManifestFile } from "../../format/manifest-file.ts";
+import { appendRows, putStagingBase, replaceRows } from "../../format/staged-rows.ts";
+import type { PreparedVersion } from "../../format/staged-version.ts";
+import { isStagingName, newStagingKey } from "../../format/staging-key.ts";
+import { keyIn, listNames } from "../../format/storage.ts";
+import { latestVersion, readVersion } from "../../format/version-files.ts";
+
+/** Rows that the engine has written, and that no table has yet. */
+export interface StagedRows {
+  readonly rows: number;
+  /** Makes them the first version of a dataset. @throws LanceError TableAlreadyExists */
+  create(target: DatasetRef): Promise<number>;
+  /** Puts them in place of all that a dataset has. */
+  replace(target: DatasetRef): Promise<number>;
+  /**
+   * Lets `work` make them the next version of a dataset, or its first, in place of all that it has. They can be used
+   * again when that fails for certain.
+   *
+   * @throws what `work` throws
+   */
+  asNext(target: DatasetRef, work: (version: PreparedVersion) => Promise<number>): Promise<number>;
+  /** Adds them to the dataset that they were staged for. @throws LanceError ConcurrentModification */
+  append(target: DatasetRef): Promise<number>;
+}
+
+/** How rows are staged. */
+export interface StageOptions {
+  /** The version of the table that they are for; none for a new table. */
+  readonly base?: ManifestFile | undefined;
+  /** Whether the rows bring a schema of their own to the table. */
+  readonly overwrite?: boolean;
+  /** Called with the bytes of the body that are no longer held. */
+  readonly onWritten: (bytes: number) => void;
+}
+
+/** Staging directories that are older are of processes that have ended, in milliseconds. */
+const STALE_AFTER = 24 * 60 * 60 * 1000;
+
+/**
+ * Writes parts of an upload, one after the other, to a dataset of their own, and lets `work` make them a
+ * table's. Whatever is not used by then is removed.
+ *
+ * Two parts are held at most: one that is written while the next one arrives.
+ *
+ * @throws LanceError for what the engine refuses; nothing has been committed then.
+ */
+export async function withStagedRows<T>(
+  context: DirContext,
+  first: UploadPart,
+  rest: AsyncIterator<UploadPart, void>,
+  { base, overwrite = false, onWritten }: StageOptions,
+  work: (staged: StagedRows) => Promise<T>,
+): Promise<T> {
+  const { engine, store, layout } = context;
+  const root = newStagingKey(layout.baseKey);
+  const path = store.uriOf(root);
+  const staging: DatasetRef = { store, root };
+  try {
+    if (base !== undefined) await putStagingBase(staging, base);
+    const rows = await writeParts();
+    const staged = await readVersion(staging);
+    const publish = (target: DatasetRef, commit: () => Promise<{ version: bigint }>) =>
+      moveData(staging, target, async () => Number((await commit()).version));
+    return await work({
+      rows,
+      create: (target) => publishFirst(staging, staged, target),
+      asNext: (target, publishNext) => publishAsNext(staging, staged, target, publishNext),
+      replace: (target) => publish(target, () => commitChange(target, replaceRows(staged.manifest))),
+      append: (target) => {
+        if (base === undefined) {
+          throw new LanceError("ConcurrentModification", "the table got its first rows from another writer");
+        }
+        return publish(target, () => commitChange(target, appendRows(base.manifest, staged.manifest)));
+      },
+    });
+  } finally {
+    engine.forget(path);
+    await store.deleteDirectory(root);
+  }
+
+  async function writeParts(): Promise<number> {
+    let rows = 0;
+    let next: Promise<IteratorResult<UploadPart, void>> = Promise.resolve({ value: first, done: false });
+    for (let started = base !== undefined && !overwrite; ; started = true) {
+      const { value: part, done } = await next;
+      if (done) return rows;
+      next = rest.next();
+      // It is awaited behind the write, whose failure comes first.
+      next.catch(() => {});
+      await (started
+        ? append(part)
+        : engine.create(path, part.file, base === undefined ? "create" : "overwrite"));
+      rows += part.rows;
+      onWritten(part.heldBytes);
+    }
+  }
+  async function append({ file }: UploadPart): Promise<void> {
+    const lease = await engine.acquire(path);
+    try {
+      await engineCall(() => lease.table.add(file, "append"));
+    } finally {
+      lease.release();
+    }
+  }
+}
+
+/** The same for rows that are all here already, an Arrow IPC file. */
+export async function withStagedFile<T>(
+  context: DirContext,
+  file: Buffer,
+  work: (staged: Pick<StagedRows, "create" | "asNext">) => Promise<T>,
+): Promise<T> {
+  const { engine, store, layout } = context;
+  const staging: DatasetRef = { store, root: newStagingKey(layout.baseKey) };
+  const path = store.uriOf(staging.root);
+  try {
+    await engine.create(path, file, "create");
+    const staged = await readVersion(staging);
+    return await work({
+      create: (target) => publishFirst(staging, staged, target),
+      asNext: (target, publishNext) => publishAsNext(staging, staged, target, publishNext),
+    });
+  } finally {
+    engine.forget(path);
+    await store.deleteDirectory(staging.root);
+  }
+}
+
+/** See {@link StagedRows.asNext}. */
+function publishAsNext(
+  staging: DatasetRef,
+  staged: ManifestFile,
+  target: DatasetRef,
+  work: (version: PreparedVersion) => Promise<number>,
+): Promise<number> {
+  return moveData(staging, target, async () => {
+    const isFirst = (await latestVersion(target)) === undefined;
+    const apply = isFirst ? asFirst(staged.manifest) : replaceRows(staged.manifest);
+    return work(await prepareChange(target, staged, apply));
+  });
+}
+
+/** Makes a staged dataset the first version of another one. @throws LanceError TableAlreadyExists */
+export async function publishStaged(staging: DatasetRef, target: DatasetRef): Promise<number> {
+  return publishFirst(staging, await readVersion(staging), target);
+}
+
+/** Makes what is staged the first version of a dataset. @throws LanceError TableAlreadyExists */
+function publishFirst(staging: DatasetRef, staged: ManifestFile, target: DatasetRef): Promise<number> {
+  return moveData(staging, target, async () => {
+    return Number((await commitFirst(target, staged, asFirst(staged.manifest))).version);
+  });
+}
+
+/**
+ * Removes what processes that came to a sudden end have left behind: directories of staged data in which the storage
+ * says that nothing was written for a day. The clocks of servers may be wrong by more.
+ */
+export async function sweepStaging({
+  store,
+  layout: { baseKey },
+  clock,
+  log,
+}: Pick<DirContext, "store" | "layout" | "clock" | "log">): Promise<void> {
+  try {
+    const names = (await listNames(store, baseKey)).filter((name) => isStagingName(name));
+    if (names.length === 0) return;
+    const stale = (await clock.now()) - STALE_AFTER;
+    for (const name of names) {
+      const directory = keyIn(baseKey, name);
+      const { modifiedMillis } = await measure(store, directory);
+      if (modifiedMillis !== undefined && modifiedMillis < stale) await store.deleteDirectory(directory);
+    }
+  } catch (error) {
+    log.warn({ err: error }, "what uploads left behind cannot be removed, and is looked for again later");
+  }
+}
+
+/** The first version is what the staging dataset is in the end. */
+function asFirst(staged: Manifest): (manifest: Manifest) => Change {
+  return (manifest) => {
+    manifest.maxFragmentId = undefined;
+    manifest.fragments = [];
+    return replaceRows(staged)(manifest);
+  };
+}
+
+/** Moves the data files of a dataset to another one and commits them there; they are removed if that fails. */
+async function moveData(from: DatasetRef, to: DatasetRef, commit: () => Promise<number>): Promise<number> {
+  const { store } = from;
+  const [source, target] = [from, to].map((dataset) => `${dataDirectory(dataset)}/data`);
+  const names = await listNames(store, source as string);
+  const moveAll = (there: string, here: string) =>
+    forEachOf(names, (name) => store.move(`${there}/${name}`, `${here}/${name}`));
+  await moveAll(source as string, target as string);
+  try {
+    return await commit();
+  } catch (error) {
+    // Of other failures it is not known whether the version is there, and files too many do no harm.
+    if (error instanceof LanceError && !isUnclear(error)) await moveAll(target as string, source as string);
+    throw error;
+  }
+}
+
+/** Whether a failure leaves open what has happened: the storage may have done what it did not acknowledge. */
+function isUnclear(error: LanceError): boolean {
+  return ["ServiceUnavailable", "Throttling", "Internal"].includes(error.entry.name);
+}
+
+/** How many files are moved at a time. */
+const MOVES = 8;
+
+async function forEachOf(names: readonly string[], work: (name: string) => Promise<void>): Promise<void> {
+  const rest = names.values();
+  const worker = async () => {
+    for (const name of rest) await work(name);
+  };
+  await Promise.all(Array.from({ length: MOVES }, worker));
+}

@@ -1,0 +1,163 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  CreateTableMode,
+  type CreateTableRequest,
+  type CreateTableResponse,
+  CreateTableResponseSchema,
+  InsertIntoTableResponseSchema,
+  InsertMode,
+} from "../../../../gen/lance/namespace/v1/data_pb.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { runBatch } from "../../batch/run.ts";
+import { sameProperties } from "../../catalog/row.ts";
+import type { Draft } from "../../catalog/state.ts";
+import type { DirContext } from "../../context.ts";
+import { checkProperties } from "../properties.ts";
+import {
+  checkNewIdentifier,
+  type FoundTable,
+  findTable,
+  objectIdOf,
+  requireParent,
+  requireTable,
+  tableExists,
+} from "../tables/lookup.ts";
+import { createNew } from "./create-new.ts";
+import { writeFirst } from "./first-version.ts";
+import { insertRows } from "./insert.ts";
+import type { MultipartWrites } from "./multipart.ts";
+import { type ReceivedRows, receiveRows, takesNext } from "./received-rows.ts";
+
+/** How often a creation looks again when the table comes or goes meanwhile. */
+const MAX_LOOKS = 3;
+
+/** The operations that write rows. */
+export function createWriteOperations(
+  context: DirContext,
+  writes: MultipartWrites,
+): Pick<LanceNamespace, "createTable" | "insertIntoTable"> {
+  const { catalog, layout } = context;
+
+  /** The row that a table gets, as a mutation; undefined when it has it. */
+  function rowChange(id: Identifier, table: FoundTable, properties: Record<string, string>) {
+    if (table.listed && sameProperties(table.properties, properties)) return undefined;
+    return (draft: Draft): void => {
+      requireParent(draft, id);
+      if (table.listed && draft.get(objectIdOf(id))?.location !== table.location) {
+        throw new LanceError(
+          "ConcurrentModification",
+          "the table was dropped or renamed while it was written",
+        );
+      }
+      draft.put({ objectId: objectIdOf(id), objectType: "table", location: table.location, properties });
+    };
+  }
+
+  /**
+   * Gives a table that is there its data and its row, both or none.
+   *
+   * @param written whether it has data, which is replaced
+   */
+  async function writeWithRow(
+    table: FoundTable,
+    rows: ReceivedRows,
+    written: boolean,
+    row: (draft: Draft) => void,
+    { id, signal }: Pick<Call, "id" | "signal">,
+  ): Promise<number> {
+    if (written && !(await takesNext(context, table))) {
+      const version = await rows.replace(table);
+      await catalog.mutate(row);
+      return version;
+    }
+    for (let tries = 1; ; tries++) {
+      try {
+        return await rows.asNext(table, async (version) => {
+          if (!written && version.version > 1n) throw tableExists(id);
+          await runBatch(context, { changes: [row], departing: "keep", versions: [version] }, signal);
+          return Number(version.version);
+        });
+      } catch (error) {
+        // Another writer has made a version meanwhile.
+        if (!isLanceError(error, "ConcurrentModification") || tries === MAX_LOOKS) throw error;
+      }
+    }
+  }
+
+  /** Creates a table of rows, or gives one that is there its data. */
+  async function createFrom(
+    { mode, properties }: CreateTableRequest,
+    rows: ReceivedRows,
+    { id, signal }: Pick<Call, "id" | "signal">,
+  ): Promise<CreateTableResponse> {
+    for (let look = 1; ; look++) {
+      const state = await catalog.read();
+      requireParent(state, id);
+      const table = await findTable(context, state, id);
+      try {
+        if (table === undefined) {
+          const { path, version } = await createNew(context, id, rows, properties);
+          return create(CreateTableResponseSchema, { location: path, version: BigInt(version), properties });
+        }
+        const written = await layout.hasData(table.location);
+        if (written && mode === CreateTableMode.EXIST_OK) {
+          return create(CreateTableResponseSchema, {
+            location: table.path,
+            properties: { ...table.properties },
+          });
+        }
+        if (written && mode !== CreateTableMode.OVERWRITE) throw tableExists(id);
+        await layout.checkNoEscape(table.location);
+        const kept = written || Object.keys(properties).length > 0 ? properties : { ...table.properties };
+        const row = rowChange(id, table, kept);
+        const version = await (row !== undefined
+          ? writeWithRow(table, rows, written, row, { id, signal })
+          : written
+            ? rows.replace(table)
+            : writeFirst(context, table, () => rows.create(table)));
+        return create(CreateTableResponseSchema, {
+          location: table.path,
+          version: BigInt(version),
+          properties: kept,
+        });
+      } catch (error) {
+        const raced = isLanceError(error, "TableAlreadyExists");
+        const settles = mode === CreateTableMode.EXIST_OK || mode === CreateTableMode.OVERWRITE;
+        if (raced && settles && table === undefined && !rows.isRepeatable) {
+          throw new LanceError(
+            "ConcurrentModification",
+            "another caller made the table meanwhile; try again",
+          );
+        }
+        if (raced && settles && look < MAX_LOOKS) continue;
+        throw raced ? tableExists(id) : error;
+      }
+    }
+  }
+
+  return {
+    async createTable(request, data, call) {
+      const { id } = call;
+      checkNewIdentifier(id);
+      checkProperties(request.properties);
+      const table = await findTable(context, await catalog.read(), id);
+      return receiveRows(context, data, call, { table, overwrite: true }, (rows) =>
+        createFrom(request, rows, call),
+      );
+    },
+    async insertIntoTable({ branch, mode, uploadId, uploadPartId }, data, call) {
+      const table = await requireTable(context, call.id);
+      const overwrite = mode === InsertMode.OVERWRITE;
+      if (uploadId !== undefined) {
+        const write = { id: uploadId, table, branch };
+        await writes.stage({ write, name: uploadPartId ?? "", overwrite }, data, call);
+        return create(InsertIntoTableResponseSchema);
+      }
+      const { rows, version } = await insertRows(context, { table, branch, overwrite }, data, call);
+      return create(InsertIntoTableResponseSchema, { numInsertedRows: rows, version });
+    },
+  };
+}

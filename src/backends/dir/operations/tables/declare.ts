@@ -1,0 +1,179 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type DeclareTableResponse,
+  DeclareTableResponseSchema,
+  RegisterTableMode,
+  RegisterTableResponseSchema,
+} from "../../../../gen/lance/namespace/v1/table_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { ownerOf, settleMark } from "../../batch/departures.ts";
+import { refuseWhileRemoved } from "../../batch/journal.ts";
+import { settleAbandoned } from "../../batch/resolve.ts";
+import { isRefusal, runBatch } from "../../batch/run.ts";
+import { checkNewLocation, isRootDirectory, newLocation, uniqueLocation } from "../../catalog/base-layout.ts";
+import type { CatalogView, Draft } from "../../catalog/state.ts";
+import type { DirContext } from "../../context.ts";
+import { checkProperties } from "../properties.ts";
+import {
+  checkNewIdentifier,
+  isUnlistedTable,
+  managedVersioning,
+  objectIdOf,
+  requireParent,
+  tableExists,
+} from "./lookup.ts";
+
+/** The operations that bring a table's name into the catalog without its data. */
+export function createDeclareOperations(
+  context: DirContext,
+): Pick<LanceNamespace, "declareTable" | "registerTable"> {
+  const { catalog, journal, layout } = context;
+
+  return {
+    async declareTable({ location: wanted, properties }, { id }) {
+      checkNewIdentifier(id);
+      checkProperties(properties);
+      const claim = await planClaim(context, await catalog.read(), id, properties, wanted || undefined);
+      return declaredTable(context, await takeName(context, claim), properties);
+    },
+    async registerTable({ location, mode, properties }, { id, signal }) {
+      checkNewIdentifier(id);
+      checkProperties(properties);
+      checkNewLocation(location);
+      await layout.checkNoEscape(location);
+      await settleAbandoned(context);
+      await refuseWhileRemoved(journal, location);
+      const unlisted = await isUnlistedTable(context, await catalog.read(), id);
+      const register = (draft: Draft) => {
+        requireParent(draft, id);
+        const existing = draft.get(objectIdOf(id));
+        const replaces = mode === RegisterTableMode.OVERWRITE && existing?.objectType === "table";
+        if (existing !== undefined && !replaces) throw tableExists(id);
+        if (existing === undefined && unlisted && location !== `${id[0]}.lance`) throw tableExists(id);
+        if (existing?.location !== location) checkFree(draft, location, existing?.location);
+        draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
+      };
+      await runBatch(context, { changes: [register], departing: "keep" }, signal);
+      if (await layout.exists(location)) await layout.setDeregistered(location, false);
+      return create(RegisterTableResponseSchema, { location, properties });
+    },
+  };
+}
+
+/** The answer to a declaration. */
+export function declaredTable(
+  context: DirContext,
+  location: string,
+  properties: Readonly<Record<string, string>>,
+): DeclareTableResponse {
+  return create(DeclareTableResponseSchema, {
+    location: context.layout.pathOf(location),
+    properties: { ...properties },
+    ...managedVersioning(context, properties),
+  });
+}
+
+/** A name that is about to be taken. */
+export interface Claim {
+  /** The location that the table will have, unless it is a root's and taken meanwhile. */
+  readonly location: string;
+  /** Whether nobody else can come to that location: it was drawn for this claim. */
+  readonly isPrivate: boolean;
+  /** Takes the name, as a mutation of the catalog; returns the table's location, relative to the base. */
+  apply(draft: Draft): string;
+}
+
+/**
+ * Takes a name for a new table, which is declared then.
+ *
+ * Its mark comes before its row, so that it is never taken for a table that has lost its directory.
+ *
+ * @returns the location, relative to the base
+ */
+export async function takeName(context: DirContext, claim: Claim): Promise<string> {
+  const { catalog, layout } = context;
+  await layout.reserveAhead(claim.location);
+  const location = await catalog.mutate(claim.apply).catch(async (error: unknown) => {
+    // At another place there may be the mark of somebody else who is about to take it.
+    if (claim.isPrivate && isRefusal(error)) await layout.unreserve(claim.location);
+    throw error;
+  });
+  await layout.reveal(location);
+  // Others who come to this location may have taken its mark away, or have dropped the table.
+  const isOwned = (await ownerOf(context, location)) !== undefined;
+  if (!isOwned) await settleMark(context, location);
+  else if (!(await layout.isMarked(location))) await layout.reserve(location);
+  return location;
+}
+
+/**
+ * Prepares to take a name for a new table: chooses its location and writes nothing.
+ *
+ * The usual location of a root's table may be taken until the name is: then the table gets another one.
+ *
+ * @param id checked by {@link checkNewIdentifier}
+ * @param wanted the location that the client asks for
+ * @throws LanceError TableAlreadyExists, InvalidInput for a location that is not free; `apply` throws the others, such as
+ *   NamespaceNotFound
+ */
+export async function planClaim(
+  context: DirContext,
+  view: CatalogView,
+  id: Identifier,
+  properties: Readonly<Record<string, string>>,
+  wanted?: string,
+): Promise<Claim> {
+  const { layout } = context;
+  if (await isUnlistedTable(context, view, id)) throw tableExists(id);
+  const location = wanted === undefined ? await freeLocation(context, id) : relativeLocation(context, wanted);
+  if (wanted !== undefined && !(await layout.isVacant(location))) {
+    throw new LanceError("InvalidInput", `location ${JSON.stringify(wanted)} is not empty`);
+  }
+  await layout.checkNoEscape(location);
+  const other = uniqueLocation(id);
+  return {
+    location,
+    isPrivate: wanted === undefined && !isRootDirectory(location),
+    apply(draft) {
+      requireParent(draft, id);
+      if (draft.get(objectIdOf(id)) !== undefined) throw tableExists(id);
+      const taken =
+        isRootDirectory(location) && wanted === undefined && draft.ownerOf(location) !== undefined;
+      const chosen = taken ? other : location;
+      checkFree(draft, chosen, undefined);
+      draft.put({ objectId: objectIdOf(id), objectType: "table", location: chosen, properties });
+      return chosen;
+    },
+  };
+}
+
+/** The usual location of a table, or another one when a deregistered table still has its files there. */
+async function freeLocation({ layout }: DirContext, id: Identifier): Promise<string> {
+  const location = newLocation(id);
+  return (await layout.isVacant(location)) ? location : uniqueLocation(id);
+}
+
+/** A client may send back the absolute path that an earlier answer had. */
+function relativeLocation({ layout }: DirContext, wanted: string): string {
+  const prefix = `${layout.base}/`;
+  const location = wanted.startsWith(prefix) ? wanted.slice(prefix.length) : wanted;
+  checkNewLocation(location);
+  return location;
+}
+
+/**
+ * Refuses a location that is, holds, or lies in another table's directory: dropping one would harm the other.
+ *
+ * @throws LanceError InvalidInput
+ */
+function checkFree(draft: Draft, location: string, own: string | undefined): void {
+  const parts = location.split("/");
+  const around = parts.map((_, i) => parts.slice(0, i + 1).join("/"));
+  const inside = [...draft.nestedLocations()].filter((other) => other.startsWith(`${location}/`));
+  const taken = [...around.filter((other) => draft.ownerOf(other) !== undefined), ...inside];
+  if (taken.some((other) => other !== own)) {
+    throw new LanceError("InvalidInput", `location ${JSON.stringify(location)} belongs to another table`);
+  }
+}

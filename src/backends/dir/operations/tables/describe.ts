@@ -1,0 +1,117 @@
+import { pathToFileURL } from "node:url";
+import { create } from "@bufbuild/protobuf";
+import { toJsonSchema } from "../../../../arrow/json-schema.ts";
+import { decodeSchema } from "../../../../arrow/schema.ts";
+import { splitIpcFile } from "../../../../arrow/stream.ts";
+import {
+  type DescribeTableRequest,
+  DescribeTableResponseSchema,
+  TableBasicStatsSchema,
+  TableExistsResponseSchema,
+} from "../../../../gen/lance/namespace/v1/table_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { DirContext } from "../../context.ts";
+import { engineCall } from "../../engine/errors.ts";
+import type { NativeTable } from "../../engine/native.ts";
+import { readTag } from "../../format/refs.ts";
+import { readVersion } from "../../format/version-files.ts";
+import {
+  datasetOf,
+  type FoundTable,
+  isMain,
+  managedVersioning,
+  type Reference,
+  requireTable,
+  withData,
+} from "./lookup.ts";
+import { isWritten } from "./table-data.ts";
+
+/** The operations that tell about a table. */
+export function createDescribeOperations(
+  context: DirContext,
+): Pick<LanceNamespace, "describeTable" | "tableExists"> {
+  return {
+    async describeTable(request, { id }) {
+      checkReference(request);
+      const table = await requireTable(context, id);
+      const response = create(DescribeTableResponseSchema, {
+        table: id.at(-1) ?? "",
+        namespace: id.slice(0, -1),
+        location: table.path,
+        properties: { ...table.properties },
+        ...managedVersioning(context, table.properties),
+        ...(request.withTableUri && { tableUri: uriOf(context, table.path) }),
+      });
+      const pinned = request.version !== undefined || request.tag !== undefined || !isMain(request.branch);
+      // A client that sets no flag gets the catalog's own answer, which costs no look at the data.
+      const detailed = request.loadDetailedMetadata ?? false;
+      if (!pinned && !detailed && !request.checkDeclared) return response;
+
+      const declared = !(await isWritten(context, table));
+      if (request.checkDeclared || detailed) response.isOnlyDeclared = declared;
+      if (declared && !pinned) return response;
+      return Object.assign(response, await describeData(context, table, request, detailed));
+    },
+    async tableExists({ version }, { id }) {
+      const table = await requireTable(context, id);
+      if (version !== undefined) await withData(context, table, { version }, async () => {});
+      return create(TableExistsResponseSchema);
+    },
+  };
+}
+
+/** A location as a URI, whatever the storage. */
+function uriOf({ store }: DirContext, path: string): string {
+  return store.files === undefined ? path : pathToFileURL(path).href;
+}
+
+/** The fields of a description that only the dataset can tell. */
+async function describeData(
+  context: DirContext,
+  table: FoundTable,
+  { version, tag, branch }: DescribeTableRequest,
+  detailed: boolean,
+) {
+  const reference = tag === undefined ? { version, branch } : await referenceOfTag(context, table, tag);
+  return withData(context, table, reference, async (native) => {
+    if (!detailed) return { version: BigInt(await native.version()) };
+    // The shared handle may move on between two questions; a copy does not.
+    const current = await native.checkoutCurrent();
+    try {
+      return await details(context, table, current, reference.branch);
+    } finally {
+      current.close();
+    }
+  });
+}
+
+async function details(context: DirContext, table: FoundTable, native: NativeTable, branch?: string) {
+  const [version, ipcFile] = await engineCall(() => Promise.all([native.version(), native.schema()]));
+  const schema = decodeSchema(splitIpcFile(ipcFile).schemaMetadata);
+  const { manifest } = await readVersion(datasetOf(context, table, branch), BigInt(version));
+  return {
+    version: BigInt(version),
+    schema: toJsonSchema(schema),
+    metadata: { ...schema.metadata },
+    stats: create(TableBasicStatsSchema, {
+      numFragments: BigInt(manifest.fragments.length),
+      numDeletedRows: manifest.fragments.reduce(
+        (sum, { deletionFile }) => sum + BigInt(deletionFile?.numDeletedRows ?? 0n),
+        0n,
+      ),
+    }),
+  };
+}
+
+async function referenceOfTag(context: DirContext, table: FoundTable, name: string): Promise<Reference> {
+  const tag = await readTag(datasetOf(context, table), name);
+  if (tag !== undefined) return tag;
+  throw new LanceError("TableTagNotFound", `tag ${JSON.stringify(name)} does not exist`);
+}
+
+function checkReference({ version, tag, branch }: DescribeTableRequest): void {
+  if (tag !== undefined && (version !== undefined || (branch ?? "") !== "")) {
+    throw new LanceError("InvalidInput", "a tag cannot be combined with a version or a branch");
+  }
+}

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
+import { beginCall } from "../../../../../test/support/caller.ts";
+import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
+import { openDirectory } from "../../open-directory.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
+import { createDropOperations } from "./drop.ts";
+
+/** A drop of a table of the root, and something that another process does before the look at its directory. */
+async function dropAfter(t: TestContext, root: string, before: () => Promise<unknown>): Promise<unknown> {
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.after(close);
+  const layout = {
+    ...context.layout,
+    async isUnlistedTable(location: string) {
+      await before();
+      return context.layout.isUnlistedTable(location);
+    },
+  };
+  const method = LanceNamespaceService.method.dropTable;
+  const call = beginCall(method, { id: ["t"] });
+  return createDropOperations({ ...context, layout }).dropTable(create(method.input), call);
+}
+
+test("a table that is declared while it is looked for is not taken for one without a row", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  const dropped = dropAfter(t, root, () => client.call("declareTable", "t", { properties: { by: "other" } }));
+  await assert.rejects(dropped, failsWith("TableNotFound"));
+  assert.deepEqual((await client.call("describeTable", "t")).properties, { by: "other" });
+  await client.call("dropTable", "t");
+  assert.deepEqual((await client.call("listTables", "")).tables, []);
+});

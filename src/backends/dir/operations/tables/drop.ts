@@ -1,0 +1,97 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type DeregisterTableResponse,
+  DeregisterTableResponseSchema,
+  DropTableResponseSchema,
+} from "../../../../gen/lance/namespace/v1/table_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { refuseWhileRemoved } from "../../batch/journal.ts";
+import { settleAbandoned } from "../../batch/resolve.ts";
+import { runBatch } from "../../batch/run.ts";
+import type { Draft } from "../../catalog/state.ts";
+import type { DirContext } from "../../context.ts";
+import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
+
+/** The operations that take tables away. */
+export function createDropOperations(
+  context: DirContext,
+): Pick<LanceNamespace, "dropTable" | "deregisterTable"> {
+  const { journal, layout, engine } = context;
+
+  return {
+    async dropTable(_request, { id, signal }) {
+      const table = await requireTable(context, id);
+      const dropped = table.listed
+        ? await mutateAndRemove(context, (draft) => takeRow(context, draft, id), signal)
+        : await dropUnlisted(context, id, table);
+      return create(DropTableResponseSchema, {
+        id: [...id],
+        location: dropped.path,
+        properties: { ...dropped.properties },
+      });
+    },
+    async deregisterTable(_request, { id, signal }) {
+      await settleAbandoned(context);
+      const table = await requireTable(context, id);
+      // Otherwise the other change would take what is put aside here for its own.
+      await refuseWhileRemoved(journal, table.location);
+      const take = (draft: Draft) => {
+        takeRow(context, draft, id);
+      };
+      if (table.listed) await runBatch(context, { changes: [take], departing: "keep" }, signal);
+      else await layout.setDeregistered(table.location, true);
+      engine.forget(table.path);
+      return deregisteredTable(id, table);
+    },
+  };
+}
+
+/** Removes a table that only its directory tells of. @throws LanceError TableNotFound, when another caller did */
+async function dropUnlisted(context: DirContext, id: Identifier, table: FoundTable): Promise<FoundTable> {
+  const { engine, layout, catalog } = context;
+  // Unlike a read, a mutation is decided on the newest rows in any case.
+  const isListed = await catalog.mutate((draft) => draft.ownerOf(table.location) !== undefined);
+  if (isListed) throw new LanceError("ConcurrentModification", "the table got its row meanwhile; try again");
+  engine.forget(table.path);
+  if (!(await layout.remove(table.location))) throw tableNotFound(id);
+  return table;
+}
+
+/**
+ * Takes tables out of the catalog and then removes their directories, also after a crash between the two: what is
+ * about to happen is noted first (docs/adr/0019).
+ */
+export async function mutateAndRemove<T>(
+  context: DirContext,
+  change: (draft: Draft) => T,
+  signal: AbortSignal,
+): Promise<T> {
+  let answer: T | undefined;
+  const changes = [
+    (draft: Draft) => {
+      answer = change(draft);
+    },
+  ];
+  await runBatch(context, { changes, departing: "remove" }, signal);
+  return answer as T;
+}
+
+/** The answer to a deregistration. */
+export function deregisteredTable(id: Identifier, table: FoundTable): DeregisterTableResponse {
+  return create(DeregisterTableResponseSchema, {
+    id: [...id],
+    location: table.path,
+    properties: { ...table.properties },
+  });
+}
+
+/** Takes the row of a table away, as a mutation of the catalog. @throws LanceError TableNotFound */
+export function takeRow({ layout }: DirContext, draft: Draft, id: Identifier): FoundTable {
+  const row = draft.get(objectIdOf(id));
+  if (row?.objectType !== "table" || row.location === undefined) throw tableNotFound(id);
+  draft.delete(row.objectId);
+  const { location, properties } = row;
+  return { location, path: layout.pathOf(location), properties, listed: true };
+}

@@ -1,0 +1,207 @@
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
+import { rootLocation } from "../../catalog/base-layout.ts";
+import type { CatalogView } from "../../catalog/state.ts";
+import type { DirContext } from "../../context.ts";
+import type { Lease } from "../../engine/handles.ts";
+import type { NativeTable } from "../../engine/native.ts";
+import { readSchema } from "../../engine/table-schema.ts";
+import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
+import { isWritten } from "./table-data.ts";
+
+/** A table as the catalog knows it. */
+export interface FoundTable {
+  /** Relative to the base. */
+  readonly location: string;
+  /** The absolute path, as clients get it. */
+  readonly path: string;
+  readonly properties: Readonly<Record<string, string>>;
+  /** Whether the manifest has a row for it; a table of the first version of the format has none. */
+  readonly listed: boolean;
+}
+
+/** The form of an identifier in the manifest; the root is the empty string. */
+export function objectIdOf(id: Identifier): string {
+  return id.length === 0 ? "" : joinIdentifier(id);
+}
+
+/**
+ * Refuses names that a new object may not have, and the root.
+ *
+ * @throws LanceError InvalidInput
+ */
+export function checkNewIdentifier(id: Identifier): void {
+  if (id.length === 0) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
+  for (const name of id) checkNewName(name);
+}
+
+/** Finds a table in a state, or, in the root, by its directory alone. */
+export async function findTable(
+  context: DirContext,
+  state: CatalogView,
+  id: Identifier,
+): Promise<FoundTable | undefined> {
+  const { layout } = context;
+  const row = state.get(objectIdOf(id));
+  if (row !== undefined) {
+    if (row.objectType !== "table" || row.location === undefined) return undefined;
+    return {
+      location: row.location,
+      path: layout.pathOf(row.location),
+      properties: row.properties,
+      listed: true,
+    };
+  }
+  if (!(await isUnlistedTable(context, state, id))) return undefined;
+  const location = rootLocation(id);
+  return { location, path: layout.pathOf(location), properties: {}, listed: false };
+}
+
+/**
+ * Whether the root has a table of this name that only its directory tells of.
+ *
+ * The rows are looked at again after the directory: it may be that of a table that was declared after the first look.
+ */
+export async function isUnlistedTable(
+  { layout, catalog }: DirContext,
+  state: CatalogView,
+  id: Identifier,
+): Promise<boolean> {
+  if (id.length !== 1 || /[/\\\0]/.test(id[0] ?? "")) return false;
+  const location = rootLocation(id);
+  if (state.ownerOf(location) !== undefined || !(await layout.isUnlistedTable(location))) return false;
+  return (await catalog.read()).ownerOf(location) === undefined;
+}
+
+/**
+ * The table of a call.
+ *
+ * @throws LanceError TableNotFound; InvalidInput for the root.
+ */
+export async function requireTable(context: DirContext, id: Identifier): Promise<FoundTable> {
+  if (id.length === 0) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
+  const table = await findTable(context, await context.catalog.read(), id);
+  if (table === undefined) throw tableNotFound(id);
+  return table;
+}
+
+/** Which state of a table is meant; nothing said is the newest version of the main branch. */
+export interface Reference {
+  readonly version?: bigint | undefined;
+  /** `main`, the empty text and undefined are the main branch. */
+  readonly branch?: string | undefined;
+}
+
+/**
+ * Works with a table's data at the newest version of the main branch, or at the given reference.
+ *
+ * @throws LanceError TableNotFound, also for a table that is only declared; TableVersionNotFound;
+ * TableBranchNotFound; InvalidTableState for a table that has lost its directory
+ */
+export async function withData<T>(
+  context: DirContext,
+  table: FoundTable,
+  reference: Reference,
+  work: (native: NativeTable, schema: Lease["schema"]) => Promise<T>,
+): Promise<T> {
+  const opened = await openData(context, table, reference);
+  try {
+    return await work(opened.table, opened.schema);
+  } finally {
+    opened.release();
+  }
+}
+
+/** Opens a table's data; the caller releases it. A handle at a reference is the caller's own. */
+export async function openData(
+  context: DirContext,
+  { location, path, listed }: FoundTable,
+  { version, branch }: Reference,
+): Promise<Lease> {
+  const { layout, engine } = context;
+  const lease = await engine
+    .acquire(path, () => layout.checkNoEscape(location))
+    .catch(async (error: unknown) => {
+      if (listed && isLanceError(error, "TableNotFound")) await isWritten(context, { location });
+      throw error;
+    });
+  const named = isMain(branch) ? undefined : branch;
+  if (version === undefined && named === undefined) return lease;
+  try {
+    const number = version === undefined ? undefined : checkVersion(version);
+    const table =
+      named === undefined
+        ? await engine.atVersion(lease.table, number as number)
+        : await engine.onBranch(lease.table, named, number);
+    return {
+      table,
+      schema: () => readSchema(table),
+      release() {
+        table.close();
+        lease.release();
+      },
+    };
+  } catch (error) {
+    lease.release();
+    throw error;
+  }
+}
+
+/**
+ * What describing and declaring a table say of how to commit to it: nothing, or that writers have to call
+ * CreateTableVersion. A property of the table's own comes before the setting for the whole catalog.
+ */
+export function managedVersioning(
+  context: Pick<DirContext, "managedVersioning">,
+  properties: Readonly<Record<string, string>>,
+): { managedVersioning?: true } {
+  const own = properties["table_version_tracking_enabled"];
+  const managed = own === undefined ? context.managedVersioning : own === "true";
+  return managed ? { managedVersioning: true } : {};
+}
+
+/**
+ * A table's files, or those of one of its branches, for what the engine has no call for.
+ *
+ * @throws LanceError InvalidInput for a branch that the format does not allow.
+ */
+export function datasetOf({ store }: DirContext, { path }: FoundTable, branch?: string): DatasetRef {
+  return { store, root: store.keyOf(path), branch: normalizeBranch(branch) };
+}
+
+/** Whether a branch as requests name it is the main branch. */
+export function isMain(branch: string | undefined): boolean {
+  return branch === undefined || branch === "" || branch === "main";
+}
+
+function checkVersion(version: bigint): number {
+  if (version > 0n && version <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(version);
+  throw new LanceError("TableVersionNotFound", `version ${version} does not exist`);
+}
+
+export function tableNotFound(id: Identifier): LanceError {
+  return new LanceError("TableNotFound", `table ${joinIdentifier(id)} does not exist`);
+}
+
+export function tableExists(id: Identifier): LanceError {
+  return new LanceError("TableAlreadyExists", `table ${joinIdentifier(id)} already exists`);
+}
+
+export function namespaceNotFound(id: Identifier): LanceError {
+  return new LanceError("NamespaceNotFound", `namespace ${joinIdentifier(id)} does not exist`);
+}
+
+/** Whether a namespace exists; the root always does. */
+export function isNamespace(state: CatalogView, id: Identifier): boolean {
+  return id.length === 0 || state.get(objectIdOf(id))?.objectType === "namespace";
+}
+
+/**
+ * Makes sure that the namespace around a new object exists.
+ *
+ * @throws LanceError NamespaceNotFound
+ */
+export function requireParent(state: CatalogView, id: Identifier): void {
+  const parent = id.slice(0, -1);
+  if (!isNamespace(state, parent)) throw namespaceNotFound(parent);
+}

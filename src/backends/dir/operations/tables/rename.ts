@@ -1,0 +1,65 @@
+import { create } from "@bufbuild/protobuf";
+import { RenameTableResponseSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { checkIdentifier, type Identifier } from "../../../../namespace/identifier.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { settleAbandoned } from "../../batch/resolve.ts";
+import { runBatch } from "../../batch/run.ts";
+import { isRootDirectory } from "../../catalog/base-layout.ts";
+import type { Draft } from "../../catalog/state.ts";
+import type { DirContext } from "../../context.ts";
+import {
+  checkNewIdentifier,
+  isUnlistedTable,
+  objectIdOf,
+  requireParent,
+  requireTable,
+  tableExists,
+  tableNotFound,
+} from "./lookup.ts";
+
+/**
+ * Renaming tables: the row of the catalog changes, and the directory stays where it is (docs/adr/0012), so
+ * whoever has the table open goes on with it.
+ */
+export function createRenameOperations(context: DirContext): Pick<LanceNamespace, "renameTable"> {
+  const { catalog } = context;
+  return {
+    async renameTable({ newTableName, newNamespaceId }, { id, signal }) {
+      if (newTableName === "") throw new LanceError("InvalidInput", "new_table_name must not be empty");
+      const target = [...(newNamespaceId.length === 0 ? id.slice(0, -1) : newNamespaceId), newTableName];
+      checkIdentifier(target);
+      checkNewIdentifier(target);
+      const { location, listed } = await requireTable(context, id);
+      if (await isUnlistedTable(context, await catalog.read(), target)) throw tableExists(target);
+
+      const rename = (draft: Draft) => renameRow(draft, id, target, listed ? undefined : location);
+      if (isRootDirectory(location)) {
+        await settleAbandoned(context);
+        await runBatch(context, { changes: [rename], departing: "keep", locations: [location] }, signal);
+      } else {
+        await catalog.mutate(rename);
+      }
+      return create(RenameTableResponseSchema);
+    },
+  };
+}
+
+/**
+ * Gives a table another name, as a mutation of the catalog.
+ *
+ * @param unlisted the location of a table that has no row so far
+ * @throws LanceError TableNotFound, NamespaceNotFound, TableAlreadyExists
+ */
+function renameRow(draft: Draft, id: Identifier, target: Identifier, unlisted: string | undefined): void {
+  const row = draft.get(objectIdOf(id));
+  const isTable = row?.objectType === "table" && row.location !== undefined;
+  if (row !== undefined ? !isTable : unlisted === undefined || draft.ownerOf(unlisted) !== undefined) {
+    throw tableNotFound(id);
+  }
+  requireParent(draft, target);
+  if (draft.get(objectIdOf(target)) !== undefined) throw tableExists(target);
+  if (row !== undefined) draft.delete(row.objectId);
+  const { location = unlisted, properties = {} } = row ?? {};
+  draft.put({ objectId: objectIdOf(target), objectType: "table", location, properties });
+}

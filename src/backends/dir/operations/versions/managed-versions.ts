@@ -1,0 +1,186 @@
+import { create } from "@bufbuild/protobuf";
+import type { BatchCommitTablesRequest } from "../../../../gen/lance/namespace/v1/transaction_pb.ts";
+import {
+  BatchCommitTablesResponseSchema,
+  type CommitTableResultSchema,
+} from "../../../../gen/lance/namespace/v1/transaction_pb.ts";
+import {
+  BatchCreateTableVersionsResponseSchema,
+  BatchDeleteTableVersionsResponseSchema,
+  CreateTableVersionResponseSchema,
+} from "../../../../gen/lance/namespace/v1/version_pb.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import {
+  checkIdentifier,
+  type Identifier,
+  joinIdentifier,
+  parseIdentifier,
+  sameIdentifier,
+} from "../../../../namespace/identifier.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { dropVersions, settleAbandoned } from "../../batch/resolve.ts";
+import { type BatchOutcome, checkNotCancelled, runBatch } from "../../batch/run.ts";
+import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
+import type { DirContext } from "../../context.ts";
+import { normalizeBranch } from "../../format/dataset.ts";
+import { createVersion, type PreparedVersion } from "../../format/staged-version.ts";
+import { describeVersion } from "../../format/version-files.ts";
+import { checkProperties } from "../properties.ts";
+import { declaredTable } from "../tables/declare.ts";
+import { deregisteredTable } from "../tables/drop.ts";
+import { datasetOf, requireTable } from "../tables/lookup.ts";
+import { isWritten } from "../tables/table-data.ts";
+import { createPlanner, type Planner, toRanges, toStaged } from "./plan-batch.ts";
+import { requireDataset, toTableVersion } from "./versions.ts";
+
+type Operations = Pick<
+  LanceNamespace,
+  "createTableVersion" | "batchDeleteTableVersions" | "batchCreateTableVersions" | "batchCommitTables"
+>;
+
+type CommitResult = ReturnType<typeof create<typeof CommitTableResultSchema>>["result"];
+
+/** The operations by which clients commit through the catalog. */
+export function createManagedVersionOperations(context: DirContext): Operations {
+  const locks = createKeyedLocks();
+  const { engine, layout } = context;
+
+  /**
+   * Plans and runs a batch. Its tables are locked against other commits of this process, so that what has been
+   * checked still holds when it is done.
+   */
+  async function run<T>(
+    ids: readonly Identifier[],
+    call: Call,
+    plan: (planner: Planner) => Promise<T>,
+  ): Promise<{ readonly planned: T; readonly outcome: BatchOutcome }> {
+    await settleAbandoned(context);
+    return locks.withLocks(
+      ids.map((id) => joinIdentifier(id)),
+      async () => {
+        const planner = await createPlanner(context);
+        const planned = await plan(planner);
+        return { planned, outcome: await runBatch(context, planner.batch, call.signal) };
+      },
+    );
+  }
+  const committed = async ({ dataset, version }: PreparedVersion) =>
+    toTableVersion(await describeVersion(dataset, version));
+
+  return {
+    async createTableVersion(request, { id, signal }) {
+      const staged = toStaged(request);
+      return locks.withLocks([joinIdentifier(id)], async () => {
+        checkNotCancelled(signal);
+        const table = await requireTable(context, id);
+        await layout.checkNoEscape(table.location);
+        if (staged.version === 1n) await isWritten(context, table);
+        const entry = await createVersion(datasetOf(context, table, normalizeBranch(request.branch)), staged);
+        return create(CreateTableVersionResponseSchema, { version: toTableVersion(entry) });
+      });
+    },
+    async batchDeleteTableVersions({ branch, ranges }, { id, signal }) {
+      const checked = toRanges(ranges);
+      return locks.withLocks([joinIdentifier(id)], async () => {
+        checkNotCancelled(signal);
+        const deleted = await dropVersions(context, await requireDataset(context, id, branch), checked);
+        return create(BatchDeleteTableVersionsResponseSchema, { deletedCount: BigInt(deleted) });
+      });
+    },
+    async batchCreateTableVersions({ entries }, call) {
+      if (entries.length === 0) throw new LanceError("InvalidInput", "entries must have an entry");
+      for (const { id } of entries) checkIdentifier(id);
+      const { planned } = await run(
+        entries.map(({ id }) => id),
+        call,
+        async (planner) => {
+          const versions: PreparedVersion[] = [];
+          for (const entry of entries) versions.push(await planner.createVersion(entry.id, entry));
+          return versions;
+        },
+      );
+      return create(BatchCreateTableVersionsResponseSchema, {
+        versions: await Promise.all(planned.map(committed)),
+      });
+    },
+    async batchCommitTables(request, call) {
+      const operations = identified(request);
+      const { planned, outcome } = await run(
+        operations.map(({ id }) => id),
+        call,
+        async (planner) => {
+          const answers: ((outcome: BatchOutcome) => CommitResult | Promise<CommitResult>)[] = [];
+          for (const { id, operation } of operations) answers.push(await plan(planner, id, operation));
+          return answers;
+        },
+      );
+      const results = await Promise.all(planned.map((answer) => answer(outcome)));
+      return create(BatchCommitTablesResponseSchema, { results: results.map((result) => ({ result })) });
+    },
+  };
+
+  /** Adds an operation to a batch; what it returns makes its answer afterwards. */
+  async function plan(
+    planner: Planner,
+    id: Identifier,
+    operation: CommitOperation,
+  ): Promise<(outcome: BatchOutcome) => CommitResult | Promise<CommitResult>> {
+    switch (operation.case) {
+      case "createTableVersion": {
+        const prepared = await planner.createVersion(id, operation.value);
+        return async () => ({
+          case: "createTableVersion",
+          value: create(CreateTableVersionResponseSchema, { version: await committed(prepared) }),
+        });
+      }
+      case "deleteTableVersions": {
+        const place = await planner.deleteVersions(id, operation.value);
+        return ({ deleted }) => ({
+          case: "deleteTableVersions",
+          value: create(BatchDeleteTableVersionsResponseSchema, {
+            deletedCount: BigInt(deleted[place] ?? 0),
+          }),
+        });
+      }
+      case "declareTable": {
+        checkProperties(operation.value.properties);
+        const location = await planner.declare(id, operation.value);
+        return () => ({
+          case: "declareTable",
+          value: declaredTable(context, location, operation.value.properties),
+        });
+      }
+      case "deregisterTable": {
+        const table = await planner.deregister(id);
+        return () => {
+          engine.forget(table.path);
+          return { case: "deregisterTable", value: deregisteredTable(id, table) };
+        };
+      }
+    }
+  }
+}
+
+type AnyOperation = BatchCommitTablesRequest["operations"][number]["operation"];
+type CommitOperation = Exclude<AnyOperation, { case: undefined }>;
+
+/** The operations of a request with the tables that they are about. @throws LanceError InvalidInput */
+function identified({ operations, delimiter: common }: BatchCommitTablesRequest) {
+  if (operations.length === 0) throw new LanceError("InvalidInput", "operations must have an entry");
+  return operations.map(({ operation }) => {
+    if (operation.case === undefined) {
+      throw new LanceError("InvalidInput", "an entry of operations must have exactly one operation");
+    }
+    const { id: names, identifier, delimiter = common } = operation.value;
+    checkIdentifier(names);
+    const id = identifier === "" ? names : parseIdentifier(identifier, delimiter);
+    if (names.length > 0 && !sameIdentifier(id, names)) {
+      throw new LanceError(
+        "InvalidInput",
+        `an operation names both ${identifier} and ${JSON.stringify(names)}`,
+      );
+    }
+    return { id, operation };
+  });
+}

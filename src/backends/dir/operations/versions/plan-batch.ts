@@ -1,0 +1,147 @@
+import type { DeclareTableRequest } from "../../../../gen/lance/namespace/v1/table_pb.ts";
+import {
+  type BatchDeleteTableVersionsRequest,
+  type CreateTableVersionEntry,
+  type CreateTableVersionRequest,
+  ManifestNamingScheme,
+} from "../../../../gen/lance/namespace/v1/version_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import { refuseWhileRemoved } from "../../batch/journal.ts";
+import type { Batch } from "../../batch/run.ts";
+import { isRootDirectory } from "../../catalog/base-layout.ts";
+import { createDraft, type Draft } from "../../catalog/state.ts";
+import type { DirContext } from "../../context.ts";
+import {
+  type DatasetRef,
+  type NamingScheme,
+  normalizeBranch,
+  versionsDirectory,
+} from "../../format/dataset.ts";
+import { checkRanges, type VersionRange } from "../../format/delete-versions.ts";
+import { openBranch } from "../../format/refs.ts";
+import { type PreparedVersion, prepareVersion, type StagedVersion } from "../../format/staged-version.ts";
+import { latestVersion, type VersionName } from "../../format/version-files.ts";
+import { planClaim } from "../tables/declare.ts";
+import { takeRow } from "../tables/drop.ts";
+import {
+  checkNewIdentifier,
+  datasetOf,
+  type FoundTable,
+  findTable,
+  tableNotFound,
+} from "../tables/lookup.ts";
+import { isWritten } from "../tables/table-data.ts";
+
+type Newest = Pick<VersionName, "version" | "scheme">;
+
+/** Collects the parts of a batch: each is checked as if the ones before it were done. Nothing is written. */
+export interface Planner {
+  /** The batch so far. */
+  readonly batch: Batch;
+  createVersion(
+    id: Identifier,
+    request: CreateTableVersionRequest | CreateTableVersionEntry,
+  ): Promise<PreparedVersion>;
+  /** @returns the place of the deletion among the batch's */
+  deleteVersions(id: Identifier, request: BatchDeleteTableVersionsRequest): Promise<number>;
+  /** @returns the new table's location */
+  declare(id: Identifier, request: DeclareTableRequest): Promise<string>;
+  deregister(id: Identifier): Promise<FoundTable>;
+}
+
+/** Begins a batch on the newest state of the catalog. */
+export async function createPlanner(context: DirContext): Promise<Planner> {
+  const { catalog } = context;
+  const draft = createDraft(await catalog.read());
+  const versions: PreparedVersion[] = [];
+  const changes: ((draft: Draft) => void)[] = [];
+  const deletions: { dataset: DatasetRef; ranges: readonly VersionRange[] }[] = [];
+  const locations: string[] = [];
+  const declared: string[] = [];
+  const newest = new Map<string, Newest | undefined>();
+
+  async function tableOf(id: Identifier): Promise<FoundTable> {
+    const table = id.length === 0 ? undefined : await findTable(context, draft, id);
+    if (table === undefined) throw tableNotFound(id);
+    await context.layout.checkNoEscape(table.location);
+    return table;
+  }
+  async function newestOf(dataset: DatasetRef): Promise<Newest | undefined> {
+    const key = versionsDirectory(dataset);
+    if (!newest.has(key)) newest.set(key, await latestVersion(dataset));
+    return newest.get(key);
+  }
+  function change(apply: (draft: Draft) => void): void {
+    apply(draft);
+    changes.push(apply);
+  }
+  return {
+    batch: { versions, changes, deletions, locations, declared, departing: "keep" },
+    async createVersion(id, request) {
+      const table = await tableOf(id);
+      if (request.version === 1n && !declared.includes(table.location)) await isWritten(context, table);
+      const dataset = datasetOf(context, table, normalizeBranch(request.branch));
+      const prepared = await prepareVersion(dataset, toStaged(request), await newestOf(dataset));
+      versions.push(prepared);
+      if (!prepared.exists) newest.set(versionsDirectory(dataset), prepared);
+      return prepared;
+    },
+    async deleteVersions(id, { branch, ranges }) {
+      const checked = toRanges(ranges);
+      const dataset = await openBranch(datasetOf(context, await tableOf(id)), branch);
+      const end = ((await newestOf(dataset))?.version ?? 0n) + 1n;
+      const bounded = checked.map((range) => (range.end < 0n ? { start: range.start, end } : range));
+      checkRanges(bounded);
+      return deletions.push({ dataset, ranges: bounded }) - 1;
+    },
+    async declare(id, { location: wanted, properties }) {
+      checkNewIdentifier(id);
+      const { apply } = await planClaim(context, draft, id, properties, wanted || undefined);
+      const location = apply(draft);
+      changes.push((rows) => {
+        if (apply(rows) === location) return;
+        throw new LanceError("ConcurrentModification", "the location of a table was taken meanwhile");
+      });
+      declared.push(location);
+      return location;
+    },
+    async deregister(id) {
+      const table = await tableOf(id);
+      if (table.listed) change((rows) => takeRow(context, rows, id));
+      await refuseWhileRemoved(context.journal, table.location);
+      if (isRootDirectory(table.location) && !table.listed) locations.push(table.location);
+      return table;
+    },
+  };
+}
+
+/** A staged version as requests describe it. @throws LanceError InvalidInput */
+export function toStaged(request: CreateTableVersionRequest | CreateTableVersionEntry): StagedVersion {
+  const { version, manifestPath, manifestSize, namingScheme } = request;
+  if (version <= 0n) throw new LanceError("InvalidInput", `version must be positive, not ${version}`);
+  if (manifestPath === "") throw new LanceError("InvalidInput", "manifest_path must not be empty");
+  return {
+    version,
+    stagedKey: manifestPath,
+    manifestSize: manifestSize === undefined ? undefined : Number(manifestSize),
+    namingScheme: SCHEMES.get(namingScheme ?? ManifestNamingScheme.UNSPECIFIED),
+  };
+}
+
+const SCHEMES: ReadonlyMap<ManifestNamingScheme, NamingScheme> = new Map([
+  [ManifestNamingScheme.V1, "V1"],
+  [ManifestNamingScheme.V2, "V2"],
+]);
+
+/** Ranges as requests have them. @throws LanceError InvalidInput */
+export function toRanges(ranges: BatchDeleteTableVersionsRequest["ranges"]): VersionRange[] {
+  if (ranges.length === 0) throw new LanceError("InvalidInput", "ranges must have an entry");
+  return ranges.map(({ startVersion: start, endVersion: end }) => {
+    if (start >= 0n && end >= -1n) return { start, end };
+    throw new LanceError(
+      "InvalidInput",
+      `the range from ${start} to ${end} cannot be: only its end may be -1`,
+    );
+  });
+}

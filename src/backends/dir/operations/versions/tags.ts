@@ -1,0 +1,76 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  CreateTableTagResponseSchema,
+  DeleteTableTagResponseSchema,
+  GetTableTagVersionResponseSchema,
+  ListTableTagsResponseSchema,
+  TagContentsSchema,
+  UpdateTableTagResponseSchema,
+} from "../../../../gen/lance/namespace/v1/tag_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { DirContext } from "../../context.ts";
+import {
+  createTag,
+  deleteTag,
+  listTags,
+  readTag,
+  type Tag,
+  type TagTarget,
+  updateTag,
+} from "../../format/refs.ts";
+import { pageOfNames } from "../paging.ts";
+import { refuseLost, requireDataset } from "./versions.ts";
+
+type Operations = Pick<
+  LanceNamespace,
+  "listTableTags" | "getTableTagVersion" | "createTableTag" | "updateTableTag" | "deleteTableTag"
+>;
+
+/** The operations on tags: names for versions of a table, on any of its branches. */
+export function createTagOperations(context: DirContext): Operations {
+  return {
+    async listTableTags(request, { id }) {
+      const tags = await listTags(await requireDataset(context, id));
+      if (tags.size === 0) await refuseLost(context, id);
+      const { entries, ...page } = pageOfNames(context, "tags", tags, request);
+      return create(ListTableTagsResponseSchema, {
+        tags: Object.fromEntries(entries.map(([name, tag]) => [name, toTagContents(tag)])),
+        ...page,
+      });
+    },
+    async getTableTagVersion({ tag: name }, { id }) {
+      const tag = await readTag(await requireDataset(context, id), name);
+      if (tag === undefined) {
+        throw new LanceError("TableTagNotFound", `tag ${JSON.stringify(name)} does not exist`);
+      }
+      const { version, branch } = tag;
+      return create(GetTableTagVersionResponseSchema, { version, ...(branch !== undefined && { branch }) });
+    },
+    async createTableTag({ tag, ...target }, { id }) {
+      await createTag(await requireDataset(context, id), tag, checkTarget(target));
+      return create(CreateTableTagResponseSchema);
+    },
+    async updateTableTag({ tag, ...target }, { id }) {
+      await updateTag(await requireDataset(context, id), tag, checkTarget(target));
+      return create(UpdateTableTagResponseSchema);
+    },
+    async deleteTableTag({ tag }, { id }) {
+      await deleteTag(await requireDataset(context, id), tag);
+      return create(DeleteTableTagResponseSchema);
+    },
+  };
+}
+
+function checkTarget({ version, branch }: TagTarget): TagTarget {
+  if (version > 0n) return { version, branch };
+  throw new LanceError("InvalidInput", "a tag needs a version, which is a positive number");
+}
+
+function toTagContents({ version, branch, manifestSize }: Tag) {
+  return create(TagContentsSchema, {
+    version,
+    manifestSize: BigInt(manifestSize),
+    ...(branch !== undefined && { branch }),
+  });
+}

@@ -1,0 +1,149 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type AlterTransactionAction,
+  AlterTransactionResponseSchema,
+  type AlterTransactionSetProperty,
+  type AlterTransactionUnsetProperty,
+  DescribeTransactionResponseSchema,
+  SetPropertyMode,
+  TransactionStatus,
+  UnsetPropertyMode,
+} from "../../../../gen/lance/namespace/v1/transaction_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
+import type { DirContext } from "../../context.ts";
+import {
+  alter,
+  effectiveProperties,
+  readAlteration,
+  type TransactionAlteration,
+} from "../../format/transaction-alterations.ts";
+import { findTransaction, type TransactionRecord } from "../../format/transaction-records.ts";
+import { requireDataset } from "./versions.ts";
+
+/** The operations on transactions: what made a version, and what clients noted about it later. */
+export function createTransactionOperations(
+  context: DirContext,
+): Pick<LanceNamespace, "describeTransaction" | "alterTransaction"> {
+  const locks = createKeyedLocks();
+
+  async function find(id: Identifier) {
+    const name = id.at(-1);
+    if (name === undefined || id.length < 2) {
+      throw new LanceError("InvalidInput", "the identifier of a transaction is its table's and its own id");
+    }
+    const dataset = await requireDataset(context, id.slice(0, -1));
+    return { dataset, transaction: await findTransaction(dataset, name) };
+  }
+
+  return {
+    async describeTransaction(_request, { id }) {
+      const { dataset, transaction } = await find(id);
+      const alteration = await readAlteration(dataset, transaction);
+      return create(DescribeTransactionResponseSchema, answer(transaction, alteration));
+    },
+    async alterTransaction({ actions }, { id }) {
+      const changes = actions.map(toChange);
+      if (changes.length === 0) throw new LanceError("InvalidInput", "actions must have an entry");
+      const { dataset, transaction } = await find(id);
+      return locks.withLocks([`${dataset.root}/${transaction.uuid}`], async () => {
+        const after = await alter(dataset, transaction, (before) =>
+          changes.reduce((state, change) => change(state, transaction), before),
+        );
+        return create(AlterTransactionResponseSchema, answer(transaction, after));
+      });
+    },
+  };
+}
+
+/** The properties that come from the transaction itself. */
+const RESERVED = ["uuid", "version", "read_version", "operation", "tag"];
+
+/** As the API spells them, which is also how they are kept. */
+const STATUSES: ReadonlyMap<string, TransactionStatus> = new Map([
+  ["Queued", TransactionStatus.QUEUED],
+  ["Running", TransactionStatus.RUNNING],
+  ["Succeeded", TransactionStatus.SUCCEEDED],
+  ["Failed", TransactionStatus.FAILED],
+  ["Canceled", TransactionStatus.CANCELED],
+]);
+
+function answer(transaction: TransactionRecord, alteration: TransactionAlteration) {
+  const { uuid, version, readVersion, operation, tag } = transaction;
+  const properties = {
+    ...Object.fromEntries(effectiveProperties(transaction, alteration)),
+    uuid,
+    version: String(version),
+    read_version: String(readVersion),
+    operation,
+    ...(tag !== undefined && { tag }),
+  };
+  // A version that is there came of a transaction that succeeded.
+  return { status: parseStatus(alteration.status ?? "Succeeded"), properties };
+}
+
+/** Other writers keep a name as their client spelled it, in any case and with underscores. */
+function parseStatus(text: string): TransactionStatus {
+  const plain = (name: string) => name.toLowerCase().replaceAll("_", "");
+  const found = [...STATUSES].find(([name]) => plain(name) === plain(text));
+  return found?.[1] ?? TransactionStatus.UNSPECIFIED;
+}
+
+type Change = (state: TransactionAlteration, transaction: TransactionRecord) => TransactionAlteration;
+
+/** What an action does. @throws LanceError InvalidInput for one that says nothing or too little */
+function toChange({ action }: AlterTransactionAction): Change {
+  switch (action.case) {
+    case "setStatusAction":
+      return setStatus(action.value.status);
+    case "setPropertyAction":
+      return setProperty(action.value);
+    case "unsetPropertyAction":
+      return unsetProperty(action.value);
+    default:
+      throw new LanceError("InvalidInput", "an entry of actions must have exactly one action");
+  }
+}
+
+function setStatus(wanted: TransactionStatus | undefined): Change {
+  const status = [...STATUSES].find(([, value]) => value === wanted)?.[0];
+  if (status === undefined) throw new LanceError("InvalidInput", "a set_status action needs a status");
+  return (state) => ({ ...state, status });
+}
+
+function setProperty({ key: name, value, mode }: AlterTransactionSetProperty): Change {
+  const key = checkKey(name);
+  if (value === undefined) throw new LanceError("InvalidInput", "a set_property action needs a value");
+  return (state, transaction) => {
+    const exists = effectiveProperties(transaction, state).has(key);
+    if (exists && mode === SetPropertyMode.FAIL) {
+      throw new LanceError("ConcurrentModification", `property ${JSON.stringify(key)} is set already`);
+    }
+    if (exists && mode === SetPropertyMode.SKIP) return state;
+    const removed = new Set(state.removed);
+    removed.delete(key);
+    return { ...state, properties: new Map([...state.properties, [key, value]]), removed };
+  };
+}
+
+function unsetProperty({ key: name, mode }: AlterTransactionUnsetProperty): Change {
+  const key = checkKey(name);
+  return (state, transaction) => {
+    const exists = effectiveProperties(transaction, state).has(key);
+    if (!exists && mode === UnsetPropertyMode.FAIL) {
+      throw new LanceError("InvalidInput", `property ${JSON.stringify(key)} is not set`);
+    }
+    const properties = new Map(state.properties);
+    properties.delete(key);
+    const removed = Object.hasOwn(transaction.properties, key) ? [key] : [];
+    return { ...state, properties, removed: new Set([...state.removed, ...removed]) };
+  };
+}
+
+function checkKey(key = ""): string {
+  if (key === "") throw new LanceError("InvalidInput", "an action on a property needs its key");
+  if (!RESERVED.includes(key)) return key;
+  throw new LanceError("InvalidInput", `property ${JSON.stringify(key)} comes from the transaction itself`);
+}

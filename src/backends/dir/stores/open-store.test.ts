@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { loadClient } from "./failure.ts";
+import { openStore } from "./open-store.ts";
+
+test("a root is a path or a URI of a known scheme", async () => {
+  assert.equal((await openStore("some/where", {})).root, "some/where");
+  assert.equal((await openStore("file:///some/wh%20ere", {})).root, "/some/wh ere");
+  for (const root of ["ftp://a/b", "s3://", "s3:///b", "s3://a/b?c", "s3://a/../b", "S4://a"]) {
+    await assert.rejects(openStore(root, {}), /is no (?:root|plain URI)/, root);
+  }
+});
+
+test("a root in a bucket has a key, with or without slashes around it", async () => {
+  const options = { aws_region: "us-east-1" };
+  for (const [root, key] of [
+    ["s3://bucket", ""],
+    ["s3://bucket/", ""],
+    ["s3://bucket/a//b%20c/", "a/b c"],
+  ] as const) {
+    const opened = await openStore(root, options);
+    assert.equal(opened.root, key);
+    assert.equal(opened.store.uriOf("a/b c%"), "s3://bucket/a/b c%25");
+    assert.equal(opened.engineOptions["aws_region"], "us-east-1");
+  }
+});
+
+test("a service that lacks what it needs says so", async () => {
+  await assert.rejects(openStore("az://container/p", {}), /azure_storage_account_name/);
+  await assert.rejects(openStore("gs://bucket/p", { google_service_account_key: "{" }), /JSON of a key/);
+});
+
+test("a missing package is named, another failure is left alone", async () => {
+  const missing = Object.assign(new Error("Cannot find package '@a/b'"), { code: "ERR_MODULE_NOT_FOUND" });
+  await assert.rejects(
+    loadClient("x", "@a/b", () => Promise.reject(missing)),
+    /npm install @a\/b$/,
+  );
+  await assert.rejects(
+    loadClient("x", "@a/c", () => Promise.reject(missing)),
+    missing,
+  );
+});

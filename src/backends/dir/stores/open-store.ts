@@ -1,0 +1,43 @@
+import { fileURLToPath } from "node:url";
+import { createLocalStore } from "../format/local-store.ts";
+import type { RemoteStorage } from "./remote-store.ts";
+import type { StorageOptions } from "./storage-options.ts";
+
+/** A root as a user names it: a directory in a store. */
+export interface OpenedStore extends RemoteStorage {
+  /** The key of the root; for a disk the path as it was given. */
+  readonly root: string;
+}
+
+type Opener = (bucket: string, options: StorageOptions) => Promise<RemoteStorage>;
+
+/** The stores by the scheme of their URIs; their libraries are loaded with the first use. */
+const SCHEMES: ReadonlyMap<string, Opener> = new Map<string, Opener>([
+  ["s3", async (...place) => (await import("./s3.ts")).createS3Store(...place)],
+  ["gs", async (...place) => (await import("./gcs.ts")).createGcsStore(...place)],
+  ["az", async (...place) => (await import("./azure.ts")).createAzureStore(...place)],
+]);
+
+/**
+ * Opens the store of a root: a path, `file://…`, `s3://bucket/prefix`, `gs://bucket/prefix` or
+ * `az://container/prefix`. Nothing is read or written yet.
+ *
+ * @throws Error with one clear line for a root or an option that cannot be understood, or a missing package
+ */
+export async function openStore(root: string, options: StorageOptions): Promise<OpenedStore> {
+  const [, scheme, bucket, path = ""] =
+    /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(?:\/([^?#]*))?$/i.exec(root) ?? [];
+  if (scheme === undefined && !root.includes("://")) return openDisk(root);
+  if (scheme === "file") return openDisk(fileURLToPath(root));
+  const open = SCHEMES.get(scheme ?? "");
+  if (open === undefined || !bucket) {
+    throw new Error(`${root} is no root: it must be a path, or a URI such as s3://bucket/prefix`);
+  }
+  const parts = decodeURIComponent(path).split("/").filter(Boolean);
+  if (parts.some((part) => part === "." || part === "..")) throw new Error(`${root} is no plain URI`);
+  return { ...(await open(bucket, options)), root: parts.join("/") };
+}
+
+function openDisk(root: string): OpenedStore {
+  return { store: createLocalStore(), root, engineOptions: {} };
+}
