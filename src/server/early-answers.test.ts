@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect, constants } from "node:http2";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { encodeFrame } from "../wires/grpc/frame.ts";
@@ -80,3 +82,37 @@ test("a server that goes does not wait for the rest of a small body that was ref
   assert.equal(await server.close({ graceMs: 5_000 }), true);
   await closed;
 });
+
+for (const [title, path, type, start] of REFUSED) {
+  test(`${title} is answered over HTTP/2 to a client that sends on, and its session stays`, async (t) => {
+    await using server = await startServer({ maxMessageBytes: 1_000 });
+    const session = connect(`http://localhost:${server.port}`);
+    t.after(() => session.destroy());
+    const errors: Error[] = [];
+    const open = () => {
+      const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });
+      stream.on("error", (error) => errors.push(error));
+      return stream;
+    };
+    const sending = open();
+    sending.write(start);
+    const answered = once(sending, "response");
+    const closed = once(sending, "close");
+    const sendOn = () => {
+      while (!sending.destroyed && sending.write(Buffer.alloc(MIB)));
+    };
+    sending.on("drain", sendOn);
+    const [headers] = await answered;
+    sendOn();
+    sending.resume();
+    await closed;
+    assert.equal(sending.rstCode, constants.NGHTTP2_NO_ERROR);
+
+    const next = open();
+    next.end(start);
+    const [again] = await once(next, "response");
+    next.resume();
+    assert.equal(again[":status"], headers[":status"]);
+    assert.deepEqual(errors, []);
+  });
+}
