@@ -15,8 +15,8 @@ import type { Call } from "../namespace/call.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { errorOfConnect } from "./connect-errors.ts";
 import { answerPieces, type Fetch, fetchBody } from "./fetch-body.ts";
+import type { NamespaceImplementation } from "./implementation.ts";
 import { type Properties, readProperties } from "./properties.ts";
-import type { NamespaceImplementation } from "./registry.ts";
 
 /** The properties of `connect("connect", …)`. */
 export interface ConnectProperties {

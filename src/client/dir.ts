@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { LanceError } from "../namespace/errors.ts";
+import type { NamespaceImplementation } from "./implementation.ts";
 import { type Properties, readProperties } from "./properties.ts";
-import type { NamespaceImplementation } from "./registry.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 
 /** The properties of `connect("dir", …)`. */

@@ -7,17 +7,13 @@ export type { Backend, LanceNamespace, Operation } from "../namespace/lance-name
 export type { ArrowBytes, ArrowData } from "./arrow-input.ts";
 export type { ConnectProperties } from "./connect.ts";
 export * from "./errors.ts";
+export type { LanceDbAccess, NamespaceFactory, NamespaceImplementation } from "./implementation.ts";
 export type { Listing } from "./listing.ts";
 export * from "./messages.ts";
 export type { Namespace } from "./namespace.ts";
 export type { Properties } from "./properties.ts";
 export type { QueryResult } from "./query-result.ts";
-export {
-  type LanceDbAccess,
-  type NamespaceFactory,
-  type NamespaceImplementation,
-  registerNamespace,
-} from "./registry.ts";
+export { registerNamespace } from "./registry.ts";
 export type { RestProperties } from "./rest.ts";
 export { type Row, rowsToTable } from "./rows.ts";
 export type { NewTableOptions, OpenOptions, RenameOptions, TableMethods, TablePlace } from "./tables.ts";

@@ -1,6 +1,6 @@
+import type { NamespaceImplementation } from "./implementation.ts";
 import { readPem } from "./node-transport.ts";
 import { type Properties, readProperties, readTlsFiles } from "./properties.ts";
-import type { NamespaceImplementation } from "./registry.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 
 /** The properties of `connect("grpc", …)`. */

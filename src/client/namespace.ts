@@ -18,10 +18,10 @@ import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { bodyFieldOf } from "../namespace/body-field.ts";
 import { type ArrowData, toIpcStream } from "./arrow-input.ts";
 import { type Caller, createCaller } from "./caller.ts";
+import type { NamespaceImplementation } from "./implementation.ts";
 import { toMessage } from "./input.ts";
 import { createListing } from "./listing.ts";
 import { createQueryResult } from "./query-result.ts";
-import type { NamespaceImplementation } from "./registry.ts";
 import { createTableMethods, type LoadLanceDb, type TableMethods } from "./tables.ts";
 import { type CallOptions, LISTINGS, type Operations } from "./types.ts";
 

@@ -2,7 +2,7 @@ import { callOnce } from "../backends/resilience/resilience.ts";
 import { createHandler } from "../backends/rest/handlers.ts";
 import type { UpstreamDialect } from "../backends/rest/options.ts";
 import type { UpstreamTransport } from "../backends/rest/transport.ts";
-import { createExchange } from "../backends/rest/upstream-call.ts";
+import { createUpstreamCaller } from "../backends/rest/upstream-call.ts";
 import { createHeaderPolicy } from "../backends/upstream-identity/headers.ts";
 import { passthroughIdentity } from "../backends/upstream-identity/passthrough.ts";
 import { UPSTREAM_FORMS } from "../dialects/upstream.ts";
@@ -10,8 +10,8 @@ import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { createClientBindings } from "../transcode/client-binding.ts";
+import type { NamespaceImplementation } from "./implementation.ts";
 import { type Properties, readProperties, readTlsFiles, type TlsFiles } from "./properties.ts";
-import type { NamespaceImplementation } from "./registry.ts";
 
 /** The properties of `connect("rest", …)`. */
 export interface RestProperties {
@@ -63,10 +63,10 @@ export async function openRest(
   const transport = await openTransport(uri, files);
   const policy = createHeaderPolicy({ passHeaders: ["*"], returnHeaders: ["*"] });
   const upstream = callOnce(transport);
-  const exchange = createExchange({ form, upstream, policy, identity: passthroughIdentity });
+  const callUpstream = createUpstreamCaller({ form, upstream, policy, identity: passthroughIdentity });
   const handlers = [...createClientBindings(LanceNamespaceService.methods, form)].map(([method, binding]) => [
     method.localName,
-    createHandler(binding, { delimiter, exchange, policy }),
+    createHandler(binding, { delimiter, callUpstream, policy }),
   ]);
   return {
     name: "rest",

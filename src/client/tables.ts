@@ -1,13 +1,13 @@
 import type { Connection, OpenTableOptions, Table } from "@lancedb/lancedb";
 import { LanceError } from "../namespace/errors.ts";
 import type { ArrowData } from "./arrow-input.ts";
+import type { LanceDbAccess } from "./implementation.ts";
 import type {
   CreateTableRequest,
   CreateTableResponse,
   DropTableResponse,
   RenameTableResponse,
 } from "./messages.ts";
-import type { LanceDbAccess } from "./registry.ts";
 import type { CallOptions, Fields, Operations } from "./types.ts";
 
 /** Loads `@lancedb/lancedb`, where it may be. Bundles for browsers have no such import in them. */

@@ -1,5 +1,8 @@
 import { LanceError } from "../namespace/errors.ts";
 
+/** Default size limit of a JSON body and of a single message of the other protocols, in bytes: 16 MiB. */
+export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
 /**
  * The bytes of each request that no budget counts: small calls, health checks among them, go on while others have
  * used up the memory for requests.

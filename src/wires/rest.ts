@@ -16,7 +16,7 @@ import type { NoteRefusal, Refusal } from "../pipeline/refusals.ts";
 import type { Binding } from "../transcode/binding.ts";
 import type { Transcoder } from "../transcode/transcoder.ts";
 import { addressOf } from "./address.ts";
-import { FREE_BYTES } from "./limits.ts";
+import { DEFAULT_MAX_MESSAGE_BYTES, FREE_BYTES } from "./limits.ts";
 import { checkNoForm, readJsonText, readPieces } from "./rest/body.ts";
 import { Exchange } from "./rest/exchange.ts";
 import {
@@ -28,8 +28,6 @@ import {
 } from "./rest/http.ts";
 import { requestIdOf } from "./rpc.ts";
 import { DEFAULT_SILENCE_MS } from "./stall.ts";
-
-const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 const TIMEOUT = /^[0-9]{1,15}$/;
 

@@ -12,12 +12,12 @@ import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import { errorOfFailure } from "./errors.ts";
 import type { UpstreamResponse } from "./transport.ts";
-import type { Exchange } from "./upstream-call.ts";
+import type { CallUpstream } from "./upstream-call.ts";
 import { tellCache } from "./validation.ts";
 
 /** What the handlers of a backend share. */
 export interface HandlerOptions {
-  readonly exchange: Exchange;
+  readonly callUpstream: CallUpstream;
   readonly policy: HeaderPolicy;
   /** What joins the names in paths. */
   readonly delimiter: string;
@@ -31,7 +31,7 @@ const JSON_TYPE = "application/json";
 /** Creates the function that forwards a method. */
 export function createHandler(binding: ClientBinding, options: HandlerOptions): unknown {
   const { method } = binding;
-  const { exchange, policy } = options;
+  const { callUpstream, policy } = options;
   const address = createAddresser(method, options.delimiter);
 
   function answerOf(response: UpstreamResponse, call: Call): Message {
@@ -44,20 +44,20 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
 
   async function unary(request: Message, call: Call): Promise<Message> {
     address(request, call);
-    return answerOf(await exchange({ binding, request, call, accept: JSON_TYPE }), call);
+    return answerOf(await callUpstream({ binding, request, call, accept: JSON_TYPE }), call);
   }
 
   async function upload(request: Message, data: AsyncIterable<Uint8Array>, call: Call): Promise<Message> {
     address(request, call);
     const contentType = bodyOf(request, method)?.contentType || ARROW_STREAM;
     const body = { data: released(data, call), contentType };
-    return answerOf(await exchange({ binding, request, call, accept: JSON_TYPE, upload: body }), call);
+    return answerOf(await callUpstream({ binding, request, call, accept: JSON_TYPE, upload: body }), call);
   }
 
   async function* download(request: Message, call: Call): AsyncIterable<Message> {
     address(request, call);
     const field = binding.rawResponseField as string;
-    const response = await exchange({ binding, request, call, accept: acceptedArrow(call) });
+    const response = await callUpstream({ binding, request, call, accept: acceptedArrow(call) });
     policy.returned(response.headers, call);
     let contentType: string | undefined;
     try {

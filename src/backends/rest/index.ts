@@ -13,7 +13,7 @@ import { createHandler } from "./handlers.ts";
 import type { RestBackendOptions } from "./options.ts";
 import { createPools } from "./pools.ts";
 import { isAnswering } from "./readiness.ts";
-import { createExchange } from "./upstream-call.ts";
+import { createUpstreamCaller } from "./upstream-call.ts";
 
 export type { RestBackendOptions } from "./options.ts";
 
@@ -35,7 +35,7 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
     totalMs: options.timeLimits?.totalMs,
   });
   pools.watch((endpoints) => upstream.replace(endpoints));
-  const exchange = createExchange({ form, upstream, policy, identity });
+  const callUpstream = createUpstreamCaller({ form, upstream, policy, identity });
 
   const cached = createUpstreamCache(options.cache, {
     policy,
@@ -47,7 +47,7 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
     const bindings = createClientBindings(methods, form);
     const handlers = [...bindings].map(([method, binding]) => [
       method.localName,
-      createHandler(binding, { delimiter, exchange, policy }),
+      createHandler(binding, { delimiter, callUpstream, policy }),
     ]);
     return cached(methods, Object.fromEntries(handlers));
   }

@@ -12,8 +12,8 @@ import { createMethodMemory } from "./method-memory.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport.ts";
 import { addCondition, stillHolds } from "./validation.ts";
 
-/** What {@link createExchange} needs. */
-export interface ExchangeOptions {
+/** What {@link createUpstreamCaller} needs. */
+export interface UpstreamCallerOptions {
   readonly form: UpstreamForm;
   /** Chooses the address for each request, and repeats it. */
   readonly upstream: Pick<Resilience<UpstreamTransport>, "run">;
@@ -37,16 +37,21 @@ export interface UpstreamCall {
  *
  * @throws LanceError for every other answer, and for none.
  */
-export type Exchange = (upstreamCall: UpstreamCall) => Promise<UpstreamResponse>;
+export type CallUpstream = (upstreamCall: UpstreamCall) => Promise<UpstreamResponse>;
 
 /** What every request says: nothing here unpacks answers, and the user agent must not look like a client's. */
 const ALWAYS = ["accept-encoding", "identity", "user-agent", "lance-gateway"] as const;
 
-/** Creates the exchange with one upstream. */
-export function createExchange({ form, upstream, identity, policy }: ExchangeOptions): Exchange {
+/** Creates the function that calls one upstream. */
+export function createUpstreamCaller({
+  form,
+  upstream,
+  identity,
+  policy,
+}: UpstreamCallerOptions): CallUpstream {
   const refused = createMethodMemory();
 
-  async function exchange(upstreamCall: UpstreamCall): Promise<UpstreamResponse> {
+  async function callUpstream(upstreamCall: UpstreamCall): Promise<UpstreamResponse> {
     const { call, request, upload } = upstreamCall;
     const pairs = policy.sent(call, request);
     const found = identity.credentials(call);
@@ -70,7 +75,7 @@ export function createExchange({ form, upstream, identity, policy }: ExchangeOpt
     throw errorOf(response, binding);
   }
 
-  /** Hands out what has a meaning for the exchange, and throws every other answer. */
+  /** Sends one request. Returns an answer of success, 401 or 405, and throws a LanceError for every other one. */
   function send(
     upstreamCall: UpstreamCall,
     binding: ClientBinding,
@@ -116,7 +121,7 @@ export function createExchange({ form, upstream, identity, policy }: ExchangeOpt
     return toldToClient(errorOfAnswer(response, facts), identity);
   }
 
-  return exchange;
+  return callUpstream;
 }
 
 function isSuccess(status: number, call: Call): boolean {

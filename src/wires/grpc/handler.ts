@@ -1,15 +1,15 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Logger } from "pino";
-import { type ByteBudget, type ByteHold, createByteBudget } from "../../namespace/byte-budget.ts";
+import { type ByteBudget, createByteBudget } from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { type ErrorName, errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
 import { addressOf } from "../address.ts";
-import { FREE_BYTES } from "../limits.ts";
+import { DEFAULT_MAX_MESSAGE_BYTES, FREE_BYTES } from "../limits.ts";
 import { pathOf, type Rpc } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS } from "../stall.ts";
 import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";
-import { Exchange, stopReading } from "./server-call.ts";
+import { ServerCall, stopReading } from "./server-call.ts";
 import type { ErrorDetails } from "./status.ts";
 import { serveStream } from "./stream.ts";
 import { parseTimeout } from "./timeout.ts";
@@ -45,21 +45,6 @@ export interface GrpcHandlerOptions extends GrpcLimits {
 /** Answers one HTTP/2 stream whose content type begins with `application/grpc`. */
 export type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
-/** What an rpc needs to be served: the call, how its messages come in and how they may go out. */
-export interface Served {
-  readonly exchange: Exchange;
-  readonly call: Call;
-  /** The bytes of the request that are kept. */
-  readonly hold: ByteHold;
-  /** Whether messages with the compressed flag are gzip; otherwise they are an error. */
-  readonly gzipIn: boolean;
-  /** Unary answers above this size are packed; Infinity when the client does not accept gzip. */
-  readonly gzipMinBytes: number;
-  readonly maxMessageBytes: number;
-}
-
-/** The largest message in either protocol family, in bytes. */
-export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 const DEFAULT_GZIP_MIN_BYTES = 1024;
 
 const CONTENT_TYPE = /^application\/grpc(?:\+proto)?(?:\s*;.*)?$/i;
@@ -77,19 +62,19 @@ export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
   const byPath = new Map(rpcs.map((rpc) => [pathOf(rpc.method), rpc]));
 
   return (stream, headers) => {
-    const exchange = new Exchange(stream, headers, log, options.refused);
-    exchange.silenceMs = silenceMs;
-    if (options.errorDetails !== undefined) exchange.errorDetails = options.errorDetails;
-    if (headers[":method"] !== "POST") return refuse(exchange, "MethodNotAllowed", { allow: "POST" });
-    if (!CONTENT_TYPE.test(headers["content-type"] ?? "")) return refuse(exchange, "UnsupportedMediaType");
+    const serverCall = new ServerCall(stream, headers, log, options.refused);
+    serverCall.silenceMs = silenceMs;
+    if (options.errorDetails !== undefined) serverCall.errorDetails = options.errorDetails;
+    if (headers[":method"] !== "POST") return refuse(serverCall, "MethodNotAllowed", { allow: "POST" });
+    if (!CONTENT_TYPE.test(headers["content-type"] ?? "")) return refuse(serverCall, "UnsupportedMediaType");
     try {
       const rpc = byPath.get(headers[":path"] ?? "");
       if (rpc === undefined) throw new LanceError("RouteNotFound", "the server has no such method");
       const gzipIn = readsGzip(headers["grpc-encoding"]);
-      const call = begin(exchange, rpc, headers, defaultDeadlineMs);
+      const call = begin(serverCall, rpc, headers, defaultDeadlineMs);
       const accepted = acceptsGzip(headers["grpc-accept-encoding"] as string | undefined);
       const served = {
-        exchange,
+        serverCall,
         call,
         hold: budget.open(FREE_BYTES),
         gzipIn,
@@ -99,32 +84,32 @@ export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
       if (rpc.kind === "unary") serveUnary(rpc, served);
       else serveStream(rpc, served);
     } catch (thrown) {
-      exchange.fail(thrown);
+      serverCall.fail(thrown);
     }
   };
 }
 
-function begin(exchange: Exchange, rpc: Rpc, headers: IncomingHttpHeaders, defaultMs: number): Call {
+function begin(serverCall: ServerCall, rpc: Rpc, headers: IncomingHttpHeaders, defaultMs: number): Call {
   const timeout = headers["grpc-timeout"];
   const fallback = rpc.kind === "unary" && defaultMs > 0 ? defaultMs : undefined;
   const milliseconds = timeout === undefined ? fallback : parseTimeout(String(timeout));
   const call = createCall({
     method: rpc.method,
     protocol: "grpc",
-    requestId: exchange.requestId,
+    requestId: serverCall.requestId,
     headers: metadataOf(headers),
     address: addressOf(headers),
-    signal: exchange.signal,
+    signal: serverCall.signal,
     deadline: milliseconds === undefined ? undefined : Date.now() + milliseconds,
     accept: undefined,
-    log: exchange.log,
+    log: serverCall.log,
     // Each is copied into its message.
     releasesChunks: true,
-    cutOff: (error) => exchange.cutOff(error),
+    cutOff: (error) => serverCall.cutOff(error),
   });
-  exchange.call = call;
-  exchange.responseHeaders = call.responseHeaders;
-  if (milliseconds !== undefined) exchange.expireIn(milliseconds);
+  serverCall.call = call;
+  serverCall.responseHeaders = call.responseHeaders;
+  if (milliseconds !== undefined) serverCall.expireIn(milliseconds);
   return call;
 }
 
@@ -146,8 +131,12 @@ function metadataOf(headers: IncomingHttpHeaders): Record<string, string> {
   return metadata;
 }
 
-function refuse(exchange: Exchange, name: ErrorName, headers: Readonly<Record<string, string>> = {}): void {
-  exchange.noteRefusal(name);
-  exchange.stream.respond({ ":status": errorEntry(name).httpStatus, ...headers }, { endStream: true });
-  stopReading(exchange.stream);
+function refuse(
+  serverCall: ServerCall,
+  name: ErrorName,
+  headers: Readonly<Record<string, string>> = {},
+): void {
+  serverCall.noteRefusal(name);
+  serverCall.stream.respond({ ":status": errorEntry(name).httpStatus, ...headers }, { endStream: true });
+  stopReading(serverCall.stream);
 }

@@ -1,5 +1,6 @@
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import type { Logger } from "pino";
+import type { ByteHold } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
@@ -22,7 +23,7 @@ const METADATA_NAME =
  * more is sent, and whatever still runs for the call throws into the void. `signal` aborts, with a LanceError as
  * its reason, when the client is gone or the deadline has passed.
  */
-export class Exchange {
+export class ServerCall {
   readonly stream: ServerHttp2Stream;
   readonly requestId: string;
   /** The path as it was sent. */
@@ -222,4 +223,17 @@ export function stopReading(stream: ServerHttp2Stream): void {
     if (stream.state.localClose === 1) stream.close(constants.NGHTTP2_NO_ERROR);
   }, RESET_DELAY_MS);
   stream.on("close", () => clearInterval(timer));
+}
+
+/** What an rpc needs to be served: the call, how its messages come in and how they may go out. */
+export interface Served {
+  readonly serverCall: ServerCall;
+  readonly call: Call;
+  /** The bytes of the request that are kept. */
+  readonly hold: ByteHold;
+  /** Whether messages with the compressed flag are gzip; otherwise they are an error. */
+  readonly gzipIn: boolean;
+  /** Unary answers above this size are packed; Infinity when the client does not accept gzip. */
+  readonly gzipMinBytes: number;
+  readonly maxMessageBytes: number;
 }

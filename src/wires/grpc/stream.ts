@@ -1,8 +1,8 @@
 import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
 import type { StreamRpc } from "../rpc.ts";
 import { encodeFrame, FrameReader } from "./frame.ts";
-import type { Served } from "./handler.ts";
 import { decode, plainData, truncated } from "./message.ts";
+import type { Served } from "./server-call.ts";
 
 /** Serves a call that streams requests, responses or both. */
 export function serveStream(rpc: StreamRpc, served: Served): void {
@@ -10,17 +10,17 @@ export function serveStream(rpc: StreamRpc, served: Served): void {
 }
 
 async function run(rpc: StreamRpc, served: Served): Promise<void> {
-  const { exchange } = served;
+  const { serverCall } = served;
   try {
     const requests = readMessages(rpc.method, served);
     for await (const message of rpc.handle(requests, served.call)) {
-      await exchange.write(encodeFrame(toBinary(rpc.method.output, message), false));
+      await serverCall.write(encodeFrame(toBinary(rpc.method.output, message), false));
       // Leaving the loop tells the handler that nobody wants the rest.
-      if (exchange.done) return;
+      if (serverCall.done) return;
     }
-    exchange.finish();
+    serverCall.finish();
   } catch (thrown) {
-    exchange.fail(thrown);
+    serverCall.fail(thrown);
   } finally {
     served.hold.release();
   }
@@ -47,14 +47,14 @@ async function* readMessages(method: DescMethod, served: Served): AsyncIterable<
 }
 
 /** The stream's own iterator would destroy the stream when it is left early, and with it the answer. */
-async function* readPieces({ exchange }: Served): AsyncIterable<Buffer> {
-  const { stream, signal } = exchange;
+async function* readPieces({ serverCall }: Served): AsyncIterable<Buffer> {
+  const { stream, signal } = serverCall;
   let wake = () => {};
   const onChange = () => wake();
   stream.on("readable", onChange).on("end", onChange);
-  exchange.onDone = onChange;
+  serverCall.onDone = onChange;
   for (;;) {
-    if (exchange.done) {
+    if (serverCall.done) {
       signal.throwIfAborted();
       return;
     }

@@ -3,23 +3,23 @@ import { lateMessage, MESSAGE_MS } from "../limits.ts";
 import { cardinalityError, type UnaryRpc } from "../rpc.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
 import { pack } from "./gzip.ts";
-import type { Served } from "./handler.ts";
 import { decode, plainData, truncated } from "./message.ts";
+import type { Served } from "./server-call.ts";
 
 /** Serves a call with one request and one response; this is the path that has to be cheap. */
 export function serveUnary(rpc: UnaryRpc, served: Served): void {
-  const { exchange, hold } = served;
+  const { serverCall, hold } = served;
   const reader = new FrameReader(served.maxMessageBytes);
   let request: Frame | undefined;
   let patience: NodeJS.Timeout | undefined;
   // From the end of the request on, its answer gives the memory back.
-  exchange.onDone = () => {
+  serverCall.onDone = () => {
     clearTimeout(patience);
     hold.release();
   };
 
-  exchange.stream.on("data", (piece: Buffer) => {
-    if (exchange.done) return;
+  serverCall.stream.on("data", (piece: Buffer) => {
+    if (serverCall.done) return;
     try {
       hold.take(piece.length);
       reader.push(piece);
@@ -27,35 +27,35 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
         if (request !== undefined) throw cardinalityError("more than one");
         request = frame;
       }
-      if (reader.partial) patience ??= setTimeout(() => exchange.fail(lateMessage()), MESSAGE_MS);
+      if (reader.partial) patience ??= setTimeout(() => serverCall.fail(lateMessage()), MESSAGE_MS);
     } catch (thrown) {
-      exchange.fail(thrown);
+      serverCall.fail(thrown);
     }
   });
 
-  exchange.stream.on("end", () => {
-    if (exchange.done) return;
-    if (reader.partial) exchange.fail(truncated());
-    else if (request === undefined) exchange.fail(cardinalityError("no"));
+  serverCall.stream.on("end", () => {
+    if (serverCall.done) return;
+    if (reader.partial) serverCall.fail(truncated());
+    else if (request === undefined) serverCall.fail(cardinalityError("no"));
     else {
       clearTimeout(patience);
-      exchange.onDone = undefined;
+      serverCall.onDone = undefined;
       void answer(rpc, request, served);
     }
   });
 }
 
 async function answer(rpc: UnaryRpc, frame: Frame, served: Served): Promise<void> {
-  const { exchange, hold, gzipMinBytes } = served;
+  const { serverCall, hold, gzipMinBytes } = served;
   try {
     const data = frame.compressed ? await plainData(frame, served) : frame.data;
     const response = await rpc.handle(decode(rpc.method.input, data), served.call);
-    if (exchange.done) return;
+    if (serverCall.done) return;
     const body = toBinary(rpc.method.output, response);
-    if (body.length > gzipMinBytes) exchange.answer(encodeFrame(await pack(body), true), "gzip");
-    else exchange.answer(encodeFrame(body, false));
+    if (body.length > gzipMinBytes) serverCall.answer(encodeFrame(await pack(body), true), "gzip");
+    else serverCall.answer(encodeFrame(body, false));
   } catch (thrown) {
-    exchange.fail(thrown);
+    serverCall.fail(thrown);
   } finally {
     hold.release();
   }

@@ -10,7 +10,8 @@ import { createListener, type HttpHandler } from "../../../src/server/listener.t
 import { createReadiness } from "../../../src/server/readiness.ts";
 import { createRouter } from "../../../src/server/router.ts";
 import { createConnectHandler } from "../../../src/wires/connect.ts";
-import { createGrpcHandler, DEFAULT_MAX_MESSAGE_BYTES } from "../../../src/wires/grpc/handler.ts";
+import { createGrpcHandler } from "../../../src/wires/grpc/handler.ts";
+import { DEFAULT_MAX_MESSAGE_BYTES } from "../../../src/wires/limits.ts";
 import { createHttpRefusal } from "../../../src/wires/rest.ts";
 import { conformanceRpcs, detailsOf } from "./service.ts";
 
