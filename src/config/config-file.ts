@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { isJsonObject } from "../namespace/json-object.ts";
 import { UsageError } from "./option-spec.ts";
 import type { Environment } from "./parse-options.ts";
 
@@ -25,7 +26,7 @@ export async function readConfigFile(file: string): Promise<Section> {
   if (mistake !== undefined) throw new UsageError(`${file}: ${firstLine(mistake.message)}`);
   const content: unknown = document.toJS();
   if (content === null || content === undefined) return { entries: {}, at: `${file}: ` };
-  if (!isMap(content)) throw new UsageError(`${file} must have keys and values at its top`);
+  if (!isJsonObject(content)) throw new UsageError(`${file} must have keys and values at its top`);
   return { entries: content, at: `${file}: ` };
 }
 
@@ -33,7 +34,7 @@ export async function readConfigFile(file: string): Promise<Section> {
 export function subsection({ entries, at }: Section, key: string): Section | undefined {
   const value = entries[key];
   if (value === undefined || value === null) return undefined;
-  if (!isMap(value)) throw new UsageError(`${at}${key} must be a map of keys and values`);
+  if (!isJsonObject(value)) throw new UsageError(`${at}${key} must be a map of keys and values`);
   return { entries: value, at: `${at}${key}.` };
 }
 
@@ -43,7 +44,7 @@ export function listedSections({ entries, at }: Section, key: string): readonly 
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw new UsageError(`${at}${key} must be a list`);
   return value.map((each: unknown, index) => {
-    if (!isMap(each)) throw new UsageError(`${at}${key}[${index}] must be a map of keys and values`);
+    if (!isJsonObject(each)) throw new UsageError(`${at}${key}[${index}] must be a map of keys and values`);
     return { entries: each, at: `${at}${key}[${index}].` };
   });
 }
@@ -79,11 +80,6 @@ export function expandVariables(text: string, environment: Environment, at: stri
     if (value !== undefined) return value;
     throw new UsageError(`${at} needs the environment variable ${JSON.stringify(name)}, which is not set`);
   });
-}
-
-/** Whether a value is a map. */
-export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function firstLine(message: string): string {

@@ -1,9 +1,9 @@
+import { isJsonObject } from "../namespace/json-object.ts";
 import { hasDotSegment } from "../namespace/path-value.ts";
 import type { Route } from "../pipeline/route.ts";
 import {
   checkKeys,
   expandVariables,
-  isMap,
   listedSections,
   readConfigFile,
   type Section,
@@ -140,7 +140,8 @@ function sectionLayer({ entries, at }: Section, environment: Environment): Layer
 
 function textsOf({ repeatable }: OptionSpec, value: unknown, source: string): readonly string[] {
   if (!repeatable) return [scalarText(value, source)];
-  if (isMap(value)) return Object.entries(value).map(([name, each]) => `${name}=${scalarText(each, source)}`);
+  if (isJsonObject(value))
+    return Object.entries(value).map(([name, each]) => `${name}=${scalarText(each, source)}`);
   return [value].flat().map((each) => scalarText(each, source));
 }
 

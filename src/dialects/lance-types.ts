@@ -1,6 +1,6 @@
+import { isJsonObject } from "../namespace/json-object.ts";
 import { LANCE_TYPE_NAMES } from "../namespace/type-names.ts";
 import type { FieldTexts } from "./dialect.ts";
-import { isObject } from "./shapes.ts";
 
 const TO_LANCE: ReadonlyMap<string, string> = new Map([
   ...LANCE_TYPE_NAMES,
@@ -41,7 +41,7 @@ const PARAMETERIZED = /^(time32|time64|timestamp|duration|dict):/;
 
 /** Reads a type in Lance's own words as the specification's; its own words stay as they are. */
 export function readLanceType(json: unknown): unknown {
-  if (!isObject(json) || typeof json["type"] !== "string") return json;
+  if (!isJsonObject(json) || typeof json["type"] !== "string") return json;
   const { type } = json;
   const known = TO_SPECIFICATION.get(type);
   if (known !== undefined) return { ...json, type: known };

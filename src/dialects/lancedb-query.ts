@@ -1,5 +1,5 @@
+import { isJsonObject } from "../namespace/json-object.ts";
 import type { FieldTexts } from "./dialect.ts";
-import { isObject } from "./shapes.ts";
 
 /** The vector of a search: an array of numbers, an array of arrays, or an empty array for none. */
 export function readVector(json: unknown): unknown {
@@ -10,21 +10,22 @@ export function readVector(json: unknown): unknown {
 /** The columns of a result: an array of names, or expressions by alias. */
 export function readColumns(json: unknown): unknown {
   if (Array.isArray(json)) return { column_names: json };
-  if (!isObject(json) || Array.isArray(json["column_names"]) || isObject(json["column_aliases"])) return json;
+  if (!isJsonObject(json) || Array.isArray(json["column_names"]) || isJsonObject(json["column_aliases"]))
+    return json;
   return { column_aliases: json };
 }
 
 /** A full-text query: words with the columns to look in, or a structured query. */
 export function readFullText(json: unknown): unknown {
-  if (!isObject(json)) return json;
+  if (!isJsonObject(json)) return json;
   const { query } = json;
   if (typeof query === "string") return { string_query: json };
-  return isObject(query) ? { structured_query: { query } } : json;
+  return isJsonObject(query) ? { structured_query: { query } } : json;
 }
 
 /** The same words in several columns, with one boost for each. */
 export function readMultiMatch(json: unknown): unknown {
-  if (!isObject(json) || !Array.isArray(json["columns"])) return json;
+  if (!isJsonObject(json) || !Array.isArray(json["columns"])) return json;
   const { query, columns, boost: boosts, ...others } = json;
   return {
     match_queries: columns.map((column, index) => ({

@@ -1,14 +1,10 @@
+import { isJsonObject } from "../namespace/json-object.ts";
 import type { FieldTexts } from "./dialect.ts";
-
-/** Whether a JSON value is an object. */
-export function isObject(json: unknown): json is Readonly<Record<string, unknown>> {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
-}
 
 /** Reads fields that have other names; a name of the specification's goes before the client's. */
 export function renamed(names: Readonly<Record<string, string>>): (json: unknown) => unknown {
   return (json) => {
-    if (!isObject(json)) return json;
+    if (!isJsonObject(json)) return json;
     const renamedJson: Record<string, unknown> = {};
     for (const [name, value] of Object.entries(json)) {
       const ours = Object.hasOwn(names, name) ? (names[name] as string) : name;
@@ -20,7 +16,7 @@ export function renamed(names: Readonly<Record<string, string>>): (json: unknown
 
 /** Reads null, or nothing, as a value. */
 export function absentAs(name: string, value: unknown): (json: unknown) => unknown {
-  return (json) => (isObject(json) ? { ...json, [name]: json[name] ?? value } : json);
+  return (json) => (isJsonObject(json) ? { ...json, [name]: json[name] ?? value } : json);
 }
 
 /** Writes the value of a field under further names too. */
@@ -59,12 +55,12 @@ export function atMost(name: string, largest: number): (fields: FieldTexts) => F
  */
 export function wrappedUnless(name: string): (json: unknown) => unknown {
   return (json) => {
-    if (!isObject(json)) return json;
+    if (!isJsonObject(json)) return json;
     const inner = json[name];
     const wrapped =
       name in json
-        ? isObject(inner) && Object.values(inner).every(isObject)
-        : !Object.values(json).every(isObject);
+        ? isJsonObject(inner) && Object.values(inner).every(isJsonObject)
+        : !Object.values(json).every(isJsonObject);
     return wrapped ? json : { [name]: json };
   };
 }

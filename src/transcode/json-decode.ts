@@ -1,6 +1,7 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import type { Dialect } from "../dialects/dialect.ts";
 import { RestForm } from "../gen/lance/namespace/v1/options_pb.ts";
+import { isJsonObject } from "../namespace/json-object.ts";
 import {
   checkRestNames,
   isImplicit,
@@ -228,11 +229,6 @@ function setOwn(map: MessageRecord, key: string, value: unknown): void {
 
 function checkDepth(depth: number): void {
   if (depth >= MAX_JSON_DEPTH) throw new FieldError("is nested too deeply");
-}
-
-/** Whether a JSON value is an object. */
-export function isJsonObject(json: unknown): json is Record<string, unknown> {
-  return typeof json === "object" && json !== null && !Array.isArray(json);
 }
 
 /** Whether an object of JSON has a value of its own, other than null, under a name. */
