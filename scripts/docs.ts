@@ -1,4 +1,4 @@
-// Writes the tables that come from the source into README.md and docs/; with --check it only compares.
+// Writes what is generated from the sources into README.md and docs/; with --check it only compares.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { clientTable } from "./tables/clients.ts";
@@ -6,6 +6,7 @@ import { configurationTable } from "./tables/configuration.ts";
 import { errorTable } from "./tables/errors.ts";
 import { decisionsTable, metricsTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
+import { recordList } from "./tables/records.ts";
 
 const root = join(import.meta.dirname, "..");
 const check = process.argv.includes("--check");
@@ -16,6 +17,7 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
   "docs/errors.md": { errors: errorTable },
   "docs/observability.md": { metrics: metricsTable, decisions: decisionsTable },
   "docs/configuration.md": { configuration: configurationTable },
+  "docs/adr/README.md": { records: recordList },
 };
 
 function replaceBetweenMarkers(page: string, text: string, name: string, table: string): string {
