@@ -1,5 +1,6 @@
 /** The public exports of the package. */
-export { createDirectoryBackend, type DirectoryBackendOptions } from "./backends/dir/index.ts";
+export { createDirectoryBackend } from "./backends/dir/index.ts";
+export type { DirectoryBackendOptions } from "./backends/dir/options.ts";
 export { createGrpcBackend, type GrpcBackendOptions } from "./backends/grpc/index.ts";
 export { createRestBackend, type RestBackendOptions } from "./backends/rest/index.ts";
 export type { ServeOptions } from "./config/options.ts";

@@ -1,6 +1,6 @@
 import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
 import type { ObjectEntry, ObjectStore } from "../../src/backends/dir/format/storage.ts";
-import type { Bucket } from "../../src/backends/dir/stores/remote-store.ts";
+import type { Bucket } from "../../src/backends/dir/stores/bucket.ts";
 
 /** A bucket whose objects are files, which the engine finds, too. */
 export function createDiskBucket(disk: ObjectStore = createLocalStore()): Bucket {

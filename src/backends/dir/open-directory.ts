@@ -8,10 +8,10 @@ import type { DirContext } from "./context.ts";
 import { createEngine } from "./engine/engine.ts";
 import { keyIn } from "./format/storage.ts";
 import { createStorageClock } from "./format/storage-clock.ts";
-import type { DirectoryBackendOptions } from "./index.ts";
 import { createJobs } from "./jobs/jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
 import { createReadAhead, DEFAULT_READ_AHEAD_BYTES } from "./operations/read/read-ahead.ts";
+import type { DirectoryBackendOptions } from "./options.ts";
 import { openStore } from "./stores/open-store.ts";
 
 /** A directory that has been opened. */

@@ -9,7 +9,8 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import { type ErrorName, isLanceError } from "../../namespace/errors.ts";
 import { parseIdentifier } from "../../namespace/identifier.ts";
 import type { Backend, LanceNamespace, Operation } from "../../namespace/lance-namespace.ts";
-import { createDirectoryBackend, type DirectoryBackendOptions } from "./index.ts";
+import { createDirectoryBackend } from "./index.ts";
+import type { DirectoryBackendOptions } from "./options.ts";
 
 /** A logger for tests, which says nothing. */
 export const silent = pino({ level: "silent" });

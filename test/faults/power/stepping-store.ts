@@ -1,6 +1,7 @@
 import { createLocalStore } from "../../../src/backends/dir/format/local-store.ts";
+import type { Bucket } from "../../../src/backends/dir/stores/bucket.ts";
 import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts";
-import { type Bucket, createRemoteStore } from "../../../src/backends/dir/stores/remote-store.ts";
+import { createRemoteStore } from "../../../src/backends/dir/stores/remote-store.ts";
 import { LanceError } from "../../../src/namespace/errors.ts";
 import { createDiskBucket } from "../../support/disk-bucket.ts";
 

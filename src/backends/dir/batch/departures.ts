@@ -1,5 +1,6 @@
 import { isRootDirectory } from "../catalog/base-layout.ts";
-import type { CatalogView, Draft } from "../catalog/state.ts";
+import type { Draft } from "../catalog/draft.ts";
+import type { CatalogView } from "../catalog/view.ts";
 import type { DirContext } from "../context.ts";
 import type { Departure } from "./intent.ts";
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
 import { allOrNothing } from "../catalog/decide.ts";
-import { createDraft, type Draft } from "../catalog/state.ts";
+import { createDraft, type Draft } from "../catalog/draft.ts";
 import type { DirContext } from "../context.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { VersionRange } from "../format/delete-versions.ts";

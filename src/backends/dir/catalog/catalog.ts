@@ -11,8 +11,9 @@ import { allowStaleness, type Head } from "./freshness.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createIntegrity } from "./integrity.ts";
 import type { ManifestTable } from "./manifest-table.ts";
-import { type CatalogState, type Changes, createState } from "./state.ts";
+import { type CatalogState, createState } from "./state.ts";
 import { verdictsIn } from "./verdicts.ts";
+import type { Changes } from "./view.ts";
 import { type Committed, NothingCommitted } from "./writer.ts";
 
 /** The objects of a base directory, as the manifest has them. */

@@ -1,6 +1,8 @@
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
-import { isPlainFragment, type RowFormat, type StoredRow, toStored } from "./row-fragment.ts";
-import type { CatalogState, Changes } from "./state.ts";
+import { isPlainFragment, type RowFormat } from "./row-fragment.ts";
+import type { CatalogState } from "./state.ts";
+import { type StoredRow, toStored } from "./stored-row.ts";
+import type { Changes } from "./view.ts";
 
 /** What a commit does to the fragments of the manifest table. */
 export interface CommitPlan {

@@ -1,6 +1,7 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { createDraft, type Draft } from "./draft.ts";
 import { rewrittenIds } from "./foreign-values.ts";
-import { type CatalogView, type Changes, createDraft, type Draft } from "./state.ts";
+import type { CatalogView, Changes } from "./view.ts";
 
 /**
  * A change to the catalog: it looks at the draft, changes it, and returns the caller's answer.

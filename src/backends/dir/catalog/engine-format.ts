@@ -3,7 +3,7 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { newStagingKey } from "../format/staging-key.ts";
-import { isTextFileVersion } from "../format/text-file.ts";
+import { compareFormats, isTextFileVersion } from "../format/text-file.ts";
 import { readVersion } from "../format/version-files.ts";
 
 /** Tells the data formats that the engine has released from those that it tries out. */
@@ -45,10 +45,4 @@ export function createEngineFormat({ store, root }: DatasetRef, engine: Engine):
       throw new LanceError("Unsupported", message);
     },
   };
-}
-
-/** Compares two versions of the data format, such as 2.1. */
-export function compareFormats(a: string, b: string): number {
-  const [one, other] = [a, b].map((version) => version.split(".").map(Number));
-  return (one?.[0] ?? 0) - (other?.[0] ?? 0) || (one?.[1] ?? 0) - (other?.[1] ?? 0);
 }

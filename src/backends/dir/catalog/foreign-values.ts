@@ -1,6 +1,7 @@
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { isPlainFragment, rowFormatOf } from "./row-fragment.ts";
-import type { CatalogState, CatalogView, Changes } from "./state.ts";
+import type { CatalogState } from "./state.ts";
+import type { CatalogView, Changes } from "./view.ts";
 
 /**
  * A condition that finds the rows that lose something by a commit: it writes them anew, without the columns that are

@@ -1,11 +1,12 @@
 import { createByteHash } from "./byte-hash.ts";
 import { createHashIndex } from "./hash-index.ts";
 import { createOrderedRows, type OrderedRows } from "./ordered-rows.ts";
+import type { Delta } from "./row-batch.ts";
 import { NO_FRAGMENT, type RowBatch } from "./row-batch.ts";
 import { compareKeys, type RowKey } from "./row-key.ts";
 import { createKey, createRowStore, type RowStore } from "./row-store.ts";
 import { createSearchText } from "./search-text.ts";
-import type { Delta, RowAddress } from "./state.ts";
+import type { RowAddress } from "./stored-row.ts";
 
 /** Rows that are found by their id, by their location and, once they are sorted, in order. */
 export interface IndexedRows {

@@ -19,8 +19,10 @@ import { createFreshness, type Head } from "./freshness.ts";
 import type { Chore } from "./housekeeping.ts";
 import { createFragmentWriter } from "./new-fragment.ts";
 import { readDelta, readIds, readState } from "./reader.ts";
-import { type CatalogState, type Changes, createState, type Delta } from "./state.ts";
+import type { Delta } from "./row-batch.ts";
+import { type CatalogState, createState } from "./state.ts";
 import { type Verdict, type VerdictChange, verdictsIn } from "./verdicts.ts";
+import type { Changes } from "./view.ts";
 import { type Committed, createManifestWriter, type PreparedJoin } from "./writer.ts";
 
 /** The name of the manifest table inside the base directory. */

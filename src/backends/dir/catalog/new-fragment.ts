@@ -9,7 +9,8 @@ import { newStagingKey } from "../format/staging-key.ts";
 import { isTextFileVersion } from "../format/text-file.ts";
 import { readVersion } from "../format/version-files.ts";
 import type { EngineFormat } from "./engine-format.ts";
-import { encodeFragment, type RowFormat, type StoredRow } from "./row-fragment.ts";
+import { encodeFragment, type RowFormat } from "./row-fragment.ts";
+import type { StoredRow } from "./stored-row.ts";
 
 /** A fragment that is not in a version yet, and has no id. */
 export interface NewFragment {

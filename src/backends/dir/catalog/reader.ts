@@ -5,8 +5,8 @@ import {
   DeletionFileSchema,
 } from "../../../gen/lance/format/table_pb.ts";
 import type { NativeTable } from "../engine/native.ts";
-import type { RowBatch } from "./row-batch.ts";
-import { type CatalogState, createStateBuilder, type Delta } from "./state.ts";
+import type { Delta, RowBatch } from "./row-batch.ts";
+import { type CatalogState, createStateBuilder } from "./state.ts";
 
 /** Rows of a batch: what the engine hands over at once, and what keeps the process from other calls. */
 const BATCH_ROWS = 16_384;

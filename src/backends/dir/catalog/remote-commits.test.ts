@@ -7,7 +7,8 @@ import { type ErrorName, isLanceError, LanceError } from "../../../namespace/err
 import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { keyIn, type ObjectStore } from "../format/storage.ts";
-import { type Bucket, createRemoteStore } from "../stores/remote-store.ts";
+import type { Bucket } from "../stores/bucket.ts";
+import { createRemoteStore } from "../stores/remote-store.ts";
 import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
 import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";

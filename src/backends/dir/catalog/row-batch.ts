@@ -19,6 +19,16 @@ export interface RowBatch {
   readonly addresses: Uint32Array | undefined;
 }
 
+/** What a later version of the manifest has that a state has not. */
+export interface Delta {
+  /** The fragments whose rows are all gone from their places: removed, or written anew. */
+  readonly lostFragments: ReadonlySet<number>;
+  /** For each fragment where rows were deleted which rows are left: 1 at the offset of each. */
+  readonly remaining: ReadonlyMap<number, Uint8Array>;
+  /** The rows of new fragments and of those written anew, with their addresses. */
+  readonly added: readonly RowBatch[];
+}
+
 /** Stands for a fragment that is not known. */
 export const NO_FRAGMENT = 0xffff_ffff;
 

@@ -15,7 +15,7 @@ import {
 } from "apache-arrow";
 import type { Row } from "./row.ts";
 import { type RowBatch, type TextColumn, textColumn } from "./row-batch.ts";
-import { COLUMNS, type StoredRow, toStored } from "./row-fragment.ts";
+import { COLUMNS, type StoredRow, toStored } from "./stored-row.ts";
 
 /** The key that makes concurrent inserts of one object conflict. */
 const PRIMARY_KEY = new Map([["lance-schema:unenforced-primary-key:position", "0"]]);

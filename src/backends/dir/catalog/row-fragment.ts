@@ -4,22 +4,13 @@ import type { Field } from "../../../gen/lance/format/file_pb.ts";
 import { type DataFragment, DataFragmentSchema, type Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { takesStagedRows } from "../format/staged-rows.ts";
-import { encodeTextFile, isTextFileVersion, type TextFileVersion } from "../format/text-file.ts";
-import { compareFormats } from "./engine-format.ts";
-import type { Row } from "./row.ts";
-import { propertiesText } from "./row-batch.ts";
-import type { PlacedRow, RowAddress } from "./state.ts";
-
-/** A row as it is stored, wherever it is. */
-export type StoredRow = Omit<PlacedRow, keyof RowAddress>;
-
-/** The columns that rows are made of, in the order of the public schema. */
-export const COLUMNS = {
-  object_id: (row: StoredRow) => row.objectId,
-  object_type: (row: StoredRow) => row.objectType,
-  location: (row: StoredRow) => row.location,
-  metadata: (row: StoredRow) => row.metadata,
-} as const;
+import {
+  compareFormats,
+  encodeTextFile,
+  isTextFileVersion,
+  type TextFileVersion,
+} from "../format/text-file.ts";
+import { COLUMNS, type StoredRow } from "./stored-row.ts";
 
 /** How rows are written to a manifest table. */
 export interface RowFormat {
@@ -60,11 +51,6 @@ function isNewerFormat(version: string): boolean {
 
 function cannotWrite(why: string): LanceError {
   return new LanceError("Unsupported", `the catalog cannot be written by this version: ${why}`);
-}
-
-/** A row in the form that it is stored in. */
-export function toStored({ objectId, objectType, location, properties }: Row): StoredRow {
-  return { objectId, objectType, location, metadata: propertiesText(properties) ?? undefined };
 }
 
 /** A data file for some rows, and the fragment that it makes; the fragment has no id yet. */

@@ -2,7 +2,7 @@ import { copyBytes, createArena } from "./arena.ts";
 import type { ByteHash } from "./byte-hash.ts";
 import { NO_FRAGMENT, type RowBatch, type TextColumn } from "./row-batch.ts";
 import { compareBytes, type RowKey } from "./row-key.ts";
-import type { RowAddress } from "./state.ts";
+import type { RowAddress } from "./stored-row.ts";
 
 /** Rows by number, as bytes: an id, a location and a metadata text one after the other, and where they are. */
 export interface RowStore {

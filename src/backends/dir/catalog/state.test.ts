@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import fc from "fast-check";
+import { createDraft } from "./draft.ts";
 import { compareNames } from "./names.ts";
 import { ownName, parentId, type Row } from "./row.ts";
 import { toBatch } from "./row-batch.ts";
-import { type CatalogState, createDraft, createState, createStateBuilder, type RowAddress } from "./state.ts";
+import { type CatalogState, createState, createStateBuilder } from "./state.ts";
+import type { RowAddress } from "./stored-row.ts";
 
 /** Names that are easily taken for one another: separators, beginnings of others, several scripts, no name at all. */
 const NAMES = ["a", "b", "a#", "a-", "a.b", "é", "\uffff", "\u{1f600}", ""];

@@ -1,51 +1,10 @@
 import { createIndexedRows, type IndexedRows } from "./indexed-rows.ts";
-import { parentId, type Row } from "./row.ts";
-import { NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./row-batch.ts";
+import type { Row } from "./row.ts";
+import { type Delta, NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./row-batch.ts";
 import { compareBytes, compareKeys, isChild, parentEnd, type RowKey } from "./row-key.ts";
+import type { PlacedRow, RowAddress } from "./stored-row.ts";
 import type { Verdict } from "./verdicts.ts";
-
-/** What can be asked of the catalog's rows. */
-export interface CatalogView {
-  get(objectId: string): Row | undefined;
-  /** The ids of everything below a namespace, direct or not; of everything for the root. Changes end the iteration. */
-  descendants(objectId: string): Iterable<string>;
-  /** Whether there are direct children of any kind. */
-  hasChildren(objectId: string): boolean;
-  /** The table whose directory this is. */
-  ownerOf(location: string): string | undefined;
-  /** The locations that are not directly in the base; there are few. */
-  nestedLocations(): Iterable<string>;
-  /** What became of a change, by its id; undefined while that is open, and after it has been forgotten. */
-  verdictOf(changeId: string): Verdict | undefined;
-}
-
-/** Changes to the rows, by object id; undefined stands for a row that goes away. */
-export type Changes = ReadonlyMap<string, Row | undefined>;
-
-/** Where a row is in the manifest's dataset: a fragment, and the row's place among the fragment's physical rows. */
-export interface RowAddress {
-  readonly fragment: number;
-  readonly offset: number;
-}
-
-/** A row as it is stored. */
-export interface PlacedRow extends RowAddress {
-  readonly objectId: string;
-  readonly objectType: string;
-  readonly location: string | undefined;
-  /** The text of the column, whatever JSON it is. */
-  readonly metadata: string | undefined;
-}
-
-/** What a later version of the manifest has that a state has not. */
-export interface Delta {
-  /** The fragments whose rows are all gone from their places: removed, or written anew. */
-  readonly lostFragments: ReadonlySet<number>;
-  /** For each fragment where rows were deleted which rows are left: 1 at the offset of each. */
-  readonly remaining: ReadonlyMap<number, Uint8Array>;
-  /** The rows of new fragments and of those written anew, with their addresses. */
-  readonly added: readonly RowBatch[];
-}
+import type { CatalogView, Changes } from "./view.ts";
 
 /** All rows of the manifest, indexed for lookups and for listings in order. */
 export interface CatalogState extends CatalogView {
@@ -252,80 +211,4 @@ function* withParent(
     if (compareBytes(key.bytes, key.start, key.start + length, prefix, 0, length) !== 0) return;
     yield rows.store.id(row);
   }
-}
-
-/** A draft: a state with changes on top of it, which later changes see. */
-export interface Draft extends CatalogView {
-  put(row: Row): void;
-  delete(objectId: string): void;
-  readonly changes: Changes;
-  /** Records the verdict of a change, unless it has one already; returns the one that counts. */
-  record(changeId: string, verdict: Verdict): Verdict;
-  /** The verdicts that have been recorded here. */
-  readonly recorded: ReadonlyMap<string, Verdict>;
-}
-
-/** Begins a draft of changes to a state. */
-export function createDraft(base: CatalogView): Draft {
-  const changes = new Map<string, Row | undefined>();
-  const recorded = new Map<string, Verdict>();
-  const verdictOf = (changeId: string) => recorded.get(changeId) ?? base.verdictOf(changeId);
-  /** The changed rows by their locations. */
-  const owners = new Map<string, string>();
-  const get = (id: string) => (changes.has(id) ? changes.get(id) : base.get(id));
-  const locationOwner = (location: string) => {
-    const changed = owners.get(location);
-    if (changed !== undefined) return changed;
-    const owner = base.ownerOf(location);
-    return owner !== undefined && get(owner)?.location === location ? owner : undefined;
-  };
-  function change(objectId: string, row: Row | undefined): void {
-    const location = changes.get(objectId)?.location;
-    if (location !== undefined && owners.get(location) === objectId) owners.delete(location);
-    if (row?.location !== undefined) owners.set(row.location, objectId);
-    changes.set(objectId, row);
-  }
-  function* descendants(objectId: string): IterableIterator<string> {
-    const prefix = objectId === "" ? "" : `${objectId}$`;
-    // Those that are changed now: the caller may delete what it gets.
-    const changed = [...changes.keys()];
-    for (const id of base.descendants(objectId)) if (get(id) !== undefined) yield id;
-    for (const id of changed) {
-      if (id === objectId || !id.startsWith(prefix)) continue;
-      if (get(id) !== undefined && base.get(id) === undefined) yield id;
-    }
-  }
-  return {
-    get,
-    descendants,
-    hasChildren(objectId) {
-      for (const [id, row] of changes) if (row !== undefined && parentId(id) === objectId) return true;
-      if (!base.hasChildren(objectId)) return false;
-      for (const id of base.descendants(objectId)) {
-        if (parentId(id) === objectId && get(id) !== undefined) return true;
-      }
-      return false;
-    },
-    ownerOf: locationOwner,
-    *nestedLocations() {
-      for (const location of base.nestedLocations())
-        if (locationOwner(location) !== undefined) yield location;
-      for (const row of changes.values()) if (row?.location?.includes("/")) yield row.location;
-    },
-    put(row) {
-      change(row.objectId, row);
-    },
-    delete(objectId) {
-      change(objectId, undefined);
-      if (base.get(objectId) === undefined) changes.delete(objectId);
-    },
-    changes,
-    verdictOf,
-    record(changeId, verdict) {
-      const known = verdictOf(changeId);
-      if (known === undefined) recorded.set(changeId, verdict);
-      return known ?? verdict;
-    },
-    recorded,
-  };
 }

@@ -8,9 +8,11 @@ import { changeRows, type RowsChange } from "../format/rows-change.ts";
 import { liveRows, planCommit, StateMismatch } from "./commit-plan.ts";
 import { markGaps } from "./gap-marker.ts";
 import type { FragmentWriter } from "./new-fragment.ts";
-import { type RowFormat, rowFormatOf, type StoredRow } from "./row-fragment.ts";
-import type { CatalogState, Changes, RowAddress } from "./state.ts";
+import { type RowFormat, rowFormatOf } from "./row-fragment.ts";
+import type { CatalogState } from "./state.ts";
+import type { RowAddress, StoredRow } from "./stored-row.ts";
 import { NO_VERDICTS, type VerdictChange, withVerdicts } from "./verdicts.ts";
+import type { Changes } from "./view.ts";
 
 /** A commit that stands. */
 export interface Committed {

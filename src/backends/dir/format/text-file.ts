@@ -112,3 +112,9 @@ function createFileWriter() {
     finish: (): Uint8Array => Buffer.concat(parts),
   };
 }
+
+/** Compares two versions of the data format, such as 2.1. */
+export function compareFormats(a: string, b: string): number {
+  const [one, other] = [a, b].map((version) => version.split(".").map(Number));
+  return (one?.[0] ?? 0) - (other?.[0] ?? 0) || (one?.[1] ?? 0) - (other?.[1] ?? 0);
+}

@@ -1,7 +1,7 @@
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
 import { settle } from "../batch/resolve.ts";
 import { MANIFEST_NAME } from "../catalog/manifest-table.ts";
-import type { CatalogView } from "../catalog/state.ts";
+import type { CatalogView } from "../catalog/view.ts";
 import type { DirContext } from "../context.ts";
 import { measure } from "../format/extent.ts";
 import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";

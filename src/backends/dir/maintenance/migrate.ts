@@ -1,5 +1,5 @@
 import { isLanceError, type LanceError } from "../../../namespace/errors.ts";
-import type { Draft } from "../catalog/state.ts";
+import type { Draft } from "../catalog/draft.ts";
 import type { DirContext } from "../context.ts";
 import { checkNewIdentifier } from "../operations/tables/lookup.ts";
 

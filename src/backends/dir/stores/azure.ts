@@ -1,9 +1,10 @@
 import type { BlobItem } from "@azure/storage-blob";
 import type { ObjectInfo } from "../format/storage.ts";
 import { failureOf, openAzure, toAzureError } from "./azure-client.ts";
+import type { Bucket } from "./bucket.ts";
 import { isTransient, toStoreError } from "./failure.ts";
 import { inPieces } from "./pieces.ts";
-import { type Bucket, createRemoteStore, type RemoteStorage } from "./remote-store.ts";
+import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
 
 /** The bytes of a block of a long object. */

@@ -1,6 +1,6 @@
 import { hedge } from "../../resilience/hedge.ts";
 import { RetryBudget } from "../../resilience/retry-budget.ts";
-import type { Bucket } from "./remote-store.ts";
+import type { Bucket } from "./bucket.ts";
 import { transferMs } from "./time-limits.ts";
 
 /** How long a request is alone before it is made once more, in milliseconds; each further one waits four times as long. */

@@ -1,12 +1,7 @@
 import type { GetObjectCommandOutput, ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
 import type { ObjectInfo } from "../format/storage.ts";
-import {
-  type Bucket,
-  type BucketPage,
-  type ByteRange,
-  createRemoteStore,
-  type RemoteStorage,
-} from "./remote-store.ts";
+import type { Bucket, BucketPage, ByteRange } from "./bucket.ts";
+import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import { failureOf, isMissing, isPassing, openS3, type S3Access, toS3Error } from "./s3-client.ts";
 import { uploadStream } from "./s3-upload.ts";
 import type { StorageOptions } from "./storage-options.ts";

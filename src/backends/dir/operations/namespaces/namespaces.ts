@@ -11,8 +11,8 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { Draft } from "../../catalog/draft.ts";
 import type { Row } from "../../catalog/row.ts";
-import type { Draft } from "../../catalog/state.ts";
 import type { DirContext } from "../../context.ts";
 import { checkProperties } from "../properties.ts";
 import { mutateAndRemove } from "../tables/drop.ts";

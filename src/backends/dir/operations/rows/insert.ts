@@ -43,7 +43,7 @@ async function firstVersion(
   table: FoundTable,
   rows: ReceivedRows,
 ): Promise<number | undefined> {
-  if (await isWritten(context, table)) return undefined;
+  if (await isWritten(context, table.location)) return undefined;
   try {
     return await writeFirst(context, table, () => rows.create(table));
   } catch (error) {

@@ -40,7 +40,7 @@ export function createMergeOperations(context: DirContext): Pick<LanceNamespace,
 
   /** Merges into a table that is only declared: nothing matches there. Undefined when it has data. */
   async function firstVersion(table: FoundTable, upload: Upload, plan: Plan) {
-    if (await isWritten(context, table)) return undefined;
+    if (await isWritten(context, table.location)) return undefined;
     keysOf(plan, upload.schema, upload.schema);
     try {
       const file = plan.insert ? upload.file : emptyIpcFile(upload.file);

@@ -12,8 +12,8 @@ import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { runBatch } from "../../batch/run.ts";
+import type { Draft } from "../../catalog/draft.ts";
 import { sameProperties } from "../../catalog/row.ts";
-import type { Draft } from "../../catalog/state.ts";
 import type { DirContext } from "../../context.ts";
 import { checkProperties } from "../properties.ts";
 import {

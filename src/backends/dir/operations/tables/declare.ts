@@ -13,7 +13,8 @@ import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { settleAbandoned } from "../../batch/resolve.ts";
 import { isRefusal, runBatch } from "../../batch/run.ts";
 import { checkNewLocation, isRootDirectory, newLocation, uniqueLocation } from "../../catalog/base-layout.ts";
-import type { CatalogView, Draft } from "../../catalog/state.ts";
+import type { Draft } from "../../catalog/draft.ts";
+import type { CatalogView } from "../../catalog/view.ts";
 import type { DirContext } from "../../context.ts";
 import { checkProperties } from "../properties.ts";
 import {

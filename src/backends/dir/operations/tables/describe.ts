@@ -48,7 +48,7 @@ export function createDescribeOperations(
       const detailed = request.loadDetailedMetadata ?? false;
       if (!pinned && !detailed && !request.checkDeclared) return response;
 
-      const declared = !(await isWritten(context, table));
+      const declared = !(await isWritten(context, table.location));
       if (request.checkDeclared || detailed) response.isOnlyDeclared = declared;
       if (declared && !pinned) return response;
       return Object.assign(response, await describeData(context, table, request, detailed));

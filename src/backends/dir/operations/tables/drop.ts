@@ -10,7 +10,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { settleAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
-import type { Draft } from "../../catalog/state.ts";
+import type { Draft } from "../../catalog/draft.ts";
 import type { DirContext } from "../../context.ts";
 import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
 

@@ -1,7 +1,7 @@
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import { rootLocation } from "../../catalog/base-layout.ts";
-import type { CatalogView } from "../../catalog/state.ts";
+import type { CatalogView } from "../../catalog/view.ts";
 import type { DirContext } from "../../context.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
@@ -122,7 +122,7 @@ export async function openData(
   const lease = await engine
     .acquire(path, () => layout.checkNoEscape(location))
     .catch(async (error: unknown) => {
-      if (listed && isLanceError(error, "TableNotFound")) await isWritten(context, { location });
+      if (listed && isLanceError(error, "TableNotFound")) await isWritten(context, location);
       throw error;
     });
   const named = isMain(branch) ? undefined : branch;

@@ -6,7 +6,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { settleAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base-layout.ts";
-import type { Draft } from "../../catalog/state.ts";
+import type { Draft } from "../../catalog/draft.ts";
 import type { DirContext } from "../../context.ts";
 import {
   checkNewIdentifier,

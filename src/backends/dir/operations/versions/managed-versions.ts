@@ -75,7 +75,7 @@ export function createManagedVersionOperations(context: DirContext): Operations 
         checkNotCancelled(signal);
         const table = await requireTable(context, id);
         await layout.checkNoEscape(table.location);
-        if (staged.version === 1n) await isWritten(context, table);
+        if (staged.version === 1n) await isWritten(context, table.location);
         const entry = await createVersion(datasetOf(context, table, normalizeBranch(request.branch)), staged);
         return create(CreateTableVersionResponseSchema, { version: toTableVersion(entry) });
       });

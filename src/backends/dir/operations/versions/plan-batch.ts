@@ -10,7 +10,7 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import type { Batch } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base-layout.ts";
-import { createDraft, type Draft } from "../../catalog/state.ts";
+import { createDraft, type Draft } from "../../catalog/draft.ts";
 import type { DirContext } from "../../context.ts";
 import {
   type DatasetRef,
@@ -80,7 +80,8 @@ export async function createPlanner(context: DirContext): Promise<Planner> {
     batch: { versions, changes, deletions, locations, declared, departing: "keep" },
     async createVersion(id, request) {
       const table = await tableOf(id);
-      if (request.version === 1n && !declared.includes(table.location)) await isWritten(context, table);
+      if (request.version === 1n && !declared.includes(table.location))
+        await isWritten(context, table.location);
       const dataset = datasetOf(context, table, normalizeBranch(request.branch));
       const prepared = await prepareVersion(dataset, toStaged(request), await newestOf(dataset));
       versions.push(prepared);

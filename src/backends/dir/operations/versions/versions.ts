@@ -85,7 +85,8 @@ export async function requireDataset(
 
 /** Refuses to answer that a table has nothing when it has lost its directory. @throws LanceError InvalidTableState */
 export async function refuseLost(context: DirContext, id: Identifier): Promise<void> {
-  await isWritten(context, await requireTable(context, id));
+  const { location } = await requireTable(context, id);
+  await isWritten(context, location);
 }
 
 /** A version as clients get it; the path is the object path that Lance's own clients commit and read by. */
