@@ -18,3 +18,14 @@ export {
 } from "./namespace/errors.ts";
 export { type Identifier, joinIdentifier, parseIdentifier } from "./namespace/identifier.ts";
 export type { Backend, LanceDbExtensions, LanceNamespace, Operation } from "./namespace/lance-namespace.ts";
+export { isRead } from "./namespace/reads.ts";
+export {
+  type Interceptor,
+  interceptOperations,
+  isStream,
+  type Next,
+  type OperationInterceptors,
+  type OperationName,
+  type OperationRequest,
+  type OperationResponse,
+} from "./pipeline/interceptor.ts";

@@ -14,11 +14,9 @@ import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Service } from "../namespace/service.ts";
-import { limitConcurrency } from "../pipeline/concurrency.ts";
 import { createService } from "../pipeline/create-service.ts";
-import { measure } from "../pipeline/measure.ts";
+import type { Database } from "../pipeline/databases.ts";
 import { createRefusalNotes } from "../pipeline/refusals.ts";
-import { createRoutedService } from "../pipeline/route.ts";
 import type { Addressing } from "../server/addressing.ts";
 import { createReadiness, type Readiness } from "../server/readiness.ts";
 import { createServer } from "../server/server.ts";
@@ -55,15 +53,6 @@ export type WireOptions = Pick<
     >
   >;
 
-/** The options of one database's part of the pipeline. */
-export type DatabaseLimits = Pick<WireOptions, "maxUploadBytes" | "maxConcurrentCalls">;
-
-/** A database behind a gateway. */
-export interface Database {
-  readonly backend: Backend;
-  readonly limits: DatabaseLimits;
-}
-
 /**
  * Puts all wires and the pipeline before a backend, and listens. Closing it closes the backend too.
  *
@@ -76,11 +65,9 @@ export function serveBackend(
   metrics?: Metrics,
 ): Promise<Gateway> {
   const budget = createByteBudget(options.maxBufferedBytes);
-  return listen(serviceOf({ backend, limits: options }, budget), [backend], options, {
-    log,
-    metrics,
-    budget,
-  });
+  const databases = new Map([[undefined, { backend, limits: options }]]);
+  const service = createService({ databases, metrics: metrics?.calls, budget });
+  return listen(service, [backend], options, { log, metrics, budget });
 }
 
 /** Where a gateway tells what it does. */
@@ -105,35 +92,26 @@ export function serveDatabases(
 ): Promise<Gateway> {
   const { routes, pathPrefix, fallback } = routing;
   const budget = createByteBudget(options.maxBufferedBytes);
-  const services = new Map([...databases].map(([name, database]) => [name, serviceOf(database, budget)]));
   const root = routes.some(({ by }) => by === "namespace")
-    ? serviceOf({ backend: createDatabasesBackend([...databases.keys()]), limits: options }, budget)
+    ? { backend: createDatabasesBackend([...databases.keys()]), limits: options }
     : undefined;
-  const service = createRoutedService({
-    databases: services,
-    routes,
-    fallback: fallback === undefined ? root : services.get(fallback),
-  });
+  const unnamed = fallback === undefined ? root : databases.get(fallback);
+  const all = new Map<string | undefined, Database>(databases);
+  if (unnamed !== undefined) all.set(undefined, unnamed);
+  const service = createService({ databases: all, routes, metrics: metrics?.calls, budget });
   const hosts = routes.flatMap((route) => (route.by === "host" ? Object.keys(route.hosts) : []));
   const addressing = { pathPrefix, hosts };
   const backends = [...databases.values()].map(({ backend }) => backend);
   return listen(service, backends, options, { log, metrics, budget }, addressing);
 }
 
-function serviceOf({ backend, limits }: Database, budget: ByteBudget): Service {
-  const service = createService({ backend, limits, budget });
-  const { maxConcurrentCalls } = limits;
-  return maxConcurrentCalls === undefined ? service : limitConcurrency(service, maxConcurrentCalls);
-}
-
 async function listen(
-  pipeline: Service,
+  service: Service,
   backends: readonly Backend[],
   options: WireOptions,
   { log, metrics, budget }: Shared,
   addressing?: Addressing,
 ): Promise<Gateway> {
-  const service = metrics === undefined ? pipeline : measure(pipeline, metrics.calls);
   const services = [LanceNamespaceService, LanceDbService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
   const refused = createRefusalNotes(log, knownSegments(services, transcoders), metrics?.refuse);

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { create } from "@bufbuild/protobuf";
 import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { observe } from "../pipeline/observe.ts";
 import { createLog } from "./log.ts";
 import { redactText } from "./redact.ts";
+
+const { describeTable } = LanceNamespaceService.method;
 
 function logged(secrets: readonly string[] = []) {
   const lines: string[] = [];
@@ -62,7 +65,7 @@ describe("createLog", () => {
   it("takes the values of a call's headers out of the call's line, errors included", async () => {
     const { log, lines } = logged();
     const headers = { authorization: "Bearer marked-1", "x-mine": "marked-22", "user-agent": "no secret" };
-    const call = beginCall(LanceNamespaceService.method.describeTable, {
+    const call = beginCall(describeTable, {
       log,
       headers,
       identity: { apiKey: "marked-3", authToken: "marked-1" },
@@ -72,7 +75,14 @@ describe("createLog", () => {
       new LanceError("InvalidInput", "marked-3 is no key"),
       new LanceError("Internal", "x", { cause }),
     ];
-    for (const failure of failures) await observe(call, () => Promise.reject(failure)).catch(() => {});
+    const request = {
+      kind: "unary",
+      operation: "describeTable",
+      message: create(describeTable.input),
+    } as const;
+    for (const failure of failures) {
+      await assert.rejects(observe(call, request, () => Promise.reject(failure)));
+    }
     assert.equal(lines.length, 2);
     for (const line of lines) {
       assert.doesNotMatch(line, /marked/);

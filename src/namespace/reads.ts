@@ -25,7 +25,7 @@ const READS: ReadonlySet<string> = new Set<Operation | keyof LanceDbExtensions>(
   "prewarmIndex",
 ]);
 
-/** Whether a method of the contract changes nothing; one that is not known here does. */
+/** Whether a method of the contract changes nothing. An unknown method counts as a write. */
 export function isRead({ localName }: { readonly localName: string }): boolean {
   return READS.has(localName);
 }

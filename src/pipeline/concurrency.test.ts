@@ -4,8 +4,8 @@ import { create } from "@bufbuild/protobuf";
 import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError } from "../namespace/errors.ts";
-import type { Service } from "../namespace/service.ts";
-import { limitConcurrency } from "./concurrency.ts";
+import type { Backend } from "../namespace/lance-namespace.ts";
+import { createService } from "./create-service.ts";
 
 const { describeTable, queryTable } = LanceNamespaceService.method;
 
@@ -14,18 +14,23 @@ const isThrottled = (error: unknown) =>
 
 describe("limitConcurrency", () => {
   const held = Promise.withResolvers<void>();
-  const service: Service = {
-    unary: async (method, request) => {
-      if ((request as { identifier?: string }).identifier === "held") await held.promise;
-      return create(method.output);
+  const backend: Backend = {
+    name: "held",
+    operations: {
+      async describeTable({ identifier }) {
+        if (identifier === "held") await held.promise;
+        return create(describeTable.output);
+      },
+      async *queryTable() {
+        yield create(queryTable.output);
+        yield create(queryTable.output);
+      },
     },
-    upload: async (method) => create(method.output),
-    async *download(method) {
-      yield create(method.output);
-      yield create(method.output);
-    },
+    ready: async () => true,
+    close: async () => {},
   };
-  const limited = limitConcurrency(service, 1);
+  const limits = { maxUploadBytes: 1, maxConcurrentCalls: 1 };
+  const limited = createService({ databases: new Map([[undefined, { backend, limits }]]) });
   const describeOnce = (identifier = "") =>
     limited.unary(describeTable, create(describeTable.input, { identifier }), beginCall(describeTable));
   const download = () => limited.download(queryTable, create(queryTable.input), beginCall(queryTable));

@@ -1,40 +1,52 @@
+import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
-import type { Service } from "../namespace/service.ts";
-import { refused } from "./observe.ts";
+import { type Databases, databaseOf } from "./databases.ts";
+import { type Interceptor, isStream, type Next, type OperationRequest } from "./interceptor.ts";
 
-/** Bounds how many calls of a service run at once; one more is refused with Throttling. */
-export function limitConcurrency(service: Service, maxCalls: number): Service {
-  let running = 0;
+/** Calls of one database that run now. */
+interface Running {
+  readonly max: number;
+  calls: number;
+}
 
-  function enter(call: Call): void {
-    if (running >= maxCalls) {
-      const message = `no more than ${maxCalls} calls may run at once`;
-      throw refused(call, new LanceError("Throttling", message, { headers: { "retry-after": "1" } }));
-    }
-    running += 1;
-  }
-
-  async function limited<T>(call: Call, run: () => Promise<T>): Promise<T> {
-    enter(call);
-    try {
-      return await run();
-    } finally {
-      running -= 1;
-    }
-  }
-
-  return {
-    unary: (method, request, call) => limited(call, () => service.unary(method, request, call)),
-    upload: (method, request, data, call) => limited(call, () => service.upload(method, request, data, call)),
-
-    async *download(method, request, call) {
-      enter(call);
-      try {
-        yield* service.download(method, request, call);
-      } finally {
-        running -= 1;
-      }
-    },
+/**
+ * Bounds how many calls of each database run at once; the next call is refused with Throttling. A download runs until
+ * its reader has taken or left the stream.
+ */
+export function limitConcurrency(databases: Databases): Interceptor {
+  const limited = [...new Set(databases.values())].flatMap((database) => {
+    const max = database.limits.maxConcurrentCalls;
+    return max === undefined ? [] : [[database, { max, calls: 0 }] as const];
+  });
+  const running = new Map<unknown, Running>(limited);
+  return (call, request, next) => {
+    const database = running.get(databaseOf(databases, call));
+    return database === undefined ? next(call, request) : run(database, call, request, next);
   };
+}
+
+async function run(running: Running, call: Call, request: OperationRequest, next: Next) {
+  if (running.calls >= running.max) {
+    const message = `no more than ${running.max} calls may run at once`;
+    throw new LanceError("Throttling", message, { headers: { "retry-after": "1" } });
+  }
+  running.calls += 1;
+  let streams = false;
+  try {
+    const response = await next(call, request);
+    if (!isStream(response)) return response;
+    streams = true;
+    return counted(running, response);
+  } finally {
+    if (!streams) running.calls -= 1;
+  }
+}
+
+async function* counted(running: Running, messages: AsyncIterable<Message>): AsyncIterable<never> {
+  try {
+    yield* messages as AsyncIterable<never>;
+  } finally {
+    running.calls -= 1;
+  }
 }

@@ -1,76 +1,58 @@
-import type { DescMethod, Message } from "@bufbuild/protobuf";
-import { wholeBody } from "../arrow/whole-body.ts";
+import type { Message } from "@bufbuild/protobuf";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
-import type { Call } from "../namespace/call.ts";
-import { LanceError } from "../namespace/errors.ts";
-import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Service } from "../namespace/service.ts";
-import { admitBody, type BodyLimits } from "./limits.ts";
-import { negotiateArrow } from "./negotiate.ts";
-import { observe, observeStream } from "./observe.ts";
-import { resolveRequest, shareContext } from "./resolve.ts";
+import { limitConcurrency } from "./concurrency.ts";
+import { callBackend, type Databases } from "./databases.ts";
+import { compose, type Interceptor, type Next, type OperationRequest } from "./interceptor.ts";
+import { admitUploads } from "./limits.ts";
+import { type CallMetrics, measure } from "./measure.ts";
+import { fitResponse } from "./negotiate.ts";
+import { observe } from "./observe.ts";
+import { resolve } from "./resolve.ts";
+import { chooseDatabase, type Route } from "./route.ts";
 
-type UnaryHandler = (request: Message, call: Call) => Promise<Message>;
-type UploadHandler = (request: Message, data: AsyncIterable<Uint8Array>, call: Call) => Promise<Message>;
-type DownloadHandler = (request: Message, call: Call) => AsyncIterable<Message>;
-
-/** What {@link createService} needs. */
+/** Options of {@link createService}. */
 export interface ServiceOptions {
-  readonly backend: Backend;
-  readonly limits: BodyLimits;
-  /** What the Arrow bodies of calls take their memory from. Default: no bound. */
-  readonly budget?: ByteBudget;
+  readonly databases: Databases;
+  /** How calls say which database they are for. Default: there is one, under the key `undefined`. */
+  readonly routes?: readonly Route[] | undefined;
+  /** Counts the calls. Default: nothing does. */
+  readonly metrics?: CallMetrics | undefined;
+  /** Memory for the Arrow bodies of calls. Default: no bound. */
+  readonly budget?: ByteBudget | undefined;
+  /** Steps between the gateway's own ones and the backend, in order. Default: none. */
+  readonly interceptors?: readonly Interceptor[] | undefined;
 }
 
-/**
- * The steps that every call passes, on every wire: settle its object and its credentials, admit its body,
- * hand it to the backend, fit the answer to what the client accepts, log how it ended.
- */
-export function createService({ backend, limits, budget = createByteBudget() }: ServiceOptions): Service {
-  const handlers: Readonly<Record<string, unknown>> = { ...backend.operations, ...backend.extensions };
+/** Creates the pipeline: the chain of interceptors that every call passes, on every wire, and the backends at its end. */
+export function createService(options: ServiceOptions): Service {
+  const { databases, routes, metrics, budget = createByteBudget(), interceptors = [] } = options;
+  const chain: readonly Interceptor[] = [
+    ...(metrics === undefined ? [] : [measure(metrics)]),
+    observe,
+    resolve,
+    ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
+    limitConcurrency(databases),
+    admitUploads(databases, budget),
+    fitResponse,
+    ...interceptors,
+  ];
+  return serviceOf(compose(chain, callBackend(databases)));
+}
 
-  function handlerOf<H>(method: DescMethod): H {
-    const handler = handlers[method.localName];
-    if (handler === undefined) {
-      throw new LanceError("Unsupported", `${method.name} is not supported by the ${backend.name} backend`);
-    }
-    return handler as H;
-  }
-
+/** Creates what the wires hand their calls to from a chain. */
+export function serviceOf(chain: Next): Service {
   return {
-    unary: (method, request, call) =>
-      observe(call, async () => {
-        resolveRequest(request, call);
-        const response = await handlerOf<UnaryHandler>(method)(request, call);
-        shareContext(response, call);
-        return response;
-      }),
+    unary: ({ localName: operation }, message, call) =>
+      chain(call, { kind: "unary", operation, message } as OperationRequest) as Promise<never>,
 
-    upload: (method, request, chunks, call) =>
-      observe(call, async () => {
-        resolveRequest(request, call);
-        const handler = handlerOf<UploadHandler>(method);
-        const hold = budget.open();
-        call.holdBody = (bytes) => hold.take(bytes);
-        call.releaseBody = (bytes) => hold.release(bytes);
-        try {
-          const whole = call.hasKnownEnd === true ? chunks : wholeBody(chunks);
-          const response = await handler(request, admitBody(whole, hold, limits), call);
-          shareContext(response, call);
-          return response;
-        } finally {
-          hold.release();
-        }
-      }),
+    upload: ({ localName: operation }, message, data, call) =>
+      chain(call, { kind: "upload", operation, message, data } as OperationRequest) as Promise<never>,
 
-    download: (method, request, call) =>
-      observeStream(call, async function* () {
-        resolveRequest(request, call);
-        const messages = handlerOf<DownloadHandler>(method)(request, call);
-        for await (const message of negotiateArrow(messages, call)) {
-          shareContext(message, call);
-          yield message;
-        }
-      }),
+    // A stream that was begun is always read, so that interceptors see its end.
+    async *download({ localName: operation }, message, call) {
+      const response = await chain(call, { kind: "download", operation, message } as OperationRequest);
+      yield* response as AsyncIterable<Message>;
+    },
   };
 }

@@ -15,12 +15,12 @@ async function drain(data: AsyncIterable<Uint8Array>): Promise<number> {
 }
 
 describe("admitBody", () => {
-  const limits = { maxUploadBytes: 10 };
+  const maxUploadBytes = 10;
 
   it("passes a body of exactly the limit and refuses one more byte", async () => {
     const hold = createByteBudget().open();
-    assert.equal(await drain(admitBody(chunks(4, 6), hold, limits)), 10);
-    await assert.rejects(drain(admitBody(chunks(4, 7), hold, limits)), (error) =>
+    assert.equal(await drain(admitBody(chunks(4, 6), hold, maxUploadBytes)), 10);
+    await assert.rejects(drain(admitBody(chunks(4, 7), hold, maxUploadBytes)), (error) =>
       isLanceError(error, "PayloadTooLarge"),
     );
   });
@@ -28,7 +28,7 @@ describe("admitBody", () => {
   it("takes the bytes of a chunk before it passes the chunk on", async () => {
     const budget = createByteBudget(6);
     const hold = budget.open();
-    const body = admitBody(chunks(4, 4), hold, limits);
+    const body = admitBody(chunks(4, 4), hold, maxUploadBytes);
     await body.next();
     assert.equal(budget.held, 4);
     await assert.rejects(body.next(), (error) => isLanceError(error, "Throttling"));

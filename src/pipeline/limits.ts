@@ -1,10 +1,28 @@
-import type { ByteHold } from "../namespace/byte-budget.ts";
+import { wholeBody } from "../arrow/whole-body.ts";
+import type { ByteBudget, ByteHold } from "../namespace/byte-budget.ts";
+import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
+import { type Databases, databaseOf } from "./databases.ts";
+import type { Interceptor } from "./interceptor.ts";
 
-/** The bounds on bodies that the pipeline keeps, whichever wire they come by. */
-export interface BodyLimits {
-  /** The largest Arrow body of one call, in bytes after decompression of the transfer. */
-  readonly maxUploadBytes: number;
+/**
+ * Admits the Arrow bodies of uploads: each is bounded by its database's limit, must be whole, and takes its memory from
+ * a budget that all calls share.
+ */
+export function admitUploads(databases: Databases, budget: ByteBudget): Interceptor {
+  return (call, request, next) => {
+    if (request.kind !== "upload") return next(call, request);
+    const { maxUploadBytes } = databaseOf(databases, call).limits;
+    const hold = budget.open();
+    call.holdBody = (bytes) => hold.take(bytes);
+    call.releaseBody = (bytes) => hold.release(bytes);
+    const data = admitBody(whole(request.data, call), hold, maxUploadBytes);
+    return next(call, { ...request, data }).finally(() => hold.release());
+  };
+}
+
+function whole(data: AsyncIterable<Uint8Array>, { hasKnownEnd }: Call): AsyncIterable<Uint8Array> {
+  return hasKnownEnd === true ? data : wholeBody(data);
 }
 
 /**
@@ -15,7 +33,7 @@ export interface BodyLimits {
 export async function* admitBody(
   chunks: AsyncIterable<Uint8Array>,
   hold: ByteHold,
-  { maxUploadBytes }: BodyLimits,
+  maxUploadBytes: number,
 ): AsyncGenerator<Uint8Array> {
   let passed = 0;
   for await (const chunk of chunks) {

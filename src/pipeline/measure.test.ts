@@ -5,9 +5,11 @@ import { beginCall } from "../../test/support/caller.ts";
 import { HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
 import { QueryTableResponseSchema } from "../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
-import type { Service } from "../namespace/service.ts";
-import { measure } from "./measure.ts";
+import { serviceOf } from "./create-service.ts";
+import { compose, type Next } from "./interceptor.ts";
+import { measure, type Outcome } from "./measure.ts";
 
 const { describeTable, insertIntoTable, queryTable } = LanceNamespaceService.method;
 
@@ -23,31 +25,28 @@ function measured() {
       throw new LanceError("TableNotFound", "no");
     if ((request as { identifier: string }).identifier === "breaks") throw new TypeError("a mistake");
   };
-  const service: Service = {
-    async unary(method, request) {
-      end(request);
-      return create(method.output);
-    },
-    async upload(method, request, data) {
-      for await (const _ of data) end(request);
-      return create(method.output);
-    },
-    async *download(_, request) {
-      yield piece(3);
-      end(request);
-      yield piece(4);
-    },
+  const last: Next = async ({ method }, request) => {
+    if (request.kind === "download") return pieces(() => end(request.message));
+    if (request.kind === "unary") end(request.message);
+    else for await (const _ of request.data) end(request.message);
+    return create(method.output) as never;
   };
-  const result = measure(service, {
+  async function* pieces(between: () => void) {
+    yield piece(3);
+    between();
+    yield piece(4);
+  }
+  const metrics = {
     began() {
       running += 1;
     },
-    ended({ method }, outcome, seconds, bytes) {
+    ended({ method }: Call, outcome: Outcome, seconds: number, bytes: number) {
       running -= 1;
       assert.ok(seconds >= 0);
       told.push([method.name, outcome, bytes]);
     },
-  });
+  };
+  const result = serviceOf(compose([measure(metrics)], last));
   return { service: result, told, running: () => running };
 }
 

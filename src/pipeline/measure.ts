@@ -1,8 +1,8 @@
-import type { DescMethod, DescMethodServerStreaming, Message } from "@bufbuild/protobuf";
+import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { bodyFieldOf } from "../namespace/body-field.ts";
 import type { Call } from "../namespace/call.ts";
 import { type ErrorName, toLanceError } from "../namespace/errors.ts";
-import type { Service } from "../namespace/service.ts";
+import { type Interceptor, isStream } from "./interceptor.ts";
 
 /** How a call ended: well, or with a row of the error table. */
 export type Outcome = "OK" | ErrorName;
@@ -19,71 +19,54 @@ export interface CallMetrics {
   ended(call: Call, outcome: Outcome, seconds: number, bytes: number): void;
 }
 
-/** Tells of every call of a service, those that it refuses included. */
-export function measure(service: Service, metrics: CallMetrics): Service {
+/** Reports the beginning and the end of each call, also of those that a later interceptor refuses. */
+export function measure(metrics: CallMetrics): Interceptor {
   const bodies = new Map<DescMethod, string | undefined>();
 
-  async function measured(
-    call: Call,
-    run: () => Promise<Message>,
-    bytes: () => number = none,
-  ): Promise<Message> {
-    metrics.began();
-    const started = performance.now();
-    let outcome: Outcome = "OK";
-    try {
-      return await run();
-    } catch (thrown) {
-      outcome = toLanceError(thrown).kind;
-      throw thrown;
-    } finally {
-      metrics.ended(call, outcome, secondsSince(started), bytes());
-    }
-  }
-
-  function bodyField(method: DescMethodServerStreaming): string | undefined {
+  function bodyField(method: DescMethod): string | undefined {
     if (!bodies.has(method)) bodies.set(method, bodyFieldOf(method.output));
     return bodies.get(method);
   }
 
-  return {
-    unary: (method, request, call) => measured(call, () => service.unary(method, request, call)),
-
-    upload(method, request, data, call) {
-      let bytes = 0;
-      async function* counted() {
-        for await (const piece of data) {
-          bytes += piece.byteLength;
-          yield piece;
-        }
+  async function* measured(messages: AsyncIterable<Message>, call: Call, started: number) {
+    const field = bodyField(call.method);
+    // A reader that leaves ends this without a word.
+    let outcome: Outcome = "Cancelled";
+    let bytes = 0;
+    try {
+      for await (const message of messages) {
+        bytes += bodySize(message, field);
+        yield message as never;
       }
-      return measured(
-        call,
-        () => service.upload(method, request, counted(), call),
-        () => bytes,
-      );
-    },
+      outcome = "OK";
+    } catch (thrown) {
+      outcome = toLanceError(thrown).kind;
+      throw thrown;
+    } finally {
+      metrics.ended(call, outcome, secondsSince(started), bytes);
+    }
+  }
 
-    async *download(method, request, call) {
-      const field = bodyField(method);
-      metrics.began();
-      const started = performance.now();
-      // A reader that leaves ends this without a word.
-      let outcome: Outcome = "Cancelled";
-      let bytes = 0;
-      try {
-        for await (const message of service.download(method, request, call)) {
-          bytes += bodySize(message, field);
-          yield message;
-        }
-        outcome = "OK";
-      } catch (thrown) {
-        outcome = toLanceError(thrown).kind;
-        throw thrown;
-      } finally {
-        metrics.ended(call, outcome, secondsSince(started), bytes);
+  return async (call, request, next) => {
+    metrics.began();
+    const started = performance.now();
+    let bytes = 0;
+    async function* counted(data: AsyncIterable<Uint8Array>) {
+      for await (const piece of data) {
+        bytes += piece.byteLength;
+        yield piece;
       }
-    },
+    }
+    try {
+      const passed = request.kind === "upload" ? { ...request, data: counted(request.data) } : request;
+      const response = await next(call, passed);
+      if (isStream(response)) return measured(response, call, started);
+      metrics.ended(call, "OK", secondsSince(started), bytes);
+      return response;
+    } catch (thrown) {
+      metrics.ended(call, toLanceError(thrown).kind, secondsSince(started), bytes);
+      throw thrown;
+    }
   };
 }
 
@@ -93,8 +76,4 @@ function bodySize(message: Message, field = ""): number {
 
 function secondsSince(started: number): number {
   return (performance.now() - started) / 1000;
-}
-
-function none(): number {
-  return 0;
 }

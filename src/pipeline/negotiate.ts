@@ -7,6 +7,23 @@ import type { HttpBody } from "../gen/google/api/httpbody_pb.ts";
 import { bodyFieldOf } from "../namespace/body-field.ts";
 import type { Call } from "../namespace/call.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
+import { type Interceptor, isStream } from "./interceptor.ts";
+import { shareContext } from "./resolve.ts";
+
+/** Fits responses to their clients: the form of Arrow, and the headers that are also entries of the context. */
+export const fitResponse: Interceptor = async (call, request, next) => {
+  const response = await next(call, request);
+  if (isStream(response)) return fitted(response, call);
+  shareContext(response, call);
+  return response;
+};
+
+async function* fitted(messages: AsyncIterable<Message>, call: Call): AsyncIterable<never> {
+  for await (const message of negotiateArrow(messages, call)) {
+    shareContext(message, call);
+    yield message as never;
+  }
+}
 
 /** How one form of Arrow is made of the other. */
 const CONVERSIONS = {

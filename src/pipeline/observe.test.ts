@@ -1,9 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { observe, observeStream } from "./observe.ts";
+import { serviceOf } from "./create-service.ts";
+import { compose, type Next } from "./interceptor.ts";
+import { observe } from "./observe.ts";
 
 const { describeTable, queryTable } = LanceNamespaceService.method;
 
@@ -13,15 +16,18 @@ function logged() {
   return { log, lines };
 }
 
+const observed = (last: Next) => serviceOf(compose([observe], last));
+
 describe("the log of calls", () => {
   it("has what was decided about an upstream, in order", async () => {
     const { log, lines } = logged();
     const call = beginCall(describeTable, { log, id: ["n", "t"], database: "red" });
-    await observe(call, async () => {
+    await observed(async (call) => {
       call.note("cache_miss");
       // A copy with a signal of its own adds to the same.
       ({ ...call, signal: AbortSignal.timeout(1000) }).note("retry");
-    });
+      return create(describeTable.output);
+    }).unary(describeTable, create(describeTable.input), call);
     const { operation, protocol, database, id, upstream, msg } = lines[0] ?? {};
     assert.deepEqual(
       { operation, protocol, database, id, upstream, msg },
@@ -38,16 +44,19 @@ describe("the log of calls", () => {
 
   it("says nothing of an upstream where nothing was decided", async () => {
     const { log, lines } = logged();
-    await observe(beginCall(describeTable, { log }), async () => {});
+    const service = observed(async () => create(describeTable.output));
+    await service.unary(describeTable, create(describeTable.input), beginCall(describeTable, { log }));
     assert.equal("upstream" in (lines[0] ?? {}), false);
   });
 
   it("has an answer that its reader left", async () => {
     const { log, lines } = logged();
-    const answer = observeStream(beginCall(queryTable, { log }), async function* () {
-      yield 1;
-      yield 2;
-    });
+    async function* messages() {
+      yield create(queryTable.output);
+      yield create(queryTable.output);
+    }
+    const service = observed(async () => messages());
+    const answer = service.download(queryTable, create(queryTable.input), beginCall(queryTable, { log }));
     for await (const _ of answer) break;
     assert.deepEqual(
       lines.map(({ msg, code }) => [msg, code]),

@@ -1,25 +1,30 @@
+import type { Message } from "@bufbuild/protobuf";
 import { type Call, OF_CALL } from "../namespace/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import { joinIdentifier } from "../namespace/identifier.ts";
+import { type Interceptor, isStream } from "./interceptor.ts";
 
-/** Runs one call and logs how it ended; whatever it throws comes out as a LanceError. */
-export async function observe<T>(call: Call, run: () => Promise<T>): Promise<T> {
+/** Logs how each call ends; every failure leaves it as a LanceError. A download ends with its stream. */
+export const observe: Interceptor = async (call, request, next) => {
   const started = performance.now();
   try {
-    const result = await run();
+    const response = await next(call, request);
+    if (isStream(response)) return observed(response, call, started);
     logEnd(call, started);
-    return result;
+    return response;
   } catch (thrown) {
     throw logFailure(call, started, thrown);
   }
-}
+};
 
-/** The same for a call that answers with a stream; it ends when the stream does, or when its reader leaves. */
-export async function* observeStream<T>(call: Call, run: () => AsyncIterable<T>): AsyncIterable<T> {
-  const started = performance.now();
+async function* observed(
+  messages: AsyncIterable<Message>,
+  call: Call,
+  started: number,
+): AsyncIterable<never> {
   let left = true;
   try {
-    yield* run();
+    yield* messages as AsyncIterable<never>;
     left = false;
     logEnd(call, started);
   } catch (thrown) {
@@ -28,11 +33,6 @@ export async function* observeStream<T>(call: Call, run: () => AsyncIterable<T>)
   } finally {
     if (left) logFailure(call, started, new LanceError("Cancelled", "the client left the answer"));
   }
-}
-
-/** Logs what a call is refused with before it has begun, and hands it out to be thrown. */
-export function refused(call: Call, error: unknown): LanceError {
-  return logFailure(call, performance.now(), error);
 }
 
 function logEnd(call: Call, started: number): void {

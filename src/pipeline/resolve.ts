@@ -11,6 +11,7 @@ import {
   sameIdentifier,
 } from "../namespace/identifier.ts";
 import { checkPathValue, pathFieldsOf } from "../namespace/path-value.ts";
+import type { Interceptor } from "./interceptor.ts";
 
 /** The fields that requests share, as far as a request has them. */
 interface Addressed extends Message {
@@ -20,6 +21,12 @@ interface Addressed extends Message {
   identity?: { apiKey?: string; authToken?: string };
   context?: Record<string, string>;
 }
+
+/** Resolves the object and the credentials of each call, as {@link resolveRequest} does. */
+export const resolve: Interceptor = (call, request, next) => {
+  resolveRequest(request.message, call);
+  return next(call, request);
+};
 
 /**
  * Settles what a call is about and who sent it, before anything is decided by it.

@@ -1,9 +1,8 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
-import type { Service } from "../namespace/service.ts";
-import { refused } from "./observe.ts";
-import { resolveRequest } from "./resolve.ts";
+import { type Databases, databaseOf } from "./databases.ts";
+import { type Interceptor, isStream } from "./interceptor.ts";
 import { createScope, type Scope } from "./scope.ts";
 
 /** One way in which a call says which database it is for. */
@@ -17,28 +16,13 @@ export type Route =
   /** The first name of the object, which the database does not see. */
   | { readonly by: "namespace" };
 
-/** What {@link createRoutedService} needs. */
-export interface RoutedServiceOptions {
-  /** What serves each database, with all further steps of the pipeline. */
-  readonly databases: ReadonlyMap<string, Service>;
-  /** The first that names a database decides. */
-  readonly routes: readonly Route[];
-  /** What serves calls that name no database. Default: they are refused. */
-  readonly fallback?: Service | undefined;
-}
-
-/** The database of a call. */
-interface Choice {
-  readonly service: Service;
-  /** The name that the database does not see, and that its answers get back. */
-  readonly scope: string | undefined;
-}
-
 /**
- * The choice of the database, the step before all others where there are several. A database that there is not is
- * NamespaceNotFound; a call that names none, without a fallback, is InvalidInput.
+ * Chooses the database of each call by the first route that names one. A name without a database is
+ * NamespaceNotFound; a call that names none, where no database is for those, is InvalidInput.
+ *
+ * A route by namespace takes the database's name out of the request and puts it back into the response.
  */
-export function createRoutedService({ databases, routes, fallback }: RoutedServiceOptions): Service {
+export function chooseDatabase(databases: Databases, routes: readonly Route[]): Interceptor {
   const scopes = new Map<DescMethod, Scope>();
   const selectors = routes.map((route) => ({
     select: selectorOf(route, scopeOf),
@@ -51,53 +35,27 @@ export function createRoutedService({ databases, routes, fallback }: RoutedServi
     return scope;
   }
 
-  function choose(method: DescMethod, request: Message, call: Call): Choice {
-    resolveRequest(request, call);
+  /** Returns the name that the database does not see, and that its answers get back. */
+  function choose(request: Message, call: Call): string | undefined {
     for (const { select, scoped } of selectors) {
       const name = select(request, call);
       if (name === undefined) continue;
-      const service = databases.get(name);
-      if (service === undefined) {
-        throw new LanceError("NamespaceNotFound", `there is no database ${JSON.stringify(name)}`);
-      }
+      databaseOf(databases, { database: name });
       call.database = name;
-      if (!scoped) return { service, scope: undefined };
-      scopeOf(method).strip(request, name);
+      if (!scoped) return undefined;
+      scopeOf(call.method).strip(request, name);
       call.id = call.id.slice(1);
-      return { service, scope: name };
+      return name;
     }
-    if (fallback !== undefined) return { service: fallback, scope: undefined };
+    if (databases.has(undefined)) return undefined;
     throw new LanceError("InvalidInput", "the request does not say which database it is for");
   }
 
-  function restored(method: DescMethod, answer: Message, { scope }: Choice): Message {
-    if (scope !== undefined) scopeOf(method).restore(answer, scope);
-    return answer;
-  }
-
-  /** The same; what it throws is logged as any other end of a call. */
-  function chosen(method: DescMethod, request: Message, call: Call): Choice {
-    try {
-      return choose(method, request, call);
-    } catch (error) {
-      throw refused(call, error);
-    }
-  }
-
-  return {
-    async unary(method, request, call) {
-      const choice = chosen(method, request, call);
-      return restored(method, await choice.service.unary(method, request, call), choice);
-    },
-
-    async upload(method, request, data, call) {
-      const choice = chosen(method, request, call);
-      return restored(method, await choice.service.upload(method, request, data, call), choice);
-    },
-
-    async *download(method, request, call) {
-      yield* chosen(method, request, call).service.download(method, request, call);
-    },
+  return async (call, request, next) => {
+    const scope = choose(request.message, call);
+    const response = await next(call, request);
+    if (scope !== undefined && !isStream(response)) scopeOf(call.method).restore(response, scope);
+    return response;
   };
 }
 

@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
-import type { Service } from "../../src/namespace/service.ts";
 import { createService } from "../../src/pipeline/create-service.ts";
-import { createRoutedService } from "../../src/pipeline/route.ts";
 import { contractSuite } from "../contract/suite.ts";
 import { createServiceCaller } from "../support/caller.ts";
 import { temporaryDirectory } from "../support/directory.ts";
@@ -18,11 +16,11 @@ contractSuite("one of two databases behind one endpoint", {
       ["used", "other"].map((name) => createDirectoryBackend({ root: `${path}/${name}`, log })),
     );
     assert.ok(used && other);
-    const databases = new Map<string, Service>([
-      ["used", createService({ backend: used, limits })],
-      ["other", createService({ backend: other, limits })],
+    const databases = new Map([
+      ["used", { backend: used, limits }],
+      ["other", { backend: other, limits }],
     ]);
-    const service = createRoutedService({ databases, routes: [{ by: "header" }] });
+    const service = createService({ databases, routes: [{ by: "header" }] });
     const clientOf = (database: string) => createServiceCaller(service, { "x-service-database": database });
     return {
       client: clientOf("used"),

@@ -5,6 +5,7 @@ import { type Call, createCall } from "../../src/namespace/call.ts";
 import { toLanceError } from "../../src/namespace/errors.ts";
 import type { Service } from "../../src/namespace/service.ts";
 import { createService, type ServiceOptions } from "../../src/pipeline/create-service.ts";
+import type { Database } from "../../src/pipeline/databases.ts";
 import { CallError, collect, createClient, type LanceClient } from "./client.ts";
 
 const log = pino({ level: "silent" });
@@ -25,8 +26,13 @@ export function beginCall(method: DescMethod, overrides: Partial<Call> = {}): Ca
 }
 
 /** A client that calls the pipeline over a backend directly, without any wire. */
-export function createCaller(options: ServiceOptions): LanceClient {
-  return createServiceCaller(createService(options));
+export function createCaller({
+  backend,
+  limits,
+  ...options
+}: Database & Omit<ServiceOptions, "databases">): LanceClient {
+  const databases = new Map([[undefined, { backend, limits }]]);
+  return createServiceCaller(createService({ ...options, databases }));
 }
 
 /** The same over any service; every call has the given headers. */

@@ -1,0 +1,58 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import type { Call } from "../namespace/call.ts";
+import { LanceError } from "../namespace/errors.ts";
+import type { Backend } from "../namespace/lance-namespace.ts";
+import type { Next, OperationResponse } from "./interceptor.ts";
+
+/** Bounds on the calls of one database. */
+export interface DatabaseLimits {
+  /** Largest Arrow body of one call, in bytes after decompression of the transfer. */
+  readonly maxUploadBytes: number;
+  /** Most calls at once. Default: no bound. */
+  readonly maxConcurrentCalls?: number | undefined;
+}
+
+/** A database behind the pipeline. */
+export interface Database {
+  readonly backend: Backend;
+  readonly limits: DatabaseLimits;
+}
+
+/** Databases by name. The key `undefined` has the database of calls that name none. */
+export type Databases = ReadonlyMap<string | undefined, Database>;
+
+/**
+ * Returns the database of a call.
+ *
+ * @throws LanceError NamespaceNotFound for a name without a database.
+ */
+export function databaseOf(databases: Databases, { database }: Pick<Call, "database">): Database {
+  const found = databases.get(database);
+  if (found !== undefined) return found;
+  throw new LanceError("NamespaceNotFound", `there is no database ${JSON.stringify(database)}`);
+}
+
+type Handler = (...request: unknown[]) => Promise<OperationResponse>;
+
+/** Creates the end of the chain, which hands a call to the backend of its database. */
+export function callBackend(databases: Databases): Next {
+  const handlers = new Map<Database, Readonly<Record<string, unknown>>>();
+  for (const database of databases.values()) {
+    const { operations, extensions } = database.backend;
+    handlers.set(database, { ...operations, ...extensions });
+  }
+
+  function handlerOf(database: Database, { name, localName }: DescMethod): Handler {
+    const handler = handlers.get(database)?.[localName];
+    if (handler !== undefined) return handler as Handler;
+    const text = `${name} is not supported by the ${database.backend.name} backend`;
+    throw new LanceError("Unsupported", text);
+  }
+
+  return (call, request) => {
+    const handler = handlerOf(databaseOf(databases, call), call.method);
+    return request.kind === "upload"
+      ? handler(request.message, request.data, call)
+      : handler(request.message, call);
+  };
+}
