@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { isJsonObject } from "../namespace/json-object.ts";
-import { UsageError } from "./option-spec.ts";
-import type { Environment } from "./parse-options.ts";
+import { type Environment, UsageError } from "./option-spec.ts";
 
 /** A map of the configuration file, and what to call it in errors. */
 export interface Section {

@@ -3,8 +3,12 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { sourcesOf } from "../../test/support/command-line.ts";
 import { readConfiguration } from "./configuration.ts";
-import { UsageError } from "./option-spec.ts";
+import { type Environment, UsageError } from "./option-spec.ts";
+
+const configured = (args: readonly string[], environment: Environment) =>
+  readConfiguration(sourcesOf(args, environment), environment);
 
 describe("readConfiguration", () => {
   let directory: string;
@@ -16,7 +20,7 @@ describe("readConfiguration", () => {
   async function read(text: string, args: string[] = [], environment: Record<string, string> = {}) {
     const file = join(directory, "gateway.yaml");
     await writeFile(file, text);
-    return readConfiguration(["--config", file, ...args], environment);
+    return configured(["--config", file, ...args], environment);
   }
 
   /** Checks that a file is refused in one line that begins with the file and matches. */
@@ -31,7 +35,7 @@ describe("readConfiguration", () => {
   }
 
   it("needs no file", async () => {
-    const { options, databases } = await readConfiguration([], {});
+    const { options, databases } = await configured([], {});
     assert.deepEqual([options.port, options.backend, databases], [2333, "dir", undefined]);
   });
 
@@ -50,7 +54,7 @@ describe("readConfiguration", () => {
     assert.equal((await read("")).options.port, 2333);
     const file = join(directory, "gateway.yaml");
     await writeFile(file, "port: 8");
-    assert.equal((await readConfiguration([], { LANCE_GATEWAY_CONFIG: file })).options.port, 8);
+    assert.equal((await configured([], { LANCE_GATEWAY_CONFIG: file })).options.port, 8);
   });
 
   it("reads what repeats from flags, from commas, from lists and from maps", async () => {
@@ -59,9 +63,9 @@ describe("readConfiguration", () => {
       ["b", "x=y"],
     ];
     const args = ["--header", "A=1", "--header", "b=x=y"];
-    assert.deepEqual((await readConfiguration(args, {})).options.headers, pairs);
+    assert.deepEqual((await configured(args, {})).options.headers, pairs);
     const environment = { LANCE_GATEWAY_HEADER: "A=1, b=x=y" };
-    assert.deepEqual((await readConfiguration([], environment)).options.headers, pairs);
+    assert.deepEqual((await configured([], environment)).options.headers, pairs);
     assert.deepEqual((await read("header: [A=1, b=x=y]")).options.headers, pairs);
     assert.deepEqual((await read("header: { A: 1, b: x=y }")).options.headers, pairs);
     assert.deepEqual((await read("address: one:1")).options.addresses, ["one:1"]);
@@ -161,22 +165,19 @@ routes:
 
   it("takes the example", async () => {
     const example = join(import.meta.dirname, "../../examples/gateway.yaml");
-    const { databases } = await readConfiguration(["--config", example], { RESEARCH_API_KEY: "k" });
+    const { databases } = await configured(["--config", example], { RESEARCH_API_KEY: "k" });
     assert.deepEqual([...(databases?.byName.keys() ?? [])], ["sales", "events", "research/images"]);
   });
 
   it("shows no secret that is wrong", async () => {
-    await assert.rejects(readConfiguration(["--header", "s3cr3t"], {}), {
+    await assert.rejects(configured(["--header", "s3cr3t"], {}), {
       message: "--header must be a header such as X-Tenant=blue",
     });
   });
 
   it("refuses a file that is not there", async () => {
     const missing = join(directory, "missing.yaml");
-    await assert.rejects(
-      readConfiguration(["--config", missing], {}),
-      /missing\.yaml cannot be read: ENOENT/,
-    );
+    await assert.rejects(configured(["--config", missing], {}), /missing\.yaml cannot be read: ENOENT/);
   });
 
   it("refuses a flag that says where the data is beside databases", async () => {

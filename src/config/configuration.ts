@@ -10,11 +10,11 @@ import {
   subsection,
   textAt,
 } from "./config-file.ts";
-import { type OptionSpec, UsageError } from "./option-spec.ts";
+import { findGiven, type Layer } from "./layers.ts";
+import { type Environment, type OptionSpec, UsageError } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
-import { type Environment, environmentLayer, findGiven, flagLayer, type Layer } from "./parse-options.ts";
 import { readRoutes } from "./routes.ts";
-import { kindIn, PLACES, settleOptions } from "./serve-options.ts";
+import { kindIn, PLACES, readServeOptions } from "./serve-options.ts";
 
 /** All that `lance-gateway serve` was told. */
 export interface Configuration {
@@ -40,22 +40,23 @@ const FILE_KEYS = ["databases", "routes", "default-database"] as const;
 const NAME = /^[A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)*$/;
 
 /**
- * Reads flags, environment variables and the configuration file, which come before each other in this order.
+ * Reads the options of `serve` and the databases. What is given overrides the configuration file.
  *
+ * @param given the command line and the variables of the environment, the most important first.
+ * @param environment the variables that the file may refer to.
  * @throws UsageError, one line that names the flag, the variable, or the file and the path of the key.
  */
 export async function readConfiguration(
-  args: readonly string[],
+  given: readonly Layer[],
   environment: Environment,
 ): Promise<Configuration> {
-  const given = [flagLayer(args), environmentLayer(environment)];
   const file = findGiven(SERVE_OPTIONS.config, given)?.texts.at(-1);
-  if (file === undefined) return { options: settleOptions(given) };
+  if (file === undefined) return { options: readServeOptions(given) };
   const section = await readConfigFile(file);
-  const flags = SPECS.filter((spec) => spec !== SERVE_OPTIONS.config).map(({ flag }) => flag);
-  checkKeys(section, [...flags, ...FILE_KEYS]);
+  const keys = SPECS.filter((spec) => spec !== SERVE_OPTIONS.config).map(({ flag }) => flag);
+  checkKeys(section, [...keys, ...FILE_KEYS]);
   const layers = [...given, sectionLayer(section, environment)];
-  return { options: settleOptions(layers), databases: readDatabases(section, layers, environment) };
+  return { options: readServeOptions(layers), databases: readDatabases(section, layers, environment) };
 }
 
 function readDatabases(
@@ -111,7 +112,7 @@ function readDatabase(
   );
   const place = PLACES[kind];
   if (own(place) === undefined) throw new UsageError(`${section.at}${place.flag} is missing`);
-  return settleOptions([own, ...inherited]);
+  return readServeOptions([own, ...inherited]);
 }
 
 /** Which data is served is each database's own to say. */

@@ -7,6 +7,13 @@ export const UPSTREAM_KINDS = ["rest", "grpc"] as const;
 /** A kind of backend. */
 export type BackendKind = (typeof BACKEND_KINDS)[number];
 
+/** Turns a text into a value; throws a {@link UsageError} that says what the text must be. */
+export interface Parse<T> {
+  (text: string): T;
+  /** The texts that it takes, where it takes only some words. */
+  readonly choices?: readonly string[];
+}
+
 /** One option; the flag, the environment variable, the key of the configuration file and the docs all come from it. */
 export interface OptionSpec {
   readonly flag: string;
@@ -15,8 +22,7 @@ export interface OptionSpec {
   readonly help: string;
   /** The default as a user would write it; undefined when there is none. */
   readonly fallback?: string;
-  /** Turns the text into the value; throws a {@link UsageError}. */
-  readonly parse: (text: string) => unknown;
+  readonly parse: Parse<unknown>;
   /** Whether it can be given several times: its value is a list, and the environment variable has commas in it. */
   readonly repeatable?: true;
   /**
@@ -30,83 +36,23 @@ export interface OptionSpec {
   readonly place?: true;
 }
 
+/** Options by the names that the program has for them. */
+export type OptionTable = Readonly<Record<string, OptionSpec>>;
+
+/** The values of a table of options; one that repeats is a list, which may be empty. */
+export type OptionValues<T extends OptionTable> = {
+  readonly [K in keyof T]: T[K] extends { repeatable: true }
+    ? readonly ReturnType<T[K]["parse"]>[]
+    : T[K] extends { fallback: string }
+      ? ReturnType<T[K]["parse"]>
+      : ReturnType<T[K]["parse"]> | undefined;
+};
+
+/** The environment, or a part of it. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 /** Wrong use of the command line: one clear line, exit code 2. */
 export class UsageError extends Error {}
-
-const SIZE = /^(\d+)(?: ?(B|KiB|MiB|GiB))?$/i;
-const UNITS: Readonly<Record<string, number>> = { b: 1, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30 };
-
-/** Bytes, as a number or with a unit: `65536`, `64KiB`, `16 MiB`, `1GiB`. */
-export function parseSize(text: string): number {
-  const [, digits, unit = "b"] = SIZE.exec(text) ?? [];
-  const size = Number(digits) * (UNITS[unit.toLowerCase()] ?? Number.NaN);
-  if (!Number.isSafeInteger(size) || size < 1)
-    throw new UsageError("must be a size such as 65536, 16MiB or 1GiB");
-  return size;
-}
-
-/** A whole number within bounds. */
-export function parseInteger(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    throw new UsageError(`must be an integer from ${min} to ${max}`);
-  };
-}
-
-/** One of some words. */
-export function parseChoice<const T extends string>(choices: readonly T[]): (text: string) => T {
-  return (text) => {
-    const found = choices.find((choice) => choice === text);
-    if (found !== undefined) return found;
-    throw new UsageError(`must be one of ${choices.join(", ")}`);
-  };
-}
-
-/** `true` or `false`. */
-export function parseSwitch(text: string): boolean {
-  return parseChoice(["true", "false"])(text) === "true";
-}
-
-/** Any text but none. */
-export function parseText(text: string): string {
-  if (text === "") throw new UsageError("must not be empty");
-  return text;
-}
-
-const DURATION = /^(\d+) ?(ms|s|m|h)$/;
-const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-
-/** A time such as `500ms`, `5s` or `2m`, in milliseconds. */
-export function parseDuration(text: string): number {
-  const [, digits, unit = ""] = DURATION.exec(text) ?? [];
-  const duration = Number(digits) * (DURATION_UNITS[unit] ?? Number.NaN);
-  if (!(duration >= 0 && duration < 2 ** 31)) throw new UsageError("must be a time such as 500ms, 5s or 2m");
-  return duration;
-}
-
-const PAIR = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(.*)$/s;
-
-/** A header as `Name=value`; the name comes out in lower case. */
-export function parseHeader(text: string): readonly [name: string, value: string] {
-  const [, name, value] = PAIR.exec(text) ?? [];
-  if (name === undefined || value === undefined || /[^\t -~\u0080-\u00ff]/.test(value)) {
-    throw new UsageError("must be a header such as X-Tenant=blue");
-  }
-  return [name.toLowerCase(), value];
-}
-
-/** The origin of pages, as browsers send it, or `*`. */
-export function parseOrigin(text: string): string {
-  if (text === "*" || (URL.canParse(text) && new URL(text).origin === text)) return text;
-  throw new UsageError("must be an origin such as https://app.example.com, or *");
-}
-
-/** A host without a port, `*.` and a host for all below it, or `*`. */
-export function parseHost(text: string): string {
-  if (/^(?:\*|(?:\*\.)?[A-Za-z0-9._-]+)$/.test(text)) return text;
-  throw new UsageError("must be a host without a port such as lance.example.com or *.example.com, or *");
-}
 
 /** A flag with the placeholder of its value, as in `--port N`. */
 export function flagUsage({ flag, value, repeatable }: OptionSpec): string {

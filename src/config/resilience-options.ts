@@ -1,11 +1,12 @@
-import { type OptionSpec, parseDuration, parseInteger, UPSTREAM_KINDS } from "./option-spec.ts";
+import { type OptionTable, UPSTREAM_KINDS } from "./option-spec.ts";
+import { parseDuration, parseInteger } from "./parsers.ts";
 
-/** The options that say how calls of an upstream are repeated, and when they are not made. */
+/** The options for retries, limits, hedging and circuit breakers of upstream calls. */
 export const RESILIENCE_OPTIONS = {
   upstreamRetries: {
     flag: "upstream-retries",
     value: "N",
-    help: "How often a call of the upstream is made again at the most, where that is safe; 0 for never (docs/upstreams.md).",
+    help: "Maximum number of retries of an upstream call, where a retry is safe; 0 for none (docs/upstreams.md).",
     fallback: "2",
     parse: parseInteger(0, 10),
     backends: UPSTREAM_KINDS,
@@ -13,7 +14,7 @@ export const RESILIENCE_OPTIONS = {
   upstreamRetryPercent: {
     flag: "upstream-retry-budget",
     value: "PERCENT",
-    help: "How many calls may be made again for every hundred calls; beyond that there are three a second.",
+    help: "Maximum number of retries for every hundred calls; beyond it three a second.",
     fallback: "20",
     parse: parseInteger(0, 100),
     backends: UPSTREAM_KINDS,
@@ -21,14 +22,14 @@ export const RESILIENCE_OPTIONS = {
   upstreamMaxCalls: {
     flag: "upstream-max-calls",
     value: "N",
-    help: "Maximum number of calls under way at one address of the upstream; more wait. By default 64 for REST, where each takes a connection, and 1000 for gRPC.",
+    help: "Maximum number of calls under way at one address of the upstream; more wait. Default: 64 for REST, where each takes a connection, and 1000 for gRPC.",
     parse: parseInteger(1, 100_000),
     backends: UPSTREAM_KINDS,
   },
   upstreamMaxWaiting: {
     flag: "upstream-max-waiting",
     value: "N",
-    help: "Maximum number of calls that wait for one address of the upstream; more are refused at once with Throttling.",
+    help: "Maximum number of calls that wait for one address of the upstream; the gateway refuses more with Throttling.",
     fallback: "1000",
     parse: parseInteger(0, 1_000_000),
     backends: UPSTREAM_KINDS,
@@ -36,7 +37,7 @@ export const RESILIENCE_OPTIONS = {
   upstreamHedgeMs: {
     flag: "upstream-hedge-after",
     value: "TIME",
-    help: "After which time a read without an answer is made a second time at once, at another address if there is one; 0ms for never.",
+    help: "Time without an answer after which a read is also sent a second time, to another address if there is one; 0ms for never.",
     fallback: "0ms",
     parse: parseDuration,
     backends: UPSTREAM_KINDS,
@@ -44,7 +45,7 @@ export const RESILIENCE_OPTIONS = {
   upstreamCircuitFailures: {
     flag: "upstream-circuit-failures",
     value: "N",
-    help: "After how many failures in a row an address of the upstream is not called for a while; 0 for never.",
+    help: "Number of failures in a row that open the circuit of an address; 0 for never.",
     fallback: "10",
     parse: parseInteger(0, 1_000_000),
     backends: UPSTREAM_KINDS,
@@ -52,7 +53,7 @@ export const RESILIENCE_OPTIONS = {
   upstreamCircuitOpenMs: {
     flag: "upstream-circuit-open",
     value: "TIME",
-    help: "How long that is; it doubles with each probe that fails, up to a minute.",
+    help: "Time for which a circuit stays open; it doubles with each failed probe, up to a minute.",
     fallback: "1s",
     parse: parseDuration,
     backends: UPSTREAM_KINDS,
@@ -60,9 +61,9 @@ export const RESILIENCE_OPTIONS = {
   upstreamSilenceMs: {
     flag: "upstream-circuit-silence",
     value: "TIME",
-    help: "Minimum time without any answer from an address after which a call that its client gives up counts as a failure of the address; 0s for never.",
+    help: "Minimum silence of an address after which a call that its client cancels counts as a failure of the address; 0s for never.",
     fallback: "5s",
     parse: parseDuration,
     backends: UPSTREAM_KINDS,
   },
-} as const satisfies Record<string, OptionSpec>;
+} as const satisfies OptionTable;

@@ -1,7 +1,6 @@
 import type { Configuration } from "./configuration.ts";
-import type { OptionSpec } from "./option-spec.ts";
+import type { Environment, OptionSpec } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
-import type { Environment } from "./parse-options.ts";
 
 const SECRET_NAME = /key|secret|token|password|passwd|credential|signature|sas/i;
 

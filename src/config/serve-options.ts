@@ -1,8 +1,8 @@
+import { type Layer, readTable } from "./layers.ts";
 import { type BackendKind, type OptionSpec, UsageError } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
-import { type Environment, environmentLayer, flagLayer, type Layer, settleTable } from "./parse-options.ts";
 
-/** What a backend of each kind cannot do without. */
+/** The option without which a backend of each kind cannot be opened. */
 export const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
   dir: SERVE_OPTIONS.root,
   rest: SERVE_OPTIONS.uris,
@@ -10,22 +10,13 @@ export const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
 };
 
 /**
- * Reads the options of `serve` from flags and the environment alone.
+ * Reads the options of `serve`. An earlier source overrides a later one, and every source overrides the defaults.
+ * Without `backend` its kind follows from the place that is given.
  *
- * @throws UsageError, whose message names the flag or the variable.
+ * @throws UsageError, one line that names the source, also when one source contradicts itself.
  */
-export function parseServeOptions(args: readonly string[], environment: Environment): ServeOptions {
-  return settleOptions([flagLayer(args), environmentLayer(environment)]);
-}
-
-/**
- * Takes each option from the first source that says something of it; defaults come last. Without `backend` its kind
- * follows from the place that is given.
- *
- * @throws UsageError, when one source contradicts itself.
- */
-export function settleOptions(layers: readonly Layer[]): ServeOptions {
-  const options = settleTable(SERVE_OPTIONS, layers) as ServeOptions;
+export function readServeOptions(layers: readonly Layer[]): ServeOptions {
+  const options = readTable(SERVE_OPTIONS, layers);
   for (const layer of layers) {
     const kind = kindIn(layer);
     if (kind === undefined) continue;
@@ -35,10 +26,10 @@ export function settleOptions(layers: readonly Layer[]): ServeOptions {
   return options;
 }
 
-/** The kind of backend that a source says, or that the place follows from which it gives. */
+/** The kind of backend that a source names, or that follows from the place that it gives. */
 export function kindIn(layer: Layer): BackendKind | undefined {
   if (layer(SERVE_OPTIONS.backend) !== undefined) {
-    return settleTable({ backend: SERVE_OPTIONS.backend }, [layer]).backend;
+    return readTable({ backend: SERVE_OPTIONS.backend }, [layer]).backend;
   }
   const kinds = (Object.keys(PLACES) as BackendKind[]).filter((kind) => layer(PLACES[kind]) !== undefined);
   const [one, other] = kinds.map((kind) => layer(PLACES[kind])?.source);

@@ -1,13 +1,17 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { CATALOG_FLAGS, CATALOG_OPTIONS } from "../cli/commands/catalog.ts";
-import { readOptions } from "../cli/commands/command.ts";
-import { UsageError } from "./option-spec.ts";
-import { parseServeOptions } from "./serve-options.ts";
+import { sourcesOf } from "../../test/support/command-line.ts";
+import { ROOT_OPTIONS } from "../cli/commands/catalog.ts";
+import { readTable } from "./layers.ts";
+import { type Environment, UsageError } from "./option-spec.ts";
+import { readServeOptions } from "./serve-options.ts";
 import { storageOptionsOf } from "./storage-options.ts";
 
+const options = (args: readonly string[], environment: Environment) =>
+  readServeOptions(sourcesOf(args, environment));
+
 test("storage options are pairs, of which the last counts", () => {
-  const { storageOptions } = parseServeOptions(
+  const { storageOptions } = options(
     ["--storage-option", "AWS_Region=a", "--storage-option=aws_secret_access_key=b=c,d"],
     { LANCE_GATEWAY_STORAGE_OPTION: "unused=1" },
   );
@@ -17,7 +21,7 @@ test("storage options are pairs, of which the last counts", () => {
   ]);
   const [twice] = [storageOptionsOf("s3://b", [...storageOptions, ["aws_region", "z"]], {})];
   assert.equal(twice["aws_region"], "z");
-  const { storageOptions: listed } = parseServeOptions([], { LANCE_GATEWAY_STORAGE_OPTION: "a=1, b=2" });
+  const { storageOptions: listed } = options([], { LANCE_GATEWAY_STORAGE_OPTION: "a=1, b=2" });
   assert.deepEqual(listed, [
     ["a", "1"],
     ["b", "2"],
@@ -26,7 +30,7 @@ test("storage options are pairs, of which the last counts", () => {
 
 test("commands that look after a catalog take storage options as serve does", () => {
   const environment = { LANCE_GATEWAY_STORAGE_OPTION: "aws_region=env", LANCE_GATEWAY_ROOT: "s3://b/p" };
-  const read = (...args: readonly string[]) => readOptions(CATALOG_OPTIONS, CATALOG_FLAGS, args, environment);
+  const read = (...args: readonly string[]) => readTable(ROOT_OPTIONS, sourcesOf(args, environment));
   assert.deepEqual(read().storageOptions, [["aws_region", "env"]]);
   assert.deepEqual(read("--storage-option", "aws_region=flag").storageOptions, [["aws_region", "flag"]]);
   assert.equal(read().root, "s3://b/p");
@@ -35,7 +39,7 @@ test("commands that look after a catalog take storage options as serve does", ()
 test("a storage option that is none is refused without being repeated", () => {
   for (const text of ["aws_secret_access_key:S3CRET", "=S3CRET", "a b=S3CRET"]) {
     assert.throws(
-      () => parseServeOptions([`--storage-option=${text}`], {}),
+      () => options([`--storage-option=${text}`], {}),
       (error) => error instanceof UsageError && !error.message.includes("S3CRET"),
     );
   }

@@ -1,5 +1,4 @@
-import { UsageError } from "./option-spec.ts";
-import type { Environment } from "./parse-options.ts";
+import { type Environment, UsageError } from "./option-spec.ts";
 
 /**
  * The variables that tools of a storage's vendor go by and that its options have names for, by the scheme of the

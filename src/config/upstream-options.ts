@@ -1,21 +1,12 @@
-import {
-  type OptionSpec,
-  parseChoice,
-  parseDuration,
-  parseHeader,
-  parseInteger,
-  parseSwitch,
-  parseText,
-  UPSTREAM_KINDS,
-} from "./option-spec.ts";
-import { RESILIENCE_OPTIONS } from "./resilience-options.ts";
+import { type OptionTable, UPSTREAM_KINDS } from "./option-spec.ts";
+import { parseChoice, parseDuration, parseHeader, parseInteger, parseSwitch, parseText } from "./parsers.ts";
 
-/** The options of `lance-gateway serve` that are about an upstream catalog. */
+/** The options of the connection to an upstream catalog. */
 export const UPSTREAM_OPTIONS = {
   uris: {
     flag: "uri",
     value: "URI",
-    help: "Where an upstream's REST API is, without /v1, such as https://catalog.example.com/lance. Calls go to several in turn.",
+    help: "Base address of an upstream's REST API, without /v1, such as https://catalog.example.com/lance. Calls go to several addresses in turn.",
     parse: parseText,
     backends: ["rest"],
     repeatable: true,
@@ -24,7 +15,7 @@ export const UPSTREAM_OPTIONS = {
   addresses: {
     flag: "address",
     value: "HOST:PORT",
-    help: "Where an upstream listens for gRPC. Calls go to several addresses in turn.",
+    help: "Address of an upstream that speaks gRPC. Calls go to several addresses in turn.",
     parse: parseText,
     backends: ["grpc"],
     repeatable: true,
@@ -33,7 +24,7 @@ export const UPSTREAM_OPTIONS = {
   headers: {
     flag: "header",
     value: "NAME=VALUE",
-    help: "A header of every call to the upstream.",
+    help: "Header of every call to the upstream.",
     parse: parseHeader,
     backends: UPSTREAM_KINDS,
     repeatable: true,
@@ -43,14 +34,14 @@ export const UPSTREAM_OPTIONS = {
   passHeaders: {
     flag: "pass-header",
     value: "NAME",
-    help: "A header of clients that the upstream gets too; a * at the end stands for any ending. What is given replaces the usual list (docs/upstreams.md).",
+    help: "Client header that is passed to the upstream; a trailing * matches any ending. Replaces the default list (docs/upstreams.md).",
     parse: parseText,
     backends: UPSTREAM_KINDS,
     repeatable: true,
   },
   upstreamTls: {
     flag: "upstream-tls",
-    help: "Encrypts the connections to a gRPC upstream. A certificate or an authority that is given does so too.",
+    help: "Encrypt connections to a gRPC upstream. --upstream-ca, --upstream-cert and --upstream-server-name imply it.",
     fallback: "false",
     parse: parseSwitch,
     backends: ["grpc"],
@@ -59,7 +50,7 @@ export const UPSTREAM_OPTIONS = {
   upstreamCa: {
     flag: "upstream-ca",
     value: "FILE",
-    help: "The authorities that may have signed the upstream's certificate, in PEM. By default those that Node brings.",
+    help: "Certificate authorities that may sign the upstream's certificate, in PEM. Default: those of Node.",
     parse: parseText,
     backends: UPSTREAM_KINDS,
     place: true,
@@ -67,7 +58,7 @@ export const UPSTREAM_OPTIONS = {
   upstreamCert: {
     flag: "upstream-cert",
     value: "FILE",
-    help: "The certificate that the upstream gets from the gateway, in PEM; with --upstream-key.",
+    help: "Client certificate for the upstream, in PEM; requires --upstream-key.",
     parse: parseText,
     backends: UPSTREAM_KINDS,
     place: true,
@@ -75,7 +66,7 @@ export const UPSTREAM_OPTIONS = {
   upstreamKey: {
     flag: "upstream-key",
     value: "FILE",
-    help: "The key of --upstream-cert, in PEM.",
+    help: "Private key of --upstream-cert, in PEM.",
     parse: parseText,
     backends: UPSTREAM_KINDS,
     place: true,
@@ -83,7 +74,7 @@ export const UPSTREAM_OPTIONS = {
   upstreamServerName: {
     flag: "upstream-server-name",
     value: "NAME",
-    help: "The name that the upstream's certificate has to have, where it is not the host's.",
+    help: "Name in the upstream's certificate, if it differs from the host.",
     parse: parseText,
     backends: UPSTREAM_KINDS,
     place: true,
@@ -91,7 +82,7 @@ export const UPSTREAM_OPTIONS = {
   upstreamConnectMs: {
     flag: "upstream-connect-timeout",
     value: "TIME",
-    help: "How long a connection to the upstream may take.",
+    help: "Maximum time for a connection to the upstream to open.",
     fallback: "5s",
     parse: parseDuration,
     backends: UPSTREAM_KINDS,
@@ -99,7 +90,7 @@ export const UPSTREAM_OPTIONS = {
   upstreamFirstByteMs: {
     flag: "upstream-first-byte-timeout",
     value: "TIME",
-    help: "How long the upstream may take to begin its answer; work such as building an index is done in this time. 0s for no limit.",
+    help: "Maximum time until the upstream begins its answer, work such as building an index included; 0s for no limit.",
     fallback: "120s",
     parse: parseDuration,
     backends: UPSTREAM_KINDS,
@@ -107,7 +98,7 @@ export const UPSTREAM_OPTIONS = {
   upstreamIdleMs: {
     flag: "upstream-idle-timeout",
     value: "TIME",
-    help: "How long the upstream may pause in the middle of its answer; 0s for no limit.",
+    help: "Maximum pause in the middle of an upstream's answer; 0s for no limit.",
     fallback: "60s",
     parse: parseDuration,
     backends: UPSTREAM_KINDS,
@@ -115,15 +106,14 @@ export const UPSTREAM_OPTIONS = {
   upstreamTimeoutMs: {
     flag: "upstream-timeout",
     value: "TIME",
-    help: "How long a call of the upstream with a single answer may take. Without it only the client's own deadline counts.",
+    help: "Maximum time of an upstream call with a single answer. Default: the client's deadline alone.",
     parse: parseDuration,
     backends: UPSTREAM_KINDS,
   },
-  ...RESILIENCE_OPTIONS,
   upstreamCacheMs: {
     flag: "upstream-cache-ttl",
     value: "TIME",
-    help: "How long answers that describe tables and namespaces are used again for the same caller, such as 30s; 0s for never (docs/upstreams.md).",
+    help: "Time for which descriptions of tables and namespaces are cached for one caller, such as 30s; 0s for no cache (docs/upstreams.md).",
     fallback: "0s",
     parse: parseDuration,
     backends: UPSTREAM_KINDS,
@@ -131,7 +121,7 @@ export const UPSTREAM_OPTIONS = {
   upstreamCacheEntries: {
     flag: "upstream-cache-entries",
     value: "N",
-    help: "The most answers that are kept for --upstream-cache-ttl.",
+    help: "Maximum number of cached answers.",
     fallback: "10000",
     parse: parseInteger(1, 10_000_000),
     backends: UPSTREAM_KINDS,
@@ -139,7 +129,7 @@ export const UPSTREAM_OPTIONS = {
   upstreamDialect: {
     flag: "upstream-dialect",
     value: "NAME",
-    help: "What a REST upstream speaks: specification, or lancedb for LanceDB's own service.",
+    help: "Dialect of a REST upstream: specification, or lancedb for LanceDB's own service.",
     fallback: "specification",
     parse: parseChoice(["specification", "lancedb"]),
     backends: ["rest"],
@@ -148,78 +138,10 @@ export const UPSTREAM_OPTIONS = {
   upstreamDelimiter: {
     flag: "upstream-delimiter",
     value: "TEXT",
-    help: "What joins the names of an identifier in the paths of a REST upstream.",
+    help: "Text that joins the names of an identifier in the paths of a REST upstream.",
     fallback: "$",
     parse: parseText,
     backends: ["rest"],
     place: true,
   },
-  upstreamIdentity: {
-    flag: "upstream-identity",
-    value: "KIND",
-    help: "Whose credentials the upstream gets: the client's own (passthrough), one credential for all (service), a token of the gateway's (client-credentials), or the client's token exchanged for another (token-exchange).",
-    fallback: "passthrough",
-    parse: parseChoice(["passthrough", "service", "client-credentials", "token-exchange"]),
-    backends: UPSTREAM_KINDS,
-    place: true,
-  },
-  upstreamApiKey: {
-    flag: "upstream-api-key",
-    value: "KEY",
-    help: "The API key of --upstream-identity service.",
-    parse: parseText,
-    backends: UPSTREAM_KINDS,
-    place: true,
-    secret: true,
-  },
-  upstreamToken: {
-    flag: "upstream-token",
-    value: "TOKEN",
-    help: "The bearer token of --upstream-identity service.",
-    parse: parseText,
-    backends: UPSTREAM_KINDS,
-    place: true,
-    secret: true,
-  },
-  tokenEndpoint: {
-    flag: "token-endpoint",
-    value: "URI",
-    help: "The token endpoint of the OAuth 2.0 provider, for client-credentials and token-exchange.",
-    parse: parseText,
-    backends: UPSTREAM_KINDS,
-    place: true,
-  },
-  tokenClientId: {
-    flag: "token-client-id",
-    value: "ID",
-    help: "The gateway's client id at the provider.",
-    parse: parseText,
-    backends: UPSTREAM_KINDS,
-    place: true,
-  },
-  tokenClientSecret: {
-    flag: "token-client-secret",
-    value: "SECRET",
-    help: "The gateway's client secret at the provider; without one the client is public.",
-    parse: parseText,
-    backends: UPSTREAM_KINDS,
-    place: true,
-    secret: true,
-  },
-  tokenScope: {
-    flag: "token-scope",
-    value: "SCOPES",
-    help: "The scopes to ask for, separated by spaces.",
-    parse: parseText,
-    backends: UPSTREAM_KINDS,
-    place: true,
-  },
-  tokenAudience: {
-    flag: "token-audience",
-    value: "NAME",
-    help: "The audience to ask for.",
-    parse: parseText,
-    backends: UPSTREAM_KINDS,
-    place: true,
-  },
-} as const satisfies Record<string, OptionSpec>;
+} as const satisfies OptionTable;

@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { COMMANDS } from "../../src/cli/commands/table.ts";
+import { runProgram } from "../../src/cli/program.ts";
 import { UsageError } from "../../src/config/option-spec.ts";
 import { people, personFile, personStream, rowsOf } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
@@ -41,9 +41,7 @@ describe("commands on a catalog", () => {
 
   /** What a command that fails says; it prints nothing, so that it can run in this process. */
   async function refused(kind: "usage" | "failure", name: string, ...args: readonly string[]) {
-    const command = await COMMANDS[name]?.();
-    assert.ok(command);
-    const error = await command.run(args, {}).then(
+    const error = await runProgram([name, ...args], {}).then(
       () => assert.fail(`${name} ${args.join(" ")} succeeds`),
       (thrown: unknown) => thrown as Error,
     );
@@ -135,8 +133,8 @@ describe("commands on a catalog", () => {
     ]);
     const expected = [
       /there is no directory/,
-      /TABLE is missing/,
-      /"c" is one argument too many/,
+      /missing required argument 'TABLE'/,
+      /too many arguments for 'rename'/,
       /nonsense/,
       /--vector must be a JSON array/,
       /--format says what it is/,

@@ -1,11 +1,6 @@
 import type { Namespace } from "../../client/namespace.ts";
-import {
-  type OptionSpec,
-  parseChoice,
-  parseDuration,
-  parseInteger,
-  UsageError,
-} from "../../config/option-spec.ts";
+import { type OptionTable, UsageError } from "../../config/option-spec.ts";
+import { parseChoice, parseDuration, parseInteger } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath } from "./operands.ts";
 import { textTable } from "./text-table.ts";
@@ -29,32 +24,31 @@ const OPTIONS = {
   call: {
     flag: "call",
     value: "NAME",
-    help: "What to measure: list (a page of 100 tables of a namespace), describe, exists, count or query (100 rows) of a table.",
+    help: "Call to measure: list (a page of 100 tables of a namespace), or describe, exists, count or query (100 rows) of a table.",
     fallback: "list",
     parse: parseChoice(Object.keys(CALLS)),
   },
   connections: {
     flag: "connections",
     value: "N",
-    help: "How many calls run at once.",
+    help: "Number of calls at a time.",
     fallback: "16",
     parse: parseInteger(1, 1024),
   },
   duration: {
     flag: "duration",
     value: "TIME",
-    help: "How long to measure, after a second that does not count.",
+    help: "Time to measure, after one second of warm-up.",
     fallback: "5s",
     parse: parseDuration,
   },
-} as const satisfies Record<string, OptionSpec>;
+} as const satisfies OptionTable;
 
 const WARM_UP_MS = 1_000;
 
 /** `lance-gateway bench`: how fast a catalog answers, from here. */
 export const bench = catalogCommand({
-  summary: "measure how fast a catalog answers",
-  usage: "[PATH]",
+  operands: "[PATH]",
   options: OPTIONS,
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const id = parsePath(path);

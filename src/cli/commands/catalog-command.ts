@@ -1,23 +1,16 @@
 import { once } from "node:events";
 import type { Namespace } from "../../client/namespace.ts";
-import type { OptionSpec } from "../../config/option-spec.ts";
-import { type OptionValues, settleTable } from "../../config/parse-options.ts";
+import { readTable } from "../../config/layers.ts";
+import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
+import { readServeOptions } from "../../config/serve-options.ts";
 import { JSON_OPTION } from "./catalog.ts";
-import type { Command } from "./command.ts";
-import {
-  CONNECTION_OPTIONS,
-  connectionFlags,
-  errorLine,
-  readConnection,
-  withNamespace,
-} from "./connection.ts";
-import { splitArguments } from "./operands.ts";
+import type { CommandDefinition } from "./command.ts";
+import { CONNECTION_OPTIONS, errorLine, withNamespace } from "./connection.ts";
 
-type Specs = Readonly<Record<string, OptionSpec>>;
 type WithJson<T> = T & { readonly json: typeof JSON_OPTION };
 
 /** What a command has to work with. */
-export interface Work<T extends Specs> {
+export interface Work<T extends OptionTable> {
   readonly namespace: Namespace;
   readonly operands: readonly string[];
   readonly options: OptionValues<WithJson<T>>;
@@ -28,10 +21,9 @@ export interface Work<T extends Specs> {
 }
 
 /** What makes a command on a catalog. */
-export interface CatalogCommandOptions<T extends Specs> {
-  readonly summary: string;
-  /** The operands as the help has them, for example `TABLE [FILE]`. */
-  readonly usage: string;
+export interface CatalogCommandOptions<T extends OptionTable> {
+  /** The operands as the help has them, for example `<TABLE> [FILE]`. */
+  readonly operands: string;
   /** The command's own options; `--json` and those of the connection come with it. */
   readonly options: T;
   /** Whether a directory that is missing is made. Default: false. */
@@ -43,17 +35,19 @@ export interface CatalogCommandOptions<T extends Specs> {
 const INTERRUPTED = 130;
 
 /** Makes a command that works on a catalog through the client. Ctrl-C cancels what it does; a second one ends it. */
-export function catalogCommand<const T extends Specs>(command: CatalogCommandOptions<T>): Command {
+export function catalogCommand<const T extends OptionTable>(
+  command: CatalogCommandOptions<T>,
+): CommandDefinition {
   const own: WithJson<T> = { ...command.options, json: JSON_OPTION };
   return {
-    summary: command.summary,
-    usage: command.usage,
-    options: { ...own, ...CONNECTION_OPTIONS },
-    async run(args, environment) {
-      const { operands, flags } = splitArguments(args, { ...own, ...CONNECTION_OPTIONS }, command.usage);
-      const layer = connectionFlags(flags, own);
-      const options = settleTable(own, [layer]);
-      const connection = readConnection(layer, environment);
+    operands: command.operands,
+    groups: [
+      { heading: "Options", options: own, environment: false },
+      { heading: "Catalog", options: CONNECTION_OPTIONS, environment: true },
+    ],
+    async run({ operands, layers }) {
+      const options = readTable(own, layers);
+      const connection = readServeOptions(layers);
       const controller = new AbortController();
       const interrupt = () => controller.abort();
       process.once("SIGINT", interrupt);

@@ -1,25 +1,23 @@
 import { access } from "node:fs/promises";
 import type { OpenedDirectory } from "../../backends/dir/open-directory.ts";
-import { type OptionSpec, parseSwitch } from "../../config/option-spec.ts";
+import type { OptionSpec, OptionTable } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS } from "../../config/options.ts";
+import { parseSwitch } from "../../config/parsers.ts";
 import { storageSecrets } from "../../config/secrets.ts";
 import { storageOptionsOf } from "../../config/storage-options.ts";
 import { createLog } from "../../log/log.ts";
 
-/** The options that say which catalog a command is about; they mean what they mean for `serve`. */
-export const CATALOG_OPTIONS = {
+/** The options that say which directory a command is about; they mean what they mean for `serve`. */
+export const ROOT_OPTIONS = {
   root: SERVE_OPTIONS.root,
   tableDirectory: SERVE_OPTIONS.tableDirectory,
   storageOptions: SERVE_OPTIONS.storageOptions,
-} as const satisfies Record<string, OptionSpec>;
+} as const satisfies OptionTable;
 
-/** The flags of {@link CATALOG_OPTIONS}. */
-export const CATALOG_FLAGS = Object.values(CATALOG_OPTIONS).map(({ flag }) => flag);
-
-/** A machine's answer instead of a person's. */
+/** Output for programs instead of people. */
 export const JSON_OPTION = {
   flag: "json",
-  help: "Prints JSON instead of a table.",
+  help: "Print JSON instead of a table.",
   fallback: "false",
   parse: parseSwitch,
 } as const satisfies OptionSpec;

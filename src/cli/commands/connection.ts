@@ -2,32 +2,14 @@ import { access } from "node:fs/promises";
 import { LanceError } from "../../client/exports.ts";
 import { createNamespace, type Namespace } from "../../client/namespace.ts";
 import { SILENT_LOG } from "../../client/silent-log.ts";
-import { type OptionSpec, UsageError } from "../../config/option-spec.ts";
+import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options.ts";
-import { type Environment, environmentLayer, flagLayer, type Layer } from "../../config/parse-options.ts";
-import { settleOptions } from "../../config/serve-options.ts";
 import { openBackend } from "../../gateway/open-backend.ts";
 
 /** The options that say which catalog a command is about; they mean what they mean for `serve`. */
-export const CONNECTION_OPTIONS: Readonly<Record<string, OptionSpec>> = Object.fromEntries(
+export const CONNECTION_OPTIONS: OptionTable = Object.fromEntries(
   Object.entries<OptionSpec>(SERVE_OPTIONS).filter(([, spec]) => spec.place),
 );
-
-/** Reads which catalog a command is about. */
-export function readConnection(flags: Layer, environment: Environment): ServeOptions {
-  const variables = environmentLayer(environment);
-  // What goes for a server beyond the place of its data goes for no command.
-  const layers: readonly Layer[] = [flags, (spec) => (spec.place ? variables(spec) : undefined)];
-  return settleOptions(layers);
-}
-
-/** The layer of a command's flags, those of the connection included. */
-export function connectionFlags(
-  flags: readonly string[],
-  specs: Readonly<Record<string, OptionSpec>>,
-): Layer {
-  return flagLayer(flags, { ...CONNECTION_OPTIONS, ...specs });
-}
 
 /**
  * Connects, works, and closes.

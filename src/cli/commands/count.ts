@@ -4,8 +4,7 @@ import { ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
 
 /** `lance-gateway count`: the number of rows of a table. */
 export const count = catalogCommand({
-  summary: "count the rows of a table",
-  usage: "TABLE",
+  operands: "<TABLE>",
   options: { filter: ROW_OPTIONS.filter, ...STATE_OPTIONS },
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const { filter, version, branch } = options;

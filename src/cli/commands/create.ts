@@ -1,4 +1,5 @@
-import { type OptionSpec, parseChoice, UsageError } from "../../config/option-spec.ts";
+import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
+import { parseChoice } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, pathText } from "./operands.ts";
 
@@ -6,7 +7,7 @@ import { parsePath, pathText } from "./operands.ts";
 export const PROPERTY_OPTION = {
   flag: "property",
   value: "KEY=VALUE",
-  help: "A property to keep with it.",
+  help: "Property of the new object.",
   parse(text: string): readonly [key: string, value: string] {
     const at = text.indexOf("=");
     if (at <= 0) throw new UsageError("must be a property such as owner=ada");
@@ -19,17 +20,16 @@ const OPTIONS = {
   mode: {
     flag: "mode",
     value: "MODE",
-    help: "What to do if it exists: create (fail), exist-ok (leave it) or overwrite (replace its properties).",
+    help: "Action if the namespace exists: create (fail), exist-ok (leave it) or overwrite (replace its properties).",
     fallback: "create",
     parse: parseChoice(["create", "exist-ok", "overwrite"]),
   },
   properties: PROPERTY_OPTION,
-} as const satisfies Record<string, OptionSpec>;
+} as const satisfies OptionTable;
 
 /** `lance-gateway create`: a new namespace. */
 export const create = catalogCommand({
-  summary: "create a namespace (import creates tables)",
-  usage: "NAMESPACE",
+  operands: "<NAMESPACE>",
   options: OPTIONS,
   creates: true,
   async run({ namespace, operands: [path = ""], options, signal, print }) {

@@ -14,8 +14,7 @@ import { textTable } from "./text-table.ts";
 
 /** `lance-gateway describe`: what is known of a table or a namespace. */
 export const describe = catalogCommand({
-  summary: "tell what is known of a table or a namespace",
-  usage: "PATH",
+  operands: "<PATH>",
   options: {},
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const id = parsePath(path);

@@ -1,4 +1,5 @@
-import { parseSwitch, UsageError } from "../../config/option-spec.ts";
+import { UsageError } from "../../config/option-spec.ts";
+import { parseSwitch } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, pathText } from "./operands.ts";
 
@@ -7,12 +8,11 @@ const switchOption = (flag: string, help: string) =>
 
 /** `lance-gateway drop`: removes a table with its data, or a namespace. */
 export const drop = catalogCommand({
-  summary: "remove a table with its data, or a namespace with --namespace",
-  usage: "PATH",
+  operands: "<PATH>",
   options: {
-    namespace: switchOption("namespace", "Removes a namespace instead of a table; it has to be empty."),
-    cascade: switchOption("cascade", "Removes everything in the namespace as well."),
-    ifExists: switchOption("if-exists", "Succeeds if there is nothing to remove."),
+    namespace: switchOption("namespace", "Remove a namespace instead of a table; it must be empty."),
+    cascade: switchOption("cascade", "Remove everything in the namespace, too."),
+    ifExists: switchOption("if-exists", "Succeed if there is nothing to remove."),
   },
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const id = parsePath(path);

@@ -1,5 +1,6 @@
 import { access } from "node:fs/promises";
-import { type OptionSpec, parseSwitch } from "../../config/option-spec.ts";
+import type { OptionTable } from "../../config/option-spec.ts";
+import { parseSwitch } from "../../config/parsers.ts";
 import { formatOfName } from "../files/formats.ts";
 import { writeRows } from "../files/write.ts";
 import { createProgress } from "../progress.ts";
@@ -15,16 +16,15 @@ const OPTIONS = {
   format: FORMAT_OPTION,
   force: {
     flag: "force",
-    help: "Replaces a file that exists.",
+    help: "Replace an existing file.",
     fallback: "false",
     parse: parseSwitch,
   },
-} as const satisfies Record<string, OptionSpec>;
+} as const satisfies OptionTable;
 
 /** `lance-gateway export`: rows of a table into a file, all of them or none. */
 export const exportRows = catalogCommand({
-  summary: "write rows of a table into an Arrow or Parquet file",
-  usage: "TABLE FILE",
+  operands: "<TABLE> <FILE>",
   options: OPTIONS,
   async run({ namespace, operands: [path = "", file = ""], options, signal, print }) {
     const id = parsePath(path);

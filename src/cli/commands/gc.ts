@@ -1,32 +1,33 @@
 import { LEFTOVER_KINDS, type Leftover } from "../../backends/dir/maintenance/leftover.ts";
-import { type OptionSpec, parseSwitch, UsageError } from "../../config/option-spec.ts";
-import { CATALOG_FLAGS, CATALOG_OPTIONS, JSON_OPTION, withCatalog } from "./catalog.ts";
-import { type Command, readOptions } from "./command.ts";
+import { readTable } from "../../config/layers.ts";
+import { type OptionTable, UsageError } from "../../config/option-spec.ts";
+import { parseSwitch } from "../../config/parsers.ts";
+import { JSON_OPTION, ROOT_OPTIONS, withCatalog } from "./catalog.ts";
+import type { CommandDefinition } from "./command.ts";
 import { sizeText, textTable } from "./text-table.ts";
 
 const OPTIONS = {
-  ...CATALOG_OPTIONS,
   delete: {
     flag: "delete",
-    help: "Removes what it finds; without it, it only says what it would remove.",
+    help: "Remove what is found instead of listing it.",
     fallback: "false",
     parse: parseSwitch,
   },
   olderThan: {
     flag: "older-than",
     value: "AGE",
-    help: "Passes over what was written to within this time, such as 90m, 12h or 7d, because somebody may be at work on it.",
+    help: "Minimum age of what is removed, such as 90m, 12h or 7d; a writer may still work on younger files.",
     fallback: "1d",
     parse: parseAge,
   },
   unlisted: {
     flag: "unlisted",
-    help: "Removes datasets without a row too. Deregistered tables are among them, and can be registered again as long as they are there.",
+    help: "Remove datasets without a row, too. Deregistered tables are among them, and can be registered again only while they exist.",
     fallback: "false",
     parse: parseSwitch,
   },
   json: JSON_OPTION,
-} as const satisfies Record<string, OptionSpec>;
+} as const satisfies OptionTable;
 
 /** What became of a leftover. */
 type Action = "would remove" | "removed" | "kept" | "failed";
@@ -38,11 +39,13 @@ interface Line extends Omit<Leftover, "remove"> {
 }
 
 /** `lance-gateway gc`: finds and clears what crashes leave in a directory. */
-export const gc: Command = {
-  summary: "find what crashes left in a directory, and remove it with --delete",
-  options: OPTIONS,
-  async run(args, environment) {
-    const options = readOptions(OPTIONS, CATALOG_FLAGS, args, environment);
+export const gc: CommandDefinition = {
+  groups: [
+    { heading: "Options", options: OPTIONS, environment: false },
+    { heading: "Catalog", options: ROOT_OPTIONS, environment: true },
+  ],
+  async run({ layers }) {
+    const options = readTable({ ...OPTIONS, ...ROOT_OPTIONS }, layers);
     const { findLeftovers } = await import("../../backends/dir/maintenance/find-leftovers.ts");
     const lines = await withCatalog(options, options.delete, async ({ context, readOnly }) => {
       // Nothing is removed from what cannot be written, so the server's clock is good enough there.

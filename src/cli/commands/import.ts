@@ -1,4 +1,5 @@
-import { type OptionSpec, parseChoice } from "../../config/option-spec.ts";
+import type { OptionSpec, OptionTable } from "../../config/option-spec.ts";
+import { parseChoice } from "../../config/parsers.ts";
 import { FILE_FORMATS, formatOfName } from "../files/formats.ts";
 import { openRows } from "../files/read.ts";
 import { createProgress, type Progress } from "../progress.ts";
@@ -10,7 +11,7 @@ import { parsePath, pathText } from "./operands.ts";
 export const FORMAT_OPTION = {
   flag: "format",
   value: "FORMAT",
-  help: "What the file is: arrow (an IPC file, or Feather version 2), arrows (an IPC stream) or parquet. By default its name tells.",
+  help: "Format of the file: arrow (an IPC file, or Feather version 2), arrows (an IPC stream) or parquet. Default: by the name of the file.",
   parse: parseChoice(FILE_FORMATS),
 } as const satisfies OptionSpec;
 
@@ -18,18 +19,17 @@ const OPTIONS = {
   mode: {
     flag: "mode",
     value: "MODE",
-    help: "What to do with a table that exists: create (fail), append, overwrite or exist-ok (leave it).",
+    help: "Action if the table exists: create (fail), append, overwrite or exist-ok (leave it).",
     fallback: "create",
     parse: parseChoice(["create", "append", "overwrite", "exist-ok"]),
   },
   format: FORMAT_OPTION,
   properties: PROPERTY_OPTION,
-} as const satisfies Record<string, OptionSpec>;
+} as const satisfies OptionTable;
 
 /** `lance-gateway import`: a file of rows into a table, all of them or none. */
 export const importRows = catalogCommand({
-  summary: "put the rows of an Arrow or Parquet file into a table",
-  usage: "FILE TABLE",
+  operands: "<FILE> <TABLE>",
   options: OPTIONS,
   creates: true,
   async run({ namespace, operands: [file = "", path = ""], options, signal, print }) {

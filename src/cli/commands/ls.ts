@@ -1,6 +1,6 @@
 import type { Identifier } from "../../client/exports.ts";
 import type { Namespace } from "../../client/namespace.ts";
-import { parseSwitch } from "../../config/option-spec.ts";
+import { parseSwitch } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, pathText } from "./operands.ts";
 import { textTable } from "./text-table.ts";
@@ -12,12 +12,11 @@ interface Entry {
 
 /** `lance-gateway ls`: what is in a namespace. */
 export const ls = catalogCommand({
-  summary: "list the namespaces and tables of a namespace",
-  usage: "[NAMESPACE]",
+  operands: "[NAMESPACE]",
   options: {
     recursive: {
       flag: "recursive",
-      help: "Lists what is in the namespaces below, too.",
+      help: "List the namespaces below, too.",
       fallback: "false",
       parse: parseSwitch,
     },

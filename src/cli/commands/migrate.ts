@@ -1,26 +1,29 @@
 import type { Migrated } from "../../backends/dir/maintenance/migrate.ts";
-import { type OptionSpec, parseSwitch } from "../../config/option-spec.ts";
-import { CATALOG_FLAGS, CATALOG_OPTIONS, JSON_OPTION, withCatalog } from "./catalog.ts";
-import { type Command, readOptions } from "./command.ts";
+import { readTable } from "../../config/layers.ts";
+import type { OptionTable } from "../../config/option-spec.ts";
+import { parseSwitch } from "../../config/parsers.ts";
+import { JSON_OPTION, ROOT_OPTIONS, withCatalog } from "./catalog.ts";
+import type { CommandDefinition } from "./command.ts";
 import { textTable } from "./text-table.ts";
 
 const OPTIONS = {
-  ...CATALOG_OPTIONS,
   dryRun: {
     flag: "dry-run",
-    help: "Says what it would register, and writes nothing.",
+    help: "List the tables to register, and write nothing.",
     fallback: "false",
     parse: parseSwitch,
   },
   json: JSON_OPTION,
-} as const satisfies Record<string, OptionSpec>;
+} as const satisfies OptionTable;
 
 /** `lance-gateway migrate`: gives tables that only their directories tell of rows in the manifest. */
-export const migrate: Command = {
-  summary: "register the tables of a version-1 directory in its manifest",
-  options: OPTIONS,
-  async run(args, environment) {
-    const options = readOptions(OPTIONS, CATALOG_FLAGS, args, environment);
+export const migrate: CommandDefinition = {
+  groups: [
+    { heading: "Options", options: OPTIONS, environment: false },
+    { heading: "Catalog", options: ROOT_OPTIONS, environment: true },
+  ],
+  async run({ layers }) {
+    const options = readTable({ ...OPTIONS, ...ROOT_OPTIONS }, layers);
     const maintenance = await import("../../backends/dir/maintenance/migrate.ts");
     const tables = await withCatalog(options, !options.dryRun, ({ context }) =>
       maintenance.migrate(context, options.dryRun),

@@ -1,4 +1,5 @@
-import { type OptionSpec, parseInteger, parseText } from "../../config/option-spec.ts";
+import type { OptionTable } from "../../config/option-spec.ts";
+import { parseInteger, parseText } from "../../config/parsers.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath } from "./operands.ts";
 import { parseNumbers, ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
@@ -9,45 +10,44 @@ const OPTIONS = {
   limit: {
     flag: "limit",
     value: "N",
-    help: "The most rows; 0 stands for all.",
+    help: "Maximum number of rows; 0 for all.",
     fallback: "100",
     parse: parseInteger(0, Number.MAX_SAFE_INTEGER),
   },
   offset: {
     flag: "offset",
     value: "N",
-    help: "The rows to leave out at the start.",
+    help: "Number of rows to skip.",
     fallback: "0",
     parse: parseInteger(0, Number.MAX_SAFE_INTEGER),
   },
   vector: {
     flag: "vector",
     value: "NUMBERS",
-    help: "Looks for the nearest neighbours of a vector, such as [0.5,1].",
+    help: "Vector whose nearest neighbours to find, such as [0.5,1].",
     parse: parseNumbers,
   },
   vectorColumn: {
     flag: "vector-column",
     value: "NAME",
-    help: "The column of the vectors; by default the only one.",
+    help: "Column of the vectors. Default: the only one.",
     parse: parseText,
   },
   text: {
     flag: "text",
     value: "WORDS",
-    help: "Looks for words in the columns with a text index.",
+    help: "Words to find in the columns with a text index.",
     parse: parseText,
   },
   ...STATE_OPTIONS,
-} as const satisfies Record<string, OptionSpec>;
+} as const satisfies OptionTable;
 
 /** Cells are cut to so many characters for people. */
 const CELL_CHARACTERS = 60;
 
 /** `lance-gateway query`: rows of a table, as a table or, with `--json`, one JSON object in each line. */
 export const query = catalogCommand({
-  summary: "print rows of a table; with --json one object in each line",
-  usage: "TABLE",
+  operands: "<TABLE>",
   options: OPTIONS,
   async run({ namespace, operands: [path = ""], options, signal, print }) {
     const { filter, columns, limit, offset, vector, vectorColumn, text, version, branch } = options;

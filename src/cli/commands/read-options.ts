@@ -1,31 +1,32 @@
-import { type OptionSpec, parseInteger, parseText, UsageError } from "../../config/option-spec.ts";
+import { type OptionTable, UsageError } from "../../config/option-spec.ts";
+import { parseInteger, parseText } from "../../config/parsers.ts";
 
 /** Which state of a table is read. */
 export const STATE_OPTIONS = {
   version: {
     flag: "version",
     value: "N",
-    help: "The version to read; by default the newest.",
+    help: "Version to read. Default: the newest.",
     parse: parseInteger(1, Number.MAX_SAFE_INTEGER),
   },
-  branch: { flag: "branch", value: "NAME", help: "The branch to read; by default main.", parse: parseText },
-} as const satisfies Record<string, OptionSpec>;
+  branch: { flag: "branch", value: "NAME", help: "Branch to read. Default: main.", parse: parseText },
+} as const satisfies OptionTable;
 
 /** Which rows and columns are read. */
 export const ROW_OPTIONS = {
   filter: {
     flag: "filter",
     value: "SQL",
-    help: "A condition for the rows, such as \"id > 5 AND name LIKE 'a%'\".",
+    help: "Condition for the rows, such as \"id > 5 AND name LIKE 'a%'\".",
     parse: parseText,
   },
   columns: {
     flag: "columns",
     value: "A,B",
-    help: "The columns to read, with commas between them; by default all.",
+    help: "Columns to read, separated by commas. Default: all.",
     parse: (text: string) => parseText(text).split(","),
   },
-} as const satisfies Record<string, OptionSpec>;
+} as const satisfies OptionTable;
 
 /** Numbers as a JSON array. */
 export function parseNumbers(text: string): readonly number[] {

@@ -4,8 +4,7 @@ import { parsePath, pathText } from "./operands.ts";
 
 /** `lance-gateway rename`: another name or another namespace for a table. */
 export const rename = catalogCommand({
-  summary: "give a table another name, another namespace or both",
-  usage: "TABLE NEW-PATH",
+  operands: "<TABLE> <NEW-PATH>",
   options: {},
   async run({ namespace, operands: [from = "", to = ""], options, signal, print }) {
     const [id, target] = [parsePath(from), parsePath(to)];

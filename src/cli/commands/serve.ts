@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import type { Logger } from "pino";
-import type { Configuration, Databases } from "../../config/configuration.ts";
+import { type Databases, readConfiguration } from "../../config/configuration.ts";
 import { UsageError } from "../../config/option-spec.ts";
-import type { ServeOptions } from "../../config/options.ts";
+import { OPTION_GROUPS, type ServeOptions } from "../../config/options.ts";
 import { secretsOf } from "../../config/secrets.ts";
 import { type Gateway, startGateway } from "../../gateway/compose.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
@@ -10,29 +10,39 @@ import { createLog } from "../../log/log.ts";
 import { redactText } from "../../log/redact.ts";
 import { defaultDrainDelayMs } from "../drain-delay.ts";
 import { packageVersion } from "../version.ts";
+import type { CommandDefinition } from "./command.ts";
 
 /**
- * Serves until a signal comes. The first SIGTERM, SIGINT or SIGHUP drains and ends with code 0; a second SIGTERM or SIGINT
- * ends at once.
- *
- * @throws Error with one clear line, when the port or the root cannot be had.
+ * `lance-gateway serve`: serves until a signal comes. The first SIGTERM, SIGINT or SIGHUP drains and ends with code 0;
+ * a second SIGTERM or SIGINT ends at once.
  */
-export async function serve({ options, databases }: Configuration): Promise<void> {
-  // Standard output is for people: where the server listens. The log goes to standard error.
-  const log = createLog(options.logLevel, secretsOf({ options, databases }, process.env));
-  watchForUnhandled(log);
-  // The engine writes its own warnings, past this log; only its errors are worth a line.
-  process.env["LANCEDB_LOG"] ??= "error";
-  // How far a scan reads ahead of its reader, in bytes; the engine's own default is 2 GiB.
-  process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(16 * 1024 ** 2);
-  const { drainDelayMs = defaultDrainDelayMs(process.env) } = options;
-  const gateway = await startGateway({ ...options, drainDelayMs }, log, databases).catch((error: unknown) => {
-    if (error instanceof UsageError) throw error;
-    throw new Error(startFailure(error, options), { cause: error });
-  });
-  endOnSignal(gateway);
-  process.stdout.write(greeting(whatIsServed(options, databases), gateway));
-}
+export const serve: CommandDefinition = {
+  groups: Object.entries(OPTION_GROUPS).map(([heading, options]) => ({
+    heading,
+    options,
+    environment: true,
+  })),
+  async run({ layers }, environment) {
+    const { options, databases } = await readConfiguration(layers, environment);
+    // Standard output is for people: where the server listens. The log goes to standard error.
+    const log = createLog(options.logLevel, secretsOf({ options, databases }, process.env));
+    watchForUnhandled(log);
+    // The engine writes its own warnings, past this log; only its errors are worth a line.
+    process.env["LANCEDB_LOG"] ??= "error";
+    // How far a scan reads ahead of its reader, in bytes; the engine's own default is 2 GiB.
+    process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(16 * 1024 ** 2);
+    const { drainDelayMs = defaultDrainDelayMs(process.env) } = options;
+    const gateway = await startGateway({ ...options, drainDelayMs }, log, databases).catch(
+      (error: unknown) => {
+        if (error instanceof UsageError) throw error;
+        throw new Error(startFailure(error, options), { cause: error });
+      },
+    );
+    endOnSignal(gateway);
+    process.stdout.write(greeting(whatIsServed(options, databases), gateway));
+    return 0;
+  },
+};
 
 /**
  * A rejection that nobody handles belongs to work that nobody waits for, so that the process goes on. After an exception

@@ -1,17 +1,78 @@
-import type { Command } from "./command.ts";
+import type { CommandDefinition } from "./command.ts";
 
-/** The commands beside `serve`, each loaded when it is used. */
-export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
-  ls: async () => (await import("./ls.ts")).ls,
-  describe: async () => (await import("./describe.ts")).describe,
-  create: async () => (await import("./create.ts")).create,
-  drop: async () => (await import("./drop.ts")).drop,
-  rename: async () => (await import("./rename.ts")).rename,
-  count: async () => (await import("./count.ts")).count,
-  query: async () => (await import("./query.ts")).query,
-  import: async () => (await import("./import.ts")).importRows,
-  export: async () => (await import("./export.ts")).exportRows,
-  bench: async () => (await import("./bench.ts")).bench,
-  gc: async () => (await import("./gc.ts")).gc,
-  migrate: async () => (await import("./migrate.ts")).migrate,
+/** A command in the list of the help. */
+export interface CommandEntry {
+  /** The heading under which the help lists it. */
+  readonly group: string;
+  readonly summary: string;
+  load(): Promise<CommandDefinition>;
+}
+
+/** The commands, each loaded when it is used. */
+export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  serve: {
+    group: "Server",
+    summary: "serve a directory of Lance tables, or an upstream catalog",
+    load: async () => (await import("./serve.ts")).serve,
+  },
+  ls: {
+    group: "Catalog",
+    summary: "list the namespaces and tables of a namespace",
+    load: async () => (await import("./ls.ts")).ls,
+  },
+  describe: {
+    group: "Catalog",
+    summary: "describe a table or a namespace",
+    load: async () => (await import("./describe.ts")).describe,
+  },
+  create: {
+    group: "Catalog",
+    summary: "create a namespace (import creates tables)",
+    load: async () => (await import("./create.ts")).create,
+  },
+  drop: {
+    group: "Catalog",
+    summary: "remove a table with its data, or a namespace with --namespace",
+    load: async () => (await import("./drop.ts")).drop,
+  },
+  rename: {
+    group: "Catalog",
+    summary: "give a table another name, another namespace or both",
+    load: async () => (await import("./rename.ts")).rename,
+  },
+  count: {
+    group: "Data",
+    summary: "count the rows of a table",
+    load: async () => (await import("./count.ts")).count,
+  },
+  query: {
+    group: "Data",
+    summary: "print rows of a table; with --json one object in each line",
+    load: async () => (await import("./query.ts")).query,
+  },
+  import: {
+    group: "Data",
+    summary: "put the rows of an Arrow or Parquet file into a table",
+    load: async () => (await import("./import.ts")).importRows,
+  },
+  export: {
+    group: "Data",
+    summary: "write rows of a table into an Arrow or Parquet file",
+    load: async () => (await import("./export.ts")).exportRows,
+  },
+  bench: {
+    group: "Maintenance",
+    summary: "measure how fast a catalog answers",
+    load: async () => (await import("./bench.ts")).bench,
+  },
+  gc: {
+    group: "Maintenance",
+    summary: "find what crashes left in a directory, and remove it with --delete",
+    load: async () => (await import("./gc.ts")).gc,
+  },
+  migrate: {
+    group: "Maintenance",
+    summary: "register the tables of a version-1 directory in its manifest",
+    load: async () => (await import("./migrate.ts")).migrate,
+  },
 };

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { startProgram } from "../../test/support/program.ts";
+import { environmentName, UsageError } from "../config/option-spec.ts";
+import { OPTION_GROUPS } from "../config/options.ts";
+import { COMMANDS } from "./commands/table.ts";
+import { runProgram } from "./program.ts";
+
+async function printed(...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await startProgram(...args).ended;
+  assert.deepEqual([code, stderr], [0, ""]);
+  return stdout;
+}
+
+describe("help", () => {
+  it("lists every command with its summary", async () => {
+    const [help, command] = await Promise.all([printed("--help"), printed("help")]);
+    assert.equal(help, command);
+    const text = help.replaceAll(/\s+/g, " ");
+    for (const [name, { summary }] of Object.entries(COMMANDS)) assert.ok(text.includes(`${name} `), summary);
+  });
+
+  it("lists the options of a command in groups, with their variables", async () => {
+    const [help, command] = await Promise.all([printed("serve", "--help"), printed("help", "serve")]);
+    assert.equal(help, command);
+    for (const [heading, options] of Object.entries(OPTION_GROUPS)) {
+      assert.ok(help.includes(`\n${heading}:\n`), heading);
+      for (const { flag } of Object.values(options)) {
+        assert.ok(help.includes(`--${flag}`), flag);
+        assert.ok(help.includes(environmentName(flag)), flag);
+      }
+    }
+    assert.match(help.replaceAll(/\s+/g, " "), /Port to listen on; 0 for a free one\. \(default: 2333, env:/);
+  });
+
+  it("shows operands, and keeps an option of a command apart from one of the program", async () => {
+    const help = await printed("count", "-h");
+    assert.match(help, /^Usage: lance-gateway count \[options\] <TABLE>\n/);
+    assert.match(help, /--version <N>/);
+    assert.equal(await printed("-v"), await printed("--version"));
+  });
+});
+
+describe("wrong use", () => {
+  const CASES: readonly (readonly [args: readonly string[], message: RegExp])[] = [
+    [[], /^a command is missing; see lance-gateway --help$/],
+    [["serv"], /^unknown command 'serv' \(Did you mean serve\?\)$/],
+    [["help", "nothing"], /^unknown command 'nothing'; see lance-gateway --help$/],
+    [["serve", "--prot", "1"], /^unknown option '--prot' \(Did you mean --port\?\)$/],
+    [["serve", "--uptsream-token=marked"], /^unknown option '--uptsream-token'$/],
+    [["serve", "--prot=mark'ed"], /^unknown option '--prot'( \(Did you mean --port\?\))?$/],
+    [["serve", "--root"], /^option '--root <DIR\|URI>' argument missing$/],
+    [["serve", "--managed-versioning=no"], /^option '--managed-versioning' takes no value$/],
+    [["serve", "extra"], /^too many arguments for 'serve'/],
+    [["count"], /^missing required argument 'TABLE'$/],
+    [["completion", "tcsh"], /Allowed choices are zsh, bash, fish/],
+  ];
+  for (const [args, message] of CASES) {
+    it(`is explained in one line for "${args.join(" ")}"`, async () => {
+      await assert.rejects(runProgram(args, {}), (error) => {
+        assert.ok(error instanceof UsageError, String(error));
+        assert.match(error.message, message);
+        return true;
+      });
+    });
+  }
+});
+
+describe("completion", () => {
+  const offered = async (...words: readonly string[]) =>
+    (await printed("complete", "--", ...words)).split("\n").map((line) => line.split("\t")[0]);
+
+  it("prints a script for each shell", async () => {
+    for (const shell of ["bash", "zsh", "fish"]) {
+      assert.match(await printed("completion", shell), /lance-gateway complete --/);
+    }
+  });
+
+  it("offers commands, options and the words that an option takes", async () => {
+    assert.deepEqual(await offered("se"), ["serve", ":4", ""]);
+    assert.deepEqual(await offered("serve", "--por"), ["--port", ":4", ""]);
+    assert.deepEqual(await offered("serve", "--upstream-dialect", ""), [
+      "specification",
+      "lancedb",
+      ":4",
+      "",
+    ]);
+    assert.deepEqual(await offered("import", "--mode", "app"), ["append", ":4", ""]);
+  });
+
+  it("offers paths for options and operands that name a file, and goes on below a folder", async () => {
+    assert.deepEqual(await offered("serve", "--config", "package.j"), ["package.json", ":4", ""]);
+    assert.deepEqual(await offered("import", "--mode", "append", "LICEN"), ["LICENSE", ":4", ""]);
+    assert.deepEqual(await offered("serve", "--root", "src/conf"), ["src/config/", ":6", ""]);
+  });
+});

@@ -1,0 +1,81 @@
+import { Command, CommanderError } from "commander";
+import { environmentLayer, type Layer } from "../config/layers.ts";
+import { type Environment, UsageError } from "../config/option-spec.ts";
+import type { CommandDefinition } from "./commands/command.ts";
+import { COMMANDS } from "./commands/table.ts";
+import { addCompletion } from "./completion.ts";
+import { addOptions } from "./flags.ts";
+import { packageVersion } from "./version.ts";
+
+const DESCRIPTION =
+  "Serves the Lance Namespace API over REST, gRPC, Connect and gRPC-Web on one port, and works on its catalogs.";
+
+/**
+ * Runs `lance-gateway` and returns its exit code. A gateway still serves after that, until a signal comes.
+ *
+ * @throws UsageError for wrong use; Error with one clear line for what failed.
+ */
+export async function runProgram(args: readonly string[], environment: Environment): Promise<number> {
+  let code = 0;
+  const program = newProgram();
+  for (const [name, { group, summary, load }] of Object.entries(COMMANDS)) {
+    const command = program.command(name).helpGroup(`${group}:`).description(summary);
+    // Only commands that the line names are loaded, be it to run them, for their help or to complete them.
+    if (!args.includes(name)) continue;
+    const definition = await load();
+    const layers = describeCommand(command, definition, environment);
+    command.action(async () => {
+      code = await definition.run({ operands: command.args, layers }, environment);
+    });
+  }
+  addCompletion(program);
+  try {
+    await program.parseAsync(args, { from: "user" });
+  } catch (thrown) {
+    if (!(thrown instanceof CommanderError)) throw thrown;
+    if (thrown.exitCode !== 0) throw new UsageError(messageOf(thrown, args));
+  }
+  return code;
+}
+
+function newProgram(): Command {
+  return (
+    new Command("lance-gateway")
+      .description(DESCRIPTION)
+      .version(packageVersion(), "-v, --version", "print the version")
+      .helpOption("-h, --help", "print help")
+      .commandsGroup("Shell:")
+      .helpCommand("help [command]", "print help for a command")
+      // What comes after the name of a command is the command's: count has a --version of its own.
+      .enablePositionalOptions()
+      .exitOverride()
+      .configureOutput({ writeErr: () => {} })
+  );
+}
+
+function describeCommand(
+  command: Command,
+  { operands, groups }: CommandDefinition,
+  environment: Environment,
+): readonly Layer[] {
+  if (operands !== undefined) command.arguments(operands);
+  const flags = addOptions(command, groups);
+  const variables = environmentLayer(environment);
+  const fromEnvironment = new Set(
+    groups.flatMap((group) => (group.environment ? Object.values(group.options) : [])),
+  );
+  return [flags, (spec) => (fromEnvironment.has(spec) ? variables(spec) : undefined)];
+}
+
+/** One line; what an unknown option was given may be a secret. */
+function messageOf({ code, message }: CommanderError, args: readonly string[]): string {
+  if (code === "commander.help") {
+    const what = args.length === 0 ? "a command is missing" : `unknown command '${args.at(-1)}'`;
+    return `${what}; see lance-gateway --help`;
+  }
+  return message
+    .replace(/^error: /, "")
+    .replace(/^unknown option '([^'=]+)=[^]*'\n\(Did you mean \1\?\)$/, "option '$1' takes no value")
+    .replace(/^(unknown option '[^'=]+)=[^]*?'(?=\n\(Did|$)/, "$1'")
+    .replaceAll(/\s*\n\s*/g, " ");
+}

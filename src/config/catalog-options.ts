@@ -1,0 +1,49 @@
+import { BACKEND_KINDS, type OptionTable } from "./option-spec.ts";
+import { parseChoice, parseText } from "./parsers.ts";
+import { parseStorageOption } from "./storage-options.ts";
+
+/** The options that say which catalog is served. */
+export const CATALOG_OPTIONS = {
+  config: {
+    flag: "config",
+    value: "FILE",
+    help: "Configuration file, in YAML or JSON. Flags and environment variables override it.",
+    parse: parseText,
+  },
+  backend: {
+    flag: "backend",
+    value: "KIND",
+    help: "Kind of the backend: dir (a directory of Lance tables), rest or grpc (an upstream catalog). --uri implies rest, and --address implies grpc.",
+    fallback: "dir",
+    parse: parseChoice(BACKEND_KINDS),
+    backends: BACKEND_KINDS,
+    place: true,
+  },
+  root: {
+    flag: "root",
+    value: "DIR|URI",
+    help: "Directory of the catalog, created if it does not exist; or s3://bucket/prefix, gs://bucket/prefix, az://container/prefix (docs/storage.md).",
+    fallback: "./lance-data",
+    parse: parseText,
+    backends: ["dir"],
+    place: true,
+  },
+  tableDirectory: {
+    flag: "table-directory",
+    value: "DIR",
+    help: 'Directory of the manifest and the tables, relative to the root; "." for the root itself. Default: "data", or the root if it already holds a Lance catalog.',
+    parse: parseText,
+    backends: ["dir"],
+    place: true,
+  },
+  storageOptions: {
+    flag: "storage-option",
+    value: "KEY=VALUE",
+    help: "Option of the object store of the root, for example aws_endpoint=https://minio.example.com (docs/storage.md).",
+    parse: parseStorageOption,
+    backends: ["dir"],
+    repeatable: true,
+    place: true,
+    secret: true,
+  },
+} as const satisfies OptionTable;

@@ -1,0 +1,77 @@
+import { type Parse, UsageError } from "./option-spec.ts";
+
+const SIZE = /^(\d+)(?: ?(B|KiB|MiB|GiB))?$/i;
+const UNITS: Readonly<Record<string, number>> = { b: 1, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30 };
+
+/** Bytes, as a number or with a unit: `65536`, `64KiB`, `16 MiB`, `1GiB`. */
+export function parseSize(text: string): number {
+  const [, digits, unit = "b"] = SIZE.exec(text) ?? [];
+  const size = Number(digits) * (UNITS[unit.toLowerCase()] ?? Number.NaN);
+  if (!Number.isSafeInteger(size) || size < 1)
+    throw new UsageError("must be a size such as 65536, 16MiB or 1GiB");
+  return size;
+}
+
+/** A whole number within bounds. */
+export function parseInteger(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new UsageError(`must be an integer from ${min} to ${max}`);
+  };
+}
+
+/** One of some words. */
+export function parseChoice<const T extends string>(choices: readonly T[]): Parse<T> {
+  const parse = (text: string): T => {
+    const found = choices.find((choice) => choice === text);
+    if (found !== undefined) return found;
+    throw new UsageError(`must be one of ${choices.join(", ")}`);
+  };
+  return Object.assign(parse, { choices });
+}
+
+/** `true` or `false`. */
+export function parseSwitch(text: string): boolean {
+  return parseChoice(["true", "false"])(text) === "true";
+}
+
+/** Any text but none. */
+export function parseText(text: string): string {
+  if (text === "") throw new UsageError("must not be empty");
+  return text;
+}
+
+const DURATION = /^(\d+) ?(ms|s|m|h)$/;
+const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** A time such as `500ms`, `5s` or `2m`, in milliseconds. */
+export function parseDuration(text: string): number {
+  const [, digits, unit = ""] = DURATION.exec(text) ?? [];
+  const duration = Number(digits) * (DURATION_UNITS[unit] ?? Number.NaN);
+  if (!(duration >= 0 && duration < 2 ** 31)) throw new UsageError("must be a time such as 500ms, 5s or 2m");
+  return duration;
+}
+
+const PAIR = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(.*)$/s;
+
+/** A header as `Name=value`; the name comes out in lower case. */
+export function parseHeader(text: string): readonly [name: string, value: string] {
+  const [, name, value] = PAIR.exec(text) ?? [];
+  if (name === undefined || value === undefined || /[^\t -~\u0080-\u00ff]/.test(value)) {
+    throw new UsageError("must be a header such as X-Tenant=blue");
+  }
+  return [name.toLowerCase(), value];
+}
+
+/** The origin of pages, as browsers send it, or `*`. */
+export function parseOrigin(text: string): string {
+  if (text === "*" || (URL.canParse(text) && new URL(text).origin === text)) return text;
+  throw new UsageError("must be an origin such as https://app.example.com, or *");
+}
+
+/** A host without a port, `*.` and a host for all below it, or `*`. */
+export function parseHost(text: string): string {
+  if (/^(?:\*|(?:\*\.)?[A-Za-z0-9._-]+)$/.test(text)) return text;
+  throw new UsageError("must be a host without a port such as lance.example.com or *.example.com, or *");
+}

@@ -1,0 +1,75 @@
+import type { OptionTable } from "./option-spec.ts";
+import {
+  parseChoice,
+  parseDuration,
+  parseHost,
+  parseInteger,
+  parseOrigin,
+  parseSwitch,
+  parseText,
+} from "./parsers.ts";
+
+/** The options of the server: where it listens, whom it answers, what it reports and how it ends. */
+export const SERVER_OPTIONS = {
+  host: {
+    flag: "host",
+    value: "H",
+    help: "Address to listen on.",
+    fallback: "127.0.0.1",
+    parse: parseText,
+  },
+  port: {
+    flag: "port",
+    value: "N",
+    help: "Port to listen on; 0 for a free one.",
+    fallback: "2333",
+    parse: parseInteger(0, 65_535),
+  },
+  corsOrigins: {
+    flag: "cors-origin",
+    value: "ORIGIN",
+    help: "Origin whose pages may call from browsers, such as https://app.example.com, or * for any. Default: the gateway's own origin.",
+    parse: parseOrigin,
+    repeatable: true,
+  },
+  allowedHosts: {
+    flag: "allowed-host",
+    value: "HOST",
+    help: "Host that requests may name, such as lance.example.com, *.example.com or * for any; addresses and localhost are always allowed. Default: any host, or on a loopback address only localhost and the value of --host.",
+    parse: parseHost,
+    repeatable: true,
+  },
+  logLevel: {
+    flag: "log-level",
+    value: "LEVEL",
+    help: "Lowest level of the log on standard error; debug logs every call.",
+    fallback: "info",
+    parse: parseChoice(["trace", "debug", "info", "warn", "error", "silent"]),
+  },
+  noMetrics: {
+    flag: "no-metrics",
+    help: "Turn off /metrics and the counting for it (docs/observability.md).",
+    fallback: "false",
+    parse: parseSwitch,
+  },
+  keepAliveMs: {
+    flag: "keep-alive",
+    value: "TIME",
+    help: "Time after which an idle HTTP/1.1 connection is closed. Use more than a proxy in front of the gateway does.",
+    fallback: "620s",
+    parse: parseDuration,
+  },
+  drainDelayMs: {
+    flag: "drain-delay",
+    value: "TIME",
+    help: "Time after SIGTERM or SIGINT during which the gateway still serves calls and reports that it is not ready. Default: 5s in a container; 0s elsewhere and at a terminal.",
+    parse: parseDuration,
+  },
+  drainSeconds: {
+    flag: "drain-seconds",
+    value: "N",
+    help: "Maximum time for running calls to finish after the drain delay, in seconds.",
+    fallback: "30",
+    parse: parseInteger(0, 3_600),
+  },
+} as const satisfies OptionTable;
