@@ -12,7 +12,7 @@ export function configurationTable(): string {
   const groups = Object.entries(OPTION_GROUPS).map(
     ([heading, options]) => `### ${heading}\n\n${tableOf(options)}`,
   );
-  return groups.join("\n");
+  return groups.join("\n\n");
 }
 
 function tableOf(options: OptionTable): string {

@@ -75,7 +75,7 @@ function messageOf({ code, message }: CommanderError, args: readonly string[]): 
   }
   return message
     .replace(/^error: /, "")
-    .replace(/^unknown option '([^'=]+)=[^]*'\n\(Did you mean \1\?\)$/, "option '$1' takes no value")
-    .replace(/^(unknown option '[^'=]+)=[^]*?'(?=\n\(Did|$)/, "$1'")
+    .replace(/^unknown option '([^'=]+)=.*'\n\(Did you mean \1\?\)$/s, "option '$1' takes no value")
+    .replace(/^(unknown option '[^'=]+)=.*?'(?=\n\(Did|$)/s, "$1'")
     .replaceAll(/\s*\n\s*/g, " ");
 }

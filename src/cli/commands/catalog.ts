@@ -5,6 +5,7 @@ import { SERVE_OPTIONS } from "../../config/options.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { storageSecrets } from "../../config/secrets.ts";
 import { storageOptionsOf } from "../../config/storage-options.ts";
+import { prepareEngine } from "../../gateway/engine-environment.ts";
 import { createLog } from "../../log/log.ts";
 
 /** The options that say which directory a command is about; they mean what they mean for `serve`. */
@@ -46,7 +47,7 @@ export async function withCatalog<T>(
       throw new Error(`there is no directory ${root}`);
     });
   }
-  process.env["LANCEDB_LOG"] ??= "error";
+  prepareEngine();
   const log = createLog("warn", storageSecrets(storageOptions));
   const { openDirectory } = await import("../../backends/dir/open-directory.ts");
   const directory = await openDirectory({

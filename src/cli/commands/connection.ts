@@ -4,6 +4,7 @@ import { createNamespace, type Namespace } from "../../client/namespace.ts";
 import { SILENT_LOG } from "../../client/silent-log.ts";
 import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options.ts";
+import { prepareEngine } from "../../gateway/engine-environment.ts";
 import { openBackend } from "../../gateway/open-backend.ts";
 
 /** The options that say which catalog a command is about; they mean what they mean for `serve`. */
@@ -29,9 +30,7 @@ export async function withNamespace<T>(
       );
     });
   }
-  // The engine writes its own warnings; only its errors are worth a line.
-  process.env["LANCEDB_LOG"] ??= "error";
-  process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(16 * 1024 ** 2);
+  prepareEngine();
   const backend = await openBackend(options, SILENT_LOG);
   await using namespace = createNamespace(backend);
   return await work(namespace);

@@ -1,21 +1,8 @@
-import { resolve } from "node:path";
-import type { Logger } from "pino";
-import { type Databases, readConfiguration } from "../../config/configuration.ts";
-import { UsageError } from "../../config/option-spec.ts";
-import { OPTION_GROUPS, type ServeOptions } from "../../config/options.ts";
-import { secretsOf } from "../../config/secrets.ts";
-import { type Gateway, startGateway } from "../../gateway/compose.ts";
-import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { createLog } from "../../log/log.ts";
-import { redactText } from "../../log/redact.ts";
-import { defaultDrainDelayMs } from "../drain-delay.ts";
-import { packageVersion } from "../version.ts";
+import { readConfiguration } from "../../config/configuration.ts";
+import { OPTION_GROUPS } from "../../config/options.ts";
 import type { CommandDefinition } from "./command.ts";
 
-/**
- * `lance-gateway serve`: serves until a signal comes. The first SIGTERM, SIGINT or SIGHUP drains and ends with code 0;
- * a second SIGTERM or SIGINT ends at once.
- */
+/** `lance-gateway serve`: a gateway before a directory or an upstream catalog. */
 export const serve: CommandDefinition = {
   groups: Object.entries(OPTION_GROUPS).map(([heading, options]) => ({
     heading,
@@ -23,104 +10,9 @@ export const serve: CommandDefinition = {
     environment: true,
   })),
   async run({ layers }, environment) {
-    const { options, databases } = await readConfiguration(layers, environment);
-    // Standard output is for people: where the server listens. The log goes to standard error.
-    const log = createLog(options.logLevel, secretsOf({ options, databases }, process.env));
-    watchForUnhandled(log);
-    // The engine writes its own warnings, past this log; only its errors are worth a line.
-    process.env["LANCEDB_LOG"] ??= "error";
-    // How far a scan reads ahead of its reader, in bytes; the engine's own default is 2 GiB.
-    process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(16 * 1024 ** 2);
-    const { drainDelayMs = defaultDrainDelayMs(process.env) } = options;
-    const gateway = await startGateway({ ...options, drainDelayMs }, log, databases).catch(
-      (error: unknown) => {
-        if (error instanceof UsageError) throw error;
-        throw new Error(startFailure(error, options), { cause: error });
-      },
-    );
-    endOnSignal(gateway);
-    process.stdout.write(greeting(whatIsServed(options, databases), gateway));
+    const configuration = await readConfiguration(layers, environment);
+    const { runServer } = await import("../run-server.ts");
+    await runServer(configuration, environment);
     return 0;
   },
 };
-
-/**
- * A rejection that nobody handles belongs to work that nobody waits for, so that the process goes on. After an exception
- * that nobody catches, nothing is known of the state of what threw it: the process ends, and says why.
- */
-function watchForUnhandled(log: Logger): void {
-  process.on("unhandledRejection", (reason) => {
-    log.error({ err: reason }, "work that nobody waits for has failed");
-  });
-  process.on("uncaughtException", (error) => {
-    log.fatal({ err: error }, "the process ends after an exception that nobody caught");
-    process.exit(1);
-  });
-}
-
-/** Signals within this time are the first one: a terminal, npm and a shell may each pass it on. */
-const SAME_SIGNAL_MS = 500;
-
-/** SIGHUP, from a terminal or a caller that has gone, begins the end and never hurries it. */
-function endOnSignal(gateway: Gateway): void {
-  let begun: number | undefined;
-  const end = (signal: NodeJS.Signals) => {
-    if (begun !== undefined) {
-      if (signal !== "SIGHUP" && performance.now() - begun > SAME_SIGNAL_MS) process.exit(1);
-      return;
-    }
-    begun = performance.now();
-    gateway.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        process.stderr.write(`lance-gateway: closing failed: ${redactText(String(error))}\n`);
-        process.exit(1);
-      },
-    );
-  };
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, end);
-}
-
-function startFailure(error: unknown, { host, port }: ServeOptions): string {
-  switch ((error as NodeJS.ErrnoException).code) {
-    case "EADDRINUSE":
-      return `port ${port} on ${host} is in use`;
-    case "EADDRNOTAVAIL":
-    case "ENOTFOUND":
-      return `${host} is no address of this machine`;
-    default:
-      return error instanceof Error ? error.message : String(error);
-  }
-}
-
-/** What the first line says that is served. */
-function whatIsServed(options: ServeOptions, databases: Databases | undefined): string {
-  if (databases !== undefined) return `the databases ${[...databases.byName.keys()].join(", ")}`;
-  switch (options.backend) {
-    case "dir":
-      return options.root.includes("://") ? redactText(options.root) : resolve(options.root);
-    case "rest":
-      return options.uris.map(withoutCredentials).join(", ");
-    case "grpc":
-      return options.addresses.join(", ");
-  }
-}
-
-function withoutCredentials(uri: string): string {
-  const parsed = URL.parse(uri);
-  return parsed === null ? uri : `${parsed.origin}${parsed.pathname}`;
-}
-
-function greeting(served: string, { address: { address, family, port }, readOnly }: Gateway): string {
-  const authority = family === "IPv6" ? `[${address}]:${port}` : `${address}:${port}`;
-  const rpc = `http://${authority}/${LanceNamespaceService.typeName}/`;
-  return [
-    `Lance Gateway ${packageVersion()} serves ${served}`,
-    `  REST      http://${authority}/v1`,
-    `  gRPC      ${authority} (HTTP/2 without TLS)`,
-    `  Connect   ${rpc}`,
-    `  gRPC-Web  ${rpc}`,
-    ...readOnly.map((reason) => `  for reading only: ${reason}`),
-    "",
-  ].join("\n");
-}

@@ -1,0 +1,133 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Logger } from "pino";
+import type { Configuration, Databases } from "../config/configuration.ts";
+import { type Environment, UsageError } from "../config/option-spec.ts";
+import type { ServeOptions } from "../config/options.ts";
+import { secretsOf } from "../config/secrets.ts";
+import { type Gateway, startGateway } from "../gateway/compose.ts";
+import { prepareEngine } from "../gateway/engine-environment.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { createLog } from "../log/log.ts";
+import { redactText } from "../log/redact.ts";
+import { packageVersion } from "./version.ts";
+
+/**
+ * Serves until a signal comes. The first SIGTERM, SIGINT or SIGHUP drains and ends with code 0; a second SIGTERM or SIGINT
+ * ends at once.
+ *
+ * @throws UsageError, and Error with one clear line when the port or the root cannot be had.
+ */
+export async function runServer(
+  { options, databases }: Configuration,
+  environment: Environment,
+): Promise<void> {
+  // Standard output is for people: where the server listens. The log goes to standard error.
+  const log = createLog(options.logLevel, secretsOf({ options, databases }, environment));
+  watchForUnhandled(log);
+  prepareEngine();
+  const { drainDelayMs = defaultDrainDelayMs(environment) } = options;
+  const gateway = await startGateway({ ...options, drainDelayMs }, log, databases).catch((error: unknown) => {
+    if (error instanceof UsageError) throw error;
+    throw new Error(startFailure(error, options), { cause: error });
+  });
+  endOnSignal(gateway);
+  process.stdout.write(greeting(whatIsServed(options, databases), gateway));
+}
+
+/**
+ * A rejection that nobody handles belongs to work that nobody waits for, so that the process goes on. After an exception
+ * that nobody catches, nothing is known of the state of what threw it: the process ends, and says why.
+ */
+function watchForUnhandled(log: Logger): void {
+  process.on("unhandledRejection", (reason) => {
+    log.error({ err: reason }, "work that nobody waits for has failed");
+  });
+  process.on("uncaughtException", (error) => {
+    log.fatal({ err: error }, "the process ends after an exception that nobody caught");
+    process.exit(1);
+  });
+}
+
+/** Signals within this time are the first one: a terminal, npm and a shell may each pass it on. */
+const SAME_SIGNAL_MS = 500;
+
+/** SIGHUP, from a terminal or a caller that has gone, begins the end and never hurries it. */
+function endOnSignal(gateway: Gateway): void {
+  let begun: number | undefined;
+  const end = (signal: NodeJS.Signals) => {
+    if (begun !== undefined) {
+      if (signal !== "SIGHUP" && performance.now() - begun > SAME_SIGNAL_MS) process.exit(1);
+      return;
+    }
+    begun = performance.now();
+    gateway.close().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        process.stderr.write(`lance-gateway: closing failed: ${redactText(String(error))}\n`);
+        process.exit(1);
+      },
+    );
+  };
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, end);
+}
+
+function startFailure(error: unknown, { host, port }: ServeOptions): string {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case "EADDRINUSE":
+      return `port ${port} on ${host} is in use`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+      return `${host} is no address of this machine`;
+    default:
+      return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** For balancers that ask for readiness every second or two, in milliseconds. */
+const IN_CONTAINER_MS = 5_000;
+
+/** Files by which Docker and Podman mark their containers. */
+const MARKS = ["/.dockerenv", "/run/.containerenv"];
+
+/**
+ * The drain delay when nobody has chosen one: some seconds in a container, where something else decides who gets new
+ * connections and needs time to see the readiness. At a terminal a person waits for the end.
+ */
+function defaultDrainDelayMs(environment: Environment): number {
+  if (process.stdout.isTTY || process.stderr.isTTY) return 0;
+  const inContainer = environment["KUBERNETES_SERVICE_HOST"] !== undefined || MARKS.some(existsSync);
+  return inContainer ? IN_CONTAINER_MS : 0;
+}
+
+/** The text for the catalog that is served in the first line. */
+function whatIsServed(options: ServeOptions, databases: Databases | undefined): string {
+  if (databases !== undefined) return `the databases ${[...databases.byName.keys()].join(", ")}`;
+  switch (options.backend) {
+    case "dir":
+      return options.root.includes("://") ? redactText(options.root) : resolve(options.root);
+    case "rest":
+      return options.uris.map(withoutCredentials).join(", ");
+    case "grpc":
+      return options.addresses.join(", ");
+  }
+}
+
+function withoutCredentials(uri: string): string {
+  const parsed = URL.parse(uri);
+  return parsed === null ? uri : `${parsed.origin}${parsed.pathname}`;
+}
+
+function greeting(served: string, { address: { address, family, port }, readOnly }: Gateway): string {
+  const authority = family === "IPv6" ? `[${address}]:${port}` : `${address}:${port}`;
+  const rpc = `http://${authority}/${LanceNamespaceService.typeName}/`;
+  return [
+    `Lance Gateway ${packageVersion()} serves ${served}`,
+    `  REST      http://${authority}/v1`,
+    `  gRPC      ${authority} (HTTP/2 without TLS)`,
+    `  Connect   ${rpc}`,
+    `  gRPC-Web  ${rpc}`,
+    ...readOnly.map((reason) => `  for reading only: ${reason}`),
+    "",
+  ].join("\n");
+}
