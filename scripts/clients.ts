@@ -1,5 +1,6 @@
-// Runs the sessions of the real clients, and the contract through chains of gateways. When all pass, their figures become test/clients/results.json, from which
-// the README's table is made; with arguments it runs only these test files and leaves the figures as they are.
+// Runs the sessions of the real clients, and the contract through chains of gateways. When all pass, their figures
+// become test/clients/results.json, from which the README's table is made. With arguments it runs only the test files
+// that they name, and leaves the figures as they are.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,10 +8,11 @@ import { RESULTS_FOLDER, type SessionResult } from "../test/clients/support/sess
 
 const root = join(import.meta.dirname, "..");
 const chosen = process.argv.slice(2);
-const files = chosen.length > 0 ? chosen : ["test/{clients,chains}/**/*.test.ts"];
+const vitest = join(root, "node_modules", "vitest", "vitest.mjs");
+const projects = ["--project", "clients", "--project", "browser"];
 
 rmSync(RESULTS_FOLDER, { recursive: true, force: true });
-const { status } = spawnSync(process.execPath, [...process.execArgv, "--test", ...files], {
+const { status } = spawnSync(process.execPath, [...process.execArgv, vitest, "run", ...projects, ...chosen], {
   cwd: root,
   stdio: "inherit",
 });

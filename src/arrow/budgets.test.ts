@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Field, Int32, Null, Schema, Struct, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { test } from "vitest";
 import { framed, lz4Zeros, sharedSchema, withNumber } from "../../test/support/hostile-arrow.ts";
 import { type ErrorName, isLanceError, LanceError } from "../namespace/errors.ts";
 import { scanIpcFile } from "./file-scan.ts";

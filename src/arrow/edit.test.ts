@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import {
   Bool,
   type DataType,
@@ -20,6 +19,7 @@ import {
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
+import { test } from "vitest";
 import { dropColumn, dropField, replaceFloats, skipRows } from "./edit.ts";
 import { decodeSchema } from "./schema.ts";
 import { END_OF_STREAM, splitIpcFile } from "./stream.ts";

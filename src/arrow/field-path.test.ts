@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { isLanceError } from "../namespace/errors.ts";
 import { formatFieldPath, parseFieldPath, resolveField } from "./field-path.ts";
 import type { ArrowField } from "./schema.ts";

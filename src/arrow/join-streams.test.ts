@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Readable } from "node:stream";
-import { it } from "node:test";
 import { Table, tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
+import { it } from "vitest";
 import { isLanceError } from "../namespace/errors.ts";
 import { joinIpcStreams } from "./join-streams.ts";
 

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import {
   type DataType,
   DateDay,
@@ -24,6 +23,7 @@ import {
   Uint8,
   Utf8,
 } from "apache-arrow";
+import { test } from "vitest";
 import { isLanceError } from "../namespace/errors.ts";
 import { checkCompatible } from "./compatible.ts";
 import { toJsonSchema } from "./json-schema.ts";

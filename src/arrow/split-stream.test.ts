@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import { Dictionary, Int32, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
+import { describe, it } from "vitest";
 import { cut } from "../../test/support/arrow.ts";
 import { isLanceError } from "../namespace/errors.ts";
 import { joinIpcStreams } from "./join-streams.ts";

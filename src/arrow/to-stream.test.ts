@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { tableFromArrays, tableFromIPC, tableToIPC } from "apache-arrow";
+import { test } from "vitest";
 import { isLanceError } from "../namespace/errors.ts";
 import { toIpcFile } from "./file.ts";
 import { toIpcStream } from "./to-stream.ts";

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import {
   Binary,
   Bool,
@@ -26,6 +25,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import fc from "fast-check";
+import { test } from "vitest";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import { toIpcFile } from "./file.ts";
 import { PYARROW_STREAMS } from "./fixtures.ts";

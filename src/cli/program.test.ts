@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it } from "vitest";
 import { startProgram } from "../../test/support/program.ts";
 import { environmentName, UsageError } from "../config/option-spec.ts";
 import { OPTION_GROUPS } from "../config/options.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import { readConfiguration } from "./configuration.ts";
 import { type Environment, UsageError } from "./option-spec.ts";
@@ -12,10 +12,10 @@ const configured = (args: readonly string[], environment: Environment) =>
 
 describe("readConfiguration", () => {
   let directory: string;
-  before(async () => {
+  beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), "lance-gateway-"));
   });
-  after(() => rm(directory, { recursive: true }));
+  afterAll(() => rm(directory, { recursive: true }));
 
   async function read(text: string, args: string[] = [], environment: Record<string, string> = {}) {
     const file = join(directory, "gateway.yaml");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import { type Environment, UsageError } from "./option-spec.ts";
 import { parseSize } from "./parsers.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
 import { ROOT_OPTIONS } from "../cli/commands/catalog.ts";
 import { readTable } from "./layers.ts";

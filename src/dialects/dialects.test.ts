@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import { type DescMessage, fromJson } from "@bufbuild/protobuf";
+import { describe, it } from "vitest";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import {
   CreateTableRequestSchema,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it } from "vitest";
 import { ERROR_TABLE, errorEntryOfCode, LanceError, PUBLIC_ERROR_COUNT, toLanceError } from "./errors.ts";
 
 describe("the error table", () => {

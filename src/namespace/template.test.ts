@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { decodePercent } from "../transcode/percent.ts";
 import { createTrie } from "../transcode/trie.ts";
 import { formatTemplate, parseTemplate } from "./template.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
+import { describe, it } from "vitest";
 import { createCaller } from "../../test/support/caller.ts";
 import { CallError } from "../../test/support/client.ts";
 import { HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";

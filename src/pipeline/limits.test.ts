@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it } from "vitest";
 import { createByteBudget } from "../namespace/byte-budget.ts";
 import { isLanceError } from "../namespace/errors.ts";
 import { admitBody } from "./limits.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { describe, it } from "vitest";
 import { beginCall } from "../../test/support/caller.ts";
 import { HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
 import { QueryTableResponseSchema } from "../gen/lance/namespace/v1/query_pb.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import { create, type MessageShape } from "@bufbuild/protobuf";
+import { describe, it } from "vitest";
 import { people, personStream, rowsOf } from "../../test/support/arrow.ts";
 import { beginCall } from "../../test/support/caller.ts";
 import { ARROW_FILE, ARROW_STREAM } from "../arrow/media-types.ts";

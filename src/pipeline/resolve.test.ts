@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { pino } from "pino";
+import { describe, it } from "vitest";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import {
   DescribeTableRequestSchema,

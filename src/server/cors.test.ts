@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { type DirectoryServer, startDirectoryServer } from "../../test/support/server.ts";
 
 const ORIGIN = "https://app.example.com";
@@ -8,12 +8,12 @@ describe("calls from pages of other origins", () => {
   let server: DirectoryServer;
   let any: DirectoryServer;
   let none: DirectoryServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startDirectoryServer({ corsOrigins: [ORIGIN, "http://localhost:5173"] });
     any = await startDirectoryServer({ corsOrigins: ["*"] });
     none = await startDirectoryServer();
   });
-  after(async () => {
+  afterAll(async () => {
     for (const each of [server, any, none]) await each.close();
   });
 

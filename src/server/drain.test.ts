@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent, get, type IncomingMessage } from "node:http";
 import { connect } from "node:http2";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { test } from "vitest";
 import { DescribeTableResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
-import { callUnary, fakeService, rawCall } from "../wires/grpc/fixture.test.ts";
+import { callUnary, fakeService, rawCall } from "../wires/grpc/fixture.ts";
 import { encodeFrame } from "../wires/grpc/frame.ts";
-import { rawConnection, startServer } from "./fixture.test.ts";
+import { rawConnection, startServer } from "./fixture.ts";
 
 const slow = (milliseconds: number) =>
   fakeService({

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, constants } from "node:http2";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { encodeFrame } from "../wires/grpc/frame.ts";
-import { rawConnection, startServer } from "./fixture.test.ts";
+import { rawConnection, startServer } from "./fixture.ts";
 
 const SERVICE = "/lance.namespace.v1.LanceNamespaceService";
 const LARGE = Buffer.alloc(2_000, 32);
@@ -87,7 +87,7 @@ for (const [title, path, type, start] of REFUSED) {
   test(`${title} is answered over HTTP/2 to a client that sends on, and its session stays`, async (t) => {
     await using server = await startServer({ maxMessageBytes: 1_000 });
     const session = connect(`http://localhost:${server.port}`);
-    t.after(() => session.destroy());
+    t.onTestFinished(() => session.destroy());
     const errors: Error[] = [];
     const open = () => {
       const stream = session.request({ ":method": "POST", ":path": path, "content-type": type });

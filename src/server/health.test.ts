@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata, status } from "@grpc/grpc-js";
+import { test } from "vitest";
 import { Health, HealthCheckRequestSchema } from "../gen/grpc/health/v1/health_pb.ts";
-import { callUnary, codecs } from "../wires/grpc/fixture.test.ts";
-import { startServer } from "./fixture.test.ts";
+import { callUnary, codecs } from "../wires/grpc/fixture.ts";
+import { startServer } from "./fixture.ts";
 
 const LANCE = "lance.namespace.v1.LanceNamespaceService";
 

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import {
   create,
   createFileRegistry,
@@ -11,14 +10,15 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { test } from "vitest";
 import {
   ServerReflection,
   type ServerReflectionRequestSchema,
   type ServerReflectionResponse,
 } from "../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../gen/grpc/reflection/v1alpha/reflection_pb.ts";
-import { codecs } from "../wires/grpc/fixture.test.ts";
-import { startServer } from "./fixture.test.ts";
+import { codecs } from "../wires/grpc/fixture.ts";
+import { startServer } from "./fixture.ts";
 
 const LANCE = "lance.namespace.v1.LanceNamespaceService";
 type Question = NonNullable<MessageInitShape<typeof ServerReflectionRequestSchema>["messageRequest"]>;

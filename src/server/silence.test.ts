@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type ClientHttp2Session, connect as connectHttp2, constants } from "node:http2";
-import { describe, it } from "node:test";
 import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { describe, it } from "vitest";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
 import { DescribeTableResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
-import { fakeService, METHODS, pathOfMethod, rawCall, statusOf } from "../wires/grpc/fixture.test.ts";
+import { fakeService, METHODS, pathOfMethod, rawCall, statusOf } from "../wires/grpc/fixture.ts";
 import { encodeFrame } from "../wires/grpc/frame.ts";
-import { rawConnection, startServer } from "./fixture.test.ts";
+import { rawConnection, startServer } from "./fixture.ts";
 
 const SILENCE_MS = 100;
 const EMPTY = encodeFrame(new Uint8Array(0), false);

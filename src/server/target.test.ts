@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { LanceError } from "../namespace/errors.ts";
-import { memoryLog } from "../wires/grpc/fixture.test.ts";
+import { memoryLog } from "../wires/grpc/fixture.ts";
 import { createHttpRefusal } from "../wires/rest.ts";
-import { rawConnection, startServer } from "./fixture.test.ts";
+import { rawConnection, startServer } from "./fixture.ts";
 
 /** The answer to raw text, when the server has closed the connection. */
 async function answerTo(port: number, head: string): Promise<string> {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
 import { create, type DescMethod, equals, type Message } from "@bufbuild/protobuf";
 import fc from "fast-check";
+import { describe, test } from "vitest";
 import { lancedb } from "../dialects/lancedb.ts";
 import { UPSTREAM_FORMS } from "../dialects/upstream.ts";
 import { QueryTableRequestSchema, QueryVectorSchema } from "../gen/lance/namespace/v1/query_pb.ts";
@@ -10,7 +10,7 @@ import { RenameTableRequestSchema } from "../gen/lance/namespace/v1/table_pb.ts"
 import { bodyFieldOf } from "../namespace/body-field.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { type ClientBinding, createClientBindings } from "./client-binding.ts";
-import { messages } from "./fixture.test.ts";
+import { messages } from "./fixture.ts";
 import { createTranscoder } from "./transcoder.ts";
 
 const { methods, method } = LanceNamespaceService;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { create, type DescMessage, equals, type Message } from "@bufbuild/protobuf";
 import fc from "fast-check";
+import { test } from "vitest";
 import { QueryTableRequestSchema } from "../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import {
@@ -12,7 +12,7 @@ import {
 import { AlterTransactionRequestSchema } from "../gen/lance/namespace/v1/transaction_pb.ts";
 import { HTTP_BODY } from "./descriptors.ts";
 import { FieldError } from "./field-error.ts";
-import { messages } from "./fixture.test.ts";
+import { messages } from "./fixture.ts";
 import { createJsonDecoders } from "./json-decode.ts";
 import { createJsonEncoders } from "./json-encode.ts";
 import { parseJsonExactly } from "./json-text.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { isLanceError } from "../namespace/errors.ts";
 import { checkJson, countJsonValues } from "./json-scan.ts";
 import { parseJson, parseRequestExactly } from "./json-text.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { jsonErrorPosition } from "./json-syntax.ts";
 
 test("the position is that of the first token that does not fit", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
+import { test } from "vitest";
 import { QueryTableRequestSchema } from "../gen/lance/namespace/v1/query_pb.ts";
 import { AlterTableAddColumnsRequestSchema } from "../gen/lance/namespace/v1/schema_pb.ts";
 import { isLanceError } from "../namespace/errors.ts";

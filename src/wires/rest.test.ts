@@ -13,10 +13,10 @@ import {
   type ServerHttp2Session,
 } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
-import { after, before, test } from "node:test";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
+import { afterAll, beforeAll, test } from "vitest";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../namespace/call.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
@@ -56,13 +56,13 @@ const handler = createRestHandler({
 let server: Server;
 let port: number;
 
-before(async () => {
+beforeAll(async () => {
   server = createServer(handler).listen(0, "127.0.0.1");
   await once(server, "listening");
   port = (server.address() as AddressInfo).port;
 });
 
-after(() => server.close().closeAllConnections());
+afterAll(() => server.close().closeAllConnections());
 
 function open(method: string, path: string, headers: Record<string, string> = {}): ClientRequest {
   return send({ port, host: "127.0.0.1", method, path, headers, agent: false });

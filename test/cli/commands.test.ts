@@ -4,7 +4,7 @@ import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { runProgram } from "../../src/cli/program.ts";
 import { UsageError } from "../../src/config/option-spec.ts";
 import { people, personFile, personStream, rowsOf } from "../support/arrow.ts";
@@ -16,13 +16,13 @@ describe("commands on a catalog", () => {
   let server: DirectoryServer;
   let folder: string;
   let remove: () => Promise<void>;
-  before(async () => {
+  beforeAll(async () => {
     server = await startDirectoryServer();
     ({ path: folder, remove } = await temporaryDirectory());
     await writeFile(join(folder, "people.arrows"), personStream(people(5)));
     await writeFile(join(folder, "people.arrow"), personFile(people(5)));
   });
-  after(async () => {
+  afterAll(async () => {
     await server.close();
     await remove();
   });

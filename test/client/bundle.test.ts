@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { describe, it } from "node:test";
 import { createContext, runInContext } from "node:vm";
 import { build } from "esbuild";
+import { describe, it } from "vitest";
 
 const ENTRY = join(import.meta.dirname, "..", "..", "src", "client", "browser.ts");
 

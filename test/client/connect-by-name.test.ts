@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { describe, it } from "vitest";
 import {
   connect,
   isInvalidInput,

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, it } from "node:test";
 import { promisify } from "node:util";
+import { describe, it } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
 import { startDirectoryServer } from "../support/server.ts";
 

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
-import { describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { describe, test } from "vitest";
 import { connect } from "../../src/client/index.ts";
 import { ListNamespacesResponseSchema } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
 
@@ -33,7 +33,7 @@ describe("a client without a time limit", () => {
   for (const [name, [type, body]] of Object.entries(ANSWERS)) {
     test(`waits by ${name} for as long as an answer takes`, async (t) => {
       const server = createServer().listen(0, "127.0.0.1");
-      t.after(() => {
+      t.onTestFinished(() => {
         server.closeAllConnections();
         server.close();
       });

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
 import {
   Field as ArrowField,
   type DataType,
@@ -17,6 +16,7 @@ import {
   Uint8,
   Utf8,
 } from "apache-arrow";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import {
   CreateTableMode,
   isAlreadyExists,
@@ -56,13 +56,13 @@ export function clientSuite(name: string, open: () => Promise<ClientFixture>): v
   describe(`the client, connected by ${name}`, () => {
     let fixture: ClientFixture;
     let ns: Namespace;
-    before(async () => {
+    beforeAll(async () => {
       fixture = await open();
       ns = fixture.namespace;
       await ns.createNamespace({ id: ["base"] });
       await ns.createTable("people", rows(20), { namespacePath: ["base"] });
     });
-    after(() => fixture.close());
+    afterAll(() => fixture.close());
     const id = ["base", "people"];
 
     it("has every operation", () => {

@@ -1,4 +1,4 @@
-import { test } from "node:test";
+import { test } from "vitest";
 import { attackWithArrowBodies } from "../support/arrow-attack.ts";
 import { seedOf } from "../support/seed.ts";
 
@@ -6,6 +6,6 @@ import { seedOf } from "../support/seed.ts";
 const SEED = seedOf("ARROW_SEED");
 
 test("a server answers 30,000 mutated Arrow bodies with 200 or 4xx and goes on", async (t) => {
-  t.diagnostic(`ARROW_SEED=${SEED}`);
-  t.diagnostic(JSON.stringify(await attackWithArrowBodies(30_000, SEED)));
+  await t.annotate(`ARROW_SEED=${SEED}`);
+  await t.annotate(JSON.stringify(await attackWithArrowBodies(30_000, SEED)));
 });

@@ -6,8 +6,8 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { describe, it } from "node:test";
 import { build } from "esbuild";
+import { describe, it } from "vitest";
 import { EXPECTED } from "./runtimes/session.ts";
 import { startGateway } from "./support/gateway.ts";
 

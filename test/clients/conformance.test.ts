@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { it } from "node:test";
+import { it } from "vitest";
 import { conformanceTools, sourceOf } from "./support/conformance-tools.ts";
 import { ROOT, runTool } from "./support/tools.ts";
 
@@ -20,6 +20,6 @@ it("passes the Connect conformance suite over gRPC, gRPC-Web and Connect", async
   const options = ["--mode", "server", "--conf", join(folder, "config.yaml")];
   const output = await runTool(join(bin, "connectconformance"), [...options, "--", ...server]);
   const [, passed] = /(\d+) passed, 0 failed/.exec(output) ?? [];
-  t.diagnostic(`${passed} cases passed`);
+  await t.annotate(`${passed} cases passed`);
   assert.ok(Number(passed) >= LEAST_CASES, output.slice(-4_000));
 });

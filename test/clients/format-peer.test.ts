@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { commitMetadata } from "../../src/backends/dir/format/commit.ts";
 import type { DatasetRef } from "../../src/backends/dir/format/dataset.ts";
 import { deleteVersions } from "../../src/backends/dir/format/delete-versions.ts";
@@ -110,8 +110,8 @@ describe("the format beside pylance", () => {
     cpSync(join(directory, name), join(directory, target), { recursive: true });
     return at(target);
   }
-  before(() => runPython("format_peer.py", "make", directory));
-  after(() => rmSync(directory, { recursive: true, force: true }));
+  beforeAll(() => runPython("format_peer.py", "make", directory));
+  afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
   for (const name of ["new", "old", "stable", "v1file"]) {
     it(`reads the dataset "${name}" and commits metadata that pylance reads`, async () => {

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { writeArrowFiles } from "./support/arrow-files.ts";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
 import { recordResult, resultIn } from "./support/session.ts";
@@ -29,10 +29,10 @@ async function generateStubs(): Promise<void> {
 
 describe("a gRPC client generated for Go", () => {
   let gateway: GatewayProcess;
-  before(async () => {
+  beforeAll(async () => {
     gateway = await startGateway();
   });
-  after(() => gateway.close());
+  afterAll(() => gateway.close());
 
   it("has an ordinary session", async () => {
     await generateStubs();

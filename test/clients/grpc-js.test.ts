@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
 import { fromBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import grpc, { type ServiceClientConstructor } from "@grpc/grpc-js";
 import { loadSync } from "@grpc/proto-loader";
 import { RecordBatchReader } from "apache-arrow";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
 import { ErrorResponseSchema } from "../../src/gen/lance/namespace/v1/common_pb.ts";
 import { otherStream, people, personStream } from "../support/arrow.ts";
@@ -35,11 +35,11 @@ describe("a plain @grpc/grpc-js client", () => {
   let gateway: GatewayProcess;
   let client: Dynamic;
   let session: Session;
-  before(async () => {
+  beforeAll(async () => {
     gateway = await startGateway();
     client = new Client(gateway.address, grpc.credentials.createInsecure());
   });
-  after(async () => {
+  afterAll(async () => {
     client.close();
     await gateway.close();
   });
@@ -86,7 +86,7 @@ describe("a plain @grpc/grpc-js client", () => {
 
   it("has an ordinary session", async (t) => {
     const version = installedVersion("@grpc/grpc-js");
-    session = createSession("@grpc/grpc-js", version, (text) => t.diagnostic(text));
+    session = createSession("@grpc/grpc-js", version, (text) => t.annotate(text));
     await catalog();
     await rows();
     await indicesAndColumns();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { it } from "node:test";
+import { it } from "vitest";
 import { conformanceTools } from "./support/conformance-tools.ts";
 import { startGateway } from "./support/gateway.ts";
 import { ROOT, runTool } from "./support/tools.ts";
@@ -32,14 +32,14 @@ const LEAST_CASES = 140;
 it("passes h2spec but for what is Node's own", async (t) => {
   const bin = await conformanceTools();
   const gateway = await startGateway();
-  t.after(() => gateway.close());
+  t.onTestFinished(() => gateway.close());
   const report = join(ROOT, ".cache", "h2spec.xml");
   const [host = "", port = ""] = gateway.address.split(":");
   // It fails as long as any case does; the report says which.
   await runTool(join(bin, "h2spec"), ["-h", host, "-p", port, "-j", report]).catch(() => {});
   const cases = casesOf(readFileSync(report, "utf8"));
   const failed = cases.filter(({ passed }) => !passed).map(({ name }) => name);
-  t.diagnostic(`${cases.length - failed.length} of ${cases.length} cases passed`);
+  await t.annotate(`${cases.length - failed.length} of ${cases.length} cases passed`);
   assert.ok(cases.length >= LEAST_CASES, `only ${cases.length} cases`);
   assert.deepEqual(
     failed.filter((name) => !(name in DEVIATIONS)),

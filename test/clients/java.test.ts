@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { writeArrowFiles } from "./support/arrow-files.ts";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
 import { recordResult, resultIn } from "./support/session.ts";
@@ -7,10 +7,10 @@ import { runSession } from "./support/tools.ts";
 
 describe("the Java client", () => {
   let gateway: GatewayProcess;
-  before(async () => {
+  beforeAll(async () => {
     gateway = await startGateway();
   });
-  after(() => gateway.close());
+  afterAll(() => gateway.close());
 
   it("has an ordinary session", async () => {
     const values = [`-Duri=${gateway.uri}`, `-Drows=${writeArrowFiles()}`];

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
 import { type Connection, connectNamespace, Index, type Table } from "@lancedb/lancedb";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
 import { installedVersion } from "./support/installed.ts";
 import { watchClient } from "./support/session.ts";
@@ -15,11 +15,11 @@ describe("@lancedb/lancedb over a REST namespace", () => {
   let gateway: GatewayProcess;
   let db: Connection;
   let table: Table;
-  before(async () => {
+  beforeAll(async () => {
     gateway = await startGateway();
     db = client.watch(await connectNamespace("rest", { uri: gateway.uri }));
   });
-  after(async () => {
+  afterAll(async () => {
     db.close();
     await gateway.close();
   });

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
 import { type Connection, connect, Index, MatchQuery, rerankers, type Table } from "@lancedb/lancedb";
 import {
   Table as ArrowTable,
@@ -10,6 +9,7 @@ import {
   TimestampMicrosecond,
   vectorFromArray,
 } from "apache-arrow";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
 import { installedVersion } from "./support/installed.ts";
 import { watchClient } from "./support/session.ts";
@@ -37,11 +37,11 @@ describe("@lancedb/lancedb's remote client", () => {
   let fruit: Table;
   const connected = async () =>
     client.watch(await connect("db://shop", { apiKey: "k", hostOverride: gateway.uri }));
-  before(async () => {
+  beforeAll(async () => {
     gateway = await startGateway();
     db = await connected();
   });
-  after(async () => {
+  afterAll(async () => {
     db.close();
     await gateway.close();
   });

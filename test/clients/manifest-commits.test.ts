@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, it, type TestContext } from "node:test";
 import { pino } from "pino";
+import { describe, it, type TestContext } from "vitest";
 import { createCatalog } from "../../src/backends/dir/catalog/catalog.ts";
 import { createOptimizing } from "../../src/backends/dir/catalog/chores.ts";
 import { mayLeaveGap } from "../../src/backends/dir/catalog/gap-marker.ts";
@@ -26,7 +26,7 @@ async function createWorld(t: TestContext, ...properties: readonly string[]) {
     draft.put({ objectId: "n", objectType: "namespace", location: undefined, properties: {} }),
   );
   const pylance = startPylanceRacer(base, ...properties);
-  t.after(async () => {
+  t.onTestFinished(async () => {
     await pylance.end();
     await catalog.close();
     await engine.close();

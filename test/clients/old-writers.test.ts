@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import {
   OLD_RELEASES,
   ROWS_AT_END,
   workOnOldTable,
-} from "../../src/backends/dir/format/old-writers-fixture.test.ts";
+} from "../../src/backends/dir/format/old-writers-fixture.ts";
 import { temporaryDirectory } from "../../src/backends/dir/test-support.ts";
 import { runPython } from "./support/python.ts";
 

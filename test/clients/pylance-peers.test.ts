@@ -1,4 +1,4 @@
-import { describe, it } from "node:test";
+import { describe, it } from "vitest";
 import { startGateway } from "./support/gateway.ts";
 import { runPython } from "./support/python.ts";
 

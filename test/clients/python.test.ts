@@ -1,15 +1,15 @@
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
 import { runPython, runPythonSession } from "./support/python.ts";
 import { ROOT } from "./support/tools.ts";
 
 describe("Python clients", () => {
   let gateway: GatewayProcess;
-  before(async () => {
+  beforeAll(async () => {
     gateway = await startGateway();
   });
-  after(() => gateway.close());
+  afterAll(() => gateway.close());
 
   it("pylance's RestNamespace has an ordinary session, with the class of every error", async () => {
     await runPythonSession("rest_namespace.py", gateway.uri);
@@ -35,10 +35,10 @@ describe("Python clients", () => {
 
 describe("LanceDB's remote client in Python", () => {
   let gateway: GatewayProcess;
-  before(async () => {
+  beforeAll(async () => {
     gateway = await startGateway();
   });
-  after(() => gateway.close());
+  afterAll(() => gateway.close());
 
   it("lancedb.connect with a host override has an ordinary session", async () => {
     await runPythonSession("lancedb_remote.py", gateway.uri);
@@ -47,10 +47,10 @@ describe("LanceDB's remote client in Python", () => {
 
 describe("pylance beside the gateway", () => {
   let gateway: GatewayProcess;
-  before(async () => {
+  beforeAll(async () => {
     gateway = await startGateway();
   });
-  after(() => gateway.close());
+  afterAll(() => gateway.close());
 
   it("DirectoryNamespace on the same base and the gateway see each other's changes", async () => {
     await runPython("same_catalog.py", gateway.uri, gateway.base);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { assertAgreement, cellsIn, raceAtRandom, raceForEach } from "../faults/race/race.ts";
 import { createGatewayRacer, type Racer } from "../faults/race/racer.ts";
 import type { ProtocolClient } from "../support/client.ts";
@@ -20,7 +20,7 @@ describe("three gateways and pylance's DirectoryNamespace on one root", () => {
   const others: Program[] = [];
   const clients: ProtocolClient[] = [];
   const racers: Racer[] = [];
-  before(async () => {
+  beforeAll(async () => {
     first = await startGateway();
     others.push(
       ...Array.from({ length: 2 }, () => startProgram("serve", "--root", first.root, "--port", "0")),
@@ -35,7 +35,7 @@ describe("three gateways and pylance's DirectoryNamespace on one root", () => {
     pylance = startPylanceRacer(first.base);
     racers.push(pylance.racer);
   });
-  after(async () => {
+  afterAll(async () => {
     for (const { close } of clients) close();
     for (const { child } of others) child.kill("SIGKILL");
     await pylance.end();

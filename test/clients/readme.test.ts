@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
 import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
 import { grpcurlFolder } from "./support/grpcurl.ts";
 import { runPythonSource } from "./support/python.ts";
@@ -14,10 +14,10 @@ const readme = readFileSync(join(root, "README.md"), "utf8");
 
 describe("the README's first steps", () => {
   let gateway: GatewayProcess;
-  before(async () => {
+  beforeAll(async () => {
     gateway = await startGateway();
   });
-  after(() => gateway.close());
+  afterAll(() => gateway.close());
 
   /** The code of the section with the given head, aimed at the server of this test. */
   function snippet(head: string): string {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, describe, it } from "node:test";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { npmTool } from "../../scripts/npm-tool.ts";
 import { EXPECTED } from "./runtimes/session.ts";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
@@ -16,10 +16,10 @@ const RUNTIMES: Readonly<Record<string, () => readonly string[]>> = {
 
 describe("the client of this package, in other runtimes", () => {
   let gateway: GatewayProcess;
-  before(async () => {
+  beforeAll(async () => {
     gateway = await startGateway();
   });
-  after(() => gateway.close());
+  afterAll(() => gateway.close());
 
   for (const [name, runtime] of Object.entries(RUNTIMES)) {
     it(`works in ${name}`, async () => {

@@ -1,13 +1,13 @@
-import { after, before, describe, it } from "node:test";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
 import { runPython } from "./support/python.ts";
 
 describe("long uploads", () => {
   let gateway: GatewayProcess;
-  before(async () => {
+  beforeAll(async () => {
     gateway = await startGateway("--upload-part-size", "64KiB");
   });
-  after(() => gateway.close());
+  afterAll(() => gateway.close());
 
   it("pylance writes beside them, and finds every row and every version in order", async () => {
     await runPython("staged_rows.py", gateway.uri, gateway.base);

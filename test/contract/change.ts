@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { describe, test } from "vitest";
 import type { UpdateTableRequestSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import type { ErrorName } from "../../src/namespace/errors.ts";
 import { people, personStream, rowsOf } from "../support/arrow.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe, test } from "vitest";
 import type { ErrorName } from "../../src/namespace/errors.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe, test } from "vitest";
 import { CreateTableMode, InsertMode } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import { cut, otherStream, people, personStream, rowsOf } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe, test } from "vitest";
 import { MAX_IDENTIFIER_BYTES, MAX_IDENTIFIER_DEPTH } from "../../src/namespace/identifier.ts";
 import { personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { describe, test } from "vitest";
 import { people, personStream, rowsOf } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
 import { checkPaging, type World } from "./world.ts";

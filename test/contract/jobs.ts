@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Field, Int32, Int64, Schema, Table, tableToIPC, Utf8 } from "apache-arrow";
+import { describe, test } from "vitest";
 import { MaterializedViewKind } from "../../src/gen/lance/namespace/v1/view_pb.ts";
 import { columnsOf, people, personStream, rowsOf } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";

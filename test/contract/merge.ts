@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Int32, Utf8 } from "apache-arrow";
+import { describe, test } from "vitest";
 import type { MergeInsertIntoTableRequestSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import { otherStream, people, personFile, personStream, rowsOf } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";

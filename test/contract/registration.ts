@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { basename } from "node:path";
-import { describe, test } from "node:test";
+import { describe, test } from "vitest";
 import { RegisterTableMode } from "../../src/gen/lance/namespace/v1/table_pb.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";

@@ -1,4 +1,4 @@
-import { describe } from "node:test";
+import { describe } from "vitest";
 import { FIRST_CUT } from "../support/operations.ts";
 import { changeTests } from "./change.ts";
 import { columnTests } from "./columns.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe, test } from "vitest";
 import { personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
 import { checkForeignToken, checkPaging, type World } from "./world.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { describe, test } from "vitest";
 import {
   type AlterTransactionRequestSchema,
   SetPropertyMode,

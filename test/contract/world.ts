@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before } from "node:test";
+import { afterAll, beforeAll } from "vitest";
 import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
 import type { ObjectStore } from "../../src/backends/dir/format/storage.ts";
 import type { Operation } from "../../src/namespace/lance-namespace.ts";
@@ -42,10 +42,10 @@ export interface World {
 export function createWorld(open: () => Promise<Fixture>, capabilities: Capabilities): World {
   let fixture: Fixture | undefined;
   let namespaces = 0;
-  before(async () => {
+  beforeAll(async () => {
     fixture = await open();
   });
-  after(() => fixture?.close());
+  afterAll(() => fixture?.close());
 
   const world: World = {
     capabilities,

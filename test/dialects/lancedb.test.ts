@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
-import { after, before, describe, it } from "node:test";
 import { Field, Int32, Schema, Table, tableToIPC } from "apache-arrow";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
 import { otherStream, people, personStream } from "../support/arrow.ts";
 import { jsonOf, type RawAnswer, sendHttp } from "../support/http.ts";
@@ -18,11 +18,11 @@ const ARROW = { "content-type": "application/vnd.apache.arrow.stream" };
 
 describe("LanceDB's dialect over a directory", () => {
   let server: DirectoryServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startDirectoryServer();
     await upload("t/create/", personStream(people(3)));
   });
-  after(() => server.close());
+  afterAll(() => server.close());
 
   /** Sends JSON, or nothing, to a path below the tables. */
   const call = (path: string, json?: unknown, headers: Record<string, string> = LANCEDB) =>
@@ -122,7 +122,7 @@ describe("LanceDB's dialect over a directory", () => {
       call(`${table}/multipart_write/${how}?upload_id=${id}`);
     const leftovers = async () => (await readdir(server.base)).filter((name) => name.startsWith(".staging"));
 
-    before(() => upload("parts/create/", personStream(people(1))));
+    beforeAll(() => upload("parts/create/", personStream(people(1))));
 
     it("is seen when it is complete, as one version", async () => {
       const id = await begin("parts");

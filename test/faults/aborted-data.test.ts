@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { wideStream } from "../support/arrow.ts";
 import { collect } from "../support/collect.ts";
 import { sendHttp } from "../support/http.ts";
@@ -20,13 +20,13 @@ const KEPT = 64 * MIB;
 describe("clients that go away in the middle of rows", { timeout: 120_000 }, () => {
   let server: DirectoryServer;
   const body = wideStream(8 * MIB);
-  before(async () => {
+  beforeAll(async () => {
     server = await startDirectoryServer();
     const headers = { "content-type": ARROW };
     const answer = await sendHttp(server.port, { path: "/v1/table/t/create", body, headers });
     assert.equal(answer.status, 200);
   });
-  after(() => server.close());
+  afterAll(() => server.close());
 
   async function abortedScan(): Promise<void> {
     const headers = { "content-type": "application/json", accept: ARROW };

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request } from "node:http";
-import { after, before, describe, test } from "node:test";
 import { create, type Message } from "@bufbuild/protobuf";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { Client, credentials } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import {
   QueryTableRequestSchema,
   QueryTableResponseSchema,
@@ -43,10 +43,10 @@ function activeHandles(): number {
 
 describe("clients that go away in the middle of an answer", { timeout: 60_000 }, () => {
   let server: TestServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(backend);
   });
-  after(() => server.close());
+  afterAll(() => server.close());
 
   /** Runs a wave of calls that are aborted after their first piece, and waits until the backend knows. */
   async function wave(count: number, call: () => Promise<void>): Promise<void> {

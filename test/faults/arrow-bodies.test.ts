@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { Null, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { test } from "vitest";
 import { PYARROW_STREAMS } from "../../src/arrow/fixtures.ts";
 import { attackWithArrowBodies } from "../support/arrow-attack.ts";
 import { temporaryDirectory } from "../support/directory.ts";
@@ -16,8 +16,8 @@ const BODIES = Number(process.env["ARROW_BODIES"] ?? 400);
 const SEED = seedOf("ARROW_SEED");
 
 test("a server answers mutated Arrow bodies with 200 or 4xx and goes on", async (t) => {
-  t.diagnostic(`ARROW_SEED=${SEED} ARROW_BODIES=${BODIES}`);
-  t.diagnostic(JSON.stringify(await attackWithArrowBodies(BODIES, SEED)));
+  await t.annotate(`ARROW_SEED=${SEED} ARROW_BODIES=${BODIES}`);
+  await t.annotate(JSON.stringify(await attackWithArrowBodies(BODIES, SEED)));
 });
 
 test("a server refuses small Arrow bodies that stand for more than it may hold", async () => {

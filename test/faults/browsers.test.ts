@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { connect } from "node:http2";
-import { after, before, describe, test } from "node:test";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { people, personStream } from "../support/arrow.ts";
 import type { LanceClient, ProtocolClient } from "../support/client.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
@@ -71,14 +71,14 @@ describe("requests of browsers", () => {
   let server: DirectoryServer;
   let grpc: ProtocolClient;
   let client: LanceClient;
-  before(async () => {
+  beforeAll(async () => {
     server = await startDirectoryServer({ corsOrigins: [APP] });
     grpc = createGrpcClient(server.port);
     client = grpc.client;
     await client.createNamespace({ id: ["ns"] });
     await client.createTable({ id: ["ns", "t"] }, personStream(people(3)));
   });
-  after(async () => {
+  afterAll(async () => {
     grpc.close();
     await server.close();
   });

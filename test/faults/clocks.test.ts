@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Table, tableFromArrays, tableToIPC } from "apache-arrow";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
 import { type Program, startProgram, startProgramAt } from "../support/program.ts";
@@ -28,23 +28,23 @@ async function* halting(bytes: Uint8Array, goOn: Promise<void>): AsyncIterable<U
 
 describe("gateways whose clocks differ by days", { timeout: 120_000 }, () => {
   let directory: { path: string; remove(): Promise<void> };
-  before(async () => {
+  beforeAll(async () => {
     directory = await temporaryDirectory();
   });
-  after(() => directory.remove());
+  afterAll(() => directory.remove());
 
   for (const days of [3, -3]) {
     test(`one that starts ${days} days off leaves the uploads of another alone`, async (t) => {
       const root = join(directory.path, `root${days}`);
       const args = ["serve", "--root", root, "--port", "0", "--upload-part-size", "256KiB"];
       const start = (program: Program) => {
-        t.after(() => program.child.kill("SIGKILL"));
+        t.onTestFinished(() => void program.child.kill("SIGKILL"));
         return program.listening();
       };
       // Whichever of the two is off, the one that starts later meets what the other one has staged.
       const port = await start(days > 0 ? startProgram(...args) : startProgramAt(days * DAY, ...args));
       const { client, close } = createGrpcClient(port);
-      t.after(close);
+      t.onTestFinished(close);
       await client.createNamespace({ id: ["ns"] });
       const rows = batches();
       await client.createTable({ id: ["ns", "old"] }, rows);
@@ -65,7 +65,7 @@ describe("gateways whose clocks differ by days", { timeout: 120_000 }, () => {
 
       const otherPort = await start(days > 0 ? startProgramAt(days * DAY, ...args) : startProgram(...args));
       const other = createGrpcClient(otherPort);
-      t.after(other.close);
+      t.onTestFinished(other.close);
       await other.client.createNamespace({ id: ["mine"] });
       assert.deepEqual(await staged(), before);
       resume();

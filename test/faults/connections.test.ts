@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
-import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { CreateTableResponseSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import { NamespaceExistsResponseSchema } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
 import { cut, people, personStream } from "../support/arrow.ts";
@@ -30,10 +30,10 @@ function closeOf(socket: Socket): Promise<void> {
 
 describe("connections", () => {
   let server: TestServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(backend);
   });
-  after(() => server.close());
+  afterAll(() => server.close());
 
   /** Checks the probes and one call on every wire. */
   async function assertHealthy(): Promise<void> {

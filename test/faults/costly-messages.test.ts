@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { connect } from "node:http2";
-import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { encodeFrame } from "../../src/wires/grpc/frame.ts";
 import { sendHttp } from "../support/http.ts";
 import { fakeBackend, startServer, type TestServer } from "../support/server.ts";
@@ -100,10 +100,10 @@ const REFUSAL = /nested too deeply|has too much in it/;
 
 describe("messages that cost more to read than their size tells", { timeout: 60_000 }, () => {
   let server: TestServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(fakeBackend({}));
   });
-  after(() => server.close());
+  afterAll(() => server.close());
 
   for (const { name, bodies, path, headers, encode } of WAYS) {
     for (const [what, body] of Object.entries(bodies)) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import type { LanceClient } from "../support/client.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
@@ -31,10 +31,10 @@ const GC_OPTIONS = ["--older-than", "0s", "--json"];
 
 describe("a server that is killed", () => {
   let directory: { path: string; remove(): Promise<void> };
-  before(async () => {
+  beforeAll(async () => {
     directory = await temporaryDirectory();
   });
-  after(() => directory.remove());
+  afterAll(() => directory.remove());
 
   /** Starts a server and a client for each worker; they end with the test file. */
   async function startWith(root: string): Promise<{ program: Program; clients: LanceClient[] }> {
@@ -71,7 +71,7 @@ describe("a server that is killed", () => {
     );
     for (let round = 0; round < ROUNDS; round++) {
       const { program, clients } = await startWith(root);
-      t.after(() => program.child.kill("SIGKILL"));
+      t.onTestFinished(() => void program.child.kill("SIGKILL"));
       await inTurn(workers, (worker, i) => worker.check(clients[i] as LanceClient));
       const work = workers.map((worker, i) => worker.run(clients[i] as LanceClient));
       await Promise.race([sleep(random.below(600)), ...work]);
@@ -83,8 +83,10 @@ describe("a server that is killed", () => {
     }
     await assertTidyAfterGc(root);
     const { program, clients } = await startWith(root);
-    t.after(() => program.child.kill("SIGKILL"));
+    t.onTestFinished(() => void program.child.kill("SIGKILL"));
     await inTurn(workers, (worker, i) => worker.check(clients[i] as LanceClient));
-    t.diagnostic(`${workers.reduce((sum, { acknowledged }) => sum + acknowledged, 0)} calls acknowledged`);
+    await t.annotate(
+      `${workers.reduce((sum, { acknowledged }) => sum + acknowledged, 0)} calls acknowledged`,
+    );
   });
 });

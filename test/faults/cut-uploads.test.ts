@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request as http1 } from "node:http";
 import { type ClientHttp2Session, connect, constants } from "node:http2";
-import { after, before, describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import {
   InsertIntoTableRequestSchema,
   InsertIntoTableResponseSchema,
@@ -77,11 +77,11 @@ async function outcome(): Promise<unknown> {
 describe("uploads over HTTP/2 without a length", { timeout: 60_000 }, () => {
   let server: TestServer;
   let session: ClientHttp2Session;
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(backend);
     session = connect(`http://127.0.0.1:${server.port}`);
   });
-  after(async () => {
+  afterAll(async () => {
     session.destroy();
     await server.close();
   });
@@ -138,10 +138,10 @@ describe("uploads over HTTP/2 without a length", { timeout: 60_000 }, () => {
 
 describe("uploads over HTTP/1.1", { timeout: 60_000 }, () => {
   let server: TestServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(backend);
   });
-  after(() => server.close());
+  afterAll(() => server.close());
 
   test("a chunked body that ends needs no marker, and one that breaks off is not taken", async () => {
     async function* pieces() {
@@ -164,11 +164,11 @@ describe("uploads over HTTP/1.1", { timeout: 60_000 }, () => {
 describe("a directory whose clients go away", { timeout: 60_000 }, () => {
   let server: DirectoryServer;
   let session: ClientHttp2Session;
-  before(async () => {
+  beforeAll(async () => {
     server = await startDirectoryServer();
     session = connect(`http://127.0.0.1:${server.port}`);
   });
-  after(async () => {
+  afterAll(async () => {
     session.destroy();
     await server.close();
   });

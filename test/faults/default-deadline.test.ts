@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { untilAborted } from "../../src/backends/dir/concurrency/wait.ts";
 import { CreateTableResponseSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import { people, personStream } from "../support/arrow.ts";
@@ -24,11 +24,11 @@ const backend = fakeBackend({
 describe("calls that bring no deadline", () => {
   let server: TestServer;
   let clients: Readonly<Record<string, ProtocolClient>>;
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(backend, { defaultDeadlineMs: DEADLINE_MS });
     clients = createProtocolClients(server.port);
   });
-  after(async () => {
+  afterAll(async () => {
     for (const client of Object.values(clients)) client.close();
     await server.close();
   });

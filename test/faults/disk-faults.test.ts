@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { cp, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
 import { type ErrorName, LanceError } from "../../src/namespace/errors.ts";
 import { temporaryDirectory } from "../support/directory.ts";
@@ -34,10 +34,10 @@ async function openFaulty(root: string) {
 
 describe("a disk that fails", () => {
   let directory: { path: string; remove(): Promise<void> };
-  before(async () => {
+  beforeAll(async () => {
     directory = await temporaryDirectory();
   });
-  after(() => directory.remove());
+  afterAll(() => directory.remove());
 
   /** What a scenario's directory is before its first step, and what is seen then and after each. */
   async function begin(scenario: Scenario, template: string): Promise<Observation[]> {
@@ -66,7 +66,7 @@ describe("a disk that fails", () => {
 
   for (const [name, scenario] of Object.entries(SCENARIOS)) {
     test(`loses nothing that was acknowledged and keeps nothing that was refused: ${name}`, async (t) => {
-      t.diagnostic(`DISK_SEED=${SEED} DISK_FAULTS=${COUNT}`);
+      await t.annotate(`DISK_SEED=${SEED} DISK_FAULTS=${COUNT}`);
       const template = join(directory.path, name.replaceAll(/\W+/g, "-"));
       const root = `${template}-root`;
       await mkdir(template);

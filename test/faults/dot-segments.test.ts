@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { create, type DescField, type DescMethod } from "@bufbuild/protobuf";
 import { pino } from "pino";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { createRestBackend } from "../../src/backends/rest/index.ts";
 import { LanceDbService } from "../../src/gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
@@ -25,14 +25,14 @@ describe("values of dots alone", () => {
   let server: DirectoryServer;
   let clients: Readonly<Record<string, ProtocolClient>>;
   let client: LanceClient;
-  before(async () => {
+  beforeAll(async () => {
     server = await startDirectoryServer();
     clients = createProtocolClients(server.port);
     client = (clients["gRPC"] as ProtocolClient).client;
     await client.createNamespace({ id: ["ns"] });
     await client.declareTable({ id: ["ns", "t"] });
   });
-  after(async () => {
+  afterAll(async () => {
     for (const { close } of Object.values(clients)) close();
     await server.close();
   });

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:http2";
-import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { CreateTableResponseSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import { cut, wideStream } from "../support/arrow.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
@@ -21,10 +21,10 @@ const backend = fakeBackend({
 
 describe("flow control of HTTP/2", () => {
   let server: TestServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(backend);
   });
-  after(() => server.close());
+  afterAll(() => server.close());
 
   test("the windows of a stream and of the session let large bodies flow", async () => {
     const session = connect(`http://127.0.0.1:${server.port}`);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import fc from "fast-check";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import type { LanceClient, ProtocolClient } from "../support/client.ts";
 import { refused } from "../support/expect.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
@@ -50,12 +50,12 @@ describe("identifiers over REST", () => {
   let grpc: ProtocolClient;
   let client: LanceClient;
   let parents = 0;
-  before(async () => {
+  beforeAll(async () => {
     server = await startDirectoryServer();
     grpc = createGrpcClient(server.port);
     client = grpc.client;
   });
-  after(async () => {
+  afterAll(async () => {
     grpc.close();
     await server.close();
   });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { randomFillSync } from "node:crypto";
-import { after, before, describe, test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { compressionGzip, createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { compressionAlgorithms } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { CreateTableResponseSchema } from "../../src/gen/lance/namespace/v1/data_pb.ts";
 import { CreateNamespaceResponseSchema } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
 import { cut, paddedStream } from "../support/arrow.ts";
@@ -47,12 +47,12 @@ async function assertTooLarge(protocol: string, call: Promise<unknown>): Promise
 describe("limits of bodies", () => {
   let server: TestServer;
   let clients: Readonly<Record<string, ProtocolClient>>;
-  before(async () => {
+  beforeAll(async () => {
     const limits = { maxMessageBytes, maxUploadBytes, maxBufferedBytes: 2 * maxUploadBytes };
     server = await startServer(backend, limits);
     clients = createProtocolClients(server.port);
   });
-  after(async () => {
+  afterAll(async () => {
     for (const client of Object.values(clients)) client.close();
     await server.close();
   });

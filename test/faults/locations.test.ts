@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { access, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { basename, join, relative } from "node:path";
-import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { ESCAPES } from "../contract/registration.ts";
 import { blobStream, people, personStream } from "../support/arrow.ts";
 import type { LanceClient, ProtocolClient } from "../support/client.ts";
@@ -16,7 +16,7 @@ describe("locations", () => {
   let clients: Readonly<Record<string, ProtocolClient>>;
   let client: LanceClient;
   let outside: { path: string; remove(): Promise<void> };
-  before(async () => {
+  beforeAll(async () => {
     server = await startDirectoryServer();
     clients = createProtocolClients(server.port);
     client = (clients["gRPC"] as ProtocolClient).client;
@@ -26,7 +26,7 @@ describe("locations", () => {
     await mkdir(join(outside.path, "precious.lance"));
     await writeFile(join(outside.path, "precious.lance", "file"), "precious");
   });
-  after(async () => {
+  afterAll(async () => {
     for (const { close } of Object.values(clients)) close();
     await server.close();
     await outside.remove();

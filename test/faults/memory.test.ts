@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type ClientHttp2Session, connect } from "node:http2";
 import { connect as connectTcp } from "node:net";
-import { after, before, describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import {
   CreateTableRequestSchema,
   CreateTableResponseSchema,
@@ -63,11 +63,11 @@ describe("the memory for requests", () => {
   let server: TestServer;
   let clients: Readonly<Record<string, ProtocolClient>>;
   let session: ClientHttp2Session;
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(backend, { maxBufferedBytes: MAX_BUFFERED });
     clients = createProtocolClients(server.port);
   });
-  after(async () => {
+  afterAll(async () => {
     for (const client of Object.values(clients)) client.close();
     await server.close();
   });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { checkForeignToken, checkPaging } from "../contract/world.ts";
 import type { LanceClient, ProtocolClient } from "../support/client.ts";
 import { jsonOf, sendHttp } from "../support/http.ts";
@@ -11,7 +11,7 @@ const NAMES = ["a", "B", "a.b", "a-b", "z", "10", "9"];
 describe("pages over the wires", () => {
   let server: DirectoryServer;
   let clients: Readonly<Record<string, ProtocolClient>>;
-  before(async () => {
+  beforeAll(async () => {
     server = await startDirectoryServer();
     clients = createProtocolClients(server.port);
     const { client } = clients["gRPC"] as ProtocolClient;
@@ -22,7 +22,7 @@ describe("pages over the wires", () => {
       await client.declareTable({ id: [name] });
     }
   });
-  after(async () => {
+  afterAll(async () => {
     for (const { close } of Object.values(clients)) close();
     await server.close();
   });

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { request } from "node:http";
 import { connect } from "node:http2";
-import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { QueryTableResponseSchema } from "../../src/gen/lance/namespace/v1/query_pb.ts";
 import { LanceError } from "../../src/namespace/errors.ts";
 import { people, personStream } from "../support/arrow.ts";
@@ -38,11 +38,11 @@ const backend = fakeBackend({
 describe("a query that fails after its first batch", () => {
   let server: TestServer;
   let clients: Readonly<Record<string, ProtocolClient>>;
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(backend);
     clients = createProtocolClients(server.port);
   });
-  after(async () => {
+  afterAll(async () => {
     for (const client of Object.values(clients)) client.close();
     await server.close();
   });

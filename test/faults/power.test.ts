@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { deserialize } from "node:v8";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createRandom } from "../support/random.ts";
 import { seedOf } from "../support/seed.ts";
@@ -24,7 +24,8 @@ const SEED = seedOf("POWER_SEED");
 /** In how many recordings of each scenario a sync fails, and in how many the start is cut off, too. */
 const FAILS = Math.floor(SCHEDULES / 8);
 
-const LONG = { skip: FAILS === 0 && "POWER_SCHEDULES=8 and more" };
+/** Needs `POWER_SCHEDULES=8` or more. */
+const LONG = { skip: FAILS === 0 };
 
 /** All of what was not synced is on the disk, nothing, or some. */
 const KEPT = [1, 0, 0.5, 0.5, 0.2, 0.8];
@@ -37,16 +38,16 @@ async function recordingOf(path: string): Promise<Recording> {
 
 describe("a catalog whose power is cut", () => {
   let directory: { path: string; remove(): Promise<void> };
-  before(async () => {
+  beforeAll(async () => {
     directory = await temporaryDirectory();
     // What has been going on has to be that of a process that has ended.
     await promisify(execFile)(process.execPath, [program, directory.path, String(FAILS), String(SEED)]);
   });
-  after(() => directory.remove());
+  afterAll(() => directory.remove());
 
   for (const name of Object.keys(SCENARIOS)) {
     test(`keeps what was acknowledged and nothing of what was not: ${name}`, async (t) => {
-      t.diagnostic(`POWER_SEED=${SEED} POWER_SCHEDULES=${SCHEDULES}`);
+      await t.annotate(`POWER_SEED=${SEED} POWER_SCHEDULES=${SCHEDULES}`);
       const root = join(directory.path, name.replaceAll(/\W+/g, "-"));
       const recording = await recordingOf(root);
       const { log } = recording;
@@ -69,7 +70,7 @@ describe("a catalog whose power is cut", () => {
     });
 
     test(`keeps that when the power goes again during the start: ${name}`, LONG, async (t) => {
-      t.diagnostic(`POWER_SEED=${SEED} POWER_SCHEDULES=${SCHEDULES}`);
+      await t.annotate(`POWER_SEED=${SEED} POWER_SCHEDULES=${SCHEDULES}`);
       const root = join(directory.path, name.replaceAll(/\W+/g, "-"));
       const recording = await recordingOf(root);
       const { log } = recording;
@@ -96,7 +97,7 @@ describe("a catalog whose power is cut", () => {
     });
 
     test(`acknowledges nothing whose sync failed: ${name}`, LONG, async (t) => {
-      t.diagnostic(`POWER_SEED=${SEED} POWER_SCHEDULES=${SCHEDULES}`);
+      await t.annotate(`POWER_SEED=${SEED} POWER_SCHEDULES=${SCHEDULES}`);
       const root = join(directory.path, name.replaceAll(/\W+/g, "-"));
       const clean = await recordingOf(root);
       for (let i = 0; i < FAILS; i++) {

@@ -2,26 +2,39 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
 import { allEnded, processTree } from "../support/processes.ts";
 
 const PROJECT = join(import.meta.dirname, "../..");
 const LISTENS = /REST\s+http:\/\/127\.0\.0\.1:\d+/;
 
+/** A file of tests that starts a server and waits for ever. */
+function endlessTest(root: string): string {
+  const urlOf = (path: string) => JSON.stringify(pathToFileURL(join(PROJECT, path)).href);
+  return `import { test } from ${urlOf("node_modules/vitest/dist/index.js")};
+import { startProgram } from ${urlOf("test/support/program.ts")};
+test("it never ends", async () => {
+  await startProgram("serve", "--port", "0", "--root", ${JSON.stringify(root)}).listening();
+  console.log("under way");
+  await new Promise(() => setInterval(() => {}, 1000));
+});
+`;
+}
+
 describe("the processes between a caller and the server", {
   skip: !existsSync("/proc/self/stat"),
-  concurrency: 3,
+  concurrent: true,
 }, () => {
   let directory: { path: string; remove(): Promise<void> };
-  before(async () => {
+  beforeAll(async () => {
     directory = await temporaryDirectory();
   });
-  after(async () => {
+  afterAll(async () => {
     for (const id of started) {
       try {
         process.kill(id, "SIGKILL");
@@ -36,9 +49,7 @@ describe("the processes between a caller and the server", {
 
   /** Starts a command in a process group of its own; resolves when a line of its output says that it is under way. */
   async function start(line: RegExp, command: string, ...args: string[]) {
-    const env: NodeJS.ProcessEnv = { ...process.env, LANCE_GATEWAY_DRAIN_DELAY: "0s" };
-    // A test runner in a test would report to the outer one.
-    delete env["NODE_TEST_CONTEXT"];
+    const env = { ...process.env, LANCE_GATEWAY_DRAIN_DELAY: "0s" };
     const child = spawn(command, args, { cwd: PROJECT, env, detached: true });
     const exited = once(child, "exit") as Promise<[code: number | null, signal: string | null]>;
     child.stderr.resume();
@@ -85,22 +96,14 @@ describe("the processes between a caller and the server", {
 
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
     test(`${signal} to a test run ends what its tests have started`, async () => {
-      const file = join(directory.path, `${signal}.test.mjs`);
-      const program = pathToFileURL(join(PROJECT, "test/support/program.ts")).href;
-      await writeFile(
-        file,
-        `import { test } from "node:test";
-import { startProgram } from ${JSON.stringify(program)};
-test("it never ends", async () => {
-  const root = ${JSON.stringify(join(directory.path, `tests-${signal}`))};
-  await startProgram("serve", "--port", "0", "--root", root).listening();
-  console.log("under way");
-  await new Promise(() => setInterval(() => {}, 1000));
-});
-`,
-      );
-      const { pid, tree } = await start(/under way/, process.execPath, "scripts/run.mjs", "--test", file);
-      assert.equal(tree.length, 4);
+      const root = join(directory.path, `run-${signal}`);
+      await mkdir(join(root, "src"), { recursive: true });
+      await writeFile(join(root, "src", "endless.test.ts"), endlessTest(join(root, "catalog")));
+      const run = ["scripts/run.mjs", "node_modules/vitest/vitest.mjs", "run", "--project", "unit"];
+      const config = ["--config", join(PROJECT, "vitest.config.ts"), "--root", root];
+      const { pid, tree } = await start(/under way/, process.execPath, ...run, ...config);
+      // The script, the runner, its watchdog, a worker and the server.
+      assert.equal(tree.length, 5);
       process.kill(pid, signal);
       await allEnded(tree);
     });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
 import { sendHttp } from "../support/http.ts";
 import { type Program, startProgram } from "../support/program.ts";
@@ -9,7 +9,7 @@ import { type Program, startProgram } from "../support/program.ts";
 test("the program tells what it decided about an upstream, in its metrics and in its log", async (t) => {
   const { path, remove } = await temporaryDirectory();
   const programs: Program[] = [];
-  t.after(async () => {
+  t.onTestFinished(async () => {
     for (const { child } of programs) child.kill("SIGKILL");
     await remove();
   });

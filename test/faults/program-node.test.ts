@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 import { OLDEST_NODE } from "../../bin/node-version.js";
 
 const PROJECT = join(import.meta.dirname, "../..");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
 import { type Program, startProgram } from "../support/program.ts";
@@ -9,10 +9,10 @@ import { createRestClient } from "../support/rest-client.ts";
 
 describe("the program before other programs", () => {
   let directory: { path: string; remove(): Promise<void> };
-  before(async () => {
+  beforeAll(async () => {
     directory = await temporaryDirectory();
   });
-  after(async () => {
+  afterAll(async () => {
     for (const { child } of started) child.kill("SIGKILL");
     await directory.remove();
   });

@@ -6,7 +6,7 @@ import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { people, personStream } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
@@ -16,10 +16,10 @@ const ONE_LINE = /^lance-gateway: [^\n]+\n$/;
 
 describe("the program", () => {
   let directory: { path: string; remove(): Promise<void> };
-  before(async () => {
+  beforeAll(async () => {
     directory = await temporaryDirectory();
   });
-  after(async () => {
+  afterAll(async () => {
     for (const { child } of started) child.kill("SIGKILL");
     await directory.remove();
   });
@@ -77,7 +77,7 @@ describe("the program", () => {
 
   test("a port that is in use: one line, code 1", async (t) => {
     const other = createServer().listen(0, "127.0.0.1");
-    t.after(() => other.close());
+    t.onTestFinished(() => void other.close());
     await once(other, "listening");
     const { port } = other.address() as AddressInfo;
     await assertCannotStart(new RegExp(`port ${port}`), "--root", freshRoot(), "--port", String(port));
@@ -191,7 +191,7 @@ describe("the program", () => {
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) program.child.kill(signal);
     await refusing(port);
     const again = setInterval(() => program.child.kill("SIGTERM"), 100);
-    t.after(() => clearInterval(again));
+    t.onTestFinished(() => clearInterval(again));
     const { code, signal } = await program.ended;
     assert.ok(code !== 0 || signal !== null);
     assert.equal(await answered, 0);

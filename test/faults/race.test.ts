@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import type { ProtocolClient } from "../support/client.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
@@ -22,7 +22,7 @@ describe("several gateways on one root", () => {
   const clients: ProtocolClient[] = [];
   const racers: Racer[] = [];
   const programs: Program[] = [];
-  before(async () => {
+  beforeAll(async () => {
     directory = await temporaryDirectory();
     const options = ["--root", join(directory.path, "root"), "--port", "0", "--log-level", "error"];
     programs.push(...Array.from({ length: GATEWAYS }, () => startProgram("serve", ...options)));
@@ -34,7 +34,7 @@ describe("several gateways on one root", () => {
     }
     await clients[0]?.client.createNamespace({ id: ["race"] });
   });
-  after(async () => {
+  afterAll(async () => {
     for (const { close } of clients) close();
     for (const { child } of programs) child.kill("SIGTERM");
     const endings = await Promise.all(programs.map(({ ended }) => ended));

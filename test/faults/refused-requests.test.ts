@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
-import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { type Gateway, serveBackend } from "../../src/gateway/compose.ts";
 import { createMetrics } from "../../src/metrics/metrics.ts";
 import { sendHttp } from "../support/http.ts";
@@ -201,11 +201,11 @@ const CASES: Readonly<Record<string, Refused>> = {
 describe("requests that never become a call", () => {
   let gateway: Gateway;
   const lines: Record<string, unknown>[] = [];
-  before(async () => {
+  beforeAll(async () => {
     const log = pino({ level: "debug" }, { write: (line: string) => lines.push(JSON.parse(line)) });
     gateway = await serveBackend(fakeBackend({}), OPTIONS, log, createMetrics());
   });
-  after(() => gateway.close());
+  afterAll(() => gateway.close());
 
   async function counted(): Promise<Map<string, number>> {
     const { bytes } = await sendHttp(gateway.address.port, { method: "GET", path: "/metrics" });

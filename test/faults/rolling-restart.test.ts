@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { startBalancer } from "../support/balancer.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { type Program, startProgram } from "../support/program.ts";
@@ -14,11 +14,11 @@ const DRAIN_DELAY = process.env["RESTART_DELAY"] ?? "1s";
 
 test("a rolling restart behind a balancer fails no call of clients that retry nothing", async (t) => {
   const directory = await temporaryDirectory();
-  t.after(directory.remove);
+  t.onTestFinished(directory.remove);
   const balancer = await startBalancer();
-  t.after(balancer.close);
+  t.onTestFinished(balancer.close);
   const programs = new Set<Program>();
-  t.after(() => {
+  t.onTestFinished(() => {
     for (const { child } of programs) child.kill("SIGKILL");
   });
 
@@ -60,6 +60,6 @@ test("a rolling restart behind a balancer fails no call of clients that retry no
   }
   over = true;
   await Promise.all(clients);
-  t.diagnostic([...calls].map(([protocol, count]) => `${protocol}: ${count} calls`).join(", "));
+  await t.annotate([...calls].map(([protocol, count]) => `${protocol}: ${count} calls`).join(", "));
   assert.deepEqual(failures, []);
 });

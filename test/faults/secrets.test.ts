@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type Server } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
-import { describe, test } from "node:test";
+import { describe, test } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
 import { sendHttp } from "../support/http.ts";
 import { type Program, startProgramIn } from "../support/program.ts";
@@ -235,7 +235,7 @@ describe("what the program writes has no credential in it", () => {
 
   test("of clients and of its own, with a REST upstream that tells them back", async (t) => {
     const { server, port } = await listening(tellingUpstream());
-    t.after(() => server.close());
+    t.onTestFinished(() => void server.close());
     for (const identity of [[], ["--upstream-identity", "service", "--upstream-token", mark("own-token")]]) {
       const program = startProgramIn(
         { LANCE_GATEWAY_HEADER: `X-Own=${mark("own-header")}` },
@@ -271,7 +271,7 @@ describe("what the program writes has no credential in it", () => {
 
   test("of an identity provider that refuses it", async (t) => {
     const { server, port } = await listening(tellingUpstream());
-    t.after(() => server.close());
+    t.onTestFinished(() => void server.close());
     const endpoint = `http://127.0.0.1:${port}/token`;
     const program = startProgramIn(
       { LANCE_GATEWAY_TOKEN_CLIENT_SECRET: mark("client-secret") },
@@ -290,7 +290,7 @@ describe("what the program writes has no credential in it", () => {
         `<Error><Code>AccessDenied</Code><Message>${request.url} ${request.rawHeaders.join(" ")}</Message></Error>`,
       );
     });
-    t.after(() => server.close());
+    t.onTestFinished(() => void server.close());
     const storage = [
       "--storage-option",
       `aws_access_key_id=${mark("access-key")}`,

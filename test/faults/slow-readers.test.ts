@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent, request } from "node:http";
 import { connect } from "node:http2";
-import { after, before, describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { NamespaceExistsResponseSchema } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
 import {
   QueryTableRequestSchema,
@@ -66,10 +66,10 @@ function unread(port: number, protocol: keyof typeof calls, session = connect(`h
 describe("clients that do not read", () => {
   let server: TestServer;
   const agent = new Agent({ keepAlive: true });
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(backend);
   });
-  after(async () => {
+  afterAll(async () => {
     agent.destroy();
     await server.close();
   });
@@ -119,10 +119,10 @@ describe("clients that do not read", () => {
 
 describe("clients that read nothing for too long", () => {
   let server: TestServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(backend, { silenceMs: 200 });
   });
-  after(() => server.close());
+  afterAll(() => server.close());
 
   for (const protocol of Object.keys(calls) as (keyof typeof calls)[]) {
     test(`${protocol} over HTTP/2: the stream is reset and never ended, and the connection goes on`, {

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { mkdtempSync, rmdirSync } from "node:fs";
 import { access, chmod, chown, cp, mkdir, readdir, rename, rm, unlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { pino } from "pino";
+import { type TestContext, test } from "vitest";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import type { ErrorName } from "../../src/namespace/errors.ts";
 import { cut, people, personStream, wideStream } from "../support/arrow.ts";
@@ -19,6 +21,9 @@ import { startServer } from "../support/server.ts";
 /** What a client is told while the storage fails; none of them is Internal. */
 const UNAVAILABLE: readonly ErrorName[] = ["ServiceUnavailable", "Unsupported"];
 
+/** A file system of 12 MiB in memory. */
+const SMALL = ["-t", "tmpfs", "-o", "size=12m", "tmpfs"];
+
 interface Site {
   readonly base: string;
   readonly client: LanceClient;
@@ -29,7 +34,7 @@ interface Site {
 /** A catalog in a directory, with a server in this process on it, a namespace and a table of three rows. */
 async function openSite(t: TestContext, prepare: (root: string) => void = () => {}): Promise<Site> {
   const { path, remove } = await temporaryDirectory();
-  t.after(remove);
+  t.onTestFinished(remove);
   const root = join(path, "root");
   await mkdir(root);
   prepare(root);
@@ -49,7 +54,7 @@ async function openSite(t: TestContext, prepare: (root: string) => void = () => 
       return closed.promise;
     };
     const endThis = end;
-    t.after(() => (end === endThis ? endThis() : closed.promise));
+    t.onTestFinished(() => (end === endThis ? endThis() : closed.promise));
     return client;
   }
   let end = async () => {};
@@ -97,23 +102,30 @@ async function assertRefusesChanges(
   for (const call of calls) await refused(errors, call);
 }
 
-/** A small file system of its own; false where this process may not have one. */
-function mountSmall(path: string): boolean {
+/** Mounts a small file system of its own at a path, for as long as the test runs. */
+function mountSmall(t: TestContext, path: string): void {
+  execFileSync("mount", [...SMALL, path], { stdio: "ignore" });
+  t.onTestFinished(() => void execFileSync("umount", ["--lazy", path]));
+}
+
+/** Whether this process has the right to mount a file system. */
+function mayMount(): boolean {
+  const path = mkdtempSync(join(tmpdir(), "lance-gateway-mount-"));
   try {
-    execFileSync("mount", ["-t", "tmpfs", "-o", "size=12m", "tmpfs", path], { stdio: "ignore" });
+    execFileSync("mount", [...SMALL, path], { stdio: "ignore" });
+    execFileSync("umount", [path]);
     return true;
   } catch {
     return false;
+  } finally {
+    rmdirSync(path);
   }
 }
 
-test("a full disk", async (t) => {
-  let mounted: string | undefined;
-  t.after(() => mounted && execFileSync("umount", ["--lazy", mounted]));
-  const { base, client } = await openSite(t, (root) => {
-    if (mountSmall(root)) mounted = root;
-  });
-  if (mounted === undefined) return t.skip("it takes the right to mount");
+const MAY_MOUNT = mayMount();
+
+test.skipIf(!MAY_MOUNT)("a full disk", async (t) => {
+  const { base, client } = await openSite(t, (root) => mountSmall(t, root));
   while ((await readdir(join(base, ".reserve")).catch(() => [])).length < 4) await sleep(5);
   const ballast = join(base, "..", "ballast");
   await refused(
@@ -137,13 +149,12 @@ test("a full disk", async (t) => {
   await assertWorks(client);
 });
 
-test("a file system that becomes read-only", async (t) => {
-  let mounted: string | undefined;
-  t.after(() => mounted && execFileSync("umount", ["--lazy", mounted]));
+test.skipIf(!MAY_MOUNT)("a file system that becomes read-only", async (t) => {
+  let mounted = "";
   const { client } = await openSite(t, (root) => {
-    if (mountSmall(root)) mounted = root;
+    mountSmall(t, root);
+    mounted = root;
   });
-  if (mounted === undefined) return t.skip("it takes the right to mount");
   execFileSync("mount", ["-o", "remount,ro", mounted]);
   await assertRefusesChanges(client, UNAVAILABLE);
   assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n, "reads go on");
@@ -193,13 +204,13 @@ test("a backup that is older than what the server has seen", async (t) => {
 
 test("a program that is not ready while the manifest is away, and says why once", async (t) => {
   const { path, remove } = await temporaryDirectory();
-  t.after(remove);
+  t.onTestFinished(remove);
   const root = join(path, "root");
   const program = startProgram("serve", "--root", root, "--port", "0", "--log-level", "info");
-  t.after(() => program.child.kill("SIGKILL"));
+  t.onTestFinished(() => void program.child.kill("SIGKILL"));
   const port = await program.listening();
   const { client, close } = createGrpcClient(port);
-  t.after(close);
+  t.onTestFinished(close);
   await client.createNamespace({ id: ["ns"] });
   const [manifest, aside] = [join(root, "data", "__manifest"), join(root, "aside")];
   const becomes = async (status: number) => {
@@ -249,15 +260,15 @@ test("a version of the manifest that nobody can read", async (t) => {
 test("a permission that is lost while it serves", async (t) => {
   if (process.getuid?.() !== 0) return t.skip("it takes the right to act as another user");
   const { path, remove } = await temporaryDirectory();
-  t.after(remove);
+  t.onTestFinished(remove);
   await chmod(path, 0o755);
   const [root, base] = [join(path, "root"), join(path, "root", "data")];
   await mkdir(base, { recursive: true });
   for (const directory of [root, base]) await chown(directory, NOBODY, NOBODY);
   const program = startProgramAs(NOBODY, "serve", "--root", root, "--port", "0", "--log-level", "silent");
-  t.after(() => program.child.kill("SIGKILL"));
+  t.onTestFinished(() => void program.child.kill("SIGKILL"));
   const { client, close } = createGrpcClient(await program.listening());
-  t.after(close);
+  t.onTestFinished(close);
   await client.createNamespace({ id: ["ns"] });
   await client.createTable({ id: ["ns", "kept"] }, personStream(people(3)));
   await chmod(base, 0o000);

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { after, before, describe, test } from "node:test";
-import { ended } from "../../src/backends/dir/batch/fixture.test.ts";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { ended } from "../../src/backends/dir/batch/fixture.ts";
 import { INTENTS_DIRECTORY } from "../../src/backends/dir/batch/journal.ts";
 import type { LeftoverKind } from "../../src/backends/dir/maintenance/leftover.ts";
 import { type ErrorName, LanceError } from "../../src/namespace/errors.ts";
@@ -105,19 +105,19 @@ function kindOf(error: unknown): ErrorName {
 
 describe("a bucket whose process ends at a step, or that does not answer one", () => {
   let directory: { path: string; remove(): Promise<void> };
-  before(async () => {
+  beforeAll(async () => {
     directory = await temporaryDirectory();
   });
-  after(() => directory.remove());
+  afterAll(() => directory.remove());
 
   for (const [name, scenario] of Object.entries(SCENARIOS)) {
     test(`keeps what was acknowledged and nothing of what was refused: ${name}`, async (t) => {
-      t.diagnostic(`STORE_SEED=${SEED} STORE_CUTS=${COUNT}`);
+      await t.annotate(`STORE_SEED=${SEED} STORE_CUTS=${COUNT}`);
       const template = join(directory.path, name.replaceAll(/\W+/g, "-"));
       const root = `${template}-root`;
       await mkdir(template);
       const { seen, moments } = await playAll(scenario, template);
-      t.diagnostic(`${moments.length} different faults`);
+      await t.annotate(`${moments.length} different faults`);
       const count = Math.min(COUNT, moments.length);
       for (let i = 0; i < count; i++) {
         const random = createRandom(SEED + 7919 * i);

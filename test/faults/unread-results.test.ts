@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
-import { after, before, describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import pino from "pino";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import { createReadAhead, type ReadAhead } from "../../src/backends/dir/operations/read/read-ahead.ts";
 import { QueryTableRequestSchema } from "../../src/gen/lance/namespace/v1/query_pb.ts";
@@ -23,7 +23,7 @@ describe("results that are not read to their end", () => {
   let readAhead: ReadAhead;
   let remove: () => Promise<void>;
   const body = wideStream(16 * MIB);
-  before(async () => {
+  beforeAll(async () => {
     const directory = await temporaryDirectory();
     remove = directory.remove;
     readAhead = createReadAhead({ maxBytes: 48 * MIB, stallMs: 100, everyMs: 20 });
@@ -33,7 +33,7 @@ describe("results that are not read to their end", () => {
     const answer = await sendHttp(server.port, { path: "/v1/table/t/create", body, headers });
     assert.equal(answer.status, 200);
   });
-  after(async () => {
+  afterAll(async () => {
     await server.close();
     await remove();
   });

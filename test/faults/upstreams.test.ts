@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { FAULTS, WIRES } from "./upstreams/faults.ts";
 import { type Case, casesOf, expectedOf, type FaultyWorld, startFaultyWorld } from "./upstreams/measure.ts";
 import { runSeries, SERIES } from "./upstreams/series.ts";
@@ -7,12 +7,12 @@ import { runSeries, SERIES } from "./upstreams/series.ts";
 /** A call that is never answered fails its test instead of keeping it for ever. */
 const timeout = 20_000;
 
-describe("upstreams with faults", { concurrency: 8 }, () => {
+describe("upstreams with faults", { concurrent: true }, () => {
   let world: FaultyWorld;
-  before(async () => {
+  beforeAll(async () => {
     world = await startFaultyWorld();
   });
-  after(() => world.close());
+  afterAll(() => world.close());
 
   for (const fault of FAULTS) {
     for (const wire of WIRES) {
@@ -35,7 +35,7 @@ describe("upstreams with faults", { concurrency: 8 }, () => {
   }
 });
 
-describe("series of reads of an upstream with faults", { concurrency: 3 }, () => {
+describe("series of reads of an upstream with faults", { concurrent: true }, () => {
   for (const series of SERIES) {
     for (const wire of WIRES) {
       test(`${wire}: ${series.name}`, { timeout }, async () => {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { create, fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import type { ServiceError } from "@grpc/grpc-js";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
 import { ErrorResponseSchema } from "../../src/gen/lance/namespace/v1/common_pb.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
@@ -32,11 +32,11 @@ const backend = fakeBackend({
 describe("errors on every wire", () => {
   let server: TestServer;
   let clients: Readonly<Record<string, ProtocolClient>>;
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(backend);
     clients = createProtocolClients(server.port);
   });
-  after(async () => {
+  afterAll(async () => {
     for (const { close } of Object.values(clients)) close();
     await server.close();
   });

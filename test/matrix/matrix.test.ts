@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { CallError, type ProtocolClient } from "../support/client.ts";
@@ -39,7 +39,7 @@ function normalized(protocol: string, answer: unknown): unknown {
 describe("every operation on every wire", () => {
   let server: DirectoryServer;
   let clients: Readonly<Record<string, ProtocolClient>>;
-  before(async () => {
+  beforeAll(async () => {
     server = await startDirectoryServer();
     clients = createProtocolClients(server.port);
     const { client } = clients["gRPC"] as ProtocolClient;
@@ -50,7 +50,7 @@ describe("every operation on every wire", () => {
       await client.declareTable({ id: [ns, "d"] });
     }
   });
-  after(async () => {
+  afterAll(async () => {
     for (const { close } of Object.values(clients)) close();
     await server.close();
   });

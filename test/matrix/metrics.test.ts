@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { ARROW_STREAM } from "../../src/arrow/media-types.ts";
 import { type Gateway, serveBackend, serveDatabases } from "../../src/gateway/compose.ts";
 import { HttpBodySchema } from "../../src/gen/google/api/httpbody_pb.ts";
@@ -55,13 +55,13 @@ describe("metrics", () => {
   const log = pino({ level: "silent" });
   let routed: Gateway;
   let single: Gateway;
-  before(async () => {
+  beforeAll(async () => {
     const databases = new Map([["red", { backend, limits: LIMITS }]]);
     const routing = { routes: [{ by: "header" }] as const, pathPrefix: undefined, fallback: undefined };
     routed = await serveDatabases(databases, routing, OPTIONS, log, createMetrics());
     single = await serveBackend(backend, OPTIONS, log, createMetrics());
   });
-  after(() => Promise.all([routed.close(), single.close()]));
+  afterAll(() => Promise.all([routed.close(), single.close()]));
 
   test("calls have the same labels on every protocol, and none that a client has made up", async () => {
     const { port } = routed.address;
@@ -110,7 +110,7 @@ describe("metrics", () => {
 
   test("without metrics the path is no other than any unknown one", async (t) => {
     const bare = await serveBackend(fakeBackend({}), OPTIONS, log);
-    t.after(() => bare.close());
+    t.onTestFinished(async () => void (await bare.close()));
     const { status } = await sendHttp(bare.address.port, { method: "GET", path: "/metrics" });
     assert.equal(status, 404);
   });

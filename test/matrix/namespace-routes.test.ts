@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { pino } from "pino";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import { type Gateway, serveDatabases } from "../../src/gateway/compose.ts";
 import { people, personStream } from "../support/arrow.ts";
@@ -16,7 +16,7 @@ describe("databases as the first names of identifiers", () => {
   let directory: { path: string; remove(): Promise<void> };
   let gateway: Gateway;
   let clients: Readonly<Record<string, ProtocolClient>>;
-  before(async () => {
+  beforeAll(async () => {
     directory = await temporaryDirectory();
     const log = pino({ level: "silent" });
     const open = async (name: string) => {
@@ -28,7 +28,7 @@ describe("databases as the first names of identifiers", () => {
     gateway = await serveDatabases(databases, routing, OPTIONS, log);
     clients = createProtocolClients(gateway.address.port);
   });
-  after(async () => {
+  afterAll(async () => {
     for (const { close } of Object.values(clients)) close();
     await gateway.close();
     await directory.remove();

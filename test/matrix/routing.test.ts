@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { type Gateway, serveDatabases } from "../../src/gateway/compose.ts";
 import { DescribeTableResponseSchema } from "../../src/gen/lance/namespace/v1/table_pb.ts";
 import type { ErrorName } from "../../src/namespace/errors.ts";
@@ -36,13 +36,13 @@ const hosts = { localhost: "red", "*.0.0.1": "blue" };
 
 describe("the choice of the database on every wire", () => {
   const gateways: Record<string, Gateway> = {};
-  before(async () => {
+  beforeAll(async () => {
     gateways["header and path"] = await open([{ by: "path" }, { by: "header" }]);
     gateways["host"] = await open([{ by: "host", hosts }]);
     gateways["namespace"] = await open([{ by: "namespace" }]);
     gateways["default"] = await open([{ by: "header" }], "blue");
   });
-  after(() => Promise.all(Object.values(gateways).map((gateway) => gateway.close())));
+  afterAll(() => Promise.all(Object.values(gateways).map((gateway) => gateway.close())));
 
   /** What has to come of an address: the table of a database in a namespace, or an error. */
   type Expected = { table: string; namespace?: string[] } | { fails: ErrorName };

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import {
   DescribeTableResponseSchema,
   DropTableResponseSchema,
@@ -16,7 +16,7 @@ for (const [kind, open] of Object.entries(CACHED_UPSTREAMS)) {
     let upstream: TestServer;
     let gateway: TestServer;
     let asked = 0;
-    before(async () => {
+    beforeAll(async () => {
       // It shows each caller a table of his own, and nothing to mallory.
       const catalog = fakeBackend({
         async describeTable(_, { identity: { apiKey, authToken } }) {
@@ -30,7 +30,7 @@ for (const [kind, open] of Object.entries(CACHED_UPSTREAMS)) {
       upstream = await startServer(catalog);
       gateway = await startServer(await open(upstream.port));
     });
-    after(async () => {
+    afterAll(async () => {
       await gateway.close();
       await upstream.close();
     });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { before, describe, it } from "node:test";
 import type { DescField } from "@bufbuild/protobuf";
+import { beforeAll, describe, it } from "vitest";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import { createJsonDecoders } from "../../src/transcode/json-decode.ts";
 import { createJsonEncoders } from "../../src/transcode/json-encode.ts";
@@ -12,7 +12,7 @@ import { sampleOf } from "./sample.ts";
 
 describe("the public OpenAPI document", () => {
   let agreement: Agreement;
-  before(() => {
+  beforeAll(() => {
     agreement = compareWithDocument();
   });
 

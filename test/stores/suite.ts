@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { listNames, type ObjectEntry, type ObjectStore } from "../../src/backends/dir/format/storage.ts";
 
 /** What {@link storeSuite} needs. */
@@ -21,11 +21,11 @@ export function storeSuite(name: string, open: () => Promise<OpenStore>): void {
     let opened: OpenStore;
     let store: ObjectStore;
     let number = 0;
-    before(async () => {
+    beforeAll(async () => {
       opened = await open();
       store = opened.store;
     });
-    after(() => opened?.close?.());
+    afterAll(() => opened?.close?.());
     const fresh = () => `${opened.directory}/d${++number}`;
 
     async function entries(directory: string): Promise<ObjectEntry[]> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
+import { describe, test } from "vitest";
 import { type HistoryCall, linearize, type SequentialModel } from "./linearizability.ts";
 import { createRandom } from "./random.ts";
 

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
 import {
   Field,
   FixedSizeList,
@@ -13,6 +12,7 @@ import {
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
+import { test } from "vitest";
 import { CreateTableMode, InsertMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import {
   CreateNamespaceMode,

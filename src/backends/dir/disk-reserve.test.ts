@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type TestContext, test } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
 import { createDiskReserve, type DiskReserve, RESERVE_DIRECTORY } from "./disk-reserve.ts";
 import { createLocalStore } from "./format/local-store.ts";
@@ -22,7 +22,7 @@ async function open(t: TestContext, refillMs = 60_000) {
     bytes: MIB,
     refillMs,
   });
-  t.after(() => reserve.close());
+  t.onTestFinished(() => reserve.close());
   const slices = () => readdir(join(base, RESERVE_DIRECTORY)).catch((): string[] => []);
   while ((await slices()).filter((name) => /^\d$/.test(name)).length < 4) await sleep(2);
   return { base, reserve, slices };

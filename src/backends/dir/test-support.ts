@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { TestContext } from "node:test";
 import { create, type DescMessage, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import pino from "pino";
+import type { TestContext } from "vitest";
 import { beginCall } from "../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type ErrorName, isLanceError } from "../../namespace/errors.ts";
@@ -19,7 +19,7 @@ export const silent = pino({ level: "silent" });
 export async function temporaryDirectory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), "lance-gateway-"));
   // A hint that is written in the background may come into a directory that is being emptied.
-  t.after(() => rm(path, { recursive: true, force: true, maxRetries: 5 }));
+  t.onTestFinished(() => rm(path, { recursive: true, force: true, maxRetries: 5 }));
   return path;
 }
 
@@ -49,7 +49,7 @@ export async function openClient(
   options: Partial<DirectoryBackendOptions> = {},
 ): Promise<TestClient> {
   const client = clientOf(await createDirectoryBackend({ root, log: silent, ...options }));
-  t.after(client.close);
+  t.onTestFinished(client.close);
   return client;
 }
 

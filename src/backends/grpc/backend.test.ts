@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { Readable } from "node:stream";
-import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { paddedStream } from "../../../test/support/arrow.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend, startServer, type TestServer } from "../../../test/support/server.ts";
@@ -33,7 +33,7 @@ describe("the gRPC backend", () => {
   let server: TestServer;
   let backend: Backend;
 
-  before(async () => {
+  beforeAll(async () => {
     server = await startServer(
       fakeBackend({
         describeTable: (request, call) => {
@@ -47,7 +47,7 @@ describe("the gRPC backend", () => {
     );
     backend = await open();
   });
-  after(async () => {
+  afterAll(async () => {
     await backend.close();
     await server.close();
   });
@@ -338,7 +338,7 @@ describe("the gRPC backend", () => {
     // It takes connections and says nothing, so that no HTTP/2 session comes about.
     const sockets = new Set<Socket>();
     const silent = createServer((socket) => sockets.add(socket)).listen(0, "127.0.0.1");
-    t.after(() => {
+    t.onTestFinished(() => {
       silent.close();
       for (const socket of sockets) socket.destroy();
     });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { describe, it } from "vitest";
 import { beginCall } from "../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { ERROR_TABLE, LanceError } from "../../namespace/errors.ts";

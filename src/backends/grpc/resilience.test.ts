@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { EventEmitter } from "node:events";
-import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
 import { Metadata } from "@grpc/grpc-js";
 import { pino } from "pino";
+import { afterAll, beforeAll, describe, it, vi } from "vitest";
 import { paddedStream } from "../../../test/support/arrow.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend, startServer, type TestServer } from "../../../test/support/server.ts";
@@ -31,7 +31,7 @@ describe("the gRPC backend before an upstream in trouble", () => {
   let upstream: Partial<LanceNamespace> = {};
   let server: TestServer;
 
-  before(async () => {
+  beforeAll(async () => {
     const names = ["describeTable", "createNamespace", "createTable", "queryTable"] as const;
     const operations = names.map((name) => [
       name,
@@ -39,7 +39,7 @@ describe("the gRPC backend before an upstream in trouble", () => {
     ]);
     server = await startServer(fakeBackend(Object.fromEntries(operations)));
   });
-  after(() => server.close());
+  afterAll(() => server.close());
 
   /** Runs a test with a backend. */
   async function using(
@@ -236,13 +236,14 @@ describe("settled", () => {
   const call = beginCall(describeTable);
 
   it("takes a channel that was just closed for an upstream that cannot be reached, and leaves no timer", async (t) => {
-    t.mock.timers.enable({ apis: ["setTimeout"] });
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    t.onTestFinished(() => void vi.useRealTimers());
     const answer = settled({ call, signal: call.signal }, (_, patience) => {
       patience.awaitFirst(100);
       throw new Error("Channel has been shut down");
     });
     await assert.rejects(answer, (error) => error instanceof LanceError && error.fault === "unreached");
-    t.mock.timers.tick(200);
+    vi.advanceTimersByTime(200);
   });
 
   it("counts the gateway's own limit as silence, and the client's deadline not", async () => {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type MessageShape } from "@bufbuild/protobuf";
 import { pino } from "pino";
+import { describe, it } from "vitest";
 import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend, startServer } from "../../../test/support/server.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
@@ -62,7 +62,7 @@ describe("the servers of a name", () => {
       resolveHost: async () => found.map((address) => ({ address, family: 4 })),
       log,
     });
-    t.after(async () => {
+    t.onTestFinished(async () => {
       await backend.close();
       for (const peer of [one, two, three]) await peer.close();
     });

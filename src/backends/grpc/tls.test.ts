@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { pino } from "pino";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { beginCall } from "../../../test/support/caller.ts";
 import { type Certificates, makeCertificates } from "../../../test/support/certificates.ts";
 import { definitionOf } from "../../../test/support/grpc-client.ts";
@@ -26,7 +26,7 @@ describe("TLS to a gRPC upstream", () => {
   let server: Server;
   let port: number;
 
-  before(async () => {
+  beforeAll(async () => {
     certificates = await makeCertificates();
     server = new Server();
     server.addService(
@@ -41,7 +41,7 @@ describe("TLS to a gRPC upstream", () => {
       server.bindAsync("127.0.0.1:0", security, (error, bound) => (error ? reject(error) : resolve(bound)));
     });
   });
-  after(() => server.forceShutdown());
+  afterAll(() => server.forceShutdown());
 
   const answer = create(DescribeTableResponseSchema, { table: "t" });
 

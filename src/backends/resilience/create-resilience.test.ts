@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
-import { afterEach, beforeEach, describe, mock, test } from "node:test";
+import { afterEach, beforeEach, describe, test, vi } from "vitest";
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
-import { fakeUpstream, faultError, type Outcome, pass } from "./fixture.test.ts";
+import { fakeUpstream, faultError, type Outcome, pass } from "./fixture.ts";
 import type { Repeatable } from "./resilience.ts";
 
-beforeEach(() => mock.timers.enable({ apis: ["setTimeout", "Date"], now: Date.UTC(2030, 0) }));
-afterEach(() => mock.timers.reset());
+beforeEach(() =>
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], now: Date.UTC(2030, 0) }),
+);
+afterEach(() => vi.useRealTimers());
 
 /** The outcome of a call that waits for the clock. */
 async function settled(outcome: Promise<Outcome>, ms = 60_000): Promise<Outcome> {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test, vi } from "vitest";
 import { type FollowedHosts, followHosts } from "./followed-hosts.ts";
 import type { HostAddress } from "./host-addresses.ts";
 
@@ -29,16 +29,17 @@ const addresses = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ address: `10.0.${index >> 8}.${index & 255}`, family: 4 }));
 
 test("a resolver that hangs is asked by one lookup at a time", async (t) => {
-  t.mock.timers.enable({ apis: ["setInterval", "Date"], now: 1 });
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "Date"], now: 1 });
+  t.onTestFinished(() => void vi.useRealTimers());
   const { hosts, lookups, opened } = follow();
   for (let round = 0; round < 5; round += 1) {
-    t.mock.timers.tick(30_000);
+    vi.advanceTimersByTime(30_000);
     hosts.onUnreached();
   }
   assert.equal(lookups.length, 1);
   lookups[0]?.resolve(addresses(2));
   while (hosts.endpoints.length !== 2) await new Promise(setImmediate);
-  t.mock.timers.tick(30_000);
+  vi.advanceTimersByTime(30_000);
   lookups[1]?.resolve(addresses(2));
   await new Promise(setImmediate);
   assert.equal(lookups.length, 2);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { afterEach, beforeEach, describe, mock, test } from "node:test";
 import fc from "fast-check";
+import { afterEach, beforeEach, describe, test, vi } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
 import { Delays, retryAfterMs } from "./delays.ts";
 import { RetryBudget } from "./retry-budget.ts";
 
-beforeEach(() => mock.timers.enable({ apis: ["Date"], now: Date.UTC(2030, 0) }));
-afterEach(() => mock.timers.reset());
+beforeEach(() => vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2030, 0) }));
+afterEach(() => vi.useRealTimers());
 
 describe("the budget of repetitions", () => {
   const step = fc.oneof(
@@ -22,7 +22,7 @@ describe("the budget of repetitions", () => {
         let [calls, taken, ms] = [0, 0, 0];
         for (const { kind, count } of steps) {
           if (kind === "time") {
-            mock.timers.setTime(Math.max(0, Date.now() + count));
+            vi.setSystemTime(Math.max(0, Date.now() + count));
             // A clock that is set back brings the time that it goes again.
             ms += Math.max(0, count);
             continue;
@@ -42,7 +42,7 @@ describe("the budget of repetitions", () => {
   test("saves up no more than a hundred", () => {
     const budget = new RetryBudget(1);
     for (let call = 0; call < 1_000; call += 1) budget.earn();
-    mock.timers.setTime(Date.now() + 3_600_000);
+    vi.setSystemTime(Date.now() + 3_600_000);
     let taken = 0;
     while (budget.take()) taken += 1;
     assert.equal(taken, 100);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
-import { after, describe, test } from "node:test";
 import { create, type DescMethod } from "@bufbuild/protobuf";
+import { afterAll, describe, test, vi } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
-import { type Answer, callOf, callUnary, sendJson, startUpstream, type Upstream } from "./fixture.test.ts";
+import { type Answer, callOf, callUnary, sendJson, startUpstream, type Upstream } from "./fixture.ts";
 import { createRestBackend } from "./index.ts";
 import type { RestBackendOptions } from "./options.ts";
 
@@ -23,7 +23,7 @@ const {
 
 const open: Upstream[] = [];
 const raw: Server[] = [];
-after(async () => {
+afterAll(async () => {
   for (const server of raw) server.close();
   await Promise.all(open.map((upstream) => upstream.close()));
 });
@@ -123,7 +123,8 @@ describe("servers that differ", () => {
     await callUnary(upstream, getTableStats, {});
     refused = "";
     const later = Date.now() + 60_000;
-    context.mock.method(Date, "now", () => later);
+    context.onTestFinished(() => void vi.restoreAllMocks());
+    vi.spyOn(Date, "now").mockImplementation(() => later);
     await callUnary(upstream, getTableStats, {});
     refused = "GET";
     await callUnary(upstream, getTableStats, {});

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
 import fc from "fast-check";
+import { describe, test } from "vitest";
 import { UPSTREAM_FORMS } from "../../dialects/upstream.ts";
 import { CreateTableRequestSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { ERROR_TABLE, type ErrorName, LanceError, PUBLIC_ERROR_COUNT } from "../../namespace/errors.ts";

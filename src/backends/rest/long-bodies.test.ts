@@ -4,16 +4,16 @@ import { once } from "node:events";
 import { createServer as createPlain, type RequestListener, type Server } from "node:http";
 import { createServer as createSecure } from "node:https";
 import type { AddressInfo } from "node:net";
-import { describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
+import { describe, test } from "vitest";
 import { makeCertificates } from "../../../test/support/certificates.ts";
 import { collect } from "../../../test/support/collect.ts";
 import { createRandom, type Random } from "../../../test/support/random.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call.ts";
-import { callOf } from "./fixture.test.ts";
+import { callOf } from "./fixture.ts";
 import { createRestBackend } from "./index.ts";
 
 const { queryTable, insertIntoTable } = LanceNamespaceService.method;

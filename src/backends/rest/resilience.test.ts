@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { after, describe, test } from "node:test";
 import { create, type DescMethod } from "@bufbuild/protobuf";
+import { afterAll, describe, test } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { HostAddress } from "../resilience/host-addresses.ts";
-import { callOf, callUnary, sendJson } from "./fixture.test.ts";
+import { callOf, callUnary, sendJson } from "./fixture.ts";
 import { createRestBackend } from "./index.ts";
 import type { RestBackendOptions } from "./options.ts";
 
@@ -26,7 +26,7 @@ interface Peer {
 }
 
 const closers: (() => unknown)[] = [];
-after(() => Promise.all(closers.map((close) => close())));
+afterAll(() => Promise.all(closers.map((close) => close())));
 
 /** A server that answers as it is told, by the number of its request. */
 async function peer(answer: Answer, port = 0, host = "127.0.0.1"): Promise<Peer> {

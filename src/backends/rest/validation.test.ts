@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import type { MessageShape } from "@bufbuild/protobuf";
+import { describe, it } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import { type Answer, callOf, callUnary, sendJson, startUpstream } from "./fixture.test.ts";
+import { type Answer, callOf, callUnary, sendJson, startUpstream } from "./fixture.ts";
 
 const { describeTable } = LanceNamespaceService.method;
 
@@ -31,7 +31,7 @@ describe("a REST upstream with entity tags", () => {
         if (headers["if-none-match"] === tag) response.writeHead(status).end();
         else sendJson(response, { location: tag });
       });
-      t.after(() => upstream.close());
+      t.onTestFinished(() => upstream.close());
       const first = await ask();
       assert.deepEqual([first.location, first.decisions], ['"one"', ["cache_miss"]]);
       const second = await ask();
@@ -51,7 +51,7 @@ describe("a REST upstream with entity tags", () => {
       response.setHeader("etag", '"one"').setHeader("cache-control", "no-cache");
       sendJson(response, { location: "here" });
     });
-    t.after(() => upstream.close());
+    t.onTestFinished(() => upstream.close());
     await ask();
     await ask({ "if-none-match": '"other"' });
     assert.equal(upstream.seen[1]?.headers["if-none-match"], undefined);
@@ -62,7 +62,7 @@ describe("a REST upstream with entity tags", () => {
       response.setHeader("etag", '"one"').setHeader("cache-control", "no-store");
       sendJson(response, { location: "here" });
     });
-    t.after(() => upstream.close());
+    t.onTestFinished(() => upstream.close());
     await ask();
     await ask();
     assert.deepEqual(

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setImmediate as settled } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
 import fc from "fast-check";
+import { test } from "vitest";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { as, createCached, METHODS } from "./fixture.test.ts";
+import { as, createCached, METHODS } from "./fixture.ts";
 
 const {
   describeTable,

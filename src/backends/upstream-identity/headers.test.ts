@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { describe, test } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import {
   type DeclareTableRequest,
@@ -9,7 +9,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import { resolveRequest } from "../../pipeline/resolve.ts";
-import { callOf } from "../rest/fixture.test.ts";
+import { callOf } from "../rest/fixture.ts";
 import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";
 
 const { describeTable, batchCommitTables } = LanceNamespaceService.method;

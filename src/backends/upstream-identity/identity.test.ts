@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import { after, describe, test } from "node:test";
+import { afterAll, describe, test, vi } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
-import { callOf, callUnary, sendJson, startUpstream } from "../rest/fixture.test.ts";
+import { callOf, callUnary, sendJson, startUpstream } from "../rest/fixture.ts";
 import { createIdentity } from "./create-identity.ts";
 import type { ExchangeIdentityOptions } from "./identity.ts";
 
 const { describeTable } = LanceNamespaceService.method;
 const closers: (() => unknown)[] = [];
-after(() => Promise.all(closers.map((close) => close())));
+afterAll(() => Promise.all(closers.map((close) => close())));
 
 /** An identity provider that numbers its tokens. */
 async function startProvider(
@@ -140,7 +140,8 @@ describe("client credentials", () => {
     await callUnary(upstream, describeTable);
     taken = "Bearer token-2";
     const later = Date.now() + 2_000;
-    context.mock.method(Date, "now", () => later);
+    context.onTestFinished(() => void vi.restoreAllMocks());
+    vi.spyOn(Date, "now").mockImplementation(() => later);
     await callUnary(upstream, describeTable, { version: 3n });
     assert.equal(asked.length, 2);
     assert.deepEqual(

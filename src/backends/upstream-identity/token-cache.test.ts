@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { createTokenCache, type Token } from "./token-cache.ts";
 
 /** A cache whose clock stands still and whose tokens are numbered; a fetch ends when the test says so. */

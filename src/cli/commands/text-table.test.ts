@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { textTable } from "./text-table.ts";
 
 test("a table gives each column the width of its longest cell", () => {

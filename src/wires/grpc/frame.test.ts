@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { encodeFrame, FrameReader } from "./frame.ts";
 
 test("messages come out whole however the bytes are cut", () => {

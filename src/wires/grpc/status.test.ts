@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
 import { encodeMessage } from "./status.ts";
 import { parseTimeout } from "./timeout.ts";

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { connect } from "node:http2";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { type ClientReadableStream, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { test } from "vitest";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableRequestSchema, QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { codecs, fakeService, METHODS, pathOfMethod, rawCall, startGrpc, statusOf } from "./fixture.test.ts";
+import { codecs, fakeService, METHODS, pathOfMethod, rawCall, startGrpc, statusOf } from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
 
 const piece = (bytes: Uint8Array) => create(QueryTableResponseSchema, { data: { data: bytes } });

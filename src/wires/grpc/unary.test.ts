@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Metadata, status } from "@grpc/grpc-js";
+import { test } from "vitest";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
 import {
@@ -13,7 +13,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { callUnary, fakeService, rawCall, startGrpc, statusOf } from "./fixture.test.ts";
+import { callUnary, fakeService, rawCall, startGrpc, statusOf } from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
 
 const request = toBinary(DescribeTableRequestSchema, create(DescribeTableRequestSchema, { id: ["a", "b"] }));

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { after, before, describe, it } from "node:test";
 import { pino } from "pino";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { createDirectoryBackend } from "../../../src/backends/dir/index.ts";
 import type { Backend } from "../../../src/namespace/lance-namespace.ts";
 import { people, personStream } from "../../support/arrow.ts";
@@ -70,7 +70,7 @@ describe("a bucket behind a bad link", () => {
   let client: LanceClient;
   const id = ["ns", "t"];
 
-  before(async () => {
+  beforeAll(async () => {
     server = await startS3();
     link = await openLink(server.port);
     backend = await createDirectoryBackend({
@@ -88,7 +88,7 @@ describe("a bucket behind a bad link", () => {
     await client.createNamespace({ id: ["ns"] });
     await client.createTable({ id }, personStream(people(3)));
   });
-  after(async () => {
+  afterAll(async () => {
     await backend?.close();
     link?.close();
     await server?.close();

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { type Program, startProgram } from "../../support/program.ts";
 import { runPython } from "../support/python.ts";
 import { BUCKET, type StoreServer, startS3 } from "../support/store-servers.ts";
 
 describe("one bucket of S3 with several writers", () => {
   let server: StoreServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startS3();
   });
-  after(() => server?.close());
+  afterAll(() => server?.close());
 
   function startGateway(root: string): Program {
     const options = Object.entries(server.options).map(([key, value]) => `--storage-option=${key}=${value}`);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
 import { pino } from "pino";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { createDirectoryBackend } from "../../../src/backends/dir/index.ts";
 import { openStore } from "../../../src/backends/dir/stores/open-store.ts";
 import { storeSuite } from "../../stores/suite.ts";
@@ -26,10 +26,10 @@ for (const [name, start] of Object.entries(SERVERS)) {
 
 describe("a catalog in a container of Azure", () => {
   let server: StoreServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startAzure();
   });
-  after(() => server?.close());
+  afterAll(() => server?.close());
 
   it("is written and read, with a long upload in parts", async () => {
     const backend = await createDirectoryBackend({

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { after, before, describe, it } from "node:test";
 import { pino } from "pino";
+import { afterAll, beforeAll, describe, it } from "vitest";
 import { createDirectoryBackend } from "../../../src/backends/dir/index.ts";
 import { openStore } from "../../../src/backends/dir/stores/open-store.ts";
 import { people, personStream } from "../../support/arrow.ts";
@@ -24,10 +24,10 @@ const LEFT: Readonly<Record<string, string>> = {
 describe("the commands that look after a catalog, on a bucket of S3", () => {
   const root = `s3://${BUCKET}/kept`;
   let server: StoreServer;
-  before(async () => {
+  beforeAll(async () => {
     server = await startS3();
   });
-  after(() => server?.close());
+  afterAll(() => server?.close());
 
   async function withClient<T>(work: (client: LanceClient) => Promise<T>): Promise<T> {
     const log = pino({ level: "silent" });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import type { DescMethod } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, describe, test } from "vitest";
 import { LanceNamespaceService } from "../../../src/gen/lance/namespace/v1/service_pb.ts";
 import { errorEntry } from "../../../src/namespace/errors.ts";
 import type { Operation } from "../../../src/namespace/lance-namespace.ts";
@@ -105,10 +105,10 @@ const DEADLY: readonly string[] = [
 export function costTests(what: string, { expressions, numbers, seed }: CostCounts): void {
   describe(what, () => {
     let target: Target;
-    before(async () => {
+    beforeAll(async () => {
       target = await startTarget();
     });
-    after(() => target.close());
+    afterAll(() => target.close());
 
     const send = (place: string, sql: string) =>
       target.send([place, sql], (client) => (PLACES[place] as (typeof PLACES)["count"])(client, sql));

@@ -1,6 +1,6 @@
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
-import { stageNext } from "../../../src/backends/dir/batch/fixture.test.ts";
+import { stageNext } from "../../../src/backends/dir/batch/fixture.ts";
 import { createManifestTable, MANIFEST_NAME } from "../../../src/backends/dir/catalog/manifest-table.ts";
 import { pruneVersions } from "../../../src/backends/dir/format/prune.ts";
 import { migrate } from "../../../src/backends/dir/maintenance/migrate.ts";

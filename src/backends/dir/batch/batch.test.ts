@@ -3,14 +3,14 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { access, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { type TestContext, test } from "vitest";
 import type { DatasetRef } from "../format/dataset.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { latestVersion } from "../format/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
 import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../test-support.ts";
-import { ended, leaveIntent, leaveVerdict, type StagedNext, stageNext } from "./fixture.test.ts";
+import { ended, leaveIntent, leaveVerdict, type StagedNext, stageNext } from "./fixture.ts";
 import { digestOf } from "./intent.ts";
 import { identifyProcess } from "./owner.ts";
 
@@ -189,7 +189,7 @@ test("killed at any moment, batches are there as a whole or not at all", async (
   const script = `
     import { createDirectoryBackend } from ${JSON.stringify(import.meta.resolve("../index.ts"))};
     import { createLocalStore } from ${JSON.stringify(import.meta.resolve("../format/local-store.ts"))};
-    import { stageNext } from ${JSON.stringify(import.meta.resolve("./fixture.test.ts"))};
+    import { stageNext } from ${JSON.stringify(import.meta.resolve("./fixture.ts"))};
     import { silent } from ${JSON.stringify(import.meta.resolve("../test-support.ts"))};
     const [root, ...roots] = process.argv.slice(1);
     const store = createLocalStore();

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, rename } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { DropNamespaceBehavior } from "../../../gen/lance/namespace/v1/namespace_pb.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
@@ -28,7 +28,7 @@ async function createWorld(t: TestContext, ...names: string[]) {
   if (names.some((name) => name.includes("$"))) await client.call("createNamespace", "n");
   for (const name of names) await client.upload("createTable", name, {}, rows);
   const { context, close } = await openDirectory({ root, log: silent });
-  t.after(close);
+  t.onTestFinished(close);
   const base = join(root, "data");
   return {
     base,

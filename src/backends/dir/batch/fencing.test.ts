@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
 import type { DirContext } from "../context.ts";
@@ -13,7 +13,7 @@ import { latestVersion } from "../format/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
 import { createManagedVersionOperations } from "../operations/versions/managed-versions.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
-import { stageNext } from "./fixture.test.ts";
+import { stageNext } from "./fixture.ts";
 import { createJournal, type LeaseTimes } from "./journal.ts";
 import { settleAbandoned } from "./resolve.ts";
 
@@ -30,7 +30,7 @@ async function createWorld(t: TestContext) {
   const client = await openClient(t, root);
   for (const name of ["a", "b"]) await client.upload("createTable", name, {}, rows);
   const { context, close } = await openDirectory({ root, log: silent });
-  t.after(close);
+  t.onTestFinished(close);
   const { store, clock, layout } = context;
   const base = join(root, "data");
   const datasets = ["a", "b"].map(

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
-import { createMemoryStore } from "../format/fixture.test.ts";
+import { test } from "vitest";
+import { createMemoryStore } from "../format/fixture.ts";
 import { openStore } from "../stores/open-store.ts";
 import { temporaryDirectory } from "../test-support.ts";
 import { openBase } from "./base.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { access } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local-store.ts";
@@ -76,7 +76,7 @@ test("a child and the end of its parent do not both succeed", async (t) => {
 test("a group is one commit with an answer for each", async (t) => {
   const base = await temporaryDirectory(t);
   const engine = createEngine({ log: silent });
-  t.after(() => engine.close());
+  t.onTestFinished(() => engine.close());
   const manifest = createManifestTable(base, engine, createLocalStore());
   const catalog = createCatalog(manifest, silent);
   await assert.rejects(access(join(base, "__manifest")));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
 import fc from "fast-check";
+import { type TestContext, test } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
 import { commitMetadata } from "../format/commit.ts";
@@ -24,7 +24,7 @@ interface World {
 async function createWorld(t: TestContext): Promise<World> {
   const base = await temporaryDirectory(t);
   const engine = createEngine({ log: silent });
-  t.after(() => engine.close());
+  t.onTestFinished(() => engine.close());
   return {
     base,
     engine,

@@ -1,16 +1,17 @@
 import assert from "node:assert/strict";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { mock, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isMainThread, Worker, workerData } from "node:worker_threads";
-import { type DatasetRef, manifestKey, manifestName, type NamingScheme } from "../format/dataset.ts";
+import { Worker } from "node:worker_threads";
+import { test, vi } from "vitest";
+import { manifestName, type NamingScheme } from "../format/dataset.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import type { DirectoryStamp, ObjectStore } from "../format/storage.ts";
 import { temporaryDirectory } from "../test-support.ts";
 import { allowStaleness, createFreshness } from "./freshness.ts";
 
 const COMMITS = 200;
+const COMMITTER = new URL("./committer-fixture.ts", import.meta.url);
 
 /** The same disk as seen through a file system whose times are whole multiples of so many nanoseconds. */
 function withCoarseTimes(store: ReturnType<typeof createLocalStore>, tickNs: bigint): ObjectStore {
@@ -36,20 +37,6 @@ const STORES: Readonly<Record<string, () => ObjectStore>> = {
   "no times, as on an object store": () => ({ ...createLocalStore(), files: undefined }),
 };
 
-/** Commits versions as fast as it can, and says which one is done, in memory that the reader shares. */
-async function commitAll(dataset: DatasetRef, done: Int32Array): Promise<void> {
-  for (let version = 1; version <= COMMITS; ) {
-    const mine = await dataset.store.putIfAbsent(manifestKey(dataset, BigInt(version), "V2"), Buffer.of(1));
-    if (mine) Atomics.store(done, 0, Math.max(version, Atomics.load(done, 0)));
-    version = mine || version > Atomics.load(done, 0) ? version + 1 : Atomics.load(done, 0) + 1;
-  }
-}
-
-if (!isMainThread) {
-  const { root, done } = workerData as { root: string; done: Int32Array };
-  await commitAll({ store: createLocalStore(), root }, done);
-}
-
 async function makeDataset(t: Parameters<typeof temporaryDirectory>[0], store: ObjectStore) {
   const path = join(await temporaryDirectory(t), "dataset");
   await mkdir(join(path, "_versions"), { recursive: true });
@@ -59,13 +46,13 @@ async function makeDataset(t: Parameters<typeof temporaryDirectory>[0], store: O
   return { path, put, dataset: { store, root } };
 }
 
-for (const [title, createStore] of isMainThread ? Object.entries(STORES) : []) {
+for (const [title, createStore] of Object.entries(STORES)) {
   // Threads instead of processes, so that the reader can know at once what is done; the disk knows no difference.
   test(`no commit is missed while several writers commit: ${title}`, async (t) => {
     const { dataset } = await makeDataset(t, createStore());
     const done = new Int32Array(new SharedArrayBuffer(4));
     const writers = [1, 2].map(
-      () => new Worker(new URL(import.meta.url), { workerData: { root: dataset.root, done } }),
+      () => new Worker(COMMITTER, { workerData: { root: dataset.root, done, commits: COMMITS } }),
     );
     const { head, headNow } = createFreshness(dataset);
     let seen = 0;
@@ -117,62 +104,58 @@ for (const [title, createStore] of isMainThread ? Object.entries(STORES) : []) {
   });
 }
 
-if (isMainThread) {
-  test("a directory that is at rest is not looked into", async (t) => {
-    const store = createLocalStore();
-    let looks = 0;
-    const files = {
-      ...store.files,
-      fileStamp(key: string) {
-        looks++;
-        return store.files.fileStamp(key);
-      },
-    };
-    const { put, dataset } = await makeDataset(t, { ...store, files });
-    await put(1);
+test("a directory that is at rest is not looked into", async (t) => {
+  const store = createLocalStore();
+  let looks = 0;
+  const files = {
+    ...store.files,
+    fileStamp(key: string) {
+      looks++;
+      return store.files.fileStamp(key);
+    },
+  };
+  const { put, dataset } = await makeDataset(t, { ...store, files });
+  await put(1);
+  const { head, headNow } = createFreshness(dataset);
+  assert.equal(headNow(), undefined);
+  await head();
+  await sleep(150);
+  const known = await head();
+  const settled = looks;
+  for (let i = 0; i < 10; i++) assert.equal((await head()).version, 1);
+  assert.deepEqual(headNow(), known);
+  assert.equal(looks, settled);
+  await put(2);
+  assert.equal(headNow(), undefined);
+  assert.equal((await head()).version, 2);
+});
+
+test("a check may be left out for as long as is allowed", async () => {
+  let checks = 0;
+  const check = async () => {
+    checks++;
+  };
+  const lenient = allowStaleness(check, 60_000);
+  for (let i = 0; i < 3; i++) await lenient();
+  assert.equal(checks, 1);
+  const strict = allowStaleness(check, 0);
+  for (let i = 0; i < 3; i++) await strict();
+  assert.equal(checks, 4);
+  const failing = allowStaleness(() => Promise.reject(new Error("no")), 60_000);
+  for (let i = 0; i < 2; i++) await assert.rejects(failing());
+});
+
+test("no commit is missed by a process whose clock is days ahead of the storage's, or days behind", async (t) => {
+  const store = withCoarseTimes(createLocalStore(), 1_000_000_000n);
+  const real = Date.now;
+  t.onTestFinished(() => void vi.restoreAllMocks());
+  for (const days of [3, -3]) {
+    vi.spyOn(Date, "now").mockImplementation(() => real() + days * 86_400_000);
+    const { put, dataset } = await makeDataset(t, store);
     const { head, headNow } = createFreshness(dataset);
-    assert.equal(headNow(), undefined);
-    await head();
-    await sleep(150);
-    const known = await head();
-    const settled = looks;
-    for (let i = 0; i < 10; i++) assert.equal((await head()).version, 1);
-    assert.deepEqual(headNow(), known);
-    assert.equal(looks, settled);
-    await put(2);
-    assert.equal(headNow(), undefined);
-    assert.equal((await head()).version, 2);
-  });
-
-  test("a check may be left out for as long as is allowed", async () => {
-    let checks = 0;
-    const check = async () => {
-      checks++;
-    };
-    const lenient = allowStaleness(check, 60_000);
-    for (let i = 0; i < 3; i++) await lenient();
-    assert.equal(checks, 1);
-    const strict = allowStaleness(check, 0);
-    for (let i = 0; i < 3; i++) await strict();
-    assert.equal(checks, 4);
-    const failing = allowStaleness(() => Promise.reject(new Error("no")), 60_000);
-    for (let i = 0; i < 2; i++) await assert.rejects(failing());
-  });
-}
-
-if (isMainThread) {
-  test("no commit is missed by a process whose clock is days ahead of the storage's, or days behind", async (t) => {
-    const store = withCoarseTimes(createLocalStore(), 1_000_000_000n);
-    const real = Date.now;
-    t.after(() => mock.restoreAll());
-    for (const days of [3, -3]) {
-      mock.method(Date, "now", () => real() + days * 86_400_000);
-      const { put, dataset } = await makeDataset(t, store);
-      const { head, headNow } = createFreshness(dataset);
-      for (let version = 1; version <= 30; version++) {
-        await put(version);
-        assert.equal((headNow() ?? (await head())).version, version);
-      }
+    for (let version = 1; version <= 30; version++) {
+      await put(version);
+      assert.equal((headNow() ?? (await head())).version, version);
     }
-  });
-}
+  }
+});

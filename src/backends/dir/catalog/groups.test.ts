@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { type TestContext, test } from "vitest";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local-store.ts";
@@ -20,7 +20,7 @@ const table = (objectId: string, properties: Record<string, string> = {}): Row =
 async function createWorld(t: TestContext) {
   const base = await temporaryDirectory(t);
   const engine = createEngine({ log: silent });
-  t.after(() => engine.close());
+  t.onTestFinished(() => engine.close());
   return {
     location: `${base}/${MANIFEST_NAME}`,
     engine,

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { type TestContext, test } from "vitest";
 import { DataFragmentSchema, Manifest_DataStorageFormatSchema } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createEngine, type Engine } from "../engine/engine.ts";
@@ -53,7 +53,7 @@ async function createWorld(t: TestContext, format: string, released = format) {
   const base = await temporaryDirectory(t);
   const original = createEngine({ log: silent });
   const engine = releasedWith(original, released);
-  t.after(() => engine.close());
+  t.onTestFinished(() => engine.close());
   const dataset = { store, root: keyIn(store.keyOf(base), MANIFEST_NAME) };
   const open = () => createCatalog(createManifestTable(base, engine, store), silent, { maintenance: false });
   await createManifestTable(base, engine, store).ensure();

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { test } from "node:test";
+import { test } from "vitest";
 import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { readVersion } from "../format/version-files.ts";
@@ -29,11 +29,11 @@ test("the rows of a version come from the one before and what changed, whoever w
   const base = await temporaryDirectory(t);
   const store = createLocalStore();
   const engine = createEngine({ log: silent, store });
-  t.after(() => engine.close());
+  t.onTestFinished(() => engine.close());
   const location = join(base, "__manifest");
   const dataset = { store, root: store.keyOf(location) };
   const catalog = createCatalog(createManifestTable(base, engine, store), silent, { maintenance: false });
-  t.after(() => catalog.close());
+  t.onTestFinished(() => catalog.close());
   const names = Array.from({ length: 6000 }, (_, i) => `t${i}`);
   const put = (rows: Row[]) => catalog.mutate((draft) => void rows.map((row) => draft.put(row)));
   const foreign = async (
@@ -60,7 +60,7 @@ test("the rows of a version come from the one before and what changed, whoever w
     versions.push(Number((await readVersion(dataset)).manifest.version));
   }
   const lease = await engine.acquire(location);
-  t.after(() => lease.release());
+  t.onTestFinished(() => lease.release());
   const at = (version: number) => engine.atVersion(lease.table, version);
   let deltas = 0;
   for (const [i, from] of versions.entries()) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { type TestContext, test } from "vitest";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import { type ErrorName, isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { createEngine } from "../engine/engine.ts";
@@ -57,7 +57,7 @@ function createFakeStore(weather: Weather): ObjectStore {
 async function createWorld(t: TestContext) {
   const base = await temporaryDirectory(t);
   const engine = createEngine({ log: silent });
-  t.after(() => engine.close());
+  t.onTestFinished(() => engine.close());
   const manifest = join(base, MANIFEST_NAME);
   const open = (weather: Weather = () => undefined) => {
     const store = createFakeStore(weather);

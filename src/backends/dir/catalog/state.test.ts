@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { createDraft } from "./draft.ts";
 import { compareNames } from "./names.ts";
 import { ownName, parentId, type Row } from "./row.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { type TestContext, test } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createEngine } from "../engine/engine.ts";
 import { loadNative } from "../engine/native.ts";
@@ -27,7 +27,7 @@ const table = (objectId: string, properties: Record<string, string> = {}): Row =
 async function createWorld(t: TestContext) {
   const base = await temporaryDirectory(t);
   const engine = createEngine({ log: silent });
-  t.after(() => engine.close());
+  t.onTestFinished(() => engine.close());
   const store = createLocalStore();
   const location = join(base, MANIFEST_NAME);
   return {
@@ -163,7 +163,7 @@ test("indices that others gave the manifest stay right through commits, and are 
     });
   await declare(names("a", 40));
   const lease = await engine.acquire(location);
-  t.after(() => lease.release());
+  t.onTestFinished(() => lease.release());
   const { table: native } = lease;
   await native.checkoutLatest();
   const { Index } = loadNative();

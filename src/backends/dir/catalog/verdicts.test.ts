@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
+import { type TestContext, test } from "vitest";
 import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { keyIn } from "../format/storage.ts";
@@ -13,7 +13,7 @@ import { type Verdict, verdictsIn } from "./verdicts.ts";
 async function createWorld(t: TestContext) {
   const base = await temporaryDirectory(t);
   const engine = createEngine({ log: silent });
-  t.after(() => engine.close());
+  t.onTestFinished(() => engine.close());
   const store = createLocalStore();
   const open = () => createCatalog(createManifestTable(base, engine, store), silent, { maintenance: false });
   const dataset = { store, root: keyIn(store.keyOf(base), MANIFEST_NAME) };

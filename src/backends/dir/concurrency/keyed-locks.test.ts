@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
+import { test } from "vitest";
 import { createKeyedLocks } from "./keyed-locks.ts";
 
 test("work under one name follows other work under it, also after a failure", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setImmediate as tick } from "node:timers/promises";
+import { test } from "vitest";
 import { createSharedCheck } from "./shared-check.ts";
 
 test("callers share the next check, never one that began before them", async () => {

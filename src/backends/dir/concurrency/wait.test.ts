@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import type { Call } from "../../../namespace/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { failsWith } from "../test-support.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import type { ErrorName } from "../../../namespace/errors.ts";
 import { toEngineError } from "./errors.ts";
 

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { tableFromArrays, tableToIPC } from "apache-arrow";
+import { test } from "vitest";
 import { toIpcFile } from "../../../arrow/file.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { failsWith, temporaryDirectory } from "../test-support.ts";
@@ -46,7 +46,7 @@ test("handles stay open up to their number, and those in use beyond it", async (
   const root = await temporaryDirectory(t);
   const tables = fakeTables();
   const handles = createHandles({ max: 2, idleMs: 60_000, watch }, tables.openTable);
-  t.after(handles.closeAll);
+  t.onTestFinished(handles.closeAll);
   const paths = await Promise.all(["a", "b", "c", "d"].map((name) => makeTable(root, name)));
   const leases = [];
   for (const path of paths) leases.push(await handles.acquire(path));
@@ -62,7 +62,7 @@ test("a handle that nobody uses is closed after a time, one in use is not", asyn
   const root = await temporaryDirectory(t);
   const tables = fakeTables();
   const handles = createHandles({ max: 10, idleMs: 40, watch }, tables.openTable);
-  t.after(handles.closeAll);
+  t.onTestFinished(handles.closeAll);
   const [idle, used] = [await makeTable(root, "idle"), await makeTable(root, "used")];
   const lease = await handles.acquire(used);
   (await handles.acquire(idle)).release();
@@ -77,7 +77,7 @@ test("a handle that nobody uses is closed after a time, one in use is not", asyn
 test("a location is checked before it is opened, and not again while the same directory is there", async (t) => {
   const root = await temporaryDirectory(t);
   const handles = createHandles({ max: 10, idleMs: 60_000, watch }, fakeTables().openTable);
-  t.after(handles.closeAll);
+  t.onTestFinished(handles.closeAll);
   const path = await makeTable(root, "t");
   let checks = 0;
   const check = async () => {
@@ -98,7 +98,7 @@ test("a table that goes away while it is brought up to date is closed when the e
   let slow = false;
   const tables = fakeTables(() => (slow ? gate.promise : Promise.resolve()));
   const handles = createHandles({ max: 10, idleMs: 60_000, watch }, tables.openTable);
-  t.after(handles.closeAll);
+  t.onTestFinished(handles.closeAll);
   const path = await makeTable(root, "t");
   (await handles.acquire(path)).release();
   slow = true;
@@ -127,7 +127,7 @@ test("the schema is asked for once for a version, and again when the table has m
     },
   };
   const handles = createHandles({ max: 10, idleMs: 60_000, watch }, async () => table as NativeTable);
-  t.after(handles.closeAll);
+  t.onTestFinished(handles.closeAll);
   async function names(): Promise<string[]> {
     const lease = await handles.acquire(path);
     try {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { temporaryDirectory } from "../../../../test/support/directory.ts";
 import { loadNative } from "./native.ts";
 import { createResolver, tableName } from "./resolver.ts";
@@ -22,12 +22,12 @@ test("the resolver sets the engine's idle connections no end", async () => {
 
 test("calls after a silence reach the resolver", { skip: SILENCES === 0 }, async (t) => {
   const directory = await temporaryDirectory();
-  t.after(directory.remove);
+  t.onTestFinished(directory.remove);
   const native = loadNative();
   const session = new native.Session(1n, 1n);
   async function callWithGaps(gapMs: number): Promise<void> {
     const resolver = await createResolver();
-    t.after(resolver.close);
+    t.onTestFinished(resolver.close);
     const engine = await native.Connection.newWithNamespace("rest", resolver.properties, { session });
     for (let round = 0; round <= SILENCES; round++) {
       if (round > 0) await sleep(gapMs);

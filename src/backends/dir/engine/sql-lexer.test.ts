@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import fc from "fast-check";
+import { test } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { tokenizeSql } from "./sql-tokens.ts";
 

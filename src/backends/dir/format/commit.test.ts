@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
 import { clone, toBinary } from "@bufbuild/protobuf";
+import { describe, it } from "vitest";
 import { type Manifest, ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { type CommitOptions, commitMetadata } from "./commit.ts";
 import type { DatasetRef } from "./dataset.ts";
-import { type MemoryStore, openFixture } from "./fixture.test.ts";
+import { type MemoryStore, openFixture } from "./fixture.ts";
 import { metadataText } from "./manifest.ts";
 import { buildManifestFile, readInheritedPart, readSection } from "./manifest-file.ts";
 import type { MetadataChange } from "./metadata-change.ts";

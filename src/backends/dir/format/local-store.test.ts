@@ -3,15 +3,15 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, it } from "vitest";
 import { createLocalStore } from "./local-store.ts";
 import { listNames } from "./storage.ts";
 
 describe("the local store", () => {
   const root = mkdtempSync(join(tmpdir(), "local-store-"));
   const store = createLocalStore(root);
-  after(() => rmSync(root, { recursive: true }));
+  afterAll(() => rmSync(root, { recursive: true }));
 
   it("lets one of many writers create a file, whole, and leaves nothing else behind", async () => {
     const writers = Array.from({ length: 40 }, (_, i) => Buffer.alloc(50_000, i));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { type TestContext, test } from "node:test";
+import { type TestContext, test } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { temporaryDirectory } from "../test-support.ts";
 import { type Disk, machineDisk } from "./disk.ts";

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import fc from "fast-check";
+import { test } from "vitest";
 import { type Manifest, ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type DatasetRef, manifestKey } from "./dataset.ts";
-import { createMemoryStore, type MemoryStore } from "./fixture.test.ts";
+import { createMemoryStore, type MemoryStore } from "./fixture.ts";
 import { buildManifestFile } from "./manifest-file.ts";
 import { filesOf, type PruneOptions, pruneVersions } from "./prune.ts";
 import { findVersions, readVersion } from "./version-files.ts";

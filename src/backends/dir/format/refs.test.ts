@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
-import { openFixture, saidOf } from "./fixture.test.ts";
+import { openFixture, saidOf } from "./fixture.ts";
 import {
   createTag,
   deleteTag,

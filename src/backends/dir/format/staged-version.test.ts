@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { type DatasetRef, manifestKey, type NamingScheme } from "./dataset.ts";
 import { deleteVersions } from "./delete-versions.ts";
-import { type MemoryStore, openFixture } from "./fixture.test.ts";
+import { type MemoryStore, openFixture } from "./fixture.ts";
 import { createVersion } from "./staged-version.ts";
 import { describeVersion, listVersions } from "./version-files.ts";
 

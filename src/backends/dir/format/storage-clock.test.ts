@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { mock, test } from "node:test";
+import { test, vi } from "vitest";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { temporaryDirectory } from "../test-support.ts";
 import { createLocalStore } from "./local-store.ts";
@@ -51,9 +51,9 @@ test("the time is measured anew when the clock of the process jumps, and does no
   const clock = createStorageClock(store, path.slice(1));
   const before = await clock.now();
   const real = Date.now;
-  t.after(() => mock.restoreAll());
+  t.onTestFinished(() => void vi.restoreAllMocks());
   for (const [i, days] of [30, -30].entries()) {
-    mock.method(Date, "now", () => real() + days * DAY);
+    vi.spyOn(Date, "now").mockImplementation(() => real() + days * DAY);
     const now = await clock.now();
     assert.ok(Math.abs(now - before) < DAY / 24, `${now} is near ${before}`);
     assert.equal(counts.puts, i + 2);

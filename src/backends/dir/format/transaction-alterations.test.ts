@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { test } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { openClient, temporaryDirectory } from "../test-support.ts";
-import { createMemoryStore, type MemoryStore } from "./fixture.test.ts";
+import { createMemoryStore, type MemoryStore } from "./fixture.ts";
 import {
   alter,
   MAX_REVISIONS,

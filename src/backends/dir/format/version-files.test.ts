@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { describe, it } from "node:test";
+import { describe, it } from "vitest";
 import { errorEntry, isLanceError } from "../../../namespace/errors.ts";
 import { deleteVersions } from "./delete-versions.ts";
-import { openFixture, saidOf, saidOfBranch } from "./fixture.test.ts";
+import { openFixture, saidOf, saidOfBranch } from "./fixture.ts";
 import { countRows, metadataText, timestampMillis } from "./manifest.ts";
 import { describeVersion, latestVersion, listVersions, readVersion } from "./version-files.ts";
 

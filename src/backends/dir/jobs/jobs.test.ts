@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { mock, type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type TestContext, test, vi } from "vitest";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { createStorageClock } from "../format/storage-clock.ts";
@@ -18,7 +18,7 @@ function jobsOn(t: TestContext, store: JobStore, works: Record<string, JobWork>,
   const jobs = createJobs({ store, clock, log: silent, leaseMs, maxRunning: 1 });
   for (const [kind, work] of Object.entries(works)) jobs.define(kind, work);
   jobs.start();
-  t.after(() => jobs.close());
+  t.onTestFinished(() => jobs.close());
   return jobs;
 }
 
@@ -144,7 +144,7 @@ test("a job whose success cannot be written is done again, and never called fail
   while (first.active().length > 0) await sleep(5);
   await first.close();
   const second = createJobs({ store: files, clock, log: silent, leaseMs: 100, retryMs: 0 });
-  t.after(() => second.close());
+  t.onTestFinished(() => second.close());
   second.define("quick", async () => ({ rows: 3 }));
   second.start();
   assert.deepEqual((await ended(second, left.id)).result, { rows: 3 });
@@ -215,7 +215,7 @@ test("jobs whose process died rest before they are begun again, and then run one
   } as const;
   for (const id of ids) await store.put({ ...died, id });
   const jobs = createJobs({ store, clock, log: silent, leaseMs: 60, retryMs });
-  t.after(() => jobs.close());
+  t.onTestFinished(() => jobs.close());
   let running = 0;
   jobs.define("careful", async (job) => {
     assert.equal(++running, 1);
@@ -259,8 +259,8 @@ test("a process whose clock is days ahead takes no job of a process that is at w
   const { id } = await first.submit(request("endless"));
   while ((await first.get(id))?.state !== "running") await sleep(5);
   const real = Date.now;
-  t.after(() => mock.restoreAll());
-  mock.method(Date, "now", () => real() + 3 * 86_400_000);
+  t.onTestFinished(() => void vi.restoreAllMocks());
+  vi.spyOn(Date, "now").mockImplementation(() => real() + 3 * 86_400_000);
   let looks = 0;
   const counting: JobStore = {
     ...store,
@@ -271,7 +271,7 @@ test("a process whose clock is days ahead takes no job of a process that is at w
   };
   const storageClock = createStorageClock(createLocalStore(path), "jobs");
   const second = createJobs({ store: counting, clock: storageClock, log: silent, leaseMs: 100 });
-  t.after(() => second.close());
+  t.onTestFinished(() => second.close());
   second.define("endless", endless);
   second.start();
   while (looks < 3) await sleep(5);

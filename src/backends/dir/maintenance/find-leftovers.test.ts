@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, readFile, utimes } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
-import { leaveIntent, leaveVerdict } from "../batch/fixture.test.ts";
+import { test } from "vitest";
+import { leaveIntent, leaveVerdict } from "../batch/fixture.ts";
 import { openClient } from "../test-support.ts";
-import { collect, openWorkshop, putFile, putUnlisted, ROWS, type Workshop } from "./fixture.test.ts";
+import { collect, openWorkshop, putFile, putUnlisted, ROWS, type Workshop } from "./fixture.ts";
 
 const HOUR = 3_600_000;
 const everything = () => true;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
-import { type TestContext, test } from "node:test";
+import { type TestContext, test } from "vitest";
 import { openDirectory } from "../open-directory.ts";
 import { failsWith, openClient, silent } from "../test-support.ts";
-import { openWorkshop, putFile, putUnlisted, ROWS, type Workshop } from "./fixture.test.ts";
+import { openWorkshop, putFile, putUnlisted, ROWS, type Workshop } from "./fixture.ts";
 import { type Migrated, migrate } from "./migrate.ts";
 
 async function migrated({ root }: Workshop, dryRun = false): Promise<Migrated[]> {

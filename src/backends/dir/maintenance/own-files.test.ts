@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
+import { type TestContext, test } from "vitest";
 import { createEngine } from "../engine/engine.ts";
 import { loadNative, type NativeTable } from "../engine/native.ts";
 import { silent } from "../test-support.ts";
-import { collect, openWorkshop, putFile, type Workshop } from "./fixture.test.ts";
+import { collect, openWorkshop, putFile, type Workshop } from "./fixture.ts";
 
 const everything = () => true;
 const INDEX = "11111111-2222-3333-4444-555555555555";
@@ -17,7 +17,7 @@ async function withManifest(
   work: (table: NativeTable) => Promise<void>,
 ): Promise<void> {
   const engine = createEngine({ log: silent });
-  t.after(() => engine.close());
+  t.onTestFinished(() => engine.close());
   const { table, release } = await engine.acquire(join(base, "__manifest"));
   try {
     await table.checkoutLatest();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Int32 } from "apache-arrow";
+import { type TestContext, test } from "vitest";
 import { streamOf } from "../../../../test/support/rows.ts";
 import { MergeInsertIntoTableRequestSchema } from "../../../gen/lance/namespace/v1/data_pb.ts";
 import {
@@ -21,7 +21,7 @@ async function opened(t: TestContext) {
   const ids = Array.from({ length: ROWS }, (_, id) => id);
   await client.upload("createTable", "t", {}, streamOf({ id: { type: new Int32(), values: ids } }));
   const backend = await createDirectoryBackend({ root, log: silent });
-  t.after(() => backend.close());
+  t.onTestFinished(() => backend.close());
   return { client, operations: backend.operations };
 }
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { test } from "vitest";
 import { failsWith, openClient, temporaryDirectory } from "../test-support.ts";
 
 const many = (count: number, prefix = "k") =>

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { conditionalPut, type PutOutcome } from "./conditional-put.ts";
 
 const lost = { unclear: new Error("the connection was reset") };

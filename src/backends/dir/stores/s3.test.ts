@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
 import { inspect } from "node:util";
+import { type TestContext, test } from "vitest";
 import type { ErrorName } from "../../../namespace/errors.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createDirectoryBackend } from "../index.ts";
 import { openClient, silent } from "../test-support.ts";
-import { type Answer, NOTHING, openFakeS3, SECRET, type Seen } from "./fixture.test.ts";
+import { type Answer, NOTHING, openFakeS3, SECRET, type Seen } from "./fixture.ts";
 
 const bytes = new Uint8Array(Buffer.from("ours"));
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { toConfig } from "./s3-client.ts";
 import { createOptionReader } from "./storage-options.ts";
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { test } from "vitest";
 import { createBaseListing } from "../../catalog/base-listing.ts";
 import { createLocalStore } from "../../format/local-store.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";

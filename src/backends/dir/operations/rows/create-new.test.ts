@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { CreateTableMode, CreateTableRequestSchema } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
@@ -30,7 +30,7 @@ async function openWorkshop(t: TestContext, beforeCommit: () => Promise<void>, u
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
   const { context, close } = await openDirectory({ root, log: silent, uploadPartBytes });
-  t.after(close);
+  t.onTestFinished(close);
   const catalog: Catalog = {
     ...context.catalog,
     async mutate(mutation) {

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { CreateTableMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { ended } from "../../batch/fixture.test.ts";
+import { ended } from "../../batch/fixture.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { DirContext } from "../../context.ts";
 import type { ObjectStore } from "../../format/storage.ts";
@@ -28,7 +28,7 @@ async function createWorld(t: TestContext, { isDeclared = false } = {}) {
   if (isDeclared) await client.call("declareTable", "t", before);
   else await client.upload("createTable", "t", before, rowsOf(2));
   const { context, close } = await openDirectory({ root, log: silent });
-  t.after(close);
+  t.onTestFinished(close);
   return {
     root,
     base: join(root, "data"),

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "node:test";
 import {
   Dictionary,
   Field,
@@ -14,6 +13,7 @@ import {
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
+import { test } from "vitest";
 import { CreateTableMode, InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { createLocalStore } from "../../format/local-store.ts";
 import { newStagingId } from "../../format/staging-key.ts";
@@ -177,6 +177,6 @@ test("what a process that came to a sudden end left behind is removed after a da
   for (const name of [`.staging-${old}/part`, `.staging-${old}`, `.staging-upload-${old}`])
     await utimes(join(root, "data", name), 0, 0);
   const backend = await createDirectoryBackend({ root, log: silent });
-  t.after(() => backend.close());
+  t.onTestFinished(() => backend.close());
   assert.deepEqual((await stagingOf(root)).sort(), [used, young]);
 });

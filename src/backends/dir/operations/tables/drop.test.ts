@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
 import { openDirectory } from "../../open-directory.ts";
@@ -10,7 +10,7 @@ import { createDropOperations } from "./drop.ts";
 /** A drop of a table of the root, and something that another process does before the look at its directory. */
 async function dropAfter(t: TestContext, root: string, before: () => Promise<unknown>): Promise<unknown> {
   const { context, close } = await openDirectory({ root, log: silent });
-  t.after(close);
+  t.onTestFinished(close);
   const layout = {
     ...context.layout,
     async isUnlistedTable(location: string) {

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
 import { CreateTableMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
@@ -76,7 +76,7 @@ for (const id of ["t", "n$t"]) {
   test(`a table ${id} whose mark comes a little later than its row is declared`, async (t) => {
     const { root, base, client } = await createWorld(t, id);
     const { context, close } = await openDirectory({ root, log: silent });
-    t.after(close);
+    t.onTestFinished(close);
     const location = id === "t" ? "t.lance" : "0_n$t";
     await context.catalog.mutate((draft) =>
       draft.put({ objectId: id, objectType: "table", location, properties: {} }),
@@ -96,7 +96,7 @@ for (const id of ["t", "n$t"]) {
     await client.call("declareTable", id);
     const directory = await directoryOf(client, id);
     const { context, close } = await openDirectory({ root, log: silent });
-    t.after(close);
+    t.onTestFinished(close);
     let pending: typeof happens | undefined = happens;
     const catalog: Catalog = {
       ...context.catalog,

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { openClient, temporaryDirectory } from "../../test-support.ts";
 
 const KEY = "table_version_tracking_enabled";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { test } from "vitest";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { parseViewQuery } from "./query-text.ts";
 

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
-import { type TestContext, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   Field,
@@ -13,6 +12,7 @@ import {
   Utf8,
   vectorFromArray,
 } from "apache-arrow";
+import { type TestContext, test } from "vitest";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
 import { createLocalStore } from "../../format/local-store.ts";

@@ -1,5 +1,5 @@
-import { mock } from "node:test";
 import { pino } from "pino";
+import { vi } from "vitest";
 import type { UpstreamDecision } from "../../namespace/decisions.ts";
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import { createResilience } from "./create-resilience.ts";
@@ -98,7 +98,7 @@ export function fakeUpstream(
 /** Moves the clock in steps, so that what follows from a timer can set the next one. */
 export async function pass(ms: number, stepMs = 10): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
-    mock.timers.tick(Math.min(stepMs, ms - passed));
+    vi.advanceTimersByTime(Math.min(stepMs, ms - passed));
     for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
   }
 }

@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { TestContext } from "node:test";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import type { TestContext } from "vitest";
 import { openDirectory } from "../open-directory.ts";
 import { openClient, silent, type TestClient, temporaryDirectory } from "../test-support.ts";
 import { findLeftovers } from "./find-leftovers.ts";

@@ -3,7 +3,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { TestContext } from "node:test";
+import type { TestContext } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
 import { createS3Store } from "./s3.ts";
 
@@ -45,7 +45,7 @@ export async function openFakeS3(
     response.end(code && `<Error><Code>${code}</Code><Message>said by the fake</Message></Error>`);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.after(() => {
+  t.onTestFinished(() => {
     server.closeAllConnections();
     server.close();
   });

@@ -1,6 +1,6 @@
 // What the tests of this folder share: a whole server over a fake service, and raw sockets.
 import { connect, type Socket } from "node:net";
-import { fakeService, memoryLog } from "../wires/grpc/fixture.test.ts";
+import { fakeService, memoryLog } from "../wires/grpc/fixture.ts";
 import { createReadiness } from "./readiness.ts";
 import { createServer, type ServerOptions } from "./server.ts";
 
