@@ -6,7 +6,7 @@ import type { DirContext } from "../context.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { VersionRange } from "../format/delete-versions.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
-import { type PreparedVersion, publishVersion } from "../format/staged-version.ts";
+import { type PreparedVersion, publishPrepared } from "../format/prepared-version.ts";
 import { departuresOf, markDepartures, sameDepartures } from "./departures.ts";
 import { digestOf, type IntendedDataset, type Intent } from "./intent.ts";
 import type { OwnIntent } from "./journal.ts";
@@ -130,7 +130,7 @@ async function commit(context: DirContext, batch: Batch, own: OwnIntent): Promis
     for (const location of intent.declared) await context.layout.reserveAhead(location);
     for (const version of batch.versions ?? []) {
       if (!own.isHeld()) throw takenOver();
-      await publishVersion(version);
+      await publishPrepared(version);
     }
     isAsked = true;
     await context.catalog.mutate((draft) => decide(batch, own, draft));

@@ -3,7 +3,8 @@ import { isLanceError } from "../../../namespace/errors.ts";
 import { type DatasetRef, dataDirectory } from "../format/dataset.ts";
 import { deletionKey, encodeDeletions, newDeletionFile } from "../format/deletion-file.ts";
 import type { ManifestFile } from "../format/manifest-file.ts";
-import { buildNextVersion, publishVersion } from "../format/next-version.ts";
+import { buildNextVersion } from "../format/next-version.ts";
+import { publishVersion } from "../format/publish-version.ts";
 import { changeRows, type RowsChange } from "../format/rows-change.ts";
 import { liveRows, planCommit, StateMismatch } from "./commit-plan.ts";
 import { markGaps } from "./gap-marker.ts";
@@ -138,7 +139,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     const { updated, added } = change;
     const { manifest, operation, addedId } = changeRows(base.manifest, change);
     const marked = markGaps(withVerdicts(manifest, verdicts), base.manifest.version + 1n);
-    const next = await buildNextVersion(dataset, base, marked, operation);
+    const next = await buildNextVersion(dataset, base, marked, { operation });
     const { transaction } = next;
     const noted = transaction && create(transaction.key, transaction.bytes);
     const ready = allDone([written, noted]);

@@ -153,12 +153,24 @@ describe("metadata commits at the same time", () => {
 
   it("give up after the attempts, and leave nothing behind", async () => {
     const dataset = openFixture("new");
-    const store = { ...dataset.store, putIfAbsent: async () => false };
-    const objects = dataset.store.objects.size;
-    const commit = (options: CommitOptions) => commitMetadata({ ...dataset, store }, change, options);
+    const ending = new AbortController();
+    let rivals = 0;
+    const putIfAbsent = async () => {
+      const { version } = await commitMetadata(dataset, change, { properties: { by: "rival" } });
+      if (++rivals === 5) ending.abort();
+      assert.equal(version, 8n + BigInt(rivals));
+      return false;
+    };
+    const commit = (options: CommitOptions) =>
+      commitMetadata({ ...dataset, store: { ...dataset.store, putIfAbsent } }, change, options);
+    const transactions = () =>
+      [...dataset.store.objects.keys()].filter((key) => key.startsWith("base/t/_transactions/")).length;
+    const before = transactions();
     await assert.rejects(commit({ attempts: 3 }), (error) => isLanceError(error, "ConcurrentModification"));
-    assert.equal(dataset.store.objects.size, objects);
-    await assert.rejects(commit({ signal: AbortSignal.timeout(20) }), { name: "AbortError" });
+    assert.equal(transactions(), before + 3);
+    assert.equal((await latestVersion(dataset))?.version, 11n);
+    await assert.rejects(commit({ signal: ending.signal }), { name: "AbortError" });
+    assert.equal(rivals, 5);
   });
 
   it("succeed when the answer of the store is lost", async () => {
@@ -182,7 +194,7 @@ describe("metadata commits at the same time", () => {
     const fail = () => Promise.reject(new Error("disk full"));
     await assert.rejects(
       commitMetadata({ ...dataset, store: { ...dataset.store, putIfAbsent: fail } }, change),
-      /disk full/,
+      (error) => isLanceError(error, "ServiceUnavailable") && /disk full/.test(String(error.cause)),
     );
     const put = (key: string, bytes: Uint8Array) =>
       key.endsWith("hint.json") ? fail() : dataset.store.put(key, bytes);

@@ -7,7 +7,7 @@ import { temporaryDirectory } from "../test-support.ts";
 import { type Disk, machineDisk } from "./disk.ts";
 import { UnsyncedError } from "./local-errors.ts";
 import { createLocalStore } from "./local-store.ts";
-import { publishVersion } from "./next-version.ts";
+import { publishVersion } from "./publish-version.ts";
 import { listNames } from "./storage.ts";
 
 const BYTES = Buffer.from("bytes");
@@ -180,14 +180,22 @@ test("what others wrote into a directory is synced, file by file", async (t) => 
 test("a version whose name cannot be synced is not taken for committed, and not put again", async (t) => {
   const world = await createWorld(t);
   world.fault = (call) => (call === "syncNames versions" ? "EIO" : undefined);
-  const file = { key: "versions/1.manifest" } as never;
-  const publish = publishVersion(
-    world.store,
-    { file, bytes: BYTES, transaction: undefined },
-    Promise.resolve(),
-  );
+  const publish = publishVersion(world.store, { key: "versions/1.manifest", bytes: BYTES });
   await assert.rejects(publish, UnsyncedError);
   assert.equal(world.calls.filter((call) => call.startsWith("link")).length, 1);
+});
+
+test("a version that another call has put with the same bytes is synced before it is acknowledged", async (t) => {
+  const world = await createWorld(t);
+  const manifest = { key: "versions/1.manifest", bytes: BYTES };
+  mkdirSync(join(world.root, "versions"));
+  writeFileSync(join(world.root, manifest.key), BYTES);
+  world.fault = (call) => (call === "create versions/1.manifest#" ? "EMFILE" : undefined);
+  assert.equal(await publishVersion(world.store, manifest), true);
+  assertOrder(world, "create versions/1.manifest#", "syncBytes versions/1.manifest", "syncNames versions");
+  world.fault = (call) => (/^create|syncNames/.test(call) ? "EIO" : undefined);
+  await assert.rejects(publishVersion(world.store, manifest), UnsyncedError);
+  assert.equal(await publishVersion(world.store, { ...manifest, bytes: Buffer.from("others") }), false);
 });
 
 function isUnavailable(error: unknown): boolean {

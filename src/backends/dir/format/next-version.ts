@@ -1,31 +1,42 @@
 import { randomUUID } from "node:crypto";
-import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../gen/lance/format/transaction_pb.ts";
 import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
-import { LanceError } from "../../../namespace/errors.ts";
-import type { DatasetRef } from "./dataset.ts";
-import { manifestKey, parseManifestName, transactionKey } from "./dataset.ts";
-import { UnsyncedError } from "./local-errors.ts";
+import {
+  type DatasetRef,
+  FIRST_DETACHED_VERSION,
+  manifestKey,
+  type NamingScheme,
+  parseManifestName,
+  transactionKey,
+} from "./dataset.ts";
 import { FLAG_NO_TRANSACTION_FILES } from "./manifest.ts";
-import type { ManifestFile } from "./manifest-file.ts";
-import { buildManifestFile, manifestFileOf, readInheritedPart } from "./manifest-file.ts";
-import type { ObjectStore } from "./storage.ts";
+import { buildManifestFile, type ManifestFile, manifestFileOf, readInheritedPart } from "./manifest-file.ts";
 
 /** A version that is ready to be published. */
 export interface NextVersion {
-  /** As a reader of the version will find it. */
+  /** The version as its readers will find it. */
   readonly file: ManifestFile;
+  readonly key: string;
+  readonly scheme: NamingScheme;
   readonly bytes: Uint8Array;
+  /** The uuid of the transaction. */
+  readonly transactionId: string;
   /** The file of the transaction, which has to be there before the version is; undefined if the table has none. */
   readonly transaction: { readonly key: string; readonly bytes: Uint8Array } | undefined;
 }
 
-/** How often the bytes of a version are put when the store fails, and the pause between, in milliseconds. */
-const PUTS = 3;
-const PUT_PAUSE = 200;
+/** Changes between two versions. */
+export interface Change {
+  /** The operation that the transaction records. */
+  readonly operation: Transaction["operation"];
+  /** Whether the next version has none of the indices. Default: false. */
+  readonly dropsIndices?: boolean;
+  /** Properties of the transaction. Default: none. */
+  readonly properties?: Readonly<Record<string, string>>;
+}
 
 /**
  * Builds the version after another one.
@@ -33,22 +44,24 @@ const PUT_PAUSE = 200;
  * The transaction is in the manifest's file and in one of its own, which engines look for that are older than its
  * place in the manifest.
  *
- * @param manifest what the version says, but for what is different in each version; it is not changed
+ * @param base the version before, whose naming scheme it keeps; version 0 for a first version, which inherits nothing
+ * @param manifest the content of the version, but for the fields that differ in each version; it is not changed
  */
 export async function buildNextVersion(
   dataset: DatasetRef,
   base: ManifestFile,
   manifest: Manifest,
-  operation: Transaction["operation"],
+  { operation, dropsIndices = false, properties = {} }: Change,
 ): Promise<NextVersion> {
-  const readVersion = base.manifest.version;
-  const scheme = parseManifestName(base.key.slice(base.key.lastIndexOf("/") + 1))?.scheme ?? "V2";
-  const inherited = await readInheritedPart(base);
+  const { version: readVersion } = base.manifest;
+  const version = readVersion + 1n;
+  if (version >= FIRST_DETACHED_VERSION) throw new Error(`${base.key} is of the last version that can be`);
+  const inherited = dropsIndices || readVersion === 0n ? new Uint8Array() : await readInheritedPart(base);
   const uuid = randomUUID();
   const writesFile = (manifest.writerFeatureFlags & FLAG_NO_TRANSACTION_FILES) === 0n;
   const next: Manifest = {
     ...manifest,
-    version: readVersion + 1n,
+    version,
     timestamp: timestampFromMs(Date.now()),
     tag: "",
     versionAuxData: 0n,
@@ -56,59 +69,25 @@ export async function buildNextVersion(
     transactionSection: BigInt(inherited.byteLength),
   };
   delete next.transactionSectionDeprecated;
-  const message = create(TransactionSchema, { readVersion, uuid, operation });
+  if (dropsIndices) delete next.indexSection;
+  const message = create(TransactionSchema, {
+    readVersion,
+    uuid,
+    transactionProperties: { ...properties },
+    operation,
+  });
   const transaction = toBinary(TransactionSchema, message);
   const bytes = buildManifestFile(inherited, transaction, next, base.signature);
+  const scheme = parseManifestName(base.key.slice(base.key.lastIndexOf("/") + 1))?.scheme ?? "V2";
+  const key = manifestKey(dataset, version, scheme);
   return {
-    file: manifestFileOf(manifestKey(dataset, next.version, scheme), bytes, next),
+    file: manifestFileOf(key, bytes, next),
+    key,
+    scheme,
     bytes,
+    transactionId: uuid,
     transaction: writesFile
       ? { key: transactionKey(dataset, next.transactionFile), bytes: transaction }
       : undefined,
   };
-}
-
-/**
- * Publishes a version, unless another writer has its number.
- *
- * The store may fail without saying whether it wrote: then what is there is looked at, and the same bytes are put
- * again. The uuid of the transaction makes them different from everybody else's.
- *
- * @param after what has to be written before the version is; its failure is that of the call
- * @returns false if another writer has the number
- * @throws LanceError ServiceUnavailable or what else the store says; the version may be there, or be there later
- */
-export async function publishVersion(
-  store: ObjectStore,
-  { file: { key }, bytes }: NextVersion,
-  after: Promise<unknown>,
-): Promise<boolean> {
-  for (let tries = 1; ; tries++) {
-    try {
-      if (await store.putIfAbsent(key, bytes, after)) return true;
-      const found = await store.get(key);
-      if (found !== undefined) return Buffer.compare(found, bytes) === 0;
-      // Taken and yet missing: somebody removed it in between, or the store contradicts itself.
-      if (tries < PUTS) await sleep(PUT_PAUSE);
-      else break;
-    } catch (error) {
-      // What can be read now says nothing of the disk.
-      if (error instanceof UnsyncedError) throw error;
-      // When that has failed, the version was not tried.
-      await after;
-      const found = await store.get(key).catch(() => undefined);
-      if (found !== undefined) return Buffer.compare(found, bytes) === 0;
-      if (tries < PUTS) await sleep(PUT_PAUSE);
-      else throw unavailable(error);
-    }
-  }
-  throw new LanceError(
-    "ServiceUnavailable",
-    "the storage of the catalog refuses a version as taken and has none",
-  );
-}
-
-function unavailable(error: unknown): LanceError {
-  if (error instanceof LanceError) return error;
-  return new LanceError("ServiceUnavailable", "the storage of the catalog fails", { cause: error });
 }

@@ -8,7 +8,7 @@ import {
   TransactionSchema,
 } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { Change } from "./commit.ts";
+import type { ApplyChange } from "./commit.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { manifestKey } from "./dataset.ts";
 import {
@@ -75,7 +75,7 @@ export async function putStagingBase(staging: DatasetRef, base: ManifestFile): P
  * @param base the version that the staging dataset was made like
  * @throws LanceError ConcurrentModification
  */
-export function appendRows(base: Manifest, staged: Manifest): (manifest: Manifest) => Change {
+export function appendRows(base: Manifest, staged: Manifest): ApplyChange {
   return (manifest) => {
     if (!takesStagedRows(manifest) || !sameStorage(base, manifest)) {
       throw new LanceError("ConcurrentModification", "the table's schema changed while rows were added");
@@ -91,7 +91,7 @@ export function appendRows(base: Manifest, staged: Manifest): (manifest: Manifes
  *
  * @throws LanceError ConcurrentModification
  */
-export function replaceRows(staged: Manifest): (manifest: Manifest) => Change {
+export function replaceRows(staged: Manifest): ApplyChange {
   return (manifest) => {
     if (!takesStagedRows(manifest)) {
       throw new LanceError("ConcurrentModification", "the table's features changed while rows were added");

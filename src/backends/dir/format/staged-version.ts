@@ -2,11 +2,10 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { DatasetRef, NamingScheme } from "./dataset.ts";
 import { manifestKey, parseManifestName, versionsDirectory } from "./dataset.ts";
 import { parseManifestFile } from "./manifest-file.ts";
+import { type PreparedVersion, publishPrepared, takenVersion } from "./prepared-version.ts";
 import { branchNotFound, readBranch } from "./refs.ts";
-import { syncFilesOf } from "./sync-version.ts";
 import type { VersionEntry, VersionName } from "./version-files.ts";
 import { describeVersion, latestVersion } from "./version-files.ts";
-import { writeVersionHint } from "./version-hint.ts";
 
 /** A manifest that a client has written and wants to be the next version. */
 export interface StagedVersion {
@@ -17,20 +16,6 @@ export interface StagedVersion {
   readonly manifestSize?: number | undefined;
   /** Default: as the other versions, or V2 for the first. */
   readonly namingScheme?: NamingScheme | undefined;
-}
-
-/** A staged manifest that may become a version. */
-export interface PreparedVersion {
-  readonly dataset: DatasetRef;
-  readonly version: bigint;
-  readonly scheme: NamingScheme;
-  /** Where it will be. */
-  readonly key: string;
-  /** Where a client has staged it; undefined for one that was built here. */
-  readonly stagedKey: string | undefined;
-  readonly bytes: Uint8Array;
-  /** Whether it had been made a version before, by a call that is being repeated. */
-  readonly exists: boolean;
 }
 
 /**
@@ -50,7 +35,7 @@ export interface PreparedVersion {
  */
 export async function createVersion(dataset: DatasetRef, staged: StagedVersion): Promise<VersionEntry> {
   const prepared = await prepareVersion(dataset, staged, await latestVersion(dataset));
-  await publishVersion(prepared);
+  await publishPrepared(prepared);
   return finishVersion(prepared);
 }
 
@@ -70,7 +55,7 @@ export async function prepareVersion(
   const key = manifestKey(dataset, version, scheme);
   const [existing, bytes] = await Promise.all([dataset.store.get(key), dataset.store.get(stagedKey)]);
   if (existing) {
-    checkSame(version, existing, bytes);
+    if (bytes === undefined || Buffer.compare(existing, bytes) !== 0) throw takenVersion(version);
     return { dataset, version, scheme, key, stagedKey, bytes: existing, exists: true };
   }
   await checkIsNext(dataset, latest, version);
@@ -79,22 +64,6 @@ export async function prepareVersion(
     throw new LanceError("InvalidInput", `the table's manifests are named by scheme ${latest.scheme}`);
   }
   return { dataset, version, scheme, key, stagedKey, bytes, exists: false };
-}
-
-/**
- * Gives a prepared version its name, unless another writer was first. The staged file stays.
- *
- * @throws LanceError ConcurrentModification
- */
-export async function publishVersion(prepared: PreparedVersion): Promise<void> {
-  const { dataset, version, key, bytes, exists } = prepared;
-  // The writer that published it before, or wrote its files, may not have synced them.
-  await syncFilesOf(dataset, parseManifestFile(key, bytes), exists ? key : undefined);
-  if (exists) return;
-  if (!(await dataset.store.putIfAbsent(key, bytes))) {
-    checkSame(version, await dataset.store.get(key), bytes);
-  }
-  await writeVersionHint(dataset, version).catch(() => {});
 }
 
 /** Removes the staged file of a published version and describes the version. */
@@ -160,9 +129,4 @@ function versionOf(key: string, bytes: Uint8Array): bigint {
   } catch (error) {
     throw new LanceError("InvalidInput", `${key} is no manifest`, { cause: error });
   }
-}
-
-function checkSame(version: bigint, committed: Uint8Array | undefined, bytes: Uint8Array | undefined): void {
-  if (committed && bytes && Buffer.compare(committed, bytes) === 0) return;
-  throw new LanceError("ConcurrentModification", `version ${version} has been committed by someone else`);
 }

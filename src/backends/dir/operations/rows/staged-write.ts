@@ -3,12 +3,12 @@ import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { DirContext } from "../../context.ts";
 import { engineCall } from "../../engine/errors.ts";
-import { type Change, commitChange, commitFirst, prepareChange } from "../../format/commit.ts";
+import { type ApplyChange, commitChange, commitFirst, prepareChange } from "../../format/commit.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import { measure } from "../../format/extent.ts";
 import type { ManifestFile } from "../../format/manifest-file.ts";
+import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { appendRows, putStagingBase, replaceRows } from "../../format/staged-rows.ts";
-import type { PreparedVersion } from "../../format/staged-version.ts";
 import { isStagingName, newStagingKey } from "../../format/staging-key.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import { latestVersion, readVersion } from "../../format/version-files.ts";
@@ -185,7 +185,7 @@ export async function sweepStaging({
 }
 
 /** The first version is what the staging dataset is in the end. */
-function asFirst(staged: Manifest): (manifest: Manifest) => Change {
+function asFirst(staged: Manifest): ApplyChange {
   return (manifest) => {
     manifest.maxFragmentId = undefined;
     manifest.fragments = [];

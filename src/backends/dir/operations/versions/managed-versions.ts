@@ -24,7 +24,8 @@ import { type BatchOutcome, checkNotCancelled, runBatch } from "../../batch/run.
 import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
 import type { DirContext } from "../../context.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
-import { createVersion, type PreparedVersion } from "../../format/staged-version.ts";
+import type { PreparedVersion } from "../../format/prepared-version.ts";
+import { createVersion } from "../../format/staged-version.ts";
 import { describeVersion } from "../../format/version-files.ts";
 import { checkProperties } from "../properties.ts";
 import { declaredTable } from "../tables/declare.ts";

@@ -19,8 +19,9 @@ import {
   versionsDirectory,
 } from "../../format/dataset.ts";
 import { checkRanges, type VersionRange } from "../../format/delete-versions.ts";
+import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { openBranch } from "../../format/refs.ts";
-import { type PreparedVersion, prepareVersion, type StagedVersion } from "../../format/staged-version.ts";
+import { prepareVersion, type StagedVersion } from "../../format/staged-version.ts";
 import { latestVersion, type VersionName } from "../../format/version-files.ts";
 import { planClaim } from "../tables/declare.ts";
 import { takeRow } from "../tables/drop.ts";
