@@ -1,6 +1,6 @@
 import { createByteReader } from "./byte-reader.ts";
 import { readMetadata } from "./file.ts";
-import { isIpcFile } from "./is-ipc-file.ts";
+import { isIpcFile } from "./ipc-forms.ts";
 import { FILE_MAGIC, malformed, parseMessageHead } from "./message.ts";
 import { END_OF_STREAM } from "./stream.ts";
 

@@ -1,6 +1,6 @@
 import { LanceError } from "../namespace/errors.ts";
 import { scanIpcFile } from "./file-scan.ts";
-import { isIpcFile } from "./is-ipc-file.ts";
+import { isIpcFile } from "./ipc-forms.ts";
 import { freeAtOnce } from "./memory.ts";
 import { emptyBody, FILE_MAGIC } from "./message.ts";
 import { createPace } from "./pace.ts";

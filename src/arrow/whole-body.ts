@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import { isIpcFile } from "./is-ipc-file.ts";
+import { isIpcFile } from "./ipc-forms.ts";
 import { emptyBody, FILE_MAGIC, parseMessageHead, readPrefix } from "./message.ts";
 
 /** The length of the footer and the magic, at the end of a file. */

@@ -5,7 +5,7 @@ import type {
   DescMethodUnary,
   Message,
 } from "@bufbuild/protobuf";
-import { ARROW_STREAM } from "../arrow/media-types.ts";
+import { ARROW_STREAM } from "../arrow/ipc-forms.ts";
 import { type Call, createCall } from "../namespace/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";

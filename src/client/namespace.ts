@@ -7,7 +7,7 @@ import {
   type Message,
 } from "@bufbuild/protobuf";
 import type { Schema } from "apache-arrow";
-import { ARROW_STREAM } from "../arrow/media-types.ts";
+import { ARROW_STREAM } from "../arrow/ipc-forms.ts";
 import { type HttpBody, HttpBodySchema } from "../gen/google/api/httpbody_pb.ts";
 import {
   type InsertIntoTableRequest,

@@ -1,7 +1,6 @@
 import { create, type DescMessage, type Message } from "@bufbuild/protobuf";
-import { acceptedArrow } from "../arrow/accepted.ts";
 import { toIpcFile } from "../arrow/file.ts";
-import { ARROW_FILE, ARROW_STREAM } from "../arrow/media-types.ts";
+import { ARROW_FILE, ARROW_STREAM, acceptedArrow } from "../arrow/ipc-forms.ts";
 import { toIpcStream } from "../arrow/to-stream.ts";
 import type { HttpBody } from "../gen/google/api/httpbody_pb.ts";
 import { bodyFieldOf } from "../namespace/body-field.ts";

@@ -8,8 +8,8 @@ import type { CallOptions, Client, ClientReadableStream, Metadata } from "@grpc/
 import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { Call } from "../../namespace/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { repeatableOf } from "../resilience/repeatable.ts";
 import type { Resilience } from "../resilience/resilience.ts";
+import { repeatableOf } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { CredentialHeaders, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { toldToClient } from "../upstream-identity/refusal.ts";

@@ -4,8 +4,8 @@ import { LanceError } from "../../namespace/errors.ts";
 import { Circuit, type Turn } from "./circuit.ts";
 import { ErrorShare } from "./error-share.ts";
 import { type Health, healthOf } from "./faults.ts";
-import { refusal } from "./refusal.ts";
 import type { Endpoint, ResilientCall } from "./resilience.ts";
+import { refusal } from "./resilience.ts";
 
 /** The longest time that an address is left out, in milliseconds. */
 const MAX_EJECTION_MS = 300_000;

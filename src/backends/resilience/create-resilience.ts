@@ -4,8 +4,8 @@ import { Delays, wait } from "./delays.ts";
 import { healthOf, mayRepeat } from "./faults.ts";
 import { hedge } from "./hedge.ts";
 import type { ResilienceOptions } from "./options.ts";
-import { refusal } from "./refusal.ts";
 import type { Attempt, Endpoint, Repeatable, Resilience, ResilientCall } from "./resilience.ts";
+import { refusal } from "./resilience.ts";
 import { RetryBudget } from "./retry-budget.ts";
 
 const nobody = () => {};

@@ -1,6 +1,9 @@
+import type { DescMethod } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { isRead } from "../../namespace/reads.ts";
 
-/** What the repetition of a call would do. */
+/** How a call may be repeated. */
 export type Repeatable =
   /** It changes nothing and has a single answer, so that it may even run twice at once. */
   | "parallel"
@@ -9,7 +12,7 @@ export type Repeatable =
   /** It may be made again only if nothing of it was sent. */
   | "unsent";
 
-/** The part of a call that is of interest here. */
+/** The part of a call that resilience reads and writes. */
 export type ResilientCall = Pick<Call, "signal" | "deadline" | "note">;
 
 /**
@@ -57,4 +60,28 @@ export interface Resilience<T> {
 /** Calls one target, once. */
 export function callOnce<T>(target: T): Pick<Resilience<T>, "run"> {
   return { run: ({ signal }, _, attempt) => attempt(target, signal, { elapsedMs: 0, onSent() {} }) };
+}
+
+/**
+ * Returns how a method's call may be repeated.
+ *
+ * @param headers names and values in turn, as the upstream gets them
+ */
+export function repeatableOf(method: DescMethod, headers: readonly string[]): Repeatable {
+  if (isRead(method)) return method.methodKind === "unary" ? "parallel" : "serial";
+  // A streamed body can be read once. A unary message can be sent again when a key tells the upstream that it is a repetition.
+  if (method.methodKind === "client_streaming") return "unsent";
+  return headers.some((name, index) => index % 2 === 0 && name === "idempotency-key") ? "serial" : "unsent";
+}
+
+/**
+ * Creates the error of a call that is not made because the upstream's circuit is open.
+ *
+ * @param ms when the next call may be made, in milliseconds from now
+ */
+export function refusal(call: ResilientCall, ms: number): LanceError {
+  call.note("circuit_open");
+  return new LanceError("ServiceUnavailable", "the upstream catalog fails and is not called for a while", {
+    headers: { "retry-after": String(Math.max(1, Math.ceil(ms / 1000))) },
+  });
 }

@@ -1,7 +1,5 @@
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
-import { acceptedArrow } from "../../arrow/accepted.ts";
-import { isIpcFile } from "../../arrow/is-ipc-file.ts";
-import { ARROW_FILE, ARROW_STREAM } from "../../arrow/media-types.ts";
+import { ARROW_FILE, ARROW_STREAM, acceptedArrow, isIpcFile } from "../../arrow/ipc-forms.ts";
 import { freeAtOnce, WORTH_FREEING_BYTES } from "../../arrow/memory.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { bodyFieldOf } from "../../namespace/body-field.ts";

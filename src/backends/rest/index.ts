@@ -1,5 +1,7 @@
-import type { DescMethod } from "@bufbuild/protobuf";
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import type { Logger } from "pino";
 import { UPSTREAM_FORMS } from "../../dialects/upstream.ts";
+import { http } from "../../gen/google/api/annotations_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Backend, LanceDbExtensions, LanceNamespace } from "../../namespace/lance-namespace.ts";
@@ -8,11 +10,10 @@ import { createResilience } from "../resilience/create-resilience.ts";
 import { createUpstreamCache } from "../upstream-cache/create-cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
-import { isForwardable } from "./forwardable.ts";
 import { createHandler } from "./handlers.ts";
 import type { RestBackendOptions } from "./options.ts";
 import { createPools } from "./pools.ts";
-import { isAnswering } from "./readiness.ts";
+import type { UpstreamTransport } from "./transport.ts";
 import { createUpstreamCaller } from "./upstream-call.ts";
 
 export type { RestBackendOptions } from "./options.ts";
@@ -62,4 +63,42 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
     },
     close: () => pools.close(),
   };
+}
+
+/** Fields that every request has. */
+const SHARED = new Set(["id", "identifier", "delimiter", "identity", "context"]);
+
+/**
+ * Whether a message determines the route of its request: it has fields of its own, and the method has a single route
+ * whose last segment is fixed.
+ */
+function isForwardable(method: DescMethod): boolean {
+  const rule = getOption(method, http);
+  const path = rule.pattern.value ?? "";
+  const single =
+    !path.endsWith("}") && rule.additionalBindings.every(({ pattern }) => pattern.value === path);
+  return single && method.input.fields.some(({ name }) => !SHARED.has(name));
+}
+
+/** How long the upstream may take to answer the probe of its readiness, in milliseconds. */
+const PATIENCE_MS = 5_000;
+
+/** Whether the upstream answers with any status but a server error. */
+async function isAnswering(transport: UpstreamTransport, log: Logger): Promise<boolean> {
+  try {
+    const { status } = await transport.send({
+      method: "GET",
+      target: "/v1/namespace/%24/list?limit=1",
+      headers: ["accept", "application/json"],
+      body: undefined,
+      streams: false,
+      isProbe: true,
+      signal: AbortSignal.timeout(PATIENCE_MS),
+      elapsedMs: 0,
+    });
+    return status < 500;
+  } catch (error) {
+    log.warn({ err: error }, "the upstream catalog cannot be reached");
+    return false;
+  }
 }

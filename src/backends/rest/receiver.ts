@@ -1,7 +1,8 @@
+import { isMarkedAsUntransferable } from "node:worker_threads";
 import type { Dispatcher } from "undici";
+import { WORTH_FREEING_BYTES } from "../../arrow/memory.ts";
 import { failureOf, failureOfKind } from "./failures.ts";
 import { PieceQueue } from "./piece-queue.ts";
-import { createReclaimer } from "./read-memory.ts";
 import { UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from "./transport.ts";
 
 /** What becomes of an exchange, and its bounds. */
@@ -152,4 +153,25 @@ export class Receiver implements Dispatcher.DispatchHandler {
 
 function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error("the request was ended", { cause: reason });
+}
+
+/**
+ * Frees the memory that a socket was read into, behind the reader of a body: each call says that a piece, and all pieces
+ * before it, are no longer in use. The collector would free it only when there are 64 MiB of it.
+ *
+ * Pieces of one read share its memory, and undici uses it until it has passed them all on. It is done with it when a
+ * piece of the next read has come. The connection has to serve a single answer at a time.
+ */
+export function createReclaimer(): (piece: Uint8Array) => void {
+  let last: ArrayBufferLike | undefined;
+  return ({ buffer }) => {
+    if (last !== undefined && last !== buffer) free(last);
+    last = buffer;
+  };
+}
+
+function free(memory: ArrayBufferLike): void {
+  // An empty piece lies in a buffer that all connections share, a small piece may lie in Node's pool.
+  if (memory.byteLength < WORTH_FREEING_BYTES || isMarkedAsUntransferable(memory)) return;
+  if (memory instanceof ArrayBuffer) memory.transfer(0);
 }

@@ -1,7 +1,7 @@
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import type { RecordBatch, RecordBatchReader } from "apache-arrow";
-import { isIpcFile } from "../../arrow/is-ipc-file.ts";
+import { isIpcFile } from "../../arrow/ipc-forms.ts";
 import { CONTINUATION } from "../../arrow/message.ts";
 import { toIpcStream } from "../../arrow/to-stream.ts";
 import { toIpcStream as encodeRows } from "../../client/arrow-input.ts";

@@ -4,10 +4,9 @@ import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.
 import { LanceError } from "../../../namespace/errors.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
-import { startStopwatch } from "../format/stopwatch.ts";
 import { StateMismatch } from "./commit-plan.ts";
 import { type Decision, decide, type Mutation, type Outcome } from "./decide.ts";
-import { allowStaleness, type Head } from "./freshness.ts";
+import { allowStaleness, type Head, startStopwatch } from "./freshness.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createIntegrity } from "./integrity.ts";
 import type { ManifestTable } from "./manifest-table.ts";

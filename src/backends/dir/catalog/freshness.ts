@@ -1,7 +1,6 @@
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { type DatasetRef, manifestKey, type NamingScheme, versionsDirectory } from "../format/dataset.ts";
 import { createStampMemory } from "../format/directory-stamp.ts";
-import { startStopwatch } from "../format/stopwatch.ts";
 import type { FileFeatures } from "../format/storage.ts";
 import { latestVersion } from "../format/version-files.ts";
 
@@ -158,4 +157,15 @@ export function allowStaleness(check: () => Promise<void>, maxStalenessMs: numbe
     await check();
     checkedAt = Math.max(checkedAt, now);
   };
+}
+
+/**
+ * Starts a stopwatch.
+ *
+ * @returns the milliseconds since then by the clock of the process that counted more: the monotonic one stands still
+ *   while the machine sleeps, and the other one can be set back
+ */
+export function startStopwatch(): () => number {
+  const [monotonic, wall] = [performance.now(), Date.now()];
+  return () => Math.max(performance.now() - monotonic, Date.now() - wall);
 }

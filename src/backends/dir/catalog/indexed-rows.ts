@@ -1,5 +1,4 @@
-import { createByteHash } from "./byte-hash.ts";
-import { createHashIndex } from "./hash-index.ts";
+import { createByteHash, createHashIndex } from "./hash-index.ts";
 import { createOrderedRows, type OrderedRows } from "./ordered-rows.ts";
 import type { Delta } from "./row-batch.ts";
 import { NO_FRAGMENT, type RowBatch } from "./row-batch.ts";

@@ -1,5 +1,5 @@
 import { copyBytes, createArena } from "./arena.ts";
-import type { ByteHash } from "./byte-hash.ts";
+import type { ByteHash } from "./hash-index.ts";
 import { NO_FRAGMENT, type RowBatch, type TextColumn } from "./row-batch.ts";
 import { compareBytes, type RowKey } from "./row-key.ts";
 import type { RowAddress } from "./stored-row.ts";

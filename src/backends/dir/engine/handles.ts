@@ -1,9 +1,9 @@
-import type { ArrowSchema } from "../../../arrow/schema.ts";
+import { type ArrowSchema, decodeSchema } from "../../../arrow/schema.ts";
+import { splitIpcFile } from "../../../arrow/stream.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { toEngineError } from "./errors.ts";
 import type { NativeTable } from "./native.ts";
-import { readSchema } from "./table-schema.ts";
 import type { Movement, Watcher } from "./watch.ts";
 
 /** A handle that is in use; it stays open until it is released. */
@@ -189,4 +189,9 @@ function createLease(handle: Handle, onRelease: () => void): Lease {
       onRelease();
     },
   };
+}
+
+/** Asks the engine for the schema of a handle's version. */
+export async function readSchema(table: Pick<NativeTable, "schema">): Promise<ArrowSchema> {
+  return decodeSchema(splitIpcFile(await table.schema()).schemaMetadata);
 }

@@ -13,9 +13,9 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { DirContext } from "../../context.ts";
 import { engineCall } from "../../engine/errors.ts";
+import { readSchema } from "../../engine/handles.ts";
 import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
-import { readSchema } from "../../engine/table-schema.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { engineType } from "./data-type.ts";
 

@@ -1,6 +1,7 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
-import { collect } from "../../engine/collect.ts";
 
 /** The memory for what the engine reads ahead of the readers of its results, over all databases of a process. */
 export interface ReadAhead {
@@ -169,4 +170,18 @@ function crowded(): LanceError {
   return new LanceError("Throttling", "the results that are open use all memory that is set aside for them", {
     headers: { "retry-after": "5" },
   });
+}
+
+let gc: (() => void) | undefined;
+
+/**
+ * Collects at once what nobody refers to. The engine's results have no other end than the collector's, which does not
+ * know how much memory they stand for.
+ */
+function collect(): void {
+  if (gc === undefined) {
+    setFlagsFromString("--expose-gc");
+    gc = runInNewContext("gc") as () => void;
+  }
+  gc();
 }

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { ARROW_STREAM } from "../../../../arrow/media-types.ts";
+import { ARROW_STREAM } from "../../../../arrow/ipc-forms.ts";
 import { freeAtOnce } from "../../../../arrow/memory.ts";
 import { rowWidth } from "../../../../arrow/row-width.ts";
 import { decodeSchema } from "../../../../arrow/schema.ts";

@@ -4,8 +4,8 @@ import { rootLocation } from "../../catalog/base-layout.ts";
 import type { CatalogView } from "../../catalog/view.ts";
 import type { DirContext } from "../../context.ts";
 import type { Lease } from "../../engine/handles.ts";
+import { readSchema } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
-import { readSchema } from "../../engine/table-schema.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { isWritten } from "./table-data.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { createReclaimer } from "./read-memory.ts";
+import { createReclaimer } from "./receiver.ts";
 
 const READ_BYTES = 64 * 1024;
 const isFreed = ({ buffer }: Uint8Array) => (buffer as ArrayBuffer).detached;
