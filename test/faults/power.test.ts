@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createRandom } from "../support/random.ts";
 import { seedOf } from "../support/seed.ts";
-import { check, type Expected, expectedAfter, expectedAfterFailure, laidOut } from "./power/check.ts";
+import { check, expectedAfter, expectedAfterFailure, laidOut } from "./power/check.ts";
 import type { Recording } from "./power/record.ts";
 import { type Cut, replay } from "./power/replay.ts";
 import { recordStart } from "./power/restart.ts";
@@ -88,7 +88,7 @@ describe("a catalog whose power is cut", () => {
         };
         replay(start, again, random, root);
         // The start asks the storage for the time.
-        const expected: Expected = { ...expectedAfter(name, recording, cut), leftovers: ["probe"] };
+        const expected = expectedAfter(name, recording, cut);
         await check(laidOut(root), name, expected).catch((error: unknown) => {
           const cuts = JSON.stringify([cut, again]);
           assert.fail(`restart ${i}, seed ${SEED}, ${cuts}: ${error instanceof Error ? error.stack : error}`);

@@ -138,7 +138,7 @@ describe("a bucket whose process ends at a step, or that does not answer one", (
           // Nobody hears what a process says after its end, but for what it did before.
           const refused = refusal === "ServiceUnavailable" || moment.fault.lasts ? open : [earlier];
           const allowed = refusal === undefined ? [later] : refused;
-          const leftovers: LeftoverKind[] = LEAVE_NOTES.has(name) ? ["probe", "note"] : ["probe"];
+          const leftovers: LeftoverKind[] = LEAVE_NOTES.has(name) ? ["note"] : [];
           const { storage } = createSteppingStore(root);
           await check(storage, name, { allowed, broken: new Map(), leftovers });
         } catch (error) {

@@ -20,6 +20,7 @@ const ALLOWED: ReadonlySet<LeftoverKind> = new Set<LeftoverKind>([
   "temporary file",
   "job file",
   "upload",
+  "probe",
 ]);
 
 /** What a cut may leave. */

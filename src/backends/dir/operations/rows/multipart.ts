@@ -3,6 +3,7 @@ import { joinIpcStreams } from "../../../../arrow/join-streams.ts";
 import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { DirContext } from "../../context.ts";
+import { UnsyncedError } from "../../format/local-errors.ts";
 import { newStagingId } from "../../format/staging-key.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import { type FoundTable, isMain } from "../tables/lookup.ts";
@@ -108,8 +109,8 @@ export function createMultipartWrites(context: DirContext): MultipartWrites {
         const overwrite = names.includes(OVERWRITE);
         outcome = await insertRows(context, { table, branch, overwrite }, data, { ...call, ownsBody: false });
       } catch (error) {
-        // What went wrong first is what the client has to know.
-        await store.delete(mark).catch(() => {});
+        // Readers see rows whose sync failed: completing the write again would add them twice.
+        if (!(error instanceof UnsyncedError)) await store.delete(mark).catch(() => {});
         throw error;
       }
       // The rows are in the table: what is left behind here is swept away another time.
