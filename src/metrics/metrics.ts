@@ -1,8 +1,9 @@
+import type { Registry } from "prom-client";
 import type { NoteDecision } from "../namespace/decisions.ts";
 import type { CallMetrics } from "../pipeline/measure.ts";
 import type { CountRefusal } from "../pipeline/refusals.ts";
-import type { MetricsPage } from "../server/router.ts";
-import { expose } from "./exposition.ts";
+import { type Library, registerTallies } from "./collectors.ts";
+import { createPages, type Page } from "./pages.ts";
 import { createTallies } from "./tallies.ts";
 
 /** The metrics of one gateway. */
@@ -10,55 +11,64 @@ export interface Metrics {
   readonly calls: CallMetrics;
   /** Counts requests that never became a call. */
   readonly refuse: CountRefusal;
-  /** What counts decisions about a database's upstream that are no call's own; no name stands for the only one. */
+  /** Counts decisions about a database's upstream that belong to no call; no name stands for the only one. */
   noteFor(database?: string): NoteDecision;
-  readonly page: MetricsPage;
+  readonly page: {
+    /**
+     * Writes the metrics down, in the format that an `Accept` header prefers.
+     *
+     * @throws Error, while the library cannot be loaded, as when there are no file descriptors left.
+     */
+    read(accept?: string): Promise<Page>;
+  };
 }
 
-/** When the process is watched from, if nobody asks before: the library shall not hold up the start. */
+/** The time after which the process is watched without a reader, in milliseconds: the library is slow to load. */
 const WATCH_AFTER_MS = 1_000;
 
 /** Creates metrics that begin with nothing; their page has those of the process, too. */
 export function createMetrics(): Metrics {
   const tallies = createTallies();
-  setTimeout(() => watchProcess().catch(forgetSource), WATCH_AFTER_MS).unref();
+  let pages: ReturnType<typeof createPages> | undefined;
+  setTimeout(() => watchProcess().catch(() => {}), WATCH_AFTER_MS).unref();
   return {
     calls: tallies,
     refuse: tallies.refuse,
     noteFor: (database) => tallies.noteFor(database),
     page: {
-      contentType: "text/plain; version=0.0.4; charset=utf-8",
-      text: async () => expose(tallies) + (await processMetrics()),
+      async read(accept) {
+        const { library, registry } = await watchProcess();
+        if (pages === undefined) {
+          const own = new library.Registry();
+          registerTallies(library, own, tallies);
+          pages = createPages(library, [...own.getMetricsAsArray(), ...registry.getMetricsAsArray()]);
+        }
+        return await pages(accept);
+      },
     },
   };
 }
 
-/** What can write its metrics down. */
-type Source = { metrics(): Promise<string> };
-
-/** Metrics of the process are the same for all gateways in it. */
-let source: Promise<Source> | undefined;
-
-/** The metrics of the process; none while the library cannot be loaded, as when there are no file descriptors left. */
-async function processMetrics(): Promise<string> {
-  try {
-    return await (await watchProcess()).metrics();
-  } catch {
-    forgetSource();
-    return "";
-  }
+interface Watched {
+  readonly library: Library;
+  /** The metrics of the process, which are the same for all gateways in it. */
+  readonly registry: Registry;
 }
 
-function forgetSource(): void {
-  source = undefined;
-}
+let watched: Promise<Watched> | undefined;
 
 /** Begins to watch the process, once; the library counts from then on. */
-function watchProcess(): Promise<Source> {
-  source ??= import("prom-client").then(({ default: { collectDefaultMetrics, Registry } }) => {
-    const register = new Registry();
-    collectDefaultMetrics({ register });
-    return register;
-  });
-  return source;
+function watchProcess(): Promise<Watched> {
+  watched ??= import("prom-client").then(
+    ({ default: library }) => {
+      const registry = new library.Registry();
+      library.collectDefaultMetrics({ register: registry });
+      return { library, registry };
+    },
+    (error: unknown) => {
+      watched = undefined;
+      throw error;
+    },
+  );
+  return watched;
 }

@@ -17,6 +17,17 @@ export interface HistogramSample {
   /** How many values were in each bucket and in no smaller one; the last has those above all bounds. */
   readonly counts: readonly number[];
   readonly sum: number;
+  /** The last call in each bucket that is part of a trace which is recorded. */
+  readonly exemplars: readonly (Exemplar | undefined)[];
+}
+
+/** A call that leads from a metric to its trace. */
+export interface Exemplar {
+  readonly labelSet: { readonly trace_id: string };
+  /** In the unit of the metric. */
+  readonly value: number;
+  /** In seconds since 1970. */
+  readonly timestamp: number;
 }
 
 /** What has been counted, in memory that counting is cheap in. */
@@ -36,13 +47,14 @@ export interface Tallies extends CallMetrics {
 interface CallTally {
   readonly outcomes: Map<string | undefined, Map<Outcome, number>>;
   readonly counts: number[];
+  readonly exemplars: (Exemplar | undefined)[];
   sum: number;
   bytes: number;
 }
 
 /**
- * Creates tallies that begin with nothing. A call costs a few look-ups in maps: labels become texts only when
- * somebody reads them, which the counters of metrics libraries do for every value.
+ * Creates tallies that begin with nothing. A call costs a few look-ups in maps: labels become texts only when somebody
+ * reads them, while the counters of prom-client check labels and join them to a key for every value.
  */
 export function createTallies(): Tallies {
   const methods = new Map<DescMethod, Map<Protocol, CallTally>>();
@@ -82,6 +94,8 @@ export function createTallies(): Tallies {
       );
       const bucket = bucketOf(seconds);
       tally.counts[bucket] = (tally.counts[bucket] as number) + 1;
+      const exemplar = exemplarOf(call, seconds);
+      if (exemplar !== undefined) tally.exemplars[bucket] = exemplar;
       tally.sum += seconds;
       tally.bytes += bytes;
       for (const decision of call.decisions) decide(call.database, decision);
@@ -115,8 +129,8 @@ export function createTallies(): Tallies {
     },
 
     *seconds() {
-      for (const [{ name }, protocol, { counts, sum }] of each()) {
-        yield { labels: [name, protocol], counts, sum };
+      for (const [{ name }, protocol, { counts, sum, exemplars }] of each()) {
+        yield { labels: [name, protocol], counts, sum, exemplars };
       }
     },
 
@@ -138,7 +152,25 @@ export function createTallies(): Tallies {
 }
 
 function createCallTally(): CallTally {
-  return { outcomes: new Map(), counts: [...SECONDS_BOUNDS.map(() => 0), 0], sum: 0, bytes: 0 };
+  return {
+    outcomes: new Map(),
+    counts: [...SECONDS_BOUNDS.map(() => 0), 0],
+    exemplars: [],
+    sum: 0,
+    bytes: 0,
+  };
+}
+
+/** Version 00 of W3C Trace Context and what later versions have in common with it; the last bit says that it is recorded. */
+const TRACE_PARENT =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f][13579bdf](?:$|-)/;
+
+function exemplarOf({ headers }: Call, value: number): Exemplar | undefined {
+  const parent = headers["traceparent"];
+  if (parent === undefined) return undefined;
+  const [, traceId] = TRACE_PARENT.exec(parent) ?? [];
+  if (traceId === undefined) return undefined;
+  return { labelSet: { trace_id: traceId }, value, timestamp: Date.now() / 1000 };
 }
 
 /** Most calls are in the first buckets. */

@@ -5,8 +5,8 @@ import type { Readiness } from "./readiness.ts";
 
 /** What `/metrics` answers with. */
 export interface MetricsPage {
-  readonly contentType: string;
-  text(): Promise<string>;
+  /** Writes the metrics down, in the format that an `Accept` header prefers. */
+  read(accept?: string): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
 /** What {@link createRouter} needs. */
@@ -44,8 +44,8 @@ export function createRouter({ connect, rest, readiness, metrics }: RouterOption
         return readiness.ready ? reply(200, "ok\n") : reply(503, "not ready\n");
       case "/metrics":
         if (metrics === undefined) return serve();
-        metrics.text().then(
-          (text) => reply(200, text, metrics.contentType),
+        metrics.read(request.headers.accept).then(
+          ({ text, contentType }) => reply(200, text, contentType),
           () => reply(500, "the metrics cannot be read\n"),
         );
         return;

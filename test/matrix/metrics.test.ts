@@ -38,11 +38,21 @@ const backend = fakeBackend({
   },
 });
 
-async function metricsOf({ address }: Gateway): Promise<Map<string, number>> {
-  const { status, headers, bytes } = await sendHttp(address.port, { method: "GET", path: "/metrics" });
+async function pageOf({ address }: Gateway, accept?: string): Promise<string> {
+  const sent: Record<string, string> = accept === undefined ? {} : { accept };
+  const request = { method: "GET", path: "/metrics", headers: sent };
+  const { status, headers, bytes } = await sendHttp(address.port, request);
   assert.equal(status, 200);
-  assert.equal(headers["content-type"], "text/plain; version=0.0.4; charset=utf-8");
-  const lines = bytes.toString().split("\n");
+  const text = bytes.toString();
+  const type = text.endsWith("# EOF\n")
+    ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    : "text/plain; version=0.0.4; charset=utf-8";
+  assert.equal(headers["content-type"], type);
+  return text;
+}
+
+async function metricsOf(gateway: Gateway): Promise<Map<string, number>> {
+  const lines = (await pageOf(gateway)).split("\n");
   return new Map(
     lines.flatMap((line) => {
       const [, series, value] = /^(\w+(?:\{.*\})?) (\S+)$/.exec(line) ?? [];
@@ -106,6 +116,42 @@ describe("metrics", () => {
       metrics.get(`lance_gateway_arrow_bytes_total{operation="${operation}",direction="${direction}"}`);
     assert.equal(series("InsertIntoTable", "received"), body.length * clients.length);
     assert.equal(series("QueryTable", "sent"), 30);
+  });
+
+  test("a client that prefers OpenMetrics gets it, with the trace of a call on every protocol", async () => {
+    const { port } = routed.address;
+    for (const [index, [name, call]] of Object.entries(ROUTED_CALLERS).entries()) {
+      const traceId = String(index + 1).padStart(32, "a");
+      for (const [parent, expected] of [
+        [`00-${traceId}-00f067aa0ba902b7-00`, false],
+        [`00-${"0".repeat(32)}-00f067aa0ba902b7-01`, false],
+        ["nonsense", false],
+        [`00-${traceId}-00f067aa0ba902b7-01`, true],
+      ] as const) {
+        await call(port, { headers: { "x-service-database": "red", traceparent: parent } });
+        const text = await pageOf(routed, "application/openmetrics-text;version=1.0.0,text/plain;q=0.5");
+        const exemplar = new RegExp(
+          `^lance_gateway_call_seconds_bucket\\{operation="DescribeTable",.*\\} \\d+ # \\{trace_id="${traceId}"\\} [0-9.e-]+ \\d+\\.?\\d*$`,
+          "m",
+        );
+        assert.equal(exemplar.test(text), expected, `${name}: ${parent}`);
+      }
+    }
+  });
+
+  test("both formats have every metric under its name, however often they take turns", async () => {
+    const counters = (text: string) => text.match(/^\w+_total(?=[{ ])/gm)?.toSorted();
+    const plain = await pageOf(single);
+    for (const accept of ["text/plain", "*/*", "application/openmetrics-text;q=0.1, text/plain;q=0.2"]) {
+      const open = await pageOf(single, "application/openmetrics-text");
+      assert.match(open, /^# TYPE lance_gateway_calls counter$/m);
+      assert.match(open, /\n# EOF\n$/);
+      assert.deepEqual(counters(open), counters(plain));
+      const again = await pageOf(single, accept);
+      assert.match(again, /^# TYPE lance_gateway_calls_total counter$/m);
+      assert.deepEqual(counters(again), counters(plain));
+      assert.doesNotMatch(again, /trace_id/);
+    }
   });
 
   test("without metrics the path is no other than any unknown one", async (t) => {
