@@ -29,12 +29,12 @@ export async function run(names: readonly string[]): Promise<void> {
   const body = Buffer.from(noiseStream(60 * MIB));
   const bare = await startServer("attacks/bare.ts");
   console.log(
-    "| Attack | peak memory | probe p50 | p99 | longest | bare p99 | longest | loop's longest delay | CPU | without a core | no answer | alive |",
+    "| Attack | peak memory | probe p50 | p99 | longest | work | bare p99 | longest | loop's longest delay | CPU | without a core | no answer | alive |",
   );
-  console.log(`| --- ${"| --- ".repeat(11)}|`);
+  console.log(`| --- ${"| --- ".repeat(12)}|`);
   for (const name of names.length > 0 ? names : Object.keys(ATTACKS)) {
     const { peakBytes, probe, beside, loop, alive } = await suffer(name, body, bare);
-    const times = [probe.p50, probe.p99, probe.max, beside.p99, beside.max, loop.longestDelay];
+    const times = [probe.p50, probe.p99, probe.max, probe.work, beside.p99, beside.max, loop.longestDelay];
     const cells = [
       ATTACKS[name]?.title,
       `${Math.round(peakBytes / MIB)} MiB`,
@@ -68,7 +68,7 @@ async function suffer(name: string, body: Buffer, bare: ServerProcess): Promise<
     await send(gateway.port, `table/${TABLE}/query`, { k: 10, vector: {} });
     const memory = watchMemory(gateway.pid);
     const loop = await watchLoop(gateway);
-    const [probe, beside] = [startProbe(gateway.port), startProbe(bare.port)];
+    const [probe, beside] = [startProbe(gateway), startProbe(bare)];
     const program = join(import.meta.dirname, "attacks", "attacker.ts");
     const attacker = spawn(process.execPath, [program, name, String(gateway.port), TABLE], {
       stdio: ["ignore", "pipe", "ignore"],

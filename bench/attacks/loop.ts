@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { ServerProcess } from "../support/process.ts";
 
 /** What became of the time of a gateway's event loop while it was watched, in milliseconds. */
 export interface LoopTimes {
@@ -13,11 +14,8 @@ export interface LoopTimes {
 /** The metrics' histogram samples the loop at this interval, and counts it in. */
 const SAMPLE_MS = 10;
 
-/** Watches the event loop of a gateway by its metrics, and by the system's accounts, which Linux alone has. */
-export async function watchLoop(gateway: {
-  readonly port: number;
-  readonly pid: number;
-}): Promise<{ end(): Promise<LoopTimes> }> {
+/** Watches the event loop of a gateway by its metrics and by the system's accounts. */
+export async function watchLoop(gateway: ServerProcess): Promise<{ end(): Promise<LoopTimes> }> {
   // Asking for them begins the histogram, or begins it anew.
   await longestDelay(gateway.port);
   const [before, began] = [accounts(gateway.pid), performance.now()];
@@ -39,8 +37,8 @@ async function longestDelay(port: number): Promise<number> {
   return Number(seconds) * 1000 - SAMPLE_MS;
 }
 
-/** The first thread's time on a core, and its time in the queue for one. */
-function accounts(pid: number): { cpu: number; withoutCore: number } {
+/** The time of a process's first thread on a core, and in the queue for one, in milliseconds; Linux alone tells it. */
+export function accounts(pid: number): { cpu: number; withoutCore: number } {
   try {
     const [cpu = 0, withoutCore = 0] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8")
       .split(" ")

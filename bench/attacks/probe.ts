@@ -1,12 +1,19 @@
 import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ServerProcess } from "../support/process.ts";
+import { accounts } from "./loop.ts";
 
 /** How long the answers of a probe took, in milliseconds. */
 export interface ProbeTimes {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
+  /**
+   * The most that the thread of the server's event loop worked while a probe waited, in milliseconds of CPU. Unlike the
+   * time of an answer it does not depend on who else uses the machine.
+   */
+  readonly work: number;
   /** Probes without an answer. */
   readonly failed: number;
 }
@@ -14,16 +21,17 @@ export interface ProbeTimes {
 const EVERY_MS = 20;
 const PATIENCE_MS = 10_000;
 
-/** Asks a gateway whether it lives, over and over, each time on a new connection. */
-export function startProbe(port: number): { end(): Promise<ProbeTimes> } {
+/** Asks a server whether it lives, over and over, each time on a new connection. */
+export function startProbe({ port, pid }: ServerProcess): { end(): Promise<ProbeTimes> } {
   const times: number[] = [];
-  let failed = 0;
+  let [failed, work] = [0, 0];
   let ended = false;
   const running = (async () => {
     while (!ended) {
-      const started = performance.now();
+      const [started, { cpu }] = [performance.now(), accounts(pid)];
       const alive = await probe(port).catch(() => false);
       times.push(performance.now() - started);
+      work = Math.max(work, accounts(pid).cpu - cpu);
       if (!alive) failed += 1;
       await sleep(EVERY_MS);
     }
@@ -34,7 +42,7 @@ export function startProbe(port: number): { end(): Promise<ProbeTimes> } {
       await running;
       const sorted = times.toSorted((a, b) => a - b);
       const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN;
-      return { p50: at(0.5), p99: at(0.99), max: at(1), failed };
+      return { p50: at(0.5), p99: at(0.99), max: at(1), work, failed };
     },
   };
 }

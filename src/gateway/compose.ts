@@ -14,6 +14,7 @@ import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Service } from "../namespace/service.ts";
+import { type BodyPace, createBodyPace } from "../pipeline/body-pace.ts";
 import { createService } from "../pipeline/create-service.ts";
 import type { Database } from "../pipeline/databases.ts";
 import { createRefusalNotes } from "../pipeline/refusals.ts";
@@ -64,10 +65,10 @@ export function serveBackend(
   log: Logger,
   metrics?: Metrics,
 ): Promise<Gateway> {
-  const budget = createByteBudget(options.maxBufferedBytes);
+  const shares = createShares(options);
   const databases = new Map([[undefined, { backend, limits: options }]]);
-  const service = createService({ databases, metrics: metrics?.calls, budget });
-  return listen(service, [backend], options, { log, metrics, budget });
+  const service = createService({ databases, metrics: metrics?.calls, ...shares });
+  return listen(service, [backend], options, { log, metrics, ...shares });
 }
 
 /** Where a gateway tells what it does. */
@@ -76,10 +77,16 @@ interface Observers {
   readonly metrics?: Metrics | undefined;
 }
 
-/** What all parts of a gateway share. */
-interface Shared extends Observers {
-  /** The memory for requests, whichever wire they come by and whichever database they are for. */
+/** Shares of all requests, whichever wire they come by and whichever database they are for. */
+interface Shares {
+  /** Memory of requests. */
   readonly budget: ByteBudget;
+  /** Turns of the event loop for Arrow bodies. */
+  readonly pace: BodyPace;
+}
+
+function createShares({ maxBufferedBytes }: WireOptions): Shares {
+  return { budget: createByteBudget(maxBufferedBytes), pace: createBodyPace() };
 }
 
 /** The same before several databases. Closing it closes them all. */
@@ -91,25 +98,25 @@ export function serveDatabases(
   metrics?: Metrics,
 ): Promise<Gateway> {
   const { routes, pathPrefix, fallback } = routing;
-  const budget = createByteBudget(options.maxBufferedBytes);
+  const shares = createShares(options);
   const root = routes.some(({ by }) => by === "namespace")
     ? { backend: createDatabasesBackend([...databases.keys()]), limits: options }
     : undefined;
   const unnamed = fallback === undefined ? root : databases.get(fallback);
   const all = new Map<string | undefined, Database>(databases);
   if (unnamed !== undefined) all.set(undefined, unnamed);
-  const service = createService({ databases: all, routes, metrics: metrics?.calls, budget });
+  const service = createService({ databases: all, routes, metrics: metrics?.calls, ...shares });
   const hosts = routes.flatMap((route) => (route.by === "host" ? Object.keys(route.hosts) : []));
   const addressing = { pathPrefix, hosts };
   const backends = [...databases.values()].map(({ backend }) => backend);
-  return listen(service, backends, options, { log, metrics, budget }, addressing);
+  return listen(service, backends, options, { log, metrics, ...shares }, addressing);
 }
 
 async function listen(
   service: Service,
   backends: readonly Backend[],
   options: WireOptions,
-  { log, metrics, budget }: Shared,
+  { log, metrics, budget, pace }: Observers & Shares,
   addressing?: Addressing,
 ): Promise<Gateway> {
   const services = [LanceNamespaceService, LanceDbService];
@@ -127,6 +134,7 @@ async function listen(
     refused,
     budget,
     addressing,
+    accepted: () => pace.noteConnection(),
   });
   const address = await server.listen(options);
   // Loading the engine takes a moment, which calls that need it wait for; the probes tell when it is over.

@@ -64,6 +64,8 @@ export interface ListenerOptions extends ConnectionLimits {
   /** Takes the database out of a request's address. Default: addresses name none. */
   readonly takeAddress?: TakeAddress | undefined;
   readonly log: Logger;
+  /** Is told of every connection that is accepted. */
+  readonly accepted?: (() => void) | undefined;
   /** Is told of what no protocol can read. */
   readonly refused?: NoteRefusal | undefined;
 }
@@ -114,7 +116,7 @@ const NO_HTTP: readonly (readonly [RegExp, ErrorName])[] = [
 
 /** Creates a listener: the first bytes of a connection decide between HTTP/1.1 and HTTP/2. */
 export function createListener(options: ListenerOptions): Listener {
-  const { grpc, http, crowded, refuse, takeAddress, log, refused } = options;
+  const { grpc, http, crowded, refuse, takeAddress, accepted, log, refused } = options;
   const { firstBytesMs = 10_000, headersMs = 30_000, keepAliveMs = 620_000 } = options;
   const { silenceMs = DEFAULT_SILENCE_MS, maxConnections = 4096 } = options;
   const idleness = { firstCallMs: options.firstCallMs ?? 60_000, idleMs: options.idleSessionMs ?? 900_000 };
@@ -172,6 +174,7 @@ export function createListener(options: ListenerOptions): Listener {
   port.maxConnections = maxConnections + SPARE_CONNECTIONS;
 
   function onConnection(socket: Socket): void {
+    accepted?.();
     const isSpare = sockets.size >= maxConnections;
     if (isSpare) spare.add(socket);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);

@@ -36,6 +36,8 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   /** The hosts that are served, as in {@link createHostCheck}. Default: any, or on loopback its own names. */
   readonly allowedHosts?: readonly string[] | undefined;
   readonly log: Logger;
+  /** Is told of every connection that is accepted. */
+  readonly accepted?: (() => void) | undefined;
   /** Is told of requests that fail before they are a call. */
   readonly refused?: NoteRefusal | undefined;
 }
