@@ -3,6 +3,16 @@ export { createDirectoryBackend } from "./backends/dir/index.ts";
 export type { DirectoryBackendOptions } from "./backends/dir/options.ts";
 export { createGrpcBackend, type GrpcBackendOptions } from "./backends/grpc/index.ts";
 export { createRestBackend, type RestBackendOptions } from "./backends/rest/index.ts";
+export type {
+  AwsCredentials,
+  CredentialHeaders,
+  SignableRequest,
+  SignRequest,
+  UpstreamAnswer,
+  UpstreamCredentials,
+  UpstreamIdentity,
+  UpstreamIdentityOptions,
+} from "./backends/upstream-identity/identity.ts";
 export type { ServeOptions } from "./config/options.ts";
 export { type Gateway, serveBackend, startGateway, type WireOptions } from "./gateway/compose.ts";
 export { LanceNamespaceService } from "./gen/lance/namespace/v1/service_pb.ts";

@@ -13,6 +13,7 @@ export function createFetchTransport(uri: string, send: Fetch): UpstreamTranspor
   const base = uri.replace(/\/+$/, "").replace(/\/v1$/, "");
 
   return {
+    base,
     async send({ method, target, headers, body, streams, signal }) {
       signal.throwIfAborted();
       const init: RequestInit = { method, headers: pairsOf(headers), signal };

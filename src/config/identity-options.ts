@@ -1,14 +1,21 @@
 import { type OptionTable, UPSTREAM_KINDS } from "./option-spec.ts";
-import { parseChoice, parseText } from "./parsers.ts";
+import { parseChoice, parseSwitch, parseText } from "./parsers.ts";
 
 /** The options that say with whose credentials the gateway calls an upstream. */
 export const IDENTITY_OPTIONS = {
   upstreamIdentity: {
     flag: "upstream-identity",
     value: "KIND",
-    help: "Credentials for the upstream: the client's own (passthrough), one credential for all calls (service), a token of the gateway (client-credentials), or a token exchanged for the client's (token-exchange).",
+    help: "Credentials for the upstream: the client's own (passthrough), one credential for all calls (service), a token of the gateway (client-credentials), a token exchanged for the client's (token-exchange), an AWS signature of each request (sigv4, for REST upstreams), or an identity token of Google (gcp-id-token).",
     fallback: "passthrough",
-    parse: parseChoice(["passthrough", "service", "client-credentials", "token-exchange"]),
+    parse: parseChoice([
+      "passthrough",
+      "service",
+      "client-credentials",
+      "token-exchange",
+      "sigv4",
+      "gcp-id-token",
+    ]),
     backends: UPSTREAM_KINDS,
     place: true,
   },
@@ -66,9 +73,34 @@ export const IDENTITY_OPTIONS = {
   tokenAudience: {
     flag: "token-audience",
     value: "NAME",
-    help: "Audience to request.",
+    help: "Audience to request, for client-credentials, token-exchange and gcp-id-token.",
     parse: parseText,
     backends: UPSTREAM_KINDS,
+    place: true,
+  },
+  awsRegion: {
+    flag: "aws-region",
+    value: "REGION",
+    help: "Region of the signatures of --upstream-identity sigv4. Default: AWS_REGION or AWS_DEFAULT_REGION.",
+    parse: parseText,
+    backends: ["rest"],
+    place: true,
+  },
+  awsService: {
+    flag: "aws-service",
+    value: "NAME",
+    help: "Service of the signatures of --upstream-identity sigv4, for example vpc-lattice-svcs or lambda.",
+    fallback: "execute-api",
+    parse: parseText,
+    backends: ["rest"],
+    place: true,
+  },
+  awsUnsignedBodies: {
+    flag: "aws-unsigned-bodies",
+    help: "Leave JSON bodies out of the signatures of --upstream-identity sigv4, as VPC Lattice requires.",
+    fallback: "false",
+    parse: parseSwitch,
+    backends: ["rest"],
     place: true,
   },
 } as const satisfies OptionTable;

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { ReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
-import type { UpstreamIdentityOptions } from "../backends/upstream-identity/identity.ts";
 import { type BackendKind, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { storageOptionsOf } from "../config/storage-options.ts";
 import type { NoteDecision } from "../namespace/decisions.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
+import { required, upstreamIdentityOf } from "./upstream-identity.ts";
 
 /**
  * Opens the backend that options describe. Only the kind that is asked for is loaded.
@@ -79,11 +79,6 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
   },
 };
 
-function required<T>(value: T | undefined, name: string): T {
-  if (value !== undefined) return value;
-  throw new UsageError(`${name} is missing, without which the upstream cannot be called`);
-}
-
 function timeLimitsOf({ upstreamFirstByteMs: firstByteMs, upstreamIdleMs: idleMs }: ServeOptions) {
   return { firstByteMs, idleMs };
 }
@@ -93,7 +88,7 @@ function upstreamOptions(options: ServeOptions) {
   return {
     headers: Object.fromEntries(headers),
     passHeaders: passHeaders.length === 0 ? undefined : passHeaders,
-    identity: identityOf(options),
+    identity: upstreamIdentityOf(options, process.env),
     maxCalls: options.upstreamMaxCalls,
     maxWaiting: options.upstreamMaxWaiting,
     cache: { ttlMs: options.upstreamCacheMs, maxEntries: options.upstreamCacheEntries },
@@ -105,25 +100,6 @@ function upstreamOptions(options: ServeOptions) {
       circuitOpenMs: options.upstreamCircuitOpenMs,
       silenceMs: options.upstreamSilenceMs,
     },
-  };
-}
-
-function identityOf(options: ServeOptions): UpstreamIdentityOptions {
-  const { upstreamIdentity: kind, upstreamApiKey: apiKey, upstreamToken: token } = options;
-  if (kind === "passthrough") return { kind };
-  if (kind === "service") {
-    if (apiKey === undefined && token === undefined)
-      required(undefined, "--upstream-api-key or --upstream-token");
-    return { kind, apiKey, token };
-  }
-  return {
-    kind: "exchange",
-    grant: kind === "client-credentials" ? "client_credentials" : "token_exchange",
-    tokenEndpoint: required(options.tokenEndpoint, "--token-endpoint"),
-    clientId: required(options.tokenClientId, "--token-client-id"),
-    clientSecret: options.tokenClientSecret,
-    scope: options.tokenScope,
-    audience: options.tokenAudience,
   };
 }
 

@@ -11,7 +11,7 @@ import { isLanceError } from "../../namespace/errors.ts";
 import type { Resilience } from "../resilience/resilience.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
-import type { CredentialHeaders, UpstreamIdentity } from "../upstream-identity/identity.ts";
+import type { UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { toldToClient } from "../upstream-identity/refusal.ts";
 import type { Channel } from "./channels.ts";
 import { settled } from "./completion.ts";
@@ -209,8 +209,9 @@ async function authorized<T>(
 function metadataOf(
   { policy }: Upstream,
   pairs: readonly string[],
-  credentials: CredentialHeaders,
+  credentials: UpstreamCredentials,
 ): Metadata {
+  if (typeof credentials === "function") throw new Error("signatures of requests are for REST upstreams");
   const all = [...pairs];
   policy.addCredentials(all, credentials);
   return toMetadata(all);

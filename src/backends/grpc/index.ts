@@ -15,7 +15,7 @@ import type { UpstreamCacheLimits } from "../upstream-cache/cache.ts";
 import { createUpstreamCache } from "../upstream-cache/create-cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
-import type { UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
+import type { UpstreamIdentity, UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
 import { downloadHandler, type Upstream, unaryHandler, uploadHandler } from "./calls.ts";
 import { isServing } from "./health.ts";
@@ -40,8 +40,8 @@ export interface GrpcBackendOptions {
   readonly passHeaders?: readonly string[] | undefined;
   /** Headers in the context of answers that clients get, in the same form. Default: {@link DEFAULT_RETURNED_HEADERS}. */
   readonly returnHeaders?: readonly string[] | undefined;
-  /** Default: passthrough. */
-  readonly identity?: UpstreamIdentityOptions | undefined;
+  /** Credentials of the calls, or what provides them. Default: passthrough. */
+  readonly identity?: UpstreamIdentityOptions | UpstreamIdentity | undefined;
   /** How long a connection may take, in milliseconds. Default: 5 s. */
   readonly connectMs?: number | undefined;
   /** How the upstream's time is bounded, in milliseconds. Default: 120 s for a first byte, 60 s between messages. */
@@ -88,7 +88,10 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     maxCalls: places = 1_000,
     maxWaiting = 1_000,
   } = options;
-  const { resolveHost, timeoutMs, noteDecision } = options;
+  const { resolveHost, timeoutMs, noteDecision, identity } = options;
+  if (identity !== undefined && "kind" in identity && identity.kind === "sigv4") {
+    throw new Error("the upstream identity sigv4 is for REST upstreams");
+  }
   const limits = { places, maxWaiting };
   const servers = createServers({
     addresses,
@@ -111,7 +114,7 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     timeoutMs,
     limits: { firstByteMs: 120_000, idleMs: 60_000, ...options.timeLimits },
     policy: createHeaderPolicy(options),
-    identity: createIdentity(options.identity),
+    identity: await createIdentity(identity),
   };
   const handlers = LanceNamespaceService.methods.map((method) => [
     method.localName,

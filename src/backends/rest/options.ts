@@ -3,7 +3,7 @@ import type { NoteDecision } from "../../namespace/decisions.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";
 import type { ResiliencePolicy } from "../resilience/options.ts";
 import type { UpstreamCacheLimits } from "../upstream-cache/cache.ts";
-import type { UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
+import type { UpstreamIdentity, UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
 
 /** How a REST upstream speaks. Whatever it is, answers are read tolerantly. */
@@ -62,8 +62,8 @@ export interface RestBackendOptions extends Omit<HttpTransportOptions, "uri"> {
   readonly delimiter?: string | undefined;
   /** What the upstream is. Default: `specification`, which the Rust adapter and other gateways speak, too. */
   readonly dialect?: UpstreamDialect | undefined;
-  /** Default: passthrough. */
-  readonly identity?: UpstreamIdentityOptions | undefined;
+  /** Credentials of the calls, or what provides them. Default: passthrough. */
+  readonly identity?: UpstreamIdentityOptions | UpstreamIdentity | undefined;
   /**
    * Headers of clients that are passed on, in lower case; a `*` at the end stands for any ending.
    * Default: {@link DEFAULT_PASSED_HEADERS}.

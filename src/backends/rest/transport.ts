@@ -40,6 +40,8 @@ export interface UpstreamResponse {
 
 /** Sends requests to one address of an upstream, each once. */
 export interface UpstreamTransport {
+  /** The address that the target of a request is appended to, for example `https://catalog.example.com/lance`. */
+  readonly base: string;
   /**
    * @throws UpstreamFailure when there is no whole answer, or the signal's reason.
    */

@@ -88,6 +88,7 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
   }
 
   return {
+    base: origin + base,
     send(request) {
       const { signal, elapsedMs, isProbe } = request;
       if (signal.aborted) return Promise.reject(signal.reason);

@@ -5,7 +5,7 @@ import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { Resilience } from "../resilience/resilience.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
-import type { CredentialHeaders, UpstreamIdentity } from "../upstream-identity/identity.ts";
+import type { UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { toldToClient } from "../upstream-identity/refusal.ts";
 import { errorOfAnswer, errorOfFailure } from "./errors.ts";
 import { createMethodMemory } from "./method-memory.ts";
@@ -58,7 +58,7 @@ export function createUpstreamCaller({
     let credentials = found instanceof Promise ? await found : found;
     const [binding, other] = refused.inOrder(upstreamCall.binding);
     let response = await send(upstreamCall, binding, pairs, credentials);
-    if (response.status === 401 && upload === undefined && identity.refused(call, credentials)) {
+    if (isRefusal(response) && upload === undefined && identity.refused(call, credentials)) {
       credentials = await identity.credentials(call);
       response = await send(upstreamCall, binding, pairs, credentials);
     }
@@ -75,12 +75,12 @@ export function createUpstreamCaller({
     throw errorOf(response, binding);
   }
 
-  /** Sends one request. Returns an answer of success, 401 or 405, and throws a LanceError for every other one. */
+  /** Sends one request. Returns an answer of success or 405, or one that refuses the credentials, and throws a LanceError for every other one. */
   function send(
     upstreamCall: UpstreamCall,
     binding: ClientBinding,
     pairs: readonly string[],
-    credentials: CredentialHeaders,
+    credentials: UpstreamCredentials,
   ): Promise<UpstreamResponse> {
     const { call, request, upload } = upstreamCall;
     const target = binding.target(request);
@@ -89,9 +89,14 @@ export function createUpstreamCaller({
     return upstream.run(call, repeatableOf(binding.method, pairs), async (transport, signal, progress) => {
       const headers = [...pairs];
       addOwn(headers, upstreamCall, binding);
-      policy.addCredentials(headers, credentials);
+      const method = binding.httpMethod;
+      const signed =
+        typeof credentials === "function"
+          ? await credentials({ method, url: transport.base + target, headers, body })
+          : credentials;
+      policy.addCredentials(headers, signed);
       const upstreamRequest: UpstreamRequest = {
-        method: binding.httpMethod,
+        method,
         target,
         headers,
         body,
@@ -110,7 +115,7 @@ export function createUpstreamCaller({
         throw errorOfFailure(thrown, call);
       }
       const { status } = response;
-      if (isSuccess(status, call) || status === 401 || status === 405) return response;
+      if (isSuccess(status, call) || status === 405 || isRefusal(response)) return response;
       throw errorOf(response, binding);
     });
   }
@@ -118,7 +123,12 @@ export function createUpstreamCaller({
   function errorOf(response: UpstreamResponse, { method, resource, responseBody }: ClientBinding): Error {
     const asksExistence = responseBody === "empty";
     const facts = { forms: form.errors, request: method.input.typeName, resource, asksExistence };
-    return toldToClient(errorOfAnswer(response, facts), identity);
+    const error = errorOfAnswer(response, facts);
+    return toldToClient(error, identity, isRefusal(response) || error.is("Unauthenticated"));
+  }
+
+  function isRefusal(response: UpstreamResponse): boolean {
+    return identity.isRefusal?.(response) ?? response.status === 401;
   }
 
   return callUpstream;

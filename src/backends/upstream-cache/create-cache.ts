@@ -1,6 +1,6 @@
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
-import type { CredentialHeaders, UpstreamIdentity } from "../upstream-identity/identity.ts";
+import type { SignRequest, UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { createDescribeCache, type DescribeCache, type UpstreamCacheLimits } from "./cache.ts";
 
 /** What a cache has to know of its upstream: by which headers it knows callers, and who counts its decisions. */
@@ -21,12 +21,25 @@ export function createUpstreamCache(
     noteDecision,
     principalOf(call) {
       const pairs = policy.varying(call);
-      const withCredentials = (credentials: CredentialHeaders) => {
-        policy.addCredentials(pairs, credentials);
+      const withCredentials = (credentials: UpstreamCredentials) => {
+        if (typeof credentials === "function") pairs.push("signer", signerId(credentials));
+        else policy.addCredentials(pairs, credentials);
         return pairs;
       };
       const found = identity.credentials(call);
       return found instanceof Promise ? found.then(withCredentials) : withCredentials(found);
     },
   });
+}
+
+const signers = new WeakMap<SignRequest, string>();
+let lastSigner = 0;
+
+/** Signatures differ in every request, so that a caller is known by who signs. */
+function signerId(sign: SignRequest): string {
+  const known = signers.get(sign);
+  if (known !== undefined) return known;
+  lastSigner += 1;
+  signers.set(sign, String(lastSigner));
+  return String(lastSigner);
 }

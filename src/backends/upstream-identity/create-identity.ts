@@ -1,13 +1,18 @@
+import { createGcpIdentity } from "./gcp-id-token.ts";
 import type { CredentialHeaders, UpstreamIdentity, UpstreamIdentityOptions } from "./identity.ts";
 import { passthroughIdentity } from "./passthrough.ts";
 import { createExchangeIdentity } from "./provider-identity.ts";
+import { createSigV4Identity } from "./sigv4.ts";
 
 /**
- * Creates the identity of one upstream.
+ * Creates the identity of one upstream. An identity of the caller's own is returned as it is.
  *
- * @throws Error for options that do not fit together.
+ * @throws Error for options that do not fit together, or for a library that is not installed.
  */
-export function createIdentity(options: UpstreamIdentityOptions = { kind: "passthrough" }): UpstreamIdentity {
+export async function createIdentity(
+  options: UpstreamIdentityOptions | UpstreamIdentity = { kind: "passthrough" },
+): Promise<UpstreamIdentity> {
+  if (!("kind" in options)) return options;
   switch (options.kind) {
     case "passthrough":
       return passthroughIdentity;
@@ -15,6 +20,10 @@ export function createIdentity(options: UpstreamIdentityOptions = { kind: "passt
       return createServiceIdentity(options.apiKey, options.token);
     case "exchange":
       return createExchangeIdentity(options);
+    case "sigv4":
+      return createSigV4Identity(options);
+    case "gcp-id-token":
+      return createGcpIdentity(options);
   }
 }
 

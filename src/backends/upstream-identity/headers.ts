@@ -29,7 +29,7 @@ export const DEFAULT_RETURNED_HEADERS: readonly string[] = [
 ];
 
 /** Headers that say who calls; they go as the identity has them and in no other way. */
-const CREDENTIALS = /^(?:authorization|x-api-key)$/;
+const CREDENTIALS = /^(?:authorization|x-api-key|x-amz-(?:content-sha256|date|security-token))$/;
 
 /** Headers that are another in every call, and that no answer depends on. */
 const A_CALLS_OWN: ReadonlySet<string> = new Set(["traceparent", "tracestate", "idempotency-key"]);

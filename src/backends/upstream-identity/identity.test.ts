@@ -76,8 +76,8 @@ async function guarded(
 }
 
 describe("credentials", () => {
-  test("pass through as they came, from headers and from the body's identity", () => {
-    const { credentials } = createIdentity();
+  test("pass through as they came, from headers and from the body's identity", async () => {
+    const { credentials } = await createIdentity();
     const headers = { authorization: "Basic dTpw" };
     assert.deepEqual(credentials(callOf(describeTable, { headers })), headers);
     const identity = { apiKey: "k", authToken: "t" };
@@ -100,7 +100,7 @@ describe("credentials", () => {
     assert.equal(headers["x-api-key"], "ours");
     assert.equal(headers.authorization, undefined);
     assert.doesNotMatch(body, /theirs/);
-    assert.throws(() => createIdentity({ kind: "service" }));
+    await assert.rejects(createIdentity({ kind: "service" }));
   });
 });
 
@@ -159,9 +159,9 @@ describe("client credentials", () => {
     }
   });
 
-  test("a provider that is not encrypted has to be allowed", () => {
-    assert.throws(
-      () => createIdentity(options("http://127.0.0.1:1/token", { allowInsecure: false })),
+  test("a provider that is not encrypted has to be allowed", async () => {
+    await assert.rejects(
+      createIdentity(options("http://127.0.0.1:1/token", { allowInsecure: false })),
       /https/,
     );
   });
@@ -222,7 +222,7 @@ describe("token exchange", () => {
       server.close();
     });
     const tokenEndpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
-    const identity = createIdentity(options(tokenEndpoint, { grant }));
+    const identity = await createIdentity(options(tokenEndpoint, { grant }));
     const ask = (name: string) => Promise.resolve(identity.credentials(callOf(describeTable, caller(name))));
     const waiting = Array.from({ length: 32 + 1_000 }, (_, index) => ask(`client ${index}`));
     await assert.rejects(ask("one too many"), failing("Throttling"));
@@ -259,7 +259,7 @@ describe("token exchange", () => {
 
   test("a client that goes away leaves the token to those who wait with it", async () => {
     const provider = await startProvider();
-    const identity = createIdentity(options(provider.tokenEndpoint, { grant }));
+    const identity = await createIdentity(options(provider.tokenEndpoint, { grant }));
     const controller = new AbortController();
     const left = identity.credentials(callOf(describeTable, { ...caller("ann"), signal: controller.signal }));
     const stays = identity.credentials(callOf(describeTable, caller("ann")));

@@ -3,23 +3,49 @@ import type { Call } from "../../namespace/call.ts";
 /** The headers that tell an upstream who calls; names in lower case. */
 export type CredentialHeaders = Readonly<Record<string, string>>;
 
-/** By whose credentials a call goes to its upstream. */
+/** A request to an upstream, as far as a signature may cover it. */
+export interface SignableRequest {
+  readonly method: string;
+  /** The whole address, with the query. */
+  readonly url: string;
+  /** Names and values in turn, the names in lower case. */
+  readonly headers: readonly string[];
+  /** A body that streams can only be read by sending it. */
+  readonly body: string | AsyncIterable<Uint8Array> | undefined;
+}
+
+/** Makes the credentials of one request from the request, anew for each attempt. It fetches nothing. */
+export type SignRequest = (request: SignableRequest) => Promise<CredentialHeaders>;
+
+/** Credentials of a call: headers, or a function that signs each request of the call. */
+export type UpstreamCredentials = CredentialHeaders | SignRequest;
+
+/** Provides the credentials with which calls go to an upstream. */
 export interface UpstreamIdentity {
   /**
-   * The credentials for a call. It answers at once where nothing has to be fetched.
+   * Returns the credentials for a call, without a promise where nothing has to be fetched.
    *
-   * @throws LanceError Unauthenticated, when there is nothing to exchange or the provider refuses it, and
+   * @throws LanceError Unauthenticated, when the client has nothing to exchange or the provider refuses it, and
    *   ServiceUnavailable, when the provider cannot be reached.
    */
-  credentials(call: Call): CredentialHeaders | Promise<CredentialHeaders>;
+  credentials(call: Call): UpstreamCredentials | Promise<UpstreamCredentials>;
   /**
-   * Tells that the upstream refused credentials with a 401.
+   * Reports that the upstream refused credentials.
    *
    * @returns whether others can be had, so that another try makes sense.
    */
-  refused(call: Call, credentials: CredentialHeaders): boolean;
+  refused(call: Call, credentials: UpstreamCredentials): boolean;
+  /** Whether an answer of a REST upstream refuses the credentials. Default: one with status 401 does. */
+  isRefusal?(answer: UpstreamAnswer): boolean;
   /** Whether the credentials are the gateway's, so that a client can do nothing about a refusal. Default: false. */
   readonly isOwn?: boolean;
+}
+
+/** The head of a REST upstream's answer. */
+export interface UpstreamAnswer {
+  readonly status: number;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
 /** The client's own credentials, as they came. The default. */
@@ -69,8 +95,43 @@ export interface ExchangeIdentityOptions {
   readonly ca?: string | undefined;
 }
 
+/** AWS credentials that sign each request by Signature Version 4, for REST upstreams. */
+export interface SigV4IdentityOptions {
+  readonly kind: "sigv4";
+  /** Region of the signature, for example `eu-central-1`. */
+  readonly region: string;
+  /** Service of the signature. Default: `execute-api`, which is API Gateway. */
+  readonly service?: string | undefined;
+  /** Whether signatures cover JSON bodies; Arrow bodies stream and are never covered. Default: true. */
+  readonly signBodies?: boolean | undefined;
+  /** Returns the gateway's credentials. Default: the default credential chain of AWS. */
+  readonly provider?: (() => Promise<AwsCredentials>) | undefined;
+  /** How long before their end credentials are renewed, in milliseconds. Default: 5 minutes, or a tenth of their life if less. */
+  readonly renewBeforeMs?: number | undefined;
+}
+
+/** Credentials as the AWS libraries have them. */
+export interface AwsCredentials {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+  /** Default: they do not end. */
+  readonly expiration?: Date | undefined;
+}
+
+/** Identity tokens of the gateway's Google service account, for upstreams behind Cloud Run or IAP. */
+export interface GcpIdentityOptions {
+  readonly kind: "gcp-id-token";
+  /** For whom the tokens are, for example `https://catalog-abc.a.run.app`. */
+  readonly audience: string;
+  /** How long before its end a token is renewed, in milliseconds. Default: 5 minutes, or a tenth of its life if less. */
+  readonly renewBeforeMs?: number | undefined;
+}
+
 /** How calls are authenticated to an upstream. */
 export type UpstreamIdentityOptions =
   | PassthroughIdentityOptions
   | ServiceIdentityOptions
-  | ExchangeIdentityOptions;
+  | ExchangeIdentityOptions
+  | SigV4IdentityOptions
+  | GcpIdentityOptions;

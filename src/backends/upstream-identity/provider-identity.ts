@@ -66,7 +66,7 @@ export function createExchangeIdentity(options: ExchangeIdentityOptions): Upstre
       // The token is for all who wait; one of them that goes away leaves it to the others.
       return whileWaiting(token, call.signal).then(bearer);
     },
-    refused: (call, { authorization = "" }) =>
+    refused: (call, { authorization = "" }: CredentialHeaders) =>
       cache.refuse(subjectOf(call), authorization.slice(BEARER.length)),
   };
 }

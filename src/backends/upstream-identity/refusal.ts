@@ -2,11 +2,16 @@ import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { UpstreamIdentity } from "./identity.ts";
 
 /**
- * What a client is told of an upstream's error. A refusal of the gateway's own credentials is nothing that the client
- * could help: for it the upstream cannot be used.
+ * Returns the error that a client gets for an upstream's error. A client can do nothing about a refusal of the gateway's
+ * own credentials, so it gets ServiceUnavailable.
  */
-export function toldToClient<E>(error: E, { isOwn }: UpstreamIdentity): E | LanceError {
-  if (isOwn !== true || !isLanceError(error, "Unauthenticated")) return error;
+export function toldToClient<E>(
+  error: E,
+  { isOwn }: UpstreamIdentity,
+  isRefusal = isLanceError(error, "Unauthenticated"),
+): E | LanceError {
+  if (isOwn !== true || !isRefusal) return error;
   const text = "the upstream catalog refused the gateway's credentials";
-  return new LanceError("ServiceUnavailable", text, { cause: error, instance: error.instance });
+  const instance = error instanceof LanceError ? error.instance : undefined;
+  return new LanceError("ServiceUnavailable", text, { cause: error, instance });
 }

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { createRefusedFetches, type FailureScope } from "./refused-fetches.ts";
 
 /** A token, and how long it may be used. */
-export interface Token {
-  readonly value: string;
+export interface Token<T = string> {
+  readonly value: T;
   /** In epoch milliseconds. */
   readonly expiresAt: number;
 }
@@ -13,24 +13,24 @@ export interface Token {
  * not made again for a while. Subjects are the clients' to make up: they are kept as hashes, and take a place only when
  * there is a token for them.
  */
-export interface TokenCache {
+export interface TokenCache<T = string> {
   /**
    * A token that is still good. From its time of renewal on, the first to ask fetches another while the others go on
    * with the old one; so does everyone when the fetching fails and the old one has not ended.
    */
-  get(subject: string): string | Promise<string>;
+  get(subject: string): T | Promise<T>;
   /**
    * Tells that a token was refused.
    *
    * @returns whether another can be had: not for one that has just been issued.
    */
-  refuse(subject: string, value: string): boolean;
+  refuse(subject: string, value: T): boolean;
   readonly size: number;
 }
 
 /** What {@link createTokenCache} needs. */
-export interface TokenCacheOptions {
-  fetch(subject: string): Promise<Token>;
+export interface TokenCacheOptions<T = string> {
+  fetch(subject: string): Promise<Token<T>>;
   /** What a failure of a fetch is about; one that is about neither is not remembered. Default: the subject. */
   readonly scopeOf?: ((error: unknown) => FailureScope | undefined) | undefined;
   /** How long before its end a token is renewed, in milliseconds; a tenth of its life if that is less. */
@@ -49,9 +49,9 @@ export interface TokenCacheOptions {
 /** The longest time that a refused token has to be old to be replaced, in milliseconds. */
 const LONGEST_MIN_AGE_MS = 60_000;
 
-interface Entry {
+interface Entry<T> {
   /** Undefined after it was refused. */
-  token: Token | undefined;
+  token: Token<T> | undefined;
   readonly issuedAt: number;
   readonly renewAt: number;
   /** How old the token has to be to be replaced when it is refused. */
@@ -59,14 +59,14 @@ interface Entry {
 }
 
 /** Creates an empty cache. */
-export function createTokenCache(options: TokenCacheOptions): TokenCache {
+export function createTokenCache<T = string>(options: TokenCacheOptions<T>): TokenCache<T> {
   const { renewBeforeMs, maxTokens, minAgeMs = 1000, now = () => Date.now() } = options;
   const { scopeOf = () => "subject" } = options;
-  const entries = new Map<string, Entry>();
-  const flights = new Map<string, Promise<string>>();
+  const entries = new Map<string, Entry<T>>();
+  const flights = new Map<string, Promise<T>>();
   const refused = createRefusedFetches(now);
 
-  function fetchOnce(subject: string, key: string): Promise<string> {
+  function fetchOnce(subject: string, key: string): Promise<T> {
     const known = flights.get(key);
     if (known !== undefined) return known;
     const flight = fetchInto(subject, key).finally(() => flights.delete(key));
@@ -74,7 +74,7 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
     return flight;
   }
 
-  async function fetchInto(subject: string, key: string): Promise<string> {
+  async function fetchInto(subject: string, key: string): Promise<T> {
     try {
       const token = await options.fetch(subject);
       refused.clear(key);
@@ -89,14 +89,14 @@ export function createTokenCache(options: TokenCacheOptions): TokenCache {
     }
   }
 
-  function keep(key: string, entry: Entry): void {
+  function keep(key: string, entry: Entry<T>): void {
     entries.set(key, entry);
     const [oldest] = entries.keys();
     if (entries.size > maxTokens && oldest !== undefined) entries.delete(oldest);
   }
 
   /** Grows while one token after the other is refused soon after it was issued. */
-  function nextMinAge(before: Entry | undefined, time: number): number {
+  function nextMinAge(before: Entry<T> | undefined, time: number): number {
     if (before === undefined || before.token !== undefined) return minAgeMs;
     if (time - before.issuedAt >= LONGEST_MIN_AGE_MS) return minAgeMs;
     return Math.min(before.minAgeMs * 2, LONGEST_MIN_AGE_MS);

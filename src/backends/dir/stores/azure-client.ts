@@ -1,6 +1,7 @@
 import type { ContainerClient, StoragePipelineOptions } from "@azure/storage-blob";
 import { LanceError } from "../../../namespace/errors.ts";
-import { loadClient, type StoreFailure, toStoreError } from "./failure.ts";
+import { loadLibrary } from "../../load-library.ts";
+import { type StoreFailure, toStoreError } from "./failure.ts";
 import { createOptionReader, type OptionReader, type StorageOptions } from "./storage-options.ts";
 import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
 
@@ -37,7 +38,7 @@ export interface AzureAccess {
  * @throws Error with one clear line for a missing package or an option that cannot be understood
  */
 export async function openAzure(container: string, options: StorageOptions): Promise<AzureAccess> {
-  const blob = await loadClient("az", "@azure/storage-blob", () => import("@azure/storage-blob"));
+  const blob = await loadLibrary("az://", "@azure/storage-blob", () => import("@azure/storage-blob"));
   const read = createOptionReader(options, ["azure_storage_", "azure_"]);
   const emulator = read.flag("use_emulator") === true;
   const account = read.text("account_name") ?? (emulator ? EMULATOR.account : undefined);
@@ -74,7 +75,7 @@ export async function openAzure(container: string, options: StorageOptions): Pro
 }
 
 async function identityOf(read: OptionReader) {
-  const identity = await loadClient("az", "@azure/identity", () => import("@azure/identity"));
+  const identity = await loadLibrary("az://", "@azure/identity", () => import("@azure/identity"));
   const [tenant, client, secret] = [
     read.text("tenant_id", "authority_id"),
     read.text("client_id"),

@@ -62,16 +62,3 @@ export function toStoreError(service: string, { status, code, requestId }: Store
 export function isTransient({ status, code }: StoreFailure): boolean {
   return status === undefined ? !/Credentials|ENOTFOUND/.test(code) : status >= 500 || status === 429;
 }
-
-/** Loads the client library of a service, which is installed only where it is used. */
-export async function loadClient<T>(scheme: string, name: string, load: () => Promise<T>): Promise<T> {
-  try {
-    return await load();
-  } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === "ERR_MODULE_NOT_FOUND";
-    if (!missing || !String(error).includes(name)) throw error;
-    throw new Error(`${scheme}:// needs the package ${name}; install it with npm install ${name}`, {
-      cause: error,
-    });
-  }
-}

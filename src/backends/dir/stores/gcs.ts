@@ -1,7 +1,8 @@
 import type { ApiError, File, StorageOptions as GcsOptions } from "@google-cloud/storage";
 import { LanceError } from "../../../namespace/errors.ts";
+import { loadLibrary } from "../../load-library.ts";
 import type { ObjectInfo } from "../format/storage.ts";
-import { isTransient, loadClient, type StoreFailure, toStoreError } from "./failure.ts";
+import { isTransient, type StoreFailure, toStoreError } from "./failure.ts";
 import { uploadStream } from "./gcs-upload.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import { createOptionReader, type StorageOptions } from "./storage-options.ts";
@@ -26,7 +27,11 @@ const DELETES = 32;
  */
 export async function createGcsStore(name: string, options: StorageOptions): Promise<RemoteStorage> {
   const limits = createTimeLimits(timeoutOf(options));
-  const { Storage } = await loadClient("gs", "@google-cloud/storage", () => import("@google-cloud/storage"));
+  const { Storage } = await loadLibrary(
+    "gs://",
+    "@google-cloud/storage",
+    () => import("@google-cloud/storage"),
+  );
   const bucket = new Storage(toGcsOptions(options, MAX_RETRIES)).bucket(name);
   const small = new Storage({ ...toGcsOptions(options, MAX_RETRIES), timeout: limits.small }).bucket(name);
   const single = new Storage(toGcsOptions(options, 0)).bucket(name);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { loadClient } from "./failure.ts";
+import { loadLibrary } from "../../load-library.ts";
 import { openStore } from "./open-store.ts";
 
 test("a root is a path or a URI of a known scheme", async () => {
@@ -33,11 +33,11 @@ test("a service that lacks what it needs says so", async () => {
 test("a missing package is named, another failure is left alone", async () => {
   const missing = Object.assign(new Error("Cannot find package '@a/b'"), { code: "ERR_MODULE_NOT_FOUND" });
   await assert.rejects(
-    loadClient("x", "@a/b", () => Promise.reject(missing)),
+    loadLibrary("x://", "@a/b", () => Promise.reject(missing)),
     /npm install @a\/b$/,
   );
   await assert.rejects(
-    loadClient("x", "@a/c", () => Promise.reject(missing)),
+    loadLibrary("x://", "@a/c", () => Promise.reject(missing)),
     missing,
   );
 });

@@ -1,6 +1,7 @@
 import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
 import { LanceError } from "../../../namespace/errors.ts";
-import { isTransient, loadClient, type StoreFailure, toStoreError } from "./failure.ts";
+import { loadLibrary } from "../../load-library.ts";
+import { isTransient, type StoreFailure, toStoreError } from "./failure.ts";
 import { createOptionReader, type StorageOptions } from "./storage-options.ts";
 import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
 
@@ -38,7 +39,7 @@ const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
  * @throws Error with one clear line for a missing package or an option that cannot be understood
  */
 export async function openS3(options: StorageOptions): Promise<S3Access> {
-  const sdk = await loadClient("s3", "@aws-sdk/client-s3", () => import("@aws-sdk/client-s3"));
+  const sdk = await loadLibrary("s3://", "@aws-sdk/client-s3", () => import("@aws-sdk/client-s3"));
   const config = toConfig(options);
   const client = new sdk.S3Client(config);
   const { requestHandler, credentials } = client.config;
