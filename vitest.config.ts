@@ -1,5 +1,9 @@
 import { join } from "node:path";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { seedOf } from "./test/support/seed.ts";
+
+// All workers of a run draw from the same seed, which the reporter prints.
+process.env["TEST_SEED"] = String(seedOf("TEST_SEED"));
 
 const ownFile = (path: string) => join(import.meta.dirname, path);
 
@@ -22,6 +26,8 @@ export default defineConfig({
       "--require",
       ownFile("scripts/follow-caller.mjs"),
     ],
+    expect: { poll: { interval: 10, timeout: 60_000 } },
+    setupFiles: [ownFile("test/support/setup.ts")],
     testTimeout: 120_000,
     hookTimeout: 120_000,
     projects: [

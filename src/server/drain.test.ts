@@ -1,41 +1,49 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { Agent, get, type IncomingMessage } from "node:http";
+import { Agent, get, type IncomingMessage, type ServerResponse } from "node:http";
 import { connect } from "node:http2";
-import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import { DescribeTableResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
 import { callUnary, fakeService, rawCall } from "../wires/grpc/fixture.ts";
 import { encodeFrame } from "../wires/grpc/frame.ts";
 import { rawConnection, startServer } from "./fixture.ts";
 
-const slow = (milliseconds: number) =>
-  fakeService({
-    async unary(_method, _request, call) {
-      await sleep(milliseconds, undefined, { signal: call.signal });
+/** A service whose calls begin, and end when they are released or aborted. */
+function createHeld() {
+  const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const service = fakeService({
+    async unary(_method, _request, { signal }) {
+      begun.resolve();
+      await Promise.race([released.promise, once(signal, "abort")]);
+      signal.throwIfAborted();
       return create(DescribeTableResponseSchema, { table: "late" });
     },
   });
+  return { service, begun: begun.promise, release: released.resolve };
+}
 
 test("a drain waits for running gRPC calls and lets them finish", async () => {
-  await using server = await startServer({ service: slow(200) });
+  const { service, begun, release } = createHeld();
+  await using server = await startServer({ service });
   const client = new Client(server.address, credentials.createInsecure());
   const call = callUnary(client, {}, new Metadata());
-  await sleep(80);
-  const closed = server.close({ graceMs: 5000 });
+  await begun;
+  const closed = server.close({ graceMs: 60_000 });
   assert.equal(server.readiness.ready, false);
+  release();
   assert.equal((await call).response?.["table"], "late");
   assert.equal(await closed, true);
   client.close();
 });
 
 test("a drain cuts off what is not done in time", async () => {
-  await using server = await startServer({ service: slow(60_000) });
+  const { service, begun } = createHeld();
+  await using server = await startServer({ service });
   const client = new Client(server.address, credentials.createInsecure());
   const call = callUnary(client, {}, new Metadata());
-  await sleep(80);
+  await begun;
   assert.equal(await server.close({ graceMs: 100 }), false);
   assert.ok((await call).error);
   client.close();
@@ -55,10 +63,12 @@ test("a session is told to go, and what it sends before it knows is answered", a
 });
 
 test("HTTP/1.1: idle connections are closed, running requests finish with connection: close", async () => {
+  const held: ServerResponse[] = [];
   await using server = await startServer({
     rest: (request, response) => {
       if (request.url === "/begun") response.write("a");
-      setTimeout(() => response.end("b"), request.url === "/fast" ? 0 : 150);
+      if (request.url === "/fast") response.end("b");
+      else held.push(response);
     },
   });
   const agent = new Agent({ keepAlive: true });
@@ -76,8 +86,10 @@ test("HTTP/1.1: idle connections are closed, running requests finish with connec
   const silent = rawConnection(server.port);
   const running = fetchBody("/slow");
   const begun = fetchBody("/begun");
-  await sleep(50);
-  const closed = server.close({ graceMs: 5000 });
+  await once(silent.socket, "connect");
+  await expect.poll(() => held.length).toBe(2);
+  const closed = server.close({ graceMs: 60_000 });
+  for (const response of held) response.end("b");
   const [response, text] = await running;
   assert.equal(text, "b");
   assert.equal(response.headers.connection, "close");
@@ -108,7 +120,7 @@ test("during the drain delay everything is served, and clients are told to go wi
   const session = connect(server.url);
   const told = once(session, "goaway");
   await rawCall(session, message);
-  const ended = server.close({ delayMs: 1_000, graceMs: 5_000 });
+  const ended = server.close({ delayMs: 2_000, graceMs: 60_000 });
   assert.equal(server.readiness.ready, false);
   // The first is a kept connection, the second a new one.
   for (const response of [await fetchOne(), await fetchOne()]) {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { connect as connectHttp2 } from "node:http2";
 import { type AddressInfo, connect, createServer as createProxy } from "node:net";
-import { setTimeout as sleep, setImmediate as turn } from "node:timers/promises";
+import { setImmediate as turn } from "node:timers/promises";
 import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { Client, credentials, Metadata } from "@grpc/grpc-js";
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
 import { callUnary, codecs, fakeService, METHODS, rawCall, statusOf } from "../wires/grpc/fixture.ts";
 import { encodeFrame } from "../wires/grpc/frame.ts";
@@ -57,14 +57,14 @@ test("HTTP/1.1 may come one byte at a time", async () => {
 test("what begins like the preface and goes on otherwise is closed", async () => {
   await using server = await startServer();
   const { socket, received, closed } = rawConnection(server.port);
-  socket.write("PRI");
-  await sleep(20);
+  await new Promise((resolve) => socket.write("PRI", resolve));
+  await turn();
   socket.write(" * HTTP/1.1\r\n\r\n");
   await closed;
   assert.equal(received(), "");
   const put = rawConnection(server.port);
-  put.socket.write("P");
-  await sleep(20);
+  await new Promise((resolve) => put.socket.write("P", resolve));
+  await turn();
   put.socket.write(HTTP1.replace("GET", "UT"));
   await put.closed;
   assert.match(put.received(), /rest PUT/);
@@ -104,7 +104,8 @@ test("a reset at any stage harms nobody", async () => {
   const session = connectHttp2(`http://127.0.0.1:${(recorder.address() as AddressInfo).port}`);
   session.on("error", () => {});
   void rawCall(session, encodeFrame(new Uint8Array(0), false));
-  await sleep(50);
+  const lastFrame = Buffer.of(0, 0, 5, 0, 1);
+  await expect.poll(() => Buffer.concat(frames).includes(lastFrame)).toBe(true);
   session.destroy();
   recorder.close();
   for (const bytes of [Buffer.concat(frames), Buffer.from(HTTP1)]) {

@@ -10,7 +10,7 @@ import { fakeService, METHODS, pathOfMethod, rawCall, statusOf } from "../wires/
 import { encodeFrame } from "../wires/grpc/frame.ts";
 import { rawConnection, startServer } from "./fixture.ts";
 
-const SILENCE_MS = 100;
+const SILENCE_MS = 250;
 const EMPTY = encodeFrame(new Uint8Array(0), false);
 const GRPC = { ":method": "POST", "content-type": "application/grpc", te: "trailers" };
 const timeout = 20_000;

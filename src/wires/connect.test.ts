@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { createServer as createHttp1Server } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import { ErrorResponseSchema } from "../gen/lance/namespace/v1/common_pb.ts";
 import { CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableResponseSchema } from "../gen/lance/namespace/v1/query_pb.ts";
@@ -143,17 +143,19 @@ test("errors keep their code, their headers and the error response", async () =>
 
 test("deadlines and cancellation abort the call with a Lance error", async () => {
   const reasons: unknown[] = [];
+  let onBegun = () => {};
   await using server = await start({
     ...fakeService(),
     async unary(_method, _request, call) {
-      await new Promise<void>((resolve) => call.signal.addEventListener("abort", () => resolve()));
+      onBegun();
+      if (!call.signal.aborted) await once(call.signal, "abort");
       reasons.push(call.signal.reason);
       throw call.signal.reason;
     },
   });
   for (const { client } of server.clients) {
     const controller = new AbortController();
-    setTimeout(() => controller.abort(), 50);
+    onBegun = () => controller.abort();
     await assert.rejects(client.describeTable({}, { signal: controller.signal }));
   }
   const late = await fetch(`${server.http1}${DESCRIBE}`, {
@@ -162,7 +164,7 @@ test("deadlines and cancellation abort the call with a Lance error", async () =>
     body: "{}",
   });
   assert.equal(late.status, 504);
-  await sleep(100);
+  await expect.poll(() => reasons.length).toBe(5);
   const names = reasons.map((reason) => reason instanceof LanceError && reason.entry.name);
   assert.deepEqual(names, ["Cancelled", "Cancelled", "Cancelled", "Cancelled", "DeadlineExceeded"]);
 });

@@ -17,6 +17,7 @@ import { gzipSync, zstdCompressSync } from "node:zlib";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { afterAll, beforeAll, test } from "vitest";
+import { steady } from "../../test/support/steady.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../namespace/call.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
@@ -258,10 +259,11 @@ test("a reader that stops early leaves the answer whole", async () => {
 });
 
 test("a client that leaves during an upload cancels it", async () => {
+  const begun = Promise.withResolvers<void>();
   const failure = new Promise((resolve) => {
     upload = async (_request, data) => {
       try {
-        for await (const _piece of data);
+        for await (const _piece of data) begun.resolve();
       } catch (thrown) {
         resolve(thrown);
       }
@@ -271,7 +273,8 @@ test("a client that leaves during an upload cancels it", async () => {
   const request = open("POST", "/v1/table/t/create", { "content-length": "100000" });
   request.on("error", () => {});
   request.write("some");
-  setTimeout(() => request.destroy(), 50);
+  await begun.promise;
+  request.destroy();
   assert.ok(isLanceError(await failure, "Cancelled"));
 });
 
@@ -339,8 +342,8 @@ test("a download waits for its reader, and ends with it", async () => {
   const request = open("POST", "/v1/table/t/query");
   request.end("{}");
   const [response] = (await once(request, "response")) as [IncomingMessage];
-  await new Promise((resolve) => setTimeout(resolve, 100));
-  assert.ok(yielded < 100, `${yielded}`);
+  const ahead = await steady(() => yielded);
+  assert.ok(ahead < 100, `${ahead}`);
   response.destroy();
   await closed;
 });

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { subscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
@@ -45,10 +46,10 @@ describe("a client without a time limit", () => {
       const [request, response] = (await once(server, "request")) as [NodeJS.ReadableStream, ServerResponse];
       request.resume();
       waitLong();
+      const begun = new Promise((resolve) => subscribe("undici:request:headers", resolve));
       response.writeHead(200, { "content-type": type, "content-length": body.byteLength });
-      await new Promise((resolve) => response.write(body.subarray(0, 1), resolve));
-      // The head and the piece reach the client in the same process.
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      response.write(body.subarray(0, 1));
+      await begun;
       waitLong();
       response.end(body.subarray(1));
       assert.deepEqual((await answer).namespaces, ["a"]);

@@ -25,6 +25,7 @@ export default class SentenceReporter extends DefaultReporter {
     const count = (state: string) => tests.filter((test) => test.result().state === state).length;
     const parts = modules.flatMap((module) => [module, ...module.children.allSuites()]);
     const failures = parts.flatMap((part) => part.errors()).length + errors.length;
+    this.log(`Seed of what the tests draw: TEST_SEED=${process.env["TEST_SEED"]}`);
     this.log(`${count("passed")} passed, ${count("failed") + failures} failed, ${count("skipped")} skipped`);
   }
 }

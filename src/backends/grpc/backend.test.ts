@@ -9,6 +9,7 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import { paddedStream } from "../../../test/support/arrow.ts";
 import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend, startServer, type TestServer } from "../../../test/support/server.ts";
+import { steady } from "../../../test/support/steady.ts";
 import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
@@ -211,19 +212,20 @@ describe("the gRPC backend", () => {
     });
     const request = create(CreateTableRequestSchema, { id: ["t"], data: { contentType: "a/b" } });
     const answer = (backend.operations.createTable as LanceNamespace["createTable"])(request, body(), call);
-    for (let before = -1; before !== taken; await sleep(100)) before = taken;
-    assert.ok(taken > 0 && taken < 64 * MIB, `${taken} bytes are taken ahead`);
+    await steady(() => taken);
+    assert.ok(taken < 64 * MIB, `${taken} bytes are taken ahead`);
     go.resolve();
     assert.equal((await answer).location, "a/b");
     assert.deepEqual([received, released], [96 * MIB, 96 * MIB]);
   });
 
   it("fails an upload with what its body fails with, and cancels it at the upstream", async () => {
+    const begun = Promise.withResolvers<void>();
     const outcome = Promise.withResolvers<unknown>();
     upstream = {
       createTable: async (_, data) => {
         try {
-          for await (const _piece of data);
+          for await (const _piece of data) begun.resolve();
           outcome.resolve("it was whole");
         } catch (error) {
           outcome.resolve(error);
@@ -233,8 +235,8 @@ describe("the gRPC backend", () => {
     };
     const broken = new LanceError("PayloadTooLarge", "that is too much");
     async function* body() {
-      yield new Uint8Array(10);
-      await sleep(20);
+      yield new Uint8Array(4 * MIB);
+      await begun.promise;
       throw broken;
     }
     const call = beginCall(createTable);
@@ -288,7 +290,7 @@ describe("the gRPC backend", () => {
     let read = 0;
     for await (const { data } of answer) {
       read += data?.data.length ?? 0;
-      for (let before = -1; before !== made; await sleep(100)) before = made;
+      await steady(() => made);
       assert.ok(made < 100, `${made} pieces were made for a reader of one`);
       break;
     }

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { pino } from "pino";
@@ -53,7 +52,7 @@ describe("TLS to a gRPC upstream", () => {
     const addresses = [`${host}:${port}`];
     const backend = await createGrpcBackend({ addresses, tls, connectMs: 2_000, resolveHost, log });
     // By then the name has been looked up.
-    await sleep(1);
+    await new Promise(setImmediate);
     try {
       const request = create(DescribeTableRequestSchema, { id: ["t"] });
       const call = beginCall(describeTable);

@@ -26,6 +26,8 @@ export interface FakeUpstream {
   readonly ended: number[];
   /** Decisions that were no call's own. */
   readonly noted: UpstreamDecision[];
+  /** Ends the calls that hang with a fault. */
+  fail(fault: UpstreamFault): void;
   /** Takes only these addresses from now on. */
   use(targets: readonly number[]): void;
   call(repeatable?: Repeatable, init?: { signal?: AbortSignal; deadline?: number }): Promise<Outcome>;
@@ -46,6 +48,7 @@ export function fakeUpstream(
   const counts = behaviours.map(() => 0);
   const ended: number[] = [];
   const noted: UpstreamDecision[] = [];
+  const hanging = new Set<(error: LanceError) => void>();
   const endpoints = behaviours.map((_, target) => ({ target, name: String(target) }));
   const resilience = createResilience(endpoints, {
     log: pino({ level: "silent" }),
@@ -61,6 +64,7 @@ export function fakeUpstream(
     if (behaviour !== "hang" && behaviour !== "queue")
       return Promise.reject(behaviour instanceof LanceError ? behaviour : faultError(behaviour));
     return new Promise((_, reject) => {
+      hanging.add(reject);
       signal.addEventListener("abort", () => {
         ended.push(target);
         reject(signal.reason);
@@ -85,6 +89,10 @@ export function fakeUpstream(
     counts,
     ended,
     noted,
+    fail(fault) {
+      for (const reject of hanging) reject(faultError(fault));
+      hanging.clear();
+    },
     use: (targets) => resilience.replace(endpoints.filter(({ target }) => targets.includes(target))),
     call,
     async calls(times, repeatable) {

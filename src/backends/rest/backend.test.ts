@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { create, type DescMethod } from "@bufbuild/protobuf";
 import { afterAll, describe, test, vi } from "vitest";
+import { steady } from "../../../test/support/steady.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
@@ -320,7 +321,7 @@ describe("bodies", () => {
       }
     });
     for await (const _ of download(upstream)) {
-      await new Promise((resolve) => setTimeout(resolve, 200));
+      await steady(() => sent);
       break;
     }
     assert.ok((await closed.promise) < 2 ** 26, `${sent} bytes were sent ahead`);

@@ -3,7 +3,7 @@ import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { test, vi } from "vitest";
+import { expect, test, vi } from "vitest";
 import { manifestName, type NamingScheme } from "../format/dataset.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import type { DirectoryStamp, ObjectStore } from "../format/storage.ts";
@@ -118,8 +118,7 @@ test("a directory that is at rest is not looked into", async (t) => {
   await put(1);
   const { head, headNow } = createFreshness(dataset);
   assert.equal(headNow(), undefined);
-  await head();
-  await sleep(150);
+  await expect.poll(async () => (await head()) && headNow()).toBeDefined();
   const known = await head();
   const settled = looks;
   for (let i = 0; i < 10; i++) assert.equal((await head()).version, 1);

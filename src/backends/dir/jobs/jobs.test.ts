@@ -22,6 +22,19 @@ function jobsOn(t: TestContext, store: JobStore, works: Record<string, JobWork>,
   return jobs;
 }
 
+/** A store that resolves `looks` after it has been asked so many more times for the open jobs. */
+function counted(store: JobStore) {
+  let count = 0;
+  const looks = async (more: number) => {
+    for (const until = count + more; count < until; ) await sleep(5);
+  };
+  const listOpen = () => {
+    count++;
+    return store.listOpen();
+  };
+  return { store: { ...store, listOpen }, looks };
+}
+
 async function ended(jobs: Jobs, id: string): Promise<Job> {
   for (;;) {
     const job = await jobs.get(id);
@@ -152,17 +165,20 @@ test("a job whose success cannot be written is done again, and never called fail
 });
 
 test("the job of a process that died is taken up by exactly one other when its lease is over", async (t) => {
-  const store = storeIn(await temporaryDirectory(t));
-  const lease = { owner: "dead", until: Date.now() + 150 };
+  const { store, looks } = counted(storeIn(await temporaryDirectory(t)));
+  const real = Date.now;
+  t.onTestFinished(() => void vi.restoreAllMocks());
+  const lease = { owner: "dead", until: real() + 3_600_000 };
   const id = "00000000-0000-4000-8000-000000000000";
   await store.put({ ...request("count"), id, state: "running", createdAt: 1, attempts: 1, lease });
   let runs = 0;
   const count: JobWork = async () => ({ runs: ++runs });
   const others = [jobsOn(t, store, { count }, 100), jobsOn(t, store, { count }, 100)];
-  await sleep(60);
+  await looks(6);
   assert.equal(runs, 0);
+  vi.spyOn(Date, "now").mockImplementation(() => real() + 2 * 3_600_000);
   assert.deepEqual((await ended(others[0] as Jobs, id)).result, { runs: 1 });
-  await sleep(120);
+  await looks(6);
   assert.equal(runs, 1);
 });
 
@@ -261,19 +277,12 @@ test("a process whose clock is days ahead takes no job of a process that is at w
   const real = Date.now;
   t.onTestFinished(() => void vi.restoreAllMocks());
   vi.spyOn(Date, "now").mockImplementation(() => real() + 3 * 86_400_000);
-  let looks = 0;
-  const counting: JobStore = {
-    ...store,
-    async listOpen() {
-      looks++;
-      return store.listOpen();
-    },
-  };
+  const { store: counting, looks } = counted(store);
   const storageClock = createStorageClock(createLocalStore(path), "jobs");
   const second = createJobs({ store: counting, clock: storageClock, log: silent, leaseMs: 100 });
   t.onTestFinished(() => second.close());
   second.define("endless", endless);
   second.start();
-  while (looks < 3) await sleep(5);
+  await looks(3);
   assert.deepEqual([second.active(), (await store.get(id))?.attempts], [[], 1]);
 });

@@ -87,7 +87,7 @@ async function openKeeping(t: TestContext, hangs: (request: Seen, count: number)
       if (hung) return "hang";
       return method === "GET" ? (objects.get(url) ?? [404, "NoSuchKey"]) : [200];
     },
-    { timeout: "300ms" },
+    { timeout: "2s" },
   );
   return { ...opened, objects };
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import { createBaseListing } from "../../catalog/base-listing.ts";
 import { createLocalStore } from "../../format/local-store.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
@@ -62,8 +62,12 @@ test("the base is read again when a directory comes or goes, and only then", asy
     assert.equal((await names()).length, i + 1);
     if (i % 3 === 0) await sleep(1);
   }
-  await sleep(150);
-  await names();
+  const readAgain = async () => {
+    const before = reads;
+    await names();
+    return reads - before;
+  };
+  await expect.poll(readAgain).toBe(0);
   const settled = reads;
   for (let i = 0; i < 10; i++) assert.equal((await names()).length, 30);
   assert.equal(reads, settled);

@@ -1,0 +1,4 @@
+import { configureGlobal } from "fast-check";
+import { seedOf } from "./seed.ts";
+
+configureGlobal({ seed: seedOf("TEST_SEED") });
