@@ -31,7 +31,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     projects: [
-      project("unit", ["src/**/*.test.ts", "test/{cli,client,dialects,spec,support}/**/*.test.ts"]),
+      project("unit", ["src/**/*.test.ts", "test/{cli,client,dialects,docs,spec,support}/**/*.test.ts"]),
       project("contract", ["test/{contract,stores}/**/*.test.ts"]),
       project("matrix", ["test/matrix/**/*.test.ts"]),
       project("faults", ["test/faults/**/*.test.ts"]),

@@ -1,6 +1,8 @@
-// Writes what is generated from the sources into README.md and docs/; with --check it only compares.
+// Writes what is generated from the sources into README.md and docs/, and checks the links and the prose of all pages.
+// With --check it compares the generated parts instead of writing them.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { checkProse } from "./prose/check.ts";
 import { clientTable } from "./tables/clients.ts";
 import { configurationTable } from "./tables/configuration.ts";
 import { errorTable } from "./tables/errors.ts";
@@ -42,3 +44,7 @@ if (check && stale.length > 0) {
   console.error(`Out of date: ${stale.join(", ")}. Run: npm run docs`);
   process.exit(1);
 }
+
+const findings = checkProse(root);
+for (const { file, line, message } of findings) console.error(`${file}:${line}: ${message}`);
+if (findings.length > 0) process.exit(1);

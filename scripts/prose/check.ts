@@ -1,0 +1,30 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join, matchesGlob } from "node:path";
+import { checkFileNames, checkLinks } from "./links.ts";
+import { type Finding, lintMarkdown } from "./lint.ts";
+import { lintSource } from "./source.ts";
+
+const PAGES = ["*.md", "docs/**/*.md", "examples/**/*.md"];
+
+/** Sources whose comments and test titles follow the rules. */
+const SOURCES: readonly string[] = ["scripts/**/*.ts"];
+
+/** Checks links, named files and prose of all pages, and comments and test titles of the sources. */
+export function checkProse(root: string): Finding[] {
+  const repository = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
+    cwd: root,
+    encoding: "utf8",
+  }).split("\n");
+  const select = (globs: readonly string[]) =>
+    repository.filter((file) => globs.some((glob) => matchesGlob(file, glob)));
+  const read = (file: string) => readFileSync(join(root, file), "utf8");
+  return [
+    ...select(PAGES).flatMap((file) => [
+      ...checkLinks(root, file),
+      ...checkFileNames(file, read(file), repository),
+      ...lintMarkdown(file, read(file)),
+    ]),
+    ...select(SOURCES).flatMap((file) => lintSource(file, read(file))),
+  ];
+}

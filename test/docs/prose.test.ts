@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { onTestFinished, test } from "vitest";
+import { checkFileNames, checkLinks } from "../../scripts/prose/links.ts";
+import { lintMarkdown } from "../../scripts/prose/lint.ts";
+import { lintSource } from "../../scripts/prose/source.ts";
+
+test("reports an opening without a subject, with the line of its sentence", () => {
+  const findings = lintMarkdown("page.md", "# Title\n\nThe gateway waits.\nOne that fails is retried.\n");
+  assert.deepEqual(
+    findings.map(({ file, line, message }) => [file, line, message.split(":")[0]]),
+    [["page.md", 4, '"One"']],
+  );
+});
+
+test("accepts the opening in a heading, in a question and within a line break of a sentence", () => {
+  assert.deepEqual(
+    lintMarkdown("page.md", "# What is tested\n\nWhat fails? It returns\nthe same row.\n"),
+    [],
+  );
+});
+
+test("reports a listed phrase in a paragraph, a heading and the cell of a table", () => {
+  const text = "# It shall wait\n\nIt is no file.\n\n| Case | Result |\n| --- | --- |\n| a | settled |\n";
+  assert.deepEqual(
+    lintMarkdown("page.md", text).map(({ line }) => line),
+    [1, 3, 7],
+  );
+});
+
+test("accepts listed words in code and in quotation marks", () => {
+  assert.deepEqual(
+    lintMarkdown("page.md", 'The hook `settle` runs. The message says "it shall wait".\n'),
+    [],
+  );
+});
+
+test("reports phrases in comments and test titles of a source, and leaves its code alone", () => {
+  const source = [
+    "/**",
+    " * Returns the row.",
+    " * Whoever asks gets it.",
+    " */",
+    "const shall = 1;",
+    "// It shall",
+    "// wait.",
+    'test("one that fails is retried", () => {});',
+  ].join("\n");
+  assert.deepEqual(
+    lintSource("a.ts", source).map(({ line, message }) => [line, message.split(":")[0]]),
+    [
+      [3, '"Whoever"'],
+      [3, '"Whoever"'],
+      [6, '"shall"'],
+      [8, '"One"'],
+    ],
+  );
+});
+
+test("reports links to files and headings that do not exist", () => {
+  const root = mkdtempSync(join(tmpdir(), "lance-gateway-links-"));
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  writeFileSync(join(root, "other.md"), "# Two `words`\n");
+  writeFileSync(
+    join(root, "page.md"),
+    "[a](other.md#two-words) [b](https://example.com/none) [c](#none)\n[d](none.md)\n[e](other.md#none)\n[f](../x)\n",
+  );
+  assert.deepEqual(
+    checkLinks(root, "page.md").map(({ line }) => line),
+    [1, 2, 3, 4],
+  );
+});
+
+test("reports a file in code that the repository does not have, from any folder on", () => {
+  const text = "`catalog/reader.ts` reads, `catalog/writer.ts` writes, `npm test` runs.\n";
+  assert.deepEqual(
+    checkFileNames("page.md", text, ["src/catalog/reader.ts"]).map(({ message }) => message),
+    ["names catalog/writer.ts, a file that does not exist"],
+  );
+});
