@@ -7,11 +7,21 @@ process.env["TEST_SEED"] = String(seedOf("TEST_SEED"));
 
 const ownFile = (path: string) => join(import.meta.dirname, path);
 
-const project = (name: string, include: readonly string[], exclude: readonly string[] = []) =>
-  ({
+/** Time limit of a test or hook, in milliseconds. */
+const TIME_LIMIT_MS = 120_000;
+/** The same for real clients, which install their environments first. */
+const CLIENT_TIME_LIMIT_MS = 20 * 60_000;
+
+function project(
+  name: string,
+  include: readonly string[],
+  { exclude = [], limit = TIME_LIMIT_MS }: { exclude?: readonly string[]; limit?: number } = {},
+) {
+  return {
     extends: true,
-    test: { name, include: [...include], exclude: [...exclude] },
-  }) satisfies TestProjectConfiguration;
+    test: { name, include: [...include], exclude: [...exclude], testTimeout: limit, hookTimeout: limit },
+  } satisfies TestProjectConfiguration;
+}
 
 export default defineConfig({
   test: {
@@ -28,15 +38,16 @@ export default defineConfig({
     ],
     expect: { poll: { interval: 10, timeout: 60_000 } },
     setupFiles: [ownFile("test/support/setup.ts")],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
     projects: [
       project("unit", ["src/**/*.test.ts", "test/{cli,client,dialects,docs,spec,support}/**/*.test.ts"]),
       project("contract", ["test/{contract,stores}/**/*.test.ts"]),
       project("matrix", ["test/matrix/**/*.test.ts"]),
       project("faults", ["test/faults/**/*.test.ts"]),
-      project("clients", ["test/{clients,chains}/**/*.test.ts"], ["test/clients/browser.test.ts"]),
-      project("browser", ["test/clients/browser.test.ts"]),
+      project("clients", ["test/{clients,chains}/**/*.test.ts"], {
+        exclude: ["test/clients/browser.test.ts"],
+        limit: CLIENT_TIME_LIMIT_MS,
+      }),
+      project("browser", ["test/clients/browser.test.ts"], { limit: CLIENT_TIME_LIMIT_MS }),
     ],
   },
 });

@@ -7,10 +7,11 @@ import { temporaryDirectory } from "../support/directory.ts";
 import { lz4Bomb, sharedSchemaStream, withNumber } from "../support/hostile-arrow.ts";
 import { sendHttp } from "../support/http.ts";
 import { startProgram } from "../support/program.ts";
+import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
 
 /** How many bodies are sent; `ARROW_BODIES=30000` is the long run. */
-const BODIES = Number(process.env["ARROW_BODIES"] ?? 400);
+const BODIES = repeats("ARROW_BODIES", 400);
 
 /** The bodies are the same again with the same seed. */
 const SEED = seedOf("ARROW_SEED");

@@ -1,9 +1,10 @@
+import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
 import { costTests } from "./costs/suite.ts";
 
 // The long run is in test/clients/costs.test.ts.
 costTests("requests that cost too much", {
-  expressions: Number(process.env["COST_EXPRESSIONS"] ?? 200),
-  numbers: Number(process.env["COST_NUMBERS"] ?? 100),
+  expressions: repeats("COST_EXPRESSIONS", 200),
+  numbers: repeats("COST_NUMBERS", 100),
   seed: seedOf("COST_SEED"),
 });

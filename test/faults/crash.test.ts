@@ -8,11 +8,12 @@ import { createGrpcClient } from "../support/grpc-client.ts";
 import { manifestIds } from "../support/manifest-rows.ts";
 import { type Program, startProgram } from "../support/program.ts";
 import { createRandom } from "../support/random.ts";
+import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
 import { createWorker } from "./crash/worker.ts";
 
 /** How often the server is killed; `CRASH_ROUNDS=50` is the long run. */
-const ROUNDS = Number(process.env["CRASH_ROUNDS"] ?? 4);
+const ROUNDS = repeats("CRASH_ROUNDS", 4);
 
 /** What is drawn, though not when the server is killed, is the same again with the same seed. */
 const SEED = seedOf("CRASH_SEED");

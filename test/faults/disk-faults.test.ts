@@ -6,6 +6,7 @@ import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
 import { type ErrorName, LanceError } from "../../src/namespace/errors.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createRandom } from "../support/random.ts";
+import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
 import { check, laidOut } from "./power/check.ts";
 import { createFaultyDisk, FAULTS, type Fault, type FaultCode } from "./power/faulty-disk.ts";
@@ -14,7 +15,7 @@ import { SCENARIOS } from "./power/scenarios.ts";
 import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/world.ts";
 
 /** How many faults each scenario meets; `DISK_FAULTS=300` is the long run. */
-const COUNT = Number(process.env["DISK_FAULTS"] ?? 2);
+const COUNT = repeats("DISK_FAULTS", 2);
 
 /** The same faults come again with the same seed. */
 const SEED = seedOf("DISK_SEED");

@@ -8,6 +8,7 @@ import { deserialize } from "node:v8";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createRandom } from "../support/random.ts";
+import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
 import { check, expectedAfter, expectedAfterFailure, laidOut } from "./power/check.ts";
 import type { Recording } from "./power/record.ts";
@@ -16,7 +17,7 @@ import { recordStart } from "./power/restart.ts";
 import { SCENARIOS } from "./power/scenarios.ts";
 
 /** How many times the power goes in each scenario; `.ci/run` has 8, and `POWER_SCHEDULES=1000` is the long run. */
-const SCHEDULES = Number(process.env["POWER_SCHEDULES"] ?? 2);
+const SCHEDULES = repeats("POWER_SCHEDULES", 2);
 
 /** The same schedules come again with the same seed. */
 const SEED = seedOf("POWER_SEED");

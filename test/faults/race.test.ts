@@ -6,12 +6,13 @@ import { temporaryDirectory } from "../support/directory.ts";
 import { createGrpcClient } from "../support/grpc-client.ts";
 import { type Program, startProgram } from "../support/program.ts";
 import { createRandom } from "../support/random.ts";
+import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
 import { assertAgreement, cellsIn, raceAtRandom, raceForEach } from "./race/race.ts";
 import { createGatewayRacer, type Racer } from "./race/racer.ts";
 
 /** How many names are raced for; `RACE_NAMES=200` is the long run. */
-const NAMES = Number(process.env["RACE_NAMES"] ?? 24);
+const NAMES = repeats("RACE_NAMES", 24);
 
 const SEED = seedOf("RACE_SEED");
 

@@ -6,10 +6,11 @@ import { startBalancer } from "../support/balancer.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { type Program, startProgram } from "../support/program.ts";
 import { PROTOCOLS } from "../support/protocols.ts";
+import { repeats } from "../support/repeats.ts";
 
 /** How many clients call, over all protocols, and how often both gateways are restarted. */
-const CLIENTS = Number(process.env["RESTART_CLIENTS"] ?? 10);
-const RESTARTS = Number(process.env["RESTARTS"] ?? 1);
+const CLIENTS = repeats("RESTART_CLIENTS", 10);
+const RESTARTS = repeats("RESTARTS", 1);
 const DRAIN_DELAY = process.env["RESTART_DELAY"] ?? "1s";
 
 test("a rolling restart behind a balancer fails no call of clients that retry nothing", async (t) => {

@@ -8,6 +8,7 @@ import type { LeftoverKind } from "../../src/backends/dir/maintenance/leftover.t
 import { type ErrorName, LanceError } from "../../src/namespace/errors.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { createRandom } from "../support/random.ts";
+import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
 import { check } from "./power/check.ts";
 import type { Observation } from "./power/observe.ts";
@@ -16,7 +17,7 @@ import { createSteppingStore, type StepFault } from "./power/stepping-store.ts";
 import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/world.ts";
 
 /** How many faults each scenario meets; `STORE_CUTS=1000` meets each one at least once. */
-const COUNT = Number(process.env["STORE_CUTS"] ?? 1);
+const COUNT = repeats("STORE_CUTS", 1);
 
 /** The same faults come again with the same seed. */
 const SEED = seedOf("STORE_SEED");
