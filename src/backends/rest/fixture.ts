@@ -26,7 +26,7 @@ export interface Upstream {
 }
 
 /** Answers a request whose body has been read. */
-export type Answer = (response: ServerResponse, seen: Seen, index: number) => void;
+export type Answer = (response: ServerResponse, seen: Seen, index: number) => unknown;
 
 const log = pino({ level: "silent" });
 
@@ -41,7 +41,7 @@ export async function startUpstream(
     for await (const piece of request) body += piece;
     const { method = "", url = "", headers } = request;
     const one = { method, url, headers, body };
-    answer(response, one, seen.push(one) - 1);
+    await answer(response, one, seen.push(one) - 1);
   });
   server.on("clientError", (_, socket) => socket.destroy());
   server.listen(0, "127.0.0.1");

@@ -1,9 +1,3 @@
-/** Where a piece of bytes is: a chunk and a place in it. */
-export interface ArenaPlace {
-  readonly chunk: number;
-  readonly at: number;
-}
-
 /** Keeps bytes in a few large pieces of memory; nothing is freed but all at once. */
 export interface Arena {
   readonly chunks: readonly Buffer[];

@@ -42,7 +42,8 @@ export function createDurableDirectories(disk: Disk): DurableDirectories {
     onMade(path);
   }
   return {
-    make: (path) => make(path, sync),
+    // Whoever needs the name on the disk waits for it with made().
+    make: (path) => make(path, (each) => void sync(each)),
     makeLoose: (path) => make(path, () => {}),
     async made(path) {
       try {

@@ -139,8 +139,9 @@ export function createLocalWrites(
         const filled = fill(file, [bytes]);
         const named = syncNamesOf(disk, [directory], () => directories.made(directory));
         try {
-          await Promise.all([filled, named]).finally(() => Promise.allSettled([filled, named]));
+          await Promise.all([filled, named]);
         } catch (error) {
+          await Promise.allSettled([filled, named]);
           await disk.unlink(path).catch(() => {});
           // Nobody knows the key, so nothing stands.
           throw error instanceof UnsyncedError ? error.cause : error;
