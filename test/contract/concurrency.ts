@@ -10,9 +10,9 @@ const RACERS = 16;
 /** Starts the same call many times at once; one has to win and all others have to fail alike. */
 async function race(loss: ErrorName, call: (racer: number) => Promise<unknown>): Promise<void> {
   const calls = Array.from({ length: RACERS }, (_, racer) => call(racer));
-  const settled = await Promise.allSettled(calls);
-  assert.equal(settled.filter(({ status }) => status === "fulfilled").length, 1, "one winner");
-  for (const [racer, { status }] of settled.entries()) {
+  const outcomes = await Promise.allSettled(calls);
+  assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 1, "one winner");
+  for (const [racer, { status }] of outcomes.entries()) {
     if (status === "rejected") await refused(loss, calls[racer] as Promise<unknown>);
   }
 }

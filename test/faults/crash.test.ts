@@ -50,7 +50,7 @@ describe("a server that is killed", () => {
 
   /**
    * Removes what the crashes left, until another look finds nothing but what was put aside on purpose. What a run
-   * changes by settling a note is too young for the same run.
+   * changes by resolving a note is too young for the same run.
    */
   async function assertTidyAfterGc(root: string): Promise<void> {
     const gc = async (...more: readonly string[]) => {

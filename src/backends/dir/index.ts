@@ -1,5 +1,5 @@
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import { settleAbandoned } from "./batch/resolve.ts";
+import { resolveAbandoned } from "./batch/resolve.ts";
 import { createDiskReserve } from "./disk-reserve.ts";
 import { openDirectory } from "./open-directory.ts";
 import { createBackfillOperations } from "./operations/columns/backfill.ts";
@@ -55,7 +55,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   });
   if (readOnly === undefined) {
     await sweepStaging(context);
-    await settleAbandoned(context);
+    await resolveAbandoned(context);
   }
   engine.warmUp().catch((error) => log.error({ err: error }, "the engine cannot be loaded"));
   const writeOperations = createWriteOperations(context, writes);

@@ -13,8 +13,8 @@ import { repeatableOf } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { toldToClient } from "../upstream-identity/refusal.ts";
+import { answerOf } from "./answer.ts";
 import type { Channel } from "./channels.ts";
-import { settled } from "./completion.ts";
 import { definitionOf } from "./definition.ts";
 import { upstreamError } from "./errors.ts";
 import { toMetadata } from "./metadata.ts";
@@ -43,7 +43,7 @@ export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
       resilience.run(call, repeatable, async (channel, signal, { elapsedMs, onSent }) => {
         const endsAt = endOf(upstream, elapsedMs);
         const client = await enter(channel, signal, endsAt);
-        return settled({ call, signal, endsAt }, (done, patience) => {
+        return answerOf({ call, signal, endsAt }, (done, patience) => {
           patience.awaitFirst(limits.firstByteMs);
           const options = deadlineOf(earliest(call.deadline, endsAt));
           onSent();
@@ -76,7 +76,7 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
     const answer = await resilience.run(call, repeatableOf(method, pairs), async (channel, signal) => {
       const client = await enter(channel, signal);
       try {
-        return await settled({ call, signal, bodySent: true }, (done, patience) => {
+        return await answerOf({ call, signal, bodySent: true }, (done, patience) => {
           const stream = client.makeClientStreamRequest(
             path,
             requestSerialize,

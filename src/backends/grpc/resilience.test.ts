@@ -16,7 +16,7 @@ import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_
 import type { Call } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
-import { settled } from "./completion.ts";
+import { answerOf } from "./answer.ts";
 import { createGrpcBackend, type GrpcBackendOptions } from "./index.ts";
 
 const log = pino({ level: "silent" });
@@ -232,13 +232,13 @@ describe("the gRPC backend before an upstream in trouble", () => {
     }));
 });
 
-describe("settled", () => {
+describe("answerOf", () => {
   const call = beginCall(describeTable);
 
   it("takes a channel that was just closed for an upstream that cannot be reached, and leaves no timer", async (t) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     t.onTestFinished(() => void vi.useRealTimers());
-    const answer = settled({ call, signal: call.signal }, (_, patience) => {
+    const answer = answerOf({ call, signal: call.signal }, (_, patience) => {
       patience.awaitFirst(100);
       throw new Error("Channel has been shut down");
     });
@@ -254,7 +254,7 @@ describe("settled", () => {
     ] as const) {
       const running = Object.assign(new EventEmitter(), { cancel() {} });
       const over = Object.assign(new Error("4"), { code: 4, details: "", metadata: new Metadata() });
-      const answer = settled(
+      const answer = answerOf(
         { call: beginCall(describeTable, { deadline }), signal: call.signal, endsAt: 2 },
         (done) => {
           setImmediate(() => done(over));

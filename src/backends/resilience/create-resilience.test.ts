@@ -10,7 +10,7 @@ beforeEach(() =>
 afterEach(() => vi.useRealTimers());
 
 /** The outcome of a call that waits for the clock. */
-async function settled(outcome: Promise<Outcome>, ms = 60_000): Promise<Outcome> {
+async function outcomeOf(outcome: Promise<Outcome>, ms = 60_000): Promise<Outcome> {
   let found: Outcome | undefined;
   void outcome.then((value) => {
     found = value;
@@ -47,7 +47,7 @@ describe("repetitions", () => {
     test(`of what was ${fault}`, async () => {
       for (const [index, repeatable] of (["parallel", "serial", "unsent"] as Repeatable[]).entries()) {
         const upstream = fakeUpstream([fault]);
-        await settled(upstream.call(repeatable));
+        await outcomeOf(upstream.call(repeatable));
         assert.deepEqual(upstream.counts, [counts[index]], repeatable);
       }
     });
@@ -98,21 +98,21 @@ describe("repetitions", () => {
     const call = throttled.call();
     await pass(0);
     assert.deepEqual([...throttled.counts].sort(), [0, 1]);
-    assert.equal(kindOf(await settled(call)), "ServiceUnavailable");
+    assert.equal(kindOf(await outcomeOf(call)), "ServiceUnavailable");
   });
 
   test("stop when too many calls are repeated", async () => {
     const upstream = fakeUpstream(["unavailable"], { circuitFailures: 0, retryShare: 0.2, backoffMs: 1 });
-    const outcomes = await settledAll(upstream, 200);
+    const outcomes = await outcomesOf(upstream, 200);
     const repeated = Number(upstream.counts[0]) - 200;
     assert.ok(repeated >= 40 && repeated < 70, String(repeated));
     assert.ok(outcomes.some(({ decisions }) => decisions.includes("retry_refused_by_budget")));
   });
 });
 
-async function settledAll(upstream: ReturnType<typeof fakeUpstream>, times: number): Promise<Outcome[]> {
+async function outcomesOf(upstream: ReturnType<typeof fakeUpstream>, times: number): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
-  for (let index = 0; index < times; index += 1) outcomes.push(await settled(upstream.call()));
+  for (let index = 0; index < times; index += 1) outcomes.push(await outcomeOf(upstream.call()));
   return outcomes;
 }
 
@@ -272,7 +272,7 @@ describe("hedged reads", () => {
 
   test("take the first answer, and end the other", async () => {
     const upstream = fakeUpstream(["hang", "answer"], options);
-    const outcomes = [await settled(upstream.call()), await settled(upstream.call())];
+    const outcomes = [await outcomeOf(upstream.call()), await outcomeOf(upstream.call())];
     assert.deepEqual(
       outcomes.map(({ result }) => result),
       ["1", "1"],
@@ -305,7 +305,7 @@ describe("hedged reads", () => {
   test("both end when the caller gives up", async () => {
     const upstream = fakeUpstream(["hang"], { ...options, retries: 0 });
     const call = givenUp(upstream, 200, "parallel");
-    assert.equal(kindOf(await settled(call)), "Cancelled");
+    assert.equal(kindOf(await outcomeOf(call)), "Cancelled");
     assert.deepEqual([upstream.counts, upstream.ended], [[2], [0, 0]]);
   });
 

@@ -43,7 +43,7 @@ const failing = (name: ErrorName, text?: RegExp) => (error: unknown) => {
 };
 
 describe("what goes to the upstream", () => {
-  test("the object as it was settled, whatever the request spells", async () => {
+  test("the object as it was resolved, whatever the request spells", async () => {
     const upstream = await upstreamOf((response) => sendJson(response, { location: "l" }), {
       delimiter: "~~",
     });

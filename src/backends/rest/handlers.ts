@@ -86,7 +86,7 @@ interface Addressed extends Message {
   delimiter?: string;
 }
 
-/** Writes the object that was settled into the request, in the upstream's spelling. */
+/** Writes the resolved object into the request, in the upstream's spelling. */
 function createAddresser({ input }: DescMethod, delimiter: string): (request: Message, call: Call) => void {
   const names = new Set(input.fields.map(({ localName }) => localName));
   if (!names.has("identifier")) {

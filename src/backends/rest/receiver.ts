@@ -122,7 +122,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     if (this.#ended) return;
-    this.#settle(failureOf(error, { sent: this.#controller !== undefined, begun: this.#status > 0 }));
+    this.#fail(failureOf(error, { sent: this.#controller !== undefined, begun: this.#status > 0 }));
   }
 
   #expire(): void {
@@ -132,11 +132,11 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #cut(reason: unknown): void {
     if (this.#ended) return;
     this.#reason = reason;
-    this.#settle(reason);
+    this.#fail(reason);
     this.#controller?.abort(asError(reason));
   }
 
-  #settle(reason: unknown): void {
+  #fail(reason: unknown): void {
     this.#release();
     if (this.#queue !== undefined) this.#queue.fail(reason);
     else this.#options.reject(reason);

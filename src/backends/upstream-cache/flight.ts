@@ -34,7 +34,7 @@ export function startFlight<T>(
 ): Flight<T> {
   const controller = new AbortController();
   let waiting = 0;
-  let settled = false;
+  let finished = false;
   const { deadline = Number.POSITIVE_INFINITY } = call;
   const own: Call = {
     ...call,
@@ -43,7 +43,7 @@ export function startFlight<T>(
     note: (decision) => (call.signal.aborted ? noteDecision(decision) : call.note(decision)),
   };
   const result = fetch(own).finally(() => {
-    settled = true;
+    finished = true;
   });
   // Whoever waits is told; nobody may be left.
   result.catch(() => {});
@@ -56,7 +56,7 @@ export function startFlight<T>(
         return await whileWaiting(result, signal);
       } finally {
         waiting -= 1;
-        if (waiting === 0 && !settled) {
+        if (waiting === 0 && !finished) {
           onAbandoned();
           controller.abort(signal.reason);
         }

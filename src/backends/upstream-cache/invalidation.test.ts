@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { setImmediate as settled } from "node:timers/promises";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { test } from "vitest";
@@ -183,7 +183,7 @@ async function run(steps: readonly Step[]): Promise<void> {
         }),
       );
     }
-    await settled();
+    await nextTurn();
   }
   for (const { answer } of [...upstream.pending]) answer();
   await Promise.all(ended);

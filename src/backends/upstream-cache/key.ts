@@ -29,7 +29,7 @@ export function createKeyOf(): KeyOf {
       .digest("base64");
 }
 
-/** A request without what the call has settled: its object, and headers and credentials. */
+/** A request without the parts that the call has decided: its object, and headers and credentials. */
 function essential(request: Asking): Message {
   const context = Object.entries(request.context ?? {})
     .filter(([key]) => !key.startsWith("header."))

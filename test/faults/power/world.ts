@@ -1,9 +1,9 @@
 import { join, resolve } from "node:path";
 import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
-import type { DirContext } from "../../../src/backends/dir/context.ts";
 import type { DatasetRef } from "../../../src/backends/dir/format/dataset.ts";
 import { createDirectoryBackend } from "../../../src/backends/dir/index.ts";
 import { openDirectory } from "../../../src/backends/dir/open-directory.ts";
+import type { DirContext } from "../../../src/backends/dir/operations/context.ts";
 import type { DirectoryBackendOptions } from "../../../src/backends/dir/options.ts";
 import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts";
 import { clientOf, silent, type TestClient } from "../../../src/backends/dir/test-support.ts";

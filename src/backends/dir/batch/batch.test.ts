@@ -74,7 +74,7 @@ test("a batch that was cut off after its commit is completed", async (t) => {
     deletions: [{ dataset: { root: b.root, branch: null }, ranges }],
   });
   await leaveVerdict(root, "committed");
-  // The next batch settles it, even one that comes to nothing.
+  // The next batch resolves it, even one that comes to nothing.
   await assert.rejects(
     client.call("batchCommitTables", "$", { operations: [{}] }),
     failsWith("InvalidInput"),

@@ -11,9 +11,9 @@ import { RegisterTableMode } from "../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { parseIdentifier } from "../../../namespace/identifier.ts";
 import type { Row } from "../catalog/row.ts";
-import type { DirContext } from "../context.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
 import { openDirectory } from "../open-directory.ts";
+import type { DirContext } from "../operations/context.ts";
 import { createNamespaceOperations } from "../operations/namespaces/namespaces.ts";
 import { createDropOperations } from "../operations/tables/drop.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
@@ -131,7 +131,7 @@ for (const id of ["t", "n$t"]) {
     await assert.rejects(drop(id, failing(1)), failsWith("ServiceUnavailable"));
     assert.deepEqual(await notes(), []);
     assert.equal((await client.call("countTableRows", id)).count, 2n);
-    // When not even that can be found out, the note stays, and the next change settles it.
+    // When not even that can be found out, the note stays, and the next change resolves it.
     await assert.rejects(drop(id, failing(2)), failsWith("ServiceUnavailable"));
     assert.equal((await notes()).length, 1);
     await client.call("declareTable", "other");

@@ -1,7 +1,9 @@
 import { isRootDirectory } from "../catalog/base-layout.ts";
+import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/draft.ts";
+import { ownerOf, updateMark } from "../catalog/table-marks.ts";
 import type { CatalogView } from "../catalog/view.ts";
-import type { DirContext } from "../context.ts";
+import type { ChangeContext } from "./change-context.ts";
 import type { Departure } from "./intent.ts";
 
 /**
@@ -26,7 +28,7 @@ export function sameDepartures(a: readonly Departure[], b: readonly Departure[])
 
 /** Marks the directories of departures as no tables before their rows go, or they would show without a row. */
 export async function markDepartures(
-  { layout }: DirContext,
+  { layout }: Pick<CatalogContext, "layout">,
   departures: readonly Departure[],
 ): Promise<void> {
   for (const { location } of departures)
@@ -43,7 +45,7 @@ export type Finisher = "owner" | "successor";
  * @returns whether nothing is left to do; what cannot be removed is logged
  */
 export async function finishDepartures(
-  context: DirContext,
+  context: TableContext & Pick<ChangeContext, "log">,
   departures: readonly Departure[],
   finisher: Finisher,
 ): Promise<boolean> {
@@ -51,7 +53,7 @@ export async function finishDepartures(
   let all = true;
   for (const { location, remove } of departures) {
     if (!remove || (await ownerOf(context, location)) !== undefined) {
-      await settleMark(context, location);
+      await updateMark(context, location);
       continue;
     }
     await removeDeparted(context, location, finisher).catch((error: unknown) => {
@@ -67,7 +69,7 @@ export async function finishDepartures(
  * another one since. In the root that one does not have the mark that was put before the commit.
  */
 async function removeDeparted(
-  { layout, engine }: DirContext,
+  { layout, engine }: TableContext,
   location: string,
   finisher: Finisher,
 ): Promise<void> {
@@ -78,33 +80,12 @@ async function removeDeparted(
 }
 
 /** Takes the marks of departures back whose rows are there: nothing is removed. */
-export async function undoDepartures(context: DirContext, departures: readonly Departure[]): Promise<void> {
+export async function undoDepartures(
+  context: CatalogContext,
+  departures: readonly Departure[],
+): Promise<void> {
   for (const { location } of departures) {
     // Where another change has taken the row, the mark is that change's.
-    if ((await ownerOf(context, location)) !== undefined) await settleMark(context, location);
+    if ((await ownerOf(context, location)) !== undefined) await updateMark(context, location);
   }
-}
-
-/** How often a mark is set anew because the row has changed meanwhile. */
-const MAX_LOOKS = 5;
-
-/**
- * Lets the mark of a directory say what the catalog says: implementations that list directories take `<name>.lance`
- * for the root's table of that name, unless it is marked.
- */
-export async function settleMark(context: DirContext, location: string): Promise<void> {
-  if (!isRootDirectory(location)) return;
-  const own = location.slice(0, -".lance".length);
-  let owner = await ownerOf(context, location);
-  for (let look = 1; look <= MAX_LOOKS; look++) {
-    await context.layout.setDeregistered(location, owner !== own);
-    const before = owner;
-    owner = await ownerOf(context, location);
-    if (owner === before) return;
-  }
-}
-
-/** The table that a location belongs to; unlike a read, a mutation is decided on the newest rows in any case. */
-export function ownerOf({ catalog }: DirContext, location: string): Promise<string | undefined> {
-  return catalog.mutate((draft) => draft.ownerOf(location));
 }

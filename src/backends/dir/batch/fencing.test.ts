@@ -6,16 +6,16 @@ import { Int32, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../test/support/caller.ts";
 import { LanceNamespaceService } from "../../../gen/lance/namespace/v1/service_pb.ts";
-import type { DirContext } from "../context.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { latestVersion } from "../format/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
+import type { DirContext } from "../operations/context.ts";
 import { createManagedVersionOperations } from "../operations/versions/managed-versions.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../test-support.ts";
 import { stageNext } from "./fixture.ts";
 import { createJournal, type LeaseTimes } from "./journal.ts";
-import { settleAbandoned } from "./resolve.ts";
+import { resolveAbandoned } from "./resolve.ts";
 
 const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream");
 
@@ -56,7 +56,7 @@ async function createWorld(t: TestContext) {
         await utimes(path, HOUR_AGO, HOUR_AGO);
       }
       const journal = createJournal(layout.baseKey, store, clock, { ...TIMES, ...times });
-      await settleAbandoned({ ...context, journal });
+      await resolveAbandoned({ ...context, journal });
     },
     commit(changed: Partial<DirContext>) {
       const method = LanceNamespaceService.method.batchCreateTableVersions;

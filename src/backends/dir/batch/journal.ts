@@ -27,7 +27,7 @@ export interface OwnIntent extends Omit<PendingIntent, "isOver"> {
    * what keeps a change from being done and undone is its verdict.
    */
   isHeld(): boolean;
-  /** Leaves it to be settled later, by this process or another one. */
+  /** Leaves it to be resolved later, by this process or another one. */
   abandon(): void;
   /** Leaves it to other processes alone: this one cannot tell what the disk has kept. */
   leaveToOthers(): Promise<void>;
@@ -79,7 +79,7 @@ interface Entry {
 
 const PROCESS = identifyProcess();
 
-/** The intents that this process has left to be settled later. */
+/** The intents that this process has left to be resolved later. */
 const leftBehind = new Set<string>();
 
 /** Opens the journal of a base directory, given by its key. */

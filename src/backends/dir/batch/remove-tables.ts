@@ -1,4 +1,4 @@
-import type { DirContext } from "../context.ts";
+import type { ChangeContext } from "./change-context.ts";
 
 /**
  * Removes the directories of tables that the catalog no longer has.
@@ -8,7 +8,7 @@ import type { DirContext } from "../context.ts";
  * @returns whether none is left
  */
 export async function removeTables(
-  { layout, engine, log }: DirContext,
+  { layout, engine, log }: Pick<ChangeContext, "engine" | "layout" | "log">,
   locations: readonly string[],
 ): Promise<boolean> {
   let all = true;

@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
+import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
 import { allOrNothing } from "../catalog/decide.ts";
 import { createDraft, type Draft } from "../catalog/draft.ts";
-import type { DirContext } from "../context.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { VersionRange } from "../format/delete-versions.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
 import { type PreparedVersion, publishPrepared } from "../format/prepared-version.ts";
+import type { ChangeContext } from "./change-context.ts";
 import { departuresOf, markDepartures, sameDepartures } from "./departures.ts";
 import { digestOf, type IntendedDataset, type Intent } from "./intent.ts";
 import type { OwnIntent } from "./journal.ts";
@@ -48,7 +49,7 @@ const MAX_PLANS = 10;
  *   others that the storage says, after which it may be done or not.
  */
 export async function runBatch(
-  context: DirContext,
+  context: ChangeContext,
   batch: Batch,
   signal: AbortSignal,
 ): Promise<BatchOutcome> {
@@ -76,7 +77,7 @@ class OtherLocations extends Error {}
 /** The batch is undone; the cause says why. */
 class NotCommitted extends Error {}
 
-async function carryOut(context: DirContext, batch: Batch, intent: Intent): Promise<BatchOutcome> {
+async function carryOut(context: ChangeContext, batch: Batch, intent: Intent): Promise<BatchOutcome> {
   const { catalog, journal } = context;
   // From here on the work goes on to its end, whether somebody waits for it or not.
   const own = await journal.begin(intent);
@@ -117,12 +118,12 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /** A bucket may carry out late what it did not acknowledge, and a version that comes then has to be taken back again. */
-function mayStillArrive({ store }: DirContext, { versions }: Intent, cause: unknown): boolean {
+function mayStillArrive({ store }: TableContext, { versions }: Intent, cause: unknown): boolean {
   return store.files === undefined && versions.length > 0 && !isRefusal(cause);
 }
 
 /** Commits a batch. @throws NotCommitted; any other failure leaves open how much of it has been done */
-async function commit(context: DirContext, batch: Batch, own: OwnIntent): Promise<void> {
+async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Promise<void> {
   const { intent } = own;
   let isAsked = false;
   try {
@@ -153,7 +154,7 @@ function decide(batch: Batch, own: OwnIntent, draft: Draft): void {
 }
 
 /** Whether a commit has landed whose answer was lost; otherwise it cannot land any more. @throws `cause` if nobody knows */
-async function hasLanded({ catalog }: DirContext, own: OwnIntent, cause: unknown): Promise<boolean> {
+async function hasLanded({ catalog }: CatalogContext, own: OwnIntent, cause: unknown): Promise<boolean> {
   const verdict = await catalog.mutate((draft) => draft.record(own.id, "refused")).catch(() => undefined);
   if (verdict === "committed") return true;
   // A process that has taken the change over and completed it has forgotten the verdict with the note.

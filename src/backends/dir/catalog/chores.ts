@@ -4,7 +4,7 @@ import type { DatasetRef } from "../format/dataset.ts";
 import { largestFragmentId } from "../format/manifest.ts";
 import { type KnownVersions, pruneVersions } from "../format/prune.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
-import { liveRows, SETTLED_ROWS } from "./commit-plan.ts";
+import { liveRows, REWRITE_BELOW_ROWS } from "./commit-plan.ts";
 import { mayLeaveGap } from "./gap-marker.ts";
 import type { Chore } from "./housekeeping.ts";
 import { isPlainFragment, rowFormatOf } from "./row-fragment.ts";
@@ -36,7 +36,7 @@ export function createPruning(dataset: DatasetRef, clock: StorageClock): Chore {
 }
 
 /** Fragments of so many rows are not joined with others. */
-const LARGE_ROWS = 8 * SETTLED_ROWS;
+const LARGE_ROWS = 8 * REWRITE_BELOW_ROWS;
 
 /** How many fragments are joined at least: each row is written anew only so often. */
 const JOIN_AT_LEAST = 8;
@@ -67,7 +67,7 @@ export function chooseJoined(manifest: Manifest | undefined): readonly DataFragm
   const format = rowFormatOf(manifest);
   const candidates = manifest.fragments.filter((fragment) => {
     const rows = liveRows(fragment);
-    return rows >= SETTLED_ROWS && rows < LARGE_ROWS && isPlainFragment(fragment, format);
+    return rows >= REWRITE_BELOW_ROWS && rows < LARGE_ROWS && isPlainFragment(fragment, format);
   });
   if (candidates.length < JOIN_AT_LEAST) return undefined;
   const chosen: DataFragment[] = [];
@@ -117,7 +117,7 @@ export function createOptimizing(
 export function isFragmented(manifest: Manifest): boolean {
   const format = rowFormatOf(manifest);
   const foreign = manifest.fragments.filter((fragment) => !isPlainFragment(fragment, format));
-  const small = foreign.filter((fragment) => fragment.physicalRows < SETTLED_ROWS);
+  const small = foreign.filter((fragment) => fragment.physicalRows < REWRITE_BELOW_ROWS);
   const sparse = manifest.fragments.some((fragment) => {
     const deleted = Number(fragment.physicalRows) - liveRows(fragment);
     return deleted > DELETED_ROWS && deleted > Number(fragment.physicalRows) * DELETED_SHARE;

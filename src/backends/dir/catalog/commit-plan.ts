@@ -18,14 +18,14 @@ export interface CommitPlan {
 export type RowSource = (fragments: readonly DataFragment[]) => ReadonlyMap<bigint, readonly StoredRow[]>;
 
 /** A fragment with as many rows is not written anew by commits: what a commit writes stays small. */
-export const SETTLED_ROWS = 4096;
+export const REWRITE_BELOW_ROWS = 4096;
 
 /**
  * Plans the commit of changes to a state.
  *
  * The new fragment takes over the small ones that commits before left, as long as they are no larger than itself:
  * each row is written a few times more, as often as its fragment doubles, and the number of small fragments stays
- * that of the binary digits of {@link SETTLED_ROWS}.
+ * that of the binary digits of {@link REWRITE_BELOW_ROWS}.
  */
 export function planCommit(
   manifest: Manifest,
@@ -36,7 +36,7 @@ export function planCommit(
 ): CommitPlan {
   const lost = lostRows(manifest, state, changes);
   const small = manifest.fragments.filter(
-    (fragment) => liveRows(fragment) < SETTLED_ROWS && isPlainFragment(fragment, format),
+    (fragment) => liveRows(fragment) < REWRITE_BELOW_ROWS && isPlainFragment(fragment, format),
   );
   const put = [...changes.values()].filter((row) => row !== undefined).map(toStored);
   const absorbed = chooseAbsorbed(small, lost, put.length);
@@ -100,7 +100,7 @@ function chooseAbsorbed(
   for (const fragment of absorbed) size += liveRows(fragment) - (lost.get(fragment)?.size ?? 0);
   const others = small.filter((fragment) => !lost.has(fragment));
   for (const fragment of others.sort((a, b) => liveRows(a) - liveRows(b))) {
-    if (size === 0 || liveRows(fragment) > size || size >= SETTLED_ROWS) break;
+    if (size === 0 || liveRows(fragment) > size || size >= REWRITE_BELOW_ROWS) break;
     absorbed.push(fragment);
     size += liveRows(fragment);
   }

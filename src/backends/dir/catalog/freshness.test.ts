@@ -120,10 +120,10 @@ test("a directory that is at rest is not looked into", async (t) => {
   assert.equal(headNow(), undefined);
   await expect.poll(async () => (await head()) && headNow()).toBeDefined();
   const known = await head();
-  const settled = looks;
+  const before = looks;
   for (let i = 0; i < 10; i++) assert.equal((await head()).version, 1);
   assert.deepEqual(headNow(), known);
-  assert.equal(looks, settled);
+  assert.equal(looks, before);
   await put(2);
   assert.equal(headNow(), undefined);
   assert.equal((await head()).version, 2);

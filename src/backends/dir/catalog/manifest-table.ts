@@ -236,7 +236,7 @@ export function createManifestTable(
       return (await store.head(manifestKey(dataset, BigInt(version) + 1n, newest.scheme))) !== undefined;
     },
     async close() {
-      await hint.settled();
+      await hint.idle();
       engine.forget(location);
     },
   };

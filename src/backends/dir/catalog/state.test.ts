@@ -102,7 +102,7 @@ test("a draft shows what a state shows once its changes are applied", () => {
         assert.deepEqual([...draft.descendants(id)].sort(), [...applied.descendants(id)].sort());
         assert.equal(draft.hasChildren(id), applied.hasChildren(id), `children of ${id}`);
       }
-      // A location has one owner; who has it is settled before a row is put.
+      // A location has one owner; the owner is decided before a row is put.
       const used = [...first, ...put].map((row) => row.location);
       for (const location of used.filter((one) => used.indexOf(one) === used.lastIndexOf(one))) {
         if (location !== undefined) assert.equal(draft.ownerOf(location), applied.ownerOf(location));

@@ -10,13 +10,13 @@ export function createSharedCheck<T>(check: () => Promise<T>): () => Promise<T> 
 
   function start(): Promise<T> {
     const result = check();
-    const settled = result.then(
+    const finished = result.then(
       () => {},
       () => {},
     );
-    running = settled;
-    void settled.then(() => {
-      if (running === settled) running = undefined;
+    running = finished;
+    void finished.then(() => {
+      if (running === finished) running = undefined;
     });
     return result;
   }

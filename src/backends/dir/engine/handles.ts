@@ -62,29 +62,29 @@ export function createHandles(
   open: (location: string) => Promise<NativeTable>,
 ): Handles {
   const handles = new Map<string, Promise<Handle>>();
-  const settled = new Map<string, Handle>();
+  const ready = new Map<string, Handle>();
 
   function closeIfUnused(handle: Handle): void {
     if (handle.forgotten && handle.users === 0) handle.table.close();
   }
   function forget(location: string): void {
-    const handle = settled.get(location);
+    const handle = ready.get(location);
     handles.delete(location);
-    settled.delete(location);
+    ready.delete(location);
     if (handle === undefined) return;
     handle.forgotten = true;
     closeIfUnused(handle);
   }
   function evict(): void {
-    for (const [location, handle] of settled) {
-      if (settled.size <= max) return;
+    for (const [location, handle] of ready) {
+      if (ready.size <= max) return;
       if (handle.users === 0) forget(location);
     }
   }
   // In the order of their use, so that the first one that is young enough ends the search.
   function closeIdle(): void {
     const before = performance.now() - idleMs;
-    for (const [location, handle] of settled) {
+    for (const [location, handle] of ready) {
       if (handle.lastUsed > before) return;
       if (handle.users === 0) forget(location);
     }
@@ -117,7 +117,7 @@ export function createHandles(
           closeIfUnused(handle);
           return;
         }
-        settled.set(location, handle);
+        ready.set(location, handle);
       },
       () => {
         if (handles.get(location) === opening) handles.delete(location);
@@ -140,15 +140,15 @@ export function createHandles(
       const movement = await handle.refresh();
       if (movement === "moved") handle.schema = undefined;
       if (movement !== "replaced") {
-        if (settled.delete(location)) settled.set(location, handle);
+        if (ready.delete(location)) ready.set(location, handle);
         return lease;
       }
     } catch (error) {
-      if (settled.get(location) === handle) forget(location);
+      if (ready.get(location) === handle) forget(location);
       lease.release();
       throw error;
     }
-    if (settled.get(location) === handle) forget(location);
+    if (ready.get(location) === handle) forget(location);
     lease.release();
     return undefined;
   }
@@ -166,7 +166,7 @@ export function createHandles(
     forget,
     closeAll() {
       clearInterval(timer);
-      for (const location of [...settled.keys()]) forget(location);
+      for (const location of [...ready.keys()]) forget(location);
     },
   };
 }

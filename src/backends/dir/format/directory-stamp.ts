@@ -9,7 +9,7 @@ const TICK_MS = 100;
 /** The same where the time is a whole second: there are file systems that know only every second one. */
 const COARSE_TICK_MS = 2100;
 
-/** Whether two stamps are of one directory, and nothing came into it or left it between them, if they were settled. */
+/** Whether two stamps are of one directory, and nothing came into it or left it between them, if both were stable. */
 export function isSame(a: DirectoryStamp, b: DirectoryStamp | undefined): boolean {
   return a.identity === b?.identity && a.modifiedNs === b.modifiedNs && a.changedNs === b.changedNs;
 }
@@ -37,21 +37,21 @@ export interface StampMemory {
 export function createStampMemory(): StampMemory {
   let stamp: DirectoryStamp | undefined;
   let seenSince = 0;
-  let isSettled = false;
+  let isStable = false;
   return {
-    isUnchanged: (seen) => isSettled && isSame(seen, stamp),
+    isUnchanged: (seen) => isStable && isSame(seen, stamp),
     note(seen, before) {
       if (isSame(seen, stamp)) {
-        isSettled ||= before - seenSince > tickOf(seen);
+        isStable ||= before - seenSince > tickOf(seen);
         return;
       }
       stamp = seen;
       seenSince = performance.now();
-      isSettled = false;
+      isStable = false;
     },
     forget() {
       stamp = undefined;
-      isSettled = false;
+      isStable = false;
     },
   };
 }

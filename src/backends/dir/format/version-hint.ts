@@ -27,7 +27,7 @@ export interface HintWriter {
   /** Remembers a version; of several that come while one is written only the last is. */
   (version: bigint): void;
   /** Ends when nothing is written any more. */
-  settled(): Promise<void>;
+  idle(): Promise<void>;
 }
 
 /** Creates a writer of hints for commits that do not wait for them: one that is missing costs only a search. */
@@ -45,5 +45,5 @@ export function createHintWriter(dataset: DatasetRef): HintWriter {
     wanted = version;
     writing ??= write();
   };
-  return Object.assign(remember, { settled: async () => writing });
+  return Object.assign(remember, { idle: async () => writing });
 }

@@ -1,8 +1,9 @@
+import type { ChangeContext } from "../batch/change-context.ts";
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
-import { settle } from "../batch/resolve.ts";
+import { resolvePending } from "../batch/resolve.ts";
+import type { TableContext } from "../catalog/catalog-context.ts";
 import { MANIFEST_NAME } from "../catalog/manifest-table.ts";
 import type { CatalogView } from "../catalog/view.ts";
-import type { DirContext } from "../context.ts";
 import { measure } from "../format/extent.ts";
 import { keyIn, listNames, type ObjectEntry } from "../format/storage.ts";
 import { fileLeftover, isOld, type Leftover, type LeftoverKind } from "./leftover.ts";
@@ -20,7 +21,7 @@ import { findOwnFiles } from "./own-files.ts";
  *
  * @param before in milliseconds since 1970
  */
-export async function* findLeftovers(context: DirContext, before: number): AsyncGenerator<Leftover> {
+export async function* findLeftovers(context: ChangeContext, before: number): AsyncGenerator<Leftover> {
   const { store, layout } = context;
   yield* abandonedNotes(context);
   yield* brokenNotes(context, before);
@@ -63,7 +64,7 @@ const TABLE_PARTS = new Set([
 
 /** What kind of leftover a directory of the base is, by what is in it; undefined for one that is none. */
 async function kindOf(
-  context: DirContext,
+  context: TableContext,
   state: CatalogView,
   name: string,
 ): Promise<LeftoverKind | undefined> {
@@ -84,7 +85,7 @@ function isReferenced(state: CatalogView, name: string): boolean {
 }
 
 async function* directory(
-  context: DirContext,
+  context: TableContext,
   kind: LeftoverKind,
   name: string,
   before: number,
@@ -111,7 +112,7 @@ async function* directory(
 }
 
 /** Notes say themselves whether somebody is at work on them, so they need no age. */
-async function* abandonedNotes(context: DirContext): AsyncGenerator<Leftover> {
+async function* abandonedNotes(context: ChangeContext): AsyncGenerator<Leftover> {
   const { journal, store, layout } = context;
   for (const pending of await journal.abandoned()) {
     const path = `${INTENTS_DIRECTORY}/${pending.id}.json`;
@@ -122,11 +123,11 @@ async function* abandonedNotes(context: DirContext): AsyncGenerator<Leftover> {
       files: 1,
       bytes: info?.size ?? 0,
       modifiedMillis: info?.modifiedMillis,
-      remove: async () => (await settle(context, pending)).done,
+      remove: async () => (await resolvePending(context, pending)).done,
     };
   }
 }
 
-async function* brokenNotes(context: DirContext, before: number): AsyncGenerator<Leftover> {
+async function* brokenNotes(context: ChangeContext, before: number): AsyncGenerator<Leftover> {
   for (const key of await context.journal.broken()) yield* fileLeftover(context, "note", key, before);
 }

@@ -1,4 +1,4 @@
-import type { DirContext } from "../context.ts";
+import type { TableContext } from "../catalog/catalog-context.ts";
 import { keyIn } from "../format/storage.ts";
 
 /** The kinds of what crashes leave behind, and how each is explained. */
@@ -42,7 +42,7 @@ export function isOld(modifiedMillis: number | undefined, before: number): boole
 
 /** A file as a leftover, if it is there and old enough. */
 export async function* fileLeftover(
-  { store, layout }: Pick<DirContext, "store" | "layout">,
+  { store, layout }: Pick<TableContext, "store" | "layout">,
   kind: LeftoverKind,
   key: string,
   before: number,

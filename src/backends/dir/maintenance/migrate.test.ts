@@ -59,8 +59,8 @@ test("several migrations at once, beside drops, give one row each", async (t) =>
   const names = [...first, ...second]
     .filter(({ outcome }) => outcome === "registered")
     .map(({ table }) => table);
-  const settled = ["b", "c", "d", "declared"];
-  assert.deepEqual(names.filter((name) => name !== "a").sort(), settled);
+  const others = ["b", "c", "d", "declared"];
+  assert.deepEqual(names.filter((name) => name !== "a").sort(), others);
   await assert.rejects(workshop.client.query("a"), failsWith("TableNotFound"));
 });
 

@@ -1,6 +1,6 @@
 import { isLanceError, type LanceError } from "../../../namespace/errors.ts";
+import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/draft.ts";
-import type { DirContext } from "../context.ts";
 import { checkNewIdentifier } from "../operations/tables/lookup.ts";
 
 /** A directory of the root that a migration looked at. */
@@ -25,7 +25,7 @@ const GROUP = 500;
  *
  * @param dryRun whether to say what would be done, and write nothing
  */
-export async function migrate(context: DirContext, dryRun: boolean): Promise<Migrated[]> {
+export async function migrate(context: CatalogContext, dryRun: boolean): Promise<Migrated[]> {
   const { catalog, layout } = context;
   const state = await catalog.read();
   const found: Migrated[] = [];

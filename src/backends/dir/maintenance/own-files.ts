@@ -1,7 +1,8 @@
 import { isLanceError } from "../../../namespace/errors.ts";
+import type { ChangeContext } from "../batch/change-context.ts";
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
+import type { TableContext } from "../catalog/catalog-context.ts";
 import { MANIFEST_NAME } from "../catalog/manifest-table.ts";
-import type { DirContext } from "../context.ts";
 import { measure } from "../format/extent.ts";
 import { keyIn } from "../format/storage.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";
@@ -9,7 +10,7 @@ import { fileLeftover, isOld, type Leftover, relativeKey } from "./leftover.ts";
 import { findUnnamedFiles, type UnnamedFile } from "./unnamed-files.ts";
 
 /** Finds what crashes left among the files that the catalog keeps beside its tables; see `findLeftovers`. */
-export async function* findOwnFiles(context: DirContext, before: number): AsyncGenerator<Leftover> {
+export async function* findOwnFiles(context: ChangeContext, before: number): AsyncGenerator<Leftover> {
   const { store, layout } = context;
   for (const key of await findJobFiles(store, layout.baseKey)) {
     yield* fileLeftover(context, "job file", key, before);
@@ -29,7 +30,11 @@ const DIRECTORIES = [
 ];
 
 /** The files of commits of the manifest that were cut off, and of its indices that have been replaced. */
-async function unnamedFiles({ store, layout, log }: DirContext): Promise<readonly UnnamedFile[]> {
+async function unnamedFiles({
+  store,
+  layout,
+  log,
+}: Pick<ChangeContext, "layout" | "log" | "store">): Promise<readonly UnnamedFile[]> {
   try {
     return await findUnnamedFiles({ store, root: keyIn(layout.baseKey, MANIFEST_NAME) });
   } catch (error) {
@@ -40,7 +45,7 @@ async function unnamedFiles({ store, layout, log }: DirContext): Promise<readonl
 }
 
 async function* manifestFile(
-  context: DirContext,
+  context: TableContext,
   { key, isDirectory, isNamedNow }: UnnamedFile,
   before: number,
 ): AsyncGenerator<Leftover> {

@@ -9,15 +9,16 @@ import {
 } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
-import type { DirContext } from "../context.ts";
+import type { TableContext } from "../catalog/catalog-context.ts";
 import { checkName, requireNewName, schemaOf } from "./columns/columns.ts";
+import type { UploadContext } from "./context.ts";
 import type { MultipartWrites } from "./rows/multipart.ts";
 import { withGuarded } from "./tables/guarded.ts";
 import { requireTable } from "./tables/lookup.ts";
 
 /** What LanceDB's remote clients ask for beyond the contract; the engine has no call for the rest on a disk. */
 export function createLanceDbExtensions(
-  context: DirContext,
+  context: TableContext & Pick<UploadContext, "maxUploadBytes">,
   writes: MultipartWrites,
 ): Partial<LanceDbExtensions> {
   const { maxUploadBytes } = context;

@@ -1,8 +1,8 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import type { DirContext } from "../context.ts";
+import type { PageContext } from "./context.ts";
 
 /** The entries of a page, at most; a limit that is not positive counts as none. */
-export function pageSize({ maxPageSize }: DirContext, limit = 0): number {
+export function pageSize({ maxPageSize }: PageContext, limit = 0): number {
   return limit > 0 ? Math.min(limit, maxPageSize) : maxPageSize;
 }
 
@@ -30,7 +30,7 @@ export function decodeToken(listing: string, token = ""): string | undefined {
 
 /** A page of entries that have names, in the order of the names. */
 export function pageOfNames<T>(
-  context: DirContext,
+  context: PageContext,
   listing: string,
   entries: ReadonlyMap<string, T>,
   { limit, pageToken }: { readonly limit?: number | undefined; readonly pageToken?: string | undefined },

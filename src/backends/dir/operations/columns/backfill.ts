@@ -7,14 +7,15 @@ import {
 } from "../../../../gen/lance/namespace/v1/schema_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
-import type { DirContext } from "../../context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
 import { tokenizeSql } from "../../engine/sql-tokens.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
+import type { JobContext } from "../context.ts";
 import { waitForJob } from "../indices/index-build.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
@@ -31,7 +32,7 @@ export const EXPRESSION_KEY = "lance_gateway.expression";
 
 /** The operation that fills a column from the expression that is stored with it. */
 export function createBackfillOperations(
-  context: DirContext,
+  context: TableContext & JobContext,
 ): Pick<LanceNamespace, "alterTableBackfillColumns"> {
   const { jobs } = context;
 

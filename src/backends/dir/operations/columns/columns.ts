@@ -11,7 +11,7 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { DirContext } from "../../context.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import { readSchema } from "../../engine/handles.ts";
 import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
@@ -21,7 +21,7 @@ import { engineType } from "./data-type.ts";
 
 /** The operations that change which columns a table has. */
 export function createColumnOperations(
-  context: DirContext,
+  context: TableContext,
 ): Pick<LanceNamespace, "alterTableAddColumns" | "alterTableAlterColumns" | "alterTableDropColumns"> {
   /** Makes one new version of the newest one. */
   function change(

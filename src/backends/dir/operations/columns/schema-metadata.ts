@@ -8,8 +8,8 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
-import type { DirContext } from "../../context.ts";
 import { type CommittedVersion, commitMetadata } from "../../format/commit.ts";
 import { findField, metadataText } from "../../format/manifest.ts";
 import type { MapChange, MetadataChange } from "../../format/metadata-change.ts";
@@ -17,7 +17,7 @@ import { requireDataset } from "../versions/versions.ts";
 
 /** The operations on the metadata of fields and schemas. */
 export function createMetadataOperations(
-  context: DirContext,
+  context: TableContext,
 ): Pick<LanceNamespace, "updateFieldMetadata" | "updateTableSchemaMetadata"> {
   async function commit(
     { id, signal }: Call,

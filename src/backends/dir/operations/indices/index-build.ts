@@ -1,13 +1,14 @@
 import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
-import type { DirContext } from "../../context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeJob, NativeTable } from "../../engine/native.ts";
 import { syncIndices, syncVersion } from "../../format/sync-version.ts";
 import type { Job } from "../../jobs/job.ts";
 import { schemaOf } from "../columns/columns.ts";
+import type { JobContext } from "../context.ts";
 import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
 import { checkIndexedField, type IndexFields, indexKind, indexParameters } from "./index-kinds.ts";
 
@@ -41,7 +42,7 @@ export function planOf({ spec }: Job): IndexPlan {
 }
 
 /** Creates the register of builds. */
-export function createIndexBuilds(context: DirContext): IndexBuilds {
+export function createIndexBuilds(context: TableContext & JobContext): IndexBuilds {
   const plans = new Map<string, IndexPlan>();
   const keyOf = (location: string, branch: string | undefined, name: string) =>
     JSON.stringify([location, isMain(branch) ? "main" : branch, name]);
@@ -86,7 +87,7 @@ export function createIndexBuilds(context: DirContext): IndexBuilds {
 }
 
 /**
- * Settles what a request leaves open, and checks what can be known before the building.
+ * Decides what a request leaves open, and checks what is known before the index is built.
  *
  * @throws LanceError TableColumnNotFound, TableIndexAlreadyExists, InvalidInput
  */

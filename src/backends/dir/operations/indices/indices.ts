@@ -13,8 +13,9 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { DirContext } from "../../context.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { NativeIndex } from "../../engine/native.ts";
+import type { JobContext, PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/guarded.ts";
 import { requireTable } from "../tables/lookup.ts";
@@ -34,7 +35,7 @@ const JOB_HEADER = "x-lance-job-id";
 
 /** The operations on indices. */
 export function createIndexOperations(
-  context: DirContext,
+  context: TableContext & JobContext & PageContext,
 ): Pick<
   LanceNamespace,
   | "createTableIndex"

@@ -7,15 +7,16 @@ import {
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { createBaseListing } from "../../catalog/base-listing.ts";
+import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { compareNames, firstAfter, mergeNames } from "../../catalog/names.ts";
 import type { CatalogState } from "../../catalog/state.ts";
-import type { DirContext } from "../../context.ts";
+import type { DirContext, PageContext } from "../context.ts";
 import { pageSize } from "../paging.ts";
 import { isNamespace, namespaceNotFound, objectIdOf } from "../tables/lookup.ts";
 
 /** The operations that list children, page by page. */
 export function createListOperations(
-  context: DirContext,
+  context: TableContext & PageContext & Pick<DirContext, "maxStalenessMs">,
 ): Pick<LanceNamespace, "listNamespaces" | "listTables" | "listAllTables"> {
   const { catalog, store, layout, maxStalenessMs } = context;
   const directories = createBaseListing(store, layout, maxStalenessMs);
@@ -95,7 +96,7 @@ const PROBES = 64;
 
 /** A page of tables that have data, which is asked of the storage. */
 async function pageOfWritten(
-  { layout }: DirContext,
+  { layout }: CatalogContext,
   state: CatalogState,
   id: Identifier,
   source: Source,
@@ -127,7 +128,7 @@ async function pageOfWritten(
  * @param end the names past this one are left out; undefined leaves out none
  */
 async function unlistedTables(
-  { layout }: DirContext,
+  { layout }: CatalogContext,
   state: CatalogState,
   names: readonly string[],
   after: string,

@@ -11,9 +11,9 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import type { Row } from "../../catalog/row.ts";
-import type { DirContext } from "../../context.ts";
 import { checkProperties } from "../properties.ts";
 import { mutateAndRemove } from "../tables/drop.ts";
 import {
@@ -30,7 +30,7 @@ type Operations = Pick<
 >;
 
 /** The operations on single namespaces. */
-export function createNamespaceOperations(context: DirContext): Operations {
+export function createNamespaceOperations(context: ChangeContext): Operations {
   const { catalog } = context;
 
   async function requireNamespace(id: Identifier): Promise<Row | undefined> {

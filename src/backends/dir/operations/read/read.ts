@@ -8,10 +8,11 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { createTurns } from "../../concurrency/turns.ts";
-import type { DirContext } from "../../context.ts";
 import type { NativeQueryBase } from "../../engine/native.ts";
 import { onePredicate } from "../../engine/predicate.ts";
+import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
 import { type Guarded, openGuarded, withGuarded } from "../tables/guarded.ts";
@@ -19,7 +20,7 @@ import { resultMessages } from "./result-stream.ts";
 
 /** The operations that read rows. */
 export function createReadOperations(
-  context: DirContext,
+  context: TableContext & ReadContext,
 ): Pick<LanceNamespace, "countTableRows" | "queryTable" | "explainTableQueryPlan" | "analyzeTableQueryPlan"> {
   // With a batch always under way on every core, the engine's short calls would wait behind batches.
   const turns = createTurns(Math.max(1, availableParallelism() - 1));

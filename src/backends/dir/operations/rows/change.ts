@@ -9,8 +9,8 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { sameProperties } from "../../catalog/row.ts";
-import type { DirContext } from "../../context.ts";
 import { checkExpressions, lengthOf, MAX_EXPRESSIONS_LENGTH, onePredicate } from "../../engine/predicate.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
 import { checkProperties } from "../properties.ts";
@@ -19,7 +19,7 @@ import { findTable, objectIdOf, requireParent, tableNotFound } from "../tables/l
 
 /** The operations that change rows where they are. */
 export function createChangeOperations(
-  context: DirContext,
+  context: TableContext,
 ): Pick<LanceNamespace, "updateTable" | "deleteFromTable"> {
   const { catalog } = context;
 

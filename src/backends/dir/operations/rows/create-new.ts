@@ -1,8 +1,9 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import { removeTables } from "../../batch/remove-tables.ts";
 import { isRefusal } from "../../batch/run.ts";
-import type { DirContext } from "../../context.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
 import { type Claim, planClaim, takeName } from "../tables/declare.ts";
 import { checkNewIdentifier } from "../tables/lookup.ts";
@@ -28,7 +29,7 @@ export interface NewTable {
  *   meanwhile
  */
 export async function createNew(
-  context: DirContext,
+  context: ChangeContext,
   id: Identifier,
   rows: ReceivedRows,
   properties: Readonly<Record<string, string>>,
@@ -39,7 +40,7 @@ export async function createNew(
 }
 
 async function createApart(
-  context: DirContext,
+  context: ChangeContext,
   { location, apply }: Claim,
   rows: ReceivedRows,
 ): Promise<NewTable> {
@@ -59,7 +60,11 @@ async function createApart(
 }
 
 /** Writes the data to a place of its own; on a disk all of it appears there at once. */
-async function writeApart({ layout, store }: DirContext, path: string, rows: ReceivedRows): Promise<number> {
+async function writeApart(
+  { layout, store }: TableContext,
+  path: string,
+  rows: ReceivedRows,
+): Promise<number> {
   if (store.files === undefined) return rows.stage(path);
   const staging = newStagingKey(layout.baseKey);
   try {
@@ -72,7 +77,11 @@ async function writeApart({ layout, store }: DirContext, path: string, rows: Rec
   }
 }
 
-async function createInRoot(context: DirContext, claim: Claim, rows: ReceivedRows): Promise<NewTable> {
+async function createInRoot(
+  context: TableContext & ChangeContext,
+  claim: Claim,
+  rows: ReceivedRows,
+): Promise<NewTable> {
   const { layout, store } = context;
   const staging = newStagingKey(layout.baseKey);
   try {

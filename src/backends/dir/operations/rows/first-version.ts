@@ -1,7 +1,8 @@
 import { LanceError } from "../../../../namespace/errors.ts";
-import { ownerOf, settleMark } from "../../batch/departures.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import { isRootDirectory } from "../../catalog/base-layout.ts";
-import type { DirContext } from "../../context.ts";
+import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
+import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import type { FoundTable } from "../tables/lookup.ts";
 import { withStagedFile } from "./staged-write.ts";
 
@@ -15,7 +16,7 @@ import { withStagedFile } from "./staged-write.ts";
  * @throws LanceError TableAlreadyExists
  */
 export function createShared(
-  context: DirContext,
+  context: TableContext,
   { path }: Pick<FoundTable, "path">,
   file: Buffer,
 ): Promise<number> {
@@ -29,7 +30,7 @@ export function createShared(
  * @throws LanceError ConcurrentModification when the table was dropped meanwhile, and what `write` throws
  */
 export async function writeFirst(
-  context: DirContext,
+  context: CatalogContext & Pick<ChangeContext, "journal">,
   { location, listed }: FoundTable,
   write: () => Promise<number>,
 ): Promise<number> {
@@ -48,15 +49,18 @@ export async function writeFirst(
  *
  * @throws LanceError ConcurrentModification
  */
-export async function confirmWritten(context: DirContext, location: string): Promise<void> {
+export async function confirmWritten(
+  context: CatalogContext & Pick<ChangeContext, "journal">,
+  location: string,
+): Promise<void> {
   const { journal, layout } = context;
   if ((await ownerOf(context, location)) !== undefined) {
     // It was hidden until its row was there, and whoever had made it has ended before it was shown.
     if (isRootDirectory(location) && (await layout.isDeregistered(location)))
-      await settleMark(context, location);
+      await updateMark(context, location);
     return;
   }
   if ((await layout.isMarked(location)) && !(await journal.removes(location))) return;
-  await settleMark(context, location);
+  await updateMark(context, location);
   throw new LanceError("ConcurrentModification", "the table was dropped while it was written");
 }

@@ -1,6 +1,8 @@
 import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
-import type { DirContext } from "../../context.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
+import type { CatalogContext } from "../../catalog/catalog-context.ts";
+import type { UploadContext } from "../context.ts";
 import { type FoundTable, isMain } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { writeFirst } from "./first-version.ts";
@@ -25,7 +27,7 @@ export interface InsertOutcome {
  * @throws LanceError as {@link receiveRows} does.
  */
 export function insertRows(
-  context: DirContext,
+  context: ChangeContext & UploadContext,
   { table, branch, overwrite }: InsertTarget,
   data: AsyncIterable<Uint8Array>,
   call: Call,
@@ -39,7 +41,7 @@ export function insertRows(
 
 /** Gives a declared table its data; undefined when it has some. */
 async function firstVersion(
-  context: DirContext,
+  context: CatalogContext & ChangeContext,
   table: FoundTable,
   rows: ReceivedRows,
 ): Promise<number | undefined> {

@@ -12,10 +12,11 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
 import { cancellationOf, timeLimit, untilAborted } from "../../concurrency/wait.ts";
-import type { DirContext } from "../../context.ts";
 import { onePredicate } from "../../engine/predicate.ts";
+import type { UploadContext } from "../context.ts";
 import { openGuarded } from "../tables/guarded.ts";
 import { type FoundTable, isMain, requireTable } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
@@ -34,7 +35,9 @@ interface Plan {
 }
 
 /** The operation that merges rows into a table by key. */
-export function createMergeOperations(context: DirContext): Pick<LanceNamespace, "mergeInsertIntoTable"> {
+export function createMergeOperations(
+  context: ChangeContext & Pick<UploadContext, "maxUploadBytes">,
+): Pick<LanceNamespace, "mergeInsertIntoTable"> {
   const { maxUploadBytes } = context;
   const locks = createKeyedLocks();
 

@@ -2,10 +2,11 @@ import { createHash, randomBytes } from "node:crypto";
 import { joinIpcStreams } from "../../../../arrow/join-streams.ts";
 import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { DirContext } from "../../context.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import { UnsyncedError } from "../../format/local-errors.ts";
 import { newStagingId } from "../../format/staging-key.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
+import type { DirContext, UploadContext } from "../context.ts";
 import { type FoundTable, isMain } from "../tables/lookup.ts";
 import { type InsertOutcome, insertRows } from "./insert.ts";
 import { sweepStaging } from "./staged-write.ts";
@@ -55,7 +56,9 @@ const TAKEN = "taken";
 const PART = ".arrows";
 
 /** Creates the writes of a catalog. They are in its storage, so that any process of the same root can go on with them. */
-export function createMultipartWrites(context: DirContext): MultipartWrites {
+export function createMultipartWrites(
+  context: ChangeContext & UploadContext & Pick<DirContext, "clock">,
+): MultipartWrites {
   const { layout, store, log } = context;
   const directoryOf = (id: string) => keyIn(layout.baseKey, `${PREFIX}${id}`);
 

@@ -10,10 +10,10 @@ import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/servic
 import { LanceError } from "../../../../namespace/errors.ts";
 import { ended } from "../../batch/fixture.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
-import type { DirContext } from "../../context.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { openDirectory } from "../../open-directory.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
+import type { DirContext } from "../context.ts";
 import { createMultipartWrites } from "./multipart.ts";
 import { createWriteOperations } from "./write.ts";
 

@@ -2,13 +2,14 @@ import { checkCompatible } from "../../../../arrow/compatible.ts";
 import { readUpload, type UploadPart } from "../../../../arrow/upload.ts";
 import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
-import type { DirContext } from "../../context.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { ManifestFile } from "../../format/manifest-file.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { takesStagedRows } from "../../format/staged-rows.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import { readVersion } from "../../format/version-files.ts";
+import type { UploadContext } from "../context.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.ts";
 import { createShared } from "./first-version.ts";
 import { type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
@@ -47,7 +48,7 @@ export interface Purpose {
  *   the engine.
  */
 export async function receiveRows<T>(
-  context: DirContext,
+  context: TableContext & UploadContext,
   data: AsyncIterable<Uint8Array>,
   call: Pick<Call, "signal" | "ownsBody" | "holdBody" | "releaseBody">,
   purpose: Purpose,
@@ -84,14 +85,14 @@ export async function receiveRows<T>(
 }
 
 /** Whether rows can become the next version of a table by {@link ReceivedRows.asNext}. */
-export async function takesNext(context: DirContext, table: FoundTable): Promise<boolean> {
+export async function takesNext(context: TableContext, table: FoundTable): Promise<boolean> {
   const newest = await newestVersion(context, table, undefined);
   return newest === undefined || takesStagedRows(newest.manifest);
 }
 
 /** The newest version of a table or branch; undefined when it has none. */
 async function newestVersion(
-  context: DirContext,
+  context: TableContext,
   table: FoundTable,
   branch: string | undefined,
 ): Promise<ManifestFile | undefined> {
@@ -103,7 +104,7 @@ async function newestVersion(
   }
 }
 
-function wholeRows(context: DirContext, part: UploadPart, branch: string | undefined): ReceivedRows {
+function wholeRows(context: TableContext, part: UploadPart, branch: string | undefined): ReceivedRows {
   const { engine } = context;
   const { file, rows } = part;
   async function durable(table: FoundTable, committed: Promise<number>): Promise<number> {
@@ -137,7 +138,7 @@ function wholeRows(context: DirContext, part: UploadPart, branch: string | undef
   };
 }
 
-function stagedRows(context: DirContext, staged: StagedRows, branch: string | undefined): ReceivedRows {
+function stagedRows(context: TableContext, staged: StagedRows, branch: string | undefined): ReceivedRows {
   const create = ({ path }: Pick<FoundTable, "path">) =>
     staged.create({ store: context.store, root: context.store.keyOf(path) });
   return {
@@ -153,7 +154,7 @@ function stagedRows(context: DirContext, staged: StagedRows, branch: string | un
 }
 
 function checkSchema(
-  context: DirContext,
+  context: TableContext,
   table: FoundTable,
   branch: string | undefined,
   { schema }: UploadPart,

@@ -1,7 +1,7 @@
 import type { UploadPart } from "../../../../arrow/upload.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { DirContext } from "../../context.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import { type ApplyChange, commitChange, commitFirst, prepareChange } from "../../format/commit.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
@@ -12,6 +12,7 @@ import { appendRows, putStagingBase, replaceRows } from "../../format/staged-row
 import { isStagingName, newStagingKey } from "../../format/staging-key.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import { latestVersion, readVersion } from "../../format/version-files.ts";
+import type { DirContext } from "../context.ts";
 
 /** Rows that the engine has written, and that no table has yet. */
 export interface StagedRows {
@@ -53,7 +54,7 @@ const STALE_AFTER = 24 * 60 * 60 * 1000;
  * @throws LanceError for what the engine refuses; nothing has been committed then.
  */
 export async function withStagedRows<T>(
-  context: DirContext,
+  context: TableContext,
   first: UploadPart,
   rest: AsyncIterator<UploadPart, void>,
   { base, overwrite = false, onWritten }: StageOptions,
@@ -114,7 +115,7 @@ export async function withStagedRows<T>(
 
 /** The same for rows that are all here already, an Arrow IPC file. */
 export async function withStagedFile<T>(
-  context: DirContext,
+  context: TableContext,
   file: Buffer,
   work: (staged: Pick<StagedRows, "create" | "asNext">) => Promise<T>,
 ): Promise<T> {

@@ -11,10 +11,11 @@ import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import { runBatch } from "../../batch/run.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import { sameProperties } from "../../catalog/row.ts";
-import type { DirContext } from "../../context.ts";
+import type { UploadContext } from "../context.ts";
 import { checkProperties } from "../properties.ts";
 import {
   checkNewIdentifier,
@@ -36,7 +37,7 @@ const MAX_LOOKS = 3;
 
 /** The operations that write rows. */
 export function createWriteOperations(
-  context: DirContext,
+  context: ChangeContext & UploadContext,
   writes: MultipartWrites,
 ): Pick<LanceNamespace, "createTable" | "insertIntoTable"> {
   const { catalog, layout } = context;
@@ -125,14 +126,14 @@ export function createWriteOperations(
         });
       } catch (error) {
         const raced = isLanceError(error, "TableAlreadyExists");
-        const settles = mode === CreateTableMode.EXIST_OK || mode === CreateTableMode.OVERWRITE;
-        if (raced && settles && table === undefined && !rows.isRepeatable) {
+        const acceptsExisting = mode === CreateTableMode.EXIST_OK || mode === CreateTableMode.OVERWRITE;
+        if (raced && acceptsExisting && table === undefined && !rows.isRepeatable) {
           throw new LanceError(
             "ConcurrentModification",
             "another caller made the table meanwhile; try again",
           );
         }
-        if (raced && settles && look < MAX_LOOKS) continue;
+        if (raced && acceptsExisting && look < MAX_LOOKS) continue;
         throw raced ? tableExists(id) : error;
       }
     }

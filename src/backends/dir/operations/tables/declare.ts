@@ -8,14 +8,16 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { ownerOf, settleMark } from "../../batch/departures.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
-import { settleAbandoned } from "../../batch/resolve.ts";
+import { resolveAbandoned } from "../../batch/resolve.ts";
 import { isRefusal, runBatch } from "../../batch/run.ts";
 import { checkNewLocation, isRootDirectory, newLocation, uniqueLocation } from "../../catalog/base-layout.ts";
+import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
+import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import type { CatalogView } from "../../catalog/view.ts";
-import type { DirContext } from "../../context.ts";
+import type { CommitContext } from "../context.ts";
 import { checkProperties } from "../properties.ts";
 import {
   checkNewIdentifier,
@@ -28,7 +30,7 @@ import {
 
 /** The operations that bring a table's name into the catalog without its data. */
 export function createDeclareOperations(
-  context: DirContext,
+  context: ChangeContext & CommitContext,
 ): Pick<LanceNamespace, "declareTable" | "registerTable"> {
   const { catalog, journal, layout } = context;
 
@@ -44,7 +46,7 @@ export function createDeclareOperations(
       checkProperties(properties);
       checkNewLocation(location);
       await layout.checkNoEscape(location);
-      await settleAbandoned(context);
+      await resolveAbandoned(context);
       await refuseWhileRemoved(journal, location);
       const unlisted = await isUnlistedTable(context, await catalog.read(), id);
       const register = (draft: Draft) => {
@@ -65,7 +67,7 @@ export function createDeclareOperations(
 
 /** The answer to a declaration. */
 export function declaredTable(
-  context: DirContext,
+  context: Pick<CatalogContext, "layout"> & CommitContext,
   location: string,
   properties: Readonly<Record<string, string>>,
 ): DeclareTableResponse {
@@ -93,7 +95,7 @@ export interface Claim {
  *
  * @returns the location, relative to the base
  */
-export async function takeName(context: DirContext, claim: Claim): Promise<string> {
+export async function takeName(context: CatalogContext, claim: Claim): Promise<string> {
   const { catalog, layout } = context;
   await layout.reserveAhead(claim.location);
   const location = await catalog.mutate(claim.apply).catch(async (error: unknown) => {
@@ -104,7 +106,7 @@ export async function takeName(context: DirContext, claim: Claim): Promise<strin
   await layout.reveal(location);
   // Others who come to this location may have taken its mark away, or have dropped the table.
   const isOwned = (await ownerOf(context, location)) !== undefined;
-  if (!isOwned) await settleMark(context, location);
+  if (!isOwned) await updateMark(context, location);
   else if (!(await layout.isMarked(location))) await layout.reserve(location);
   return location;
 }
@@ -120,7 +122,7 @@ export async function takeName(context: DirContext, claim: Claim): Promise<strin
  *   NamespaceNotFound
  */
 export async function planClaim(
-  context: DirContext,
+  context: CatalogContext,
   view: CatalogView,
   id: Identifier,
   properties: Readonly<Record<string, string>>,
@@ -151,13 +153,13 @@ export async function planClaim(
 }
 
 /** The usual location of a table, or another one when a deregistered table still has its files there. */
-async function freeLocation({ layout }: DirContext, id: Identifier): Promise<string> {
+async function freeLocation({ layout }: CatalogContext, id: Identifier): Promise<string> {
   const location = newLocation(id);
   return (await layout.isVacant(location)) ? location : uniqueLocation(id);
 }
 
 /** A client may send back the absolute path that an earlier answer had. */
-function relativeLocation({ layout }: DirContext, wanted: string): string {
+function relativeLocation({ layout }: CatalogContext, wanted: string): string {
   const prefix = `${layout.base}/`;
   const location = wanted.startsWith(prefix) ? wanted.slice(prefix.length) : wanted;
   checkNewLocation(location);

@@ -11,11 +11,12 @@ import {
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { DirContext } from "../../context.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { readTag } from "../../format/refs.ts";
 import { readVersion } from "../../format/version-files.ts";
+import type { CommitContext } from "../context.ts";
 import {
   datasetOf,
   type FoundTable,
@@ -29,7 +30,7 @@ import { isWritten } from "./table-data.ts";
 
 /** The operations that tell about a table. */
 export function createDescribeOperations(
-  context: DirContext,
+  context: TableContext & CommitContext,
 ): Pick<LanceNamespace, "describeTable" | "tableExists"> {
   return {
     async describeTable(request, { id }) {
@@ -62,13 +63,13 @@ export function createDescribeOperations(
 }
 
 /** A location as a URI, whatever the storage. */
-function uriOf({ store }: DirContext, path: string): string {
+function uriOf({ store }: TableContext, path: string): string {
   return store.files === undefined ? path : pathToFileURL(path).href;
 }
 
 /** The fields of a description that only the dataset can tell. */
 async function describeData(
-  context: DirContext,
+  context: TableContext,
   table: FoundTable,
   { version, tag, branch }: DescribeTableRequest,
   detailed: boolean,
@@ -86,7 +87,7 @@ async function describeData(
   });
 }
 
-async function details(context: DirContext, table: FoundTable, native: NativeTable, branch?: string) {
+async function details(context: TableContext, table: FoundTable, native: NativeTable, branch?: string) {
   const [version, ipcFile] = await engineCall(() => Promise.all([native.version(), native.schema()]));
   const schema = decodeSchema(splitIpcFile(ipcFile).schemaMetadata);
   const { manifest } = await readVersion(datasetOf(context, table, branch), BigInt(version));
@@ -104,7 +105,7 @@ async function details(context: DirContext, table: FoundTable, native: NativeTab
   };
 }
 
-async function referenceOfTag(context: DirContext, table: FoundTable, name: string): Promise<Reference> {
+async function referenceOfTag(context: TableContext, table: FoundTable, name: string): Promise<Reference> {
   const tag = await readTag(datasetOf(context, table), name);
   if (tag !== undefined) return tag;
   throw new LanceError("TableTagNotFound", `tag ${JSON.stringify(name)} does not exist`);

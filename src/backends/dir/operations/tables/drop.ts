@@ -7,16 +7,17 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
-import { settleAbandoned } from "../../batch/resolve.ts";
+import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
+import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
-import type { DirContext } from "../../context.ts";
 import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
 
 /** The operations that take tables away. */
 export function createDropOperations(
-  context: DirContext,
+  context: ChangeContext,
 ): Pick<LanceNamespace, "dropTable" | "deregisterTable"> {
   const { journal, layout, engine } = context;
 
@@ -33,7 +34,7 @@ export function createDropOperations(
       });
     },
     async deregisterTable(_request, { id, signal }) {
-      await settleAbandoned(context);
+      await resolveAbandoned(context);
       const table = await requireTable(context, id);
       // Otherwise the other change would take what is put aside here for its own.
       await refuseWhileRemoved(journal, table.location);
@@ -49,7 +50,7 @@ export function createDropOperations(
 }
 
 /** Removes a table that only its directory tells of. @throws LanceError TableNotFound, when another caller did */
-async function dropUnlisted(context: DirContext, id: Identifier, table: FoundTable): Promise<FoundTable> {
+async function dropUnlisted(context: TableContext, id: Identifier, table: FoundTable): Promise<FoundTable> {
   const { engine, layout, catalog } = context;
   // Unlike a read, a mutation is decided on the newest rows in any case.
   const isListed = await catalog.mutate((draft) => draft.ownerOf(table.location) !== undefined);
@@ -64,7 +65,7 @@ async function dropUnlisted(context: DirContext, id: Identifier, table: FoundTab
  * about to happen is noted first (docs/adr/0019).
  */
 export async function mutateAndRemove<T>(
-  context: DirContext,
+  context: ChangeContext,
   change: (draft: Draft) => T,
   signal: AbortSignal,
 ): Promise<T> {
@@ -88,7 +89,11 @@ export function deregisteredTable(id: Identifier, table: FoundTable): Deregister
 }
 
 /** Takes the row of a table away, as a mutation of the catalog. @throws LanceError TableNotFound */
-export function takeRow({ layout }: DirContext, draft: Draft, id: Identifier): FoundTable {
+export function takeRow(
+  { layout }: Pick<CatalogContext, "layout">,
+  draft: Draft,
+  id: Identifier,
+): FoundTable {
   const row = draft.get(objectIdOf(id));
   if (row?.objectType !== "table" || row.location === undefined) throw tableNotFound(id);
   draft.delete(row.objectId);

@@ -1,7 +1,7 @@
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import type { Call } from "../../../../namespace/call.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
-import type { DirContext } from "../../context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { syncVersion } from "../../format/sync-version.ts";
@@ -31,7 +31,7 @@ export interface Guarded {
  * @throws LanceError as `openData` and `requireTable`; Cancelled
  */
 export async function openGuarded(
-  context: DirContext,
+  context: TableContext,
   call: Call,
   reference: Reference,
   known?: FoundTable,
@@ -40,14 +40,14 @@ export async function openGuarded(
   const opening = openData(context, found, reference);
   const lease = await untilAborted(opening, call.signal, (late) => late.release());
   let [running, released] = [0, false];
-  const settle = () => {
+  const releaseWhenDone = () => {
     if (released && running === 0) lease.release();
   };
   async function wait<T>(work: () => Promise<T>): Promise<T> {
     running++;
     const result = engineCall(work).finally(() => {
       running--;
-      settle();
+      releaseWhenDone();
     });
     return untilAborted(result, call.signal);
   }
@@ -63,14 +63,14 @@ export async function openGuarded(
       }),
     release() {
       released = true;
-      settle();
+      releaseWhenDone();
     },
   };
 }
 
 /** Works with the data of the call's table; see {@link openGuarded}. */
 export async function withGuarded<T>(
-  context: DirContext,
+  context: TableContext,
   call: Call,
   reference: Reference,
   work: (data: Guarded) => Promise<T>,

@@ -1,12 +1,13 @@
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import { rootLocation } from "../../catalog/base-layout.ts";
+import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import type { CatalogView } from "../../catalog/view.ts";
-import type { DirContext } from "../../context.ts";
 import type { Lease } from "../../engine/handles.ts";
 import { readSchema } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
+import type { CommitContext } from "../context.ts";
 import { isWritten } from "./table-data.ts";
 
 /** A table as the catalog knows it. */
@@ -37,7 +38,7 @@ export function checkNewIdentifier(id: Identifier): void {
 
 /** Finds a table in a state, or, in the root, by its directory alone. */
 export async function findTable(
-  context: DirContext,
+  context: CatalogContext,
   state: CatalogView,
   id: Identifier,
 ): Promise<FoundTable | undefined> {
@@ -63,7 +64,7 @@ export async function findTable(
  * The rows are looked at again after the directory: it may be that of a table that was declared after the first look.
  */
 export async function isUnlistedTable(
-  { layout, catalog }: DirContext,
+  { layout, catalog }: CatalogContext,
   state: CatalogView,
   id: Identifier,
 ): Promise<boolean> {
@@ -78,7 +79,7 @@ export async function isUnlistedTable(
  *
  * @throws LanceError TableNotFound; InvalidInput for the root.
  */
-export async function requireTable(context: DirContext, id: Identifier): Promise<FoundTable> {
+export async function requireTable(context: CatalogContext, id: Identifier): Promise<FoundTable> {
   if (id.length === 0) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
   const table = await findTable(context, await context.catalog.read(), id);
   if (table === undefined) throw tableNotFound(id);
@@ -99,7 +100,7 @@ export interface Reference {
  * TableBranchNotFound; InvalidTableState for a table that has lost its directory
  */
 export async function withData<T>(
-  context: DirContext,
+  context: TableContext,
   table: FoundTable,
   reference: Reference,
   work: (native: NativeTable, schema: Lease["schema"]) => Promise<T>,
@@ -114,7 +115,7 @@ export async function withData<T>(
 
 /** Opens a table's data; the caller releases it. A handle at a reference is the caller's own. */
 export async function openData(
-  context: DirContext,
+  context: TableContext,
   { location, path, listed }: FoundTable,
   { version, branch }: Reference,
 ): Promise<Lease> {
@@ -152,7 +153,7 @@ export async function openData(
  * CreateTableVersion. A property of the table's own comes before the setting for the whole catalog.
  */
 export function managedVersioning(
-  context: Pick<DirContext, "managedVersioning">,
+  context: CommitContext,
   properties: Readonly<Record<string, string>>,
 ): { managedVersioning?: true } {
   const own = properties["table_version_tracking_enabled"];
@@ -165,7 +166,11 @@ export function managedVersioning(
  *
  * @throws LanceError InvalidInput for a branch that the format does not allow.
  */
-export function datasetOf({ store }: DirContext, { path }: FoundTable, branch?: string): DatasetRef {
+export function datasetOf(
+  { store }: Pick<TableContext, "store">,
+  { path }: FoundTable,
+  branch?: string,
+): DatasetRef {
   return { store, root: store.keyOf(path), branch: normalizeBranch(branch) };
 }
 

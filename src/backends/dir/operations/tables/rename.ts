@@ -3,11 +3,11 @@ import { RenameTableResponseSchema } from "../../../../gen/lance/namespace/v1/ta
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkIdentifier, type Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { settleAbandoned } from "../../batch/resolve.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
+import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base-layout.ts";
 import type { Draft } from "../../catalog/draft.ts";
-import type { DirContext } from "../../context.ts";
 import {
   checkNewIdentifier,
   isUnlistedTable,
@@ -22,7 +22,7 @@ import {
  * Renaming tables: the row of the catalog changes, and the directory stays where it is (docs/adr/0012), so
  * whoever has the table open goes on with it.
  */
-export function createRenameOperations(context: DirContext): Pick<LanceNamespace, "renameTable"> {
+export function createRenameOperations(context: ChangeContext): Pick<LanceNamespace, "renameTable"> {
   const { catalog } = context;
   return {
     async renameTable({ newTableName, newNamespaceId }, { id, signal }) {
@@ -35,7 +35,7 @@ export function createRenameOperations(context: DirContext): Pick<LanceNamespace
 
       const rename = (draft: Draft) => renameRow(draft, id, target, listed ? undefined : location);
       if (isRootDirectory(location)) {
-        await settleAbandoned(context);
+        await resolveAbandoned(context);
         await runBatch(context, { changes: [rename], departing: "keep", locations: [location] }, signal);
       } else {
         await catalog.mutate(rename);

@@ -1,11 +1,11 @@
 import { create } from "@bufbuild/protobuf";
 import { GetTableStatsResponseSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { DirContext } from "../../context.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { withGuarded } from "./guarded.ts";
 
 /** The operation that tells the figures of a table. */
-export function createStatsOperations(context: DirContext): Pick<LanceNamespace, "getTableStats"> {
+export function createStatsOperations(context: TableContext): Pick<LanceNamespace, "getTableStats"> {
   return {
     getTableStats: ({ branch }, call) =>
       withGuarded(context, call, { branch }, async ({ table, wait }) => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { ownerOf } from "../../batch/departures.ts";
-import type { DirContext } from "../../context.ts";
+import type { CatalogContext } from "../../catalog/catalog-context.ts";
+import { ownerOf } from "../../catalog/table-marks.ts";
 
 /** How often the directory of a table is looked at that may just be made, and the pause between, in milliseconds. */
 const LOOKS = 6;
@@ -15,7 +15,7 @@ const PAUSE_MS = 100;
  *
  * @throws LanceError InvalidTableState for a table that has lost its directory; TableNotFound for one that was dropped
  */
-export async function isWritten(context: DirContext, location: string): Promise<boolean> {
+export async function isWritten(context: CatalogContext, location: string): Promise<boolean> {
   const { layout } = context;
   for (let look = 1; ; look++) {
     const state = await layout.dataState(location);

@@ -7,19 +7,20 @@ import {
 } from "../../../../gen/lance/namespace/v1/branch_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { DirContext } from "../../context.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
 import { type Branch, branchNotFound, listBranches, openBranch, readBranch } from "../../format/refs.ts";
 import { syncBranches, syncVersion } from "../../format/sync-version.ts";
 import { describeVersion } from "../../format/version-files.ts";
+import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { datasetOf, requireTable, withData } from "../tables/lookup.ts";
 import { refuseLost, requireDataset } from "./versions.ts";
 
 /** The operations on branches: histories of their own that begin at a version of another one. */
 export function createBranchOperations(
-  context: DirContext,
+  context: TableContext & PageContext,
 ): Pick<LanceNamespace, "listTableBranches" | "createTableBranch" | "deleteTableBranch"> {
   return {
     async listTableBranches(request, { id }) {

@@ -19,14 +19,15 @@ import {
   sameIdentifier,
 } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { dropVersions, settleAbandoned } from "../../batch/resolve.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
+import { dropVersions, resolveAbandoned } from "../../batch/resolve.ts";
 import { type BatchOutcome, checkNotCancelled, runBatch } from "../../batch/run.ts";
 import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
-import type { DirContext } from "../../context.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { createVersion } from "../../format/staged-version.ts";
 import { describeVersion } from "../../format/version-files.ts";
+import type { CommitContext } from "../context.ts";
 import { checkProperties } from "../properties.ts";
 import { declaredTable } from "../tables/declare.ts";
 import { deregisteredTable } from "../tables/drop.ts";
@@ -43,7 +44,7 @@ type Operations = Pick<
 type CommitResult = ReturnType<typeof create<typeof CommitTableResultSchema>>["result"];
 
 /** The operations by which clients commit through the catalog. */
-export function createManagedVersionOperations(context: DirContext): Operations {
+export function createManagedVersionOperations(context: ChangeContext & CommitContext): Operations {
   const locks = createKeyedLocks();
   const { engine, layout } = context;
 
@@ -56,7 +57,7 @@ export function createManagedVersionOperations(context: DirContext): Operations 
     call: Call,
     plan: (planner: Planner) => Promise<T>,
   ): Promise<{ readonly planned: T; readonly outcome: BatchOutcome }> {
-    await settleAbandoned(context);
+    await resolveAbandoned(context);
     return locks.withLocks(
       ids.map((id) => joinIdentifier(id)),
       async () => {

@@ -7,11 +7,12 @@ import {
 } from "../../../../gen/lance/namespace/v1/version_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import type { Batch } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base-layout.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { createDraft, type Draft } from "../../catalog/draft.ts";
-import type { DirContext } from "../../context.ts";
 import {
   type DatasetRef,
   type NamingScheme,
@@ -52,7 +53,9 @@ export interface Planner {
 }
 
 /** Begins a batch on the newest state of the catalog. */
-export async function createPlanner(context: DirContext): Promise<Planner> {
+export async function createPlanner(
+  context: TableContext & Pick<ChangeContext, "journal">,
+): Promise<Planner> {
   const { catalog } = context;
   const draft = createDraft(await catalog.read());
   const versions: PreparedVersion[] = [];

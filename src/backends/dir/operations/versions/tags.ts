@@ -9,7 +9,7 @@ import {
 } from "../../../../gen/lance/namespace/v1/tag_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { DirContext } from "../../context.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import {
   createTag,
   deleteTag,
@@ -19,6 +19,7 @@ import {
   type TagTarget,
   updateTag,
 } from "../../format/refs.ts";
+import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { refuseLost, requireDataset } from "./versions.ts";
 
@@ -28,7 +29,7 @@ type Operations = Pick<
 >;
 
 /** The operations on tags: names for versions of a table, on any of its branches. */
-export function createTagOperations(context: DirContext): Operations {
+export function createTagOperations(context: TableContext & PageContext): Operations {
   return {
     async listTableTags(request, { id }) {
       const tags = await listTags(await requireDataset(context, id));

@@ -12,8 +12,8 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
-import type { DirContext } from "../../context.ts";
 import {
   alter,
   effectiveProperties,
@@ -25,7 +25,7 @@ import { requireDataset } from "./versions.ts";
 
 /** The operations on transactions: what made a version, and what clients noted about it later. */
 export function createTransactionOperations(
-  context: DirContext,
+  context: TableContext,
 ): Pick<LanceNamespace, "describeTransaction" | "alterTransaction"> {
   const locks = createKeyedLocks();
 

@@ -9,20 +9,21 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { DirContext } from "../../context.ts";
+import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { openBranch } from "../../format/refs.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import { readTransaction } from "../../format/transaction-records.ts";
 import { describeVersion, listVersions, readVersion, type VersionEntry } from "../../format/version-files.ts";
+import type { PageContext } from "../context.ts";
 import { decodeToken, encodeToken, pageSize } from "../paging.ts";
 import { datasetOf, type FoundTable, isMain, requireTable, withData } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
 
 /** The operations on the history of a table. */
 export function createVersionOperations(
-  context: DirContext,
+  context: TableContext & PageContext,
 ): Pick<LanceNamespace, "listTableVersions" | "describeTableVersion" | "restoreTable"> {
   return {
     async listTableVersions({ branch, descending = false, limit, pageToken }, { id }) {
@@ -64,7 +65,7 @@ export function createVersionOperations(
   };
 }
 
-async function newestVersion(context: DirContext, table: FoundTable, branch: string | undefined) {
+async function newestVersion(context: TableContext, table: FoundTable, branch: string | undefined) {
   return (await describeVersion(await openBranch(datasetOf(context, table), branch))).version;
 }
 
@@ -74,7 +75,7 @@ async function newestVersion(context: DirContext, table: FoundTable, branch: str
  * @throws LanceError TableNotFound, TableBranchNotFound; InvalidInput for a branch's name that cannot be
  */
 export async function requireDataset(
-  context: DirContext,
+  context: TableContext,
   id: Identifier,
   branch?: string,
 ): Promise<DatasetRef> {
@@ -84,7 +85,7 @@ export async function requireDataset(
 }
 
 /** Refuses to answer that a table has nothing when it has lost its directory. @throws LanceError InvalidTableState */
-export async function refuseLost(context: DirContext, id: Identifier): Promise<void> {
+export async function refuseLost(context: CatalogContext, id: Identifier): Promise<void> {
   const { location } = await requireTable(context, id);
   await isWritten(context, location);
 }

@@ -1,11 +1,12 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
-import type { DirContext } from "../../context.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { commitMetadata } from "../../format/commit.ts";
 import { readVersion } from "../../format/version-files.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
+import type { UploadContext } from "../context.ts";
 import { receiveRows } from "../rows/received-rows.ts";
 import { datasetOf, type FoundTable, requireTable, withData } from "../tables/lookup.ts";
 import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from "./definition.ts";
@@ -30,7 +31,7 @@ interface ViewState {
 
 /** A refresh that knows everything it works with. */
 interface Refresh {
-  readonly context: DirContext;
+  readonly context: TableContext & UploadContext;
   readonly view: FoundTable;
   readonly source: FoundTable;
   readonly sourceVersion: bigint;
@@ -47,7 +48,11 @@ interface Refresh {
  *
  * It can be repeated at any point: a refresh that did not end leaves a view that is made anew.
  */
-export async function refreshView(context: DirContext, job: Job, signal: AbortSignal): Promise<JobFacts> {
+export async function refreshView(
+  context: TableContext & UploadContext,
+  job: Job,
+  signal: AbortSignal,
+): Promise<JobFacts> {
   const view = await requireTable(context, job.table);
   if (view.location !== job.spec["location"]) throw new LanceError("TableNotFound", "the view was replaced");
   const { sourceQuery: text, outputSchema } = readDefinition(view);
@@ -154,13 +159,13 @@ function readState({ tableMetadata }: Manifest): ViewState | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as ViewState);
 }
 
-function newestVersion(context: DirContext, table: FoundTable): Promise<bigint> {
+function newestVersion(context: TableContext, table: FoundTable): Promise<bigint> {
   return withData(context, table, {}, async (native) => BigInt(await engineCall(() => native.version())));
 }
 
 /** The manifest of a version; undefined when it has been cleaned up. */
 async function manifestOf(
-  context: DirContext,
+  context: TableContext,
   table: FoundTable,
   version: bigint,
 ): Promise<Manifest | undefined> {

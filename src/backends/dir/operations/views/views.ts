@@ -9,8 +9,9 @@ import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
 import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
-import type { DirContext } from "../../context.ts";
+import type { JobContext, UploadContext } from "../context.ts";
 import { openGuarded } from "../tables/guarded.ts";
 import { checkNewIdentifier, requireTable } from "../tables/lookup.ts";
 import {
@@ -30,7 +31,7 @@ const REFRESH_VIEW = "refresh_view";
 
 /** The operations on materialized views. */
 export function createViewOperations(
-  context: DirContext,
+  context: TableContext & UploadContext & JobContext,
   createTable: LanceNamespace["createTable"],
 ): Pick<LanceNamespace, "createMaterializedView" | "refreshMaterializedView"> {
   const { jobs, maxUploadBytes } = context;

@@ -14,7 +14,7 @@ interface Running extends EventEmitter {
 }
 
 /** What a call with a single answer needs to be waited for. */
-export interface Settling {
+export interface PendingCall {
   readonly call: Call;
   /** Ends this attempt of it. */
   readonly signal: AbortSignal;
@@ -29,8 +29,8 @@ export interface Settling {
  *
  * @throws LanceError with its `fault`, or the reason of the signal
  */
-export function settled(
-  { call, signal, endsAt, bodySent = false }: Settling,
+export function answerOf(
+  { call, signal, endsAt, bodySent = false }: PendingCall,
   begin: (done: Done, patience: Patience) => Running,
 ): Promise<Message> {
   signal.throwIfAborted();

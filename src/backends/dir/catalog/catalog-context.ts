@@ -1,0 +1,17 @@
+import type { Engine } from "../engine/engine.ts";
+import type { ObjectStore } from "../format/storage.ts";
+import type { Layout } from "./base-layout.ts";
+import type { Catalog } from "./catalog.ts";
+
+/** The rows of a catalog, and the directories of its tables. */
+export interface CatalogContext {
+  readonly catalog: Catalog;
+  readonly layout: Layout;
+}
+
+/** A catalog with the data of its tables. */
+export interface TableContext extends CatalogContext {
+  readonly engine: Engine;
+  /** The storage from its root, for reading and writing the format itself. */
+  readonly store: ObjectStore;
+}

@@ -1,0 +1,50 @@
+import type { PartBufferPool } from "../../../arrow/part-buffer.ts";
+import type { ChangeContext } from "../batch/change-context.ts";
+import type { StorageClock } from "../format/storage-clock.ts";
+import type { Jobs } from "../jobs/jobs.ts";
+import type { ReadAhead } from "./read/read-ahead.ts";
+
+/** Limits and memory of uploads. */
+export interface UploadContext {
+  /** Maximum size of an upload, before and after it is unpacked, in bytes. */
+  readonly maxUploadBytes: number;
+  /** Number of bytes of an upload that are written at once; a longer upload is written in parts. */
+  readonly uploadPartBytes: number;
+  readonly uploadBuffers: PartBufferPool;
+}
+
+/** Work that goes on after the answer and after a restart. */
+export interface JobContext {
+  readonly jobs: Jobs;
+}
+
+/** Memory of open query results. */
+export interface ReadContext {
+  readonly readAhead: ReadAhead;
+}
+
+/** The limit of listings. */
+export interface PageContext {
+  /** Maximum number of entries of a page. */
+  readonly maxPageSize: number;
+}
+
+/** The default for tables whose properties do not say how writers commit. */
+export interface CommitContext {
+  /** Whether writers have to commit with CreateTableVersion. */
+  readonly managedVersioning: boolean;
+}
+
+/** Everything that the operations of a directory work with. Each operation names the part that it needs. */
+export interface DirContext
+  extends ChangeContext,
+    UploadContext,
+    JobContext,
+    ReadContext,
+    PageContext,
+    CommitContext {
+  /** The clock that dates the objects of the storage. */
+  readonly clock: StorageClock;
+  /** Maximum age of the last look at the storage for a read, in milliseconds. */
+  readonly maxStalenessMs: number;
+}
