@@ -1,8 +1,7 @@
 import { type Finding, lintMarkdown } from "./lint.ts";
 
 const COMMENT = /\/\*\*?(?<block>[\s\S]*?)\*\/|(?<lines>(?:^[ \t]*\/\/.*\n?)+)/gm;
-const TITLE =
-  /\b(?:test|it|describe|suite)(?:\.\w+)?\(\s*(?<quote>["'`])(?<title>(?:(?!\k<quote>)[^\\]|\\.)*)\k<quote>/g;
+const TITLE = /\b(?:test|it)(?:\.\w+)?\(\s*(?<quote>["'`])(?<title>(?:(?!\k<quote>)[^\\]|\\.)*)\k<quote>/g;
 
 /** Checks the comments and the titles of tests in a TypeScript file. */
 export function lintSource(file: string, text: string): Finding[] {
@@ -22,7 +21,7 @@ function* commentsOf(text: string): Generator<Extract> {
     const prose =
       block === undefined
         ? lines.replaceAll(/^[ \t]*\/\/ ?/gm, "")
-        : block.replaceAll(/^[ \t]*\*? ?/gm, "").replaceAll(/\{@link ([^}]*)\}|@\w+/g, "`$1`");
+        : block.replaceAll(/^[ \t]*\*? ?/gm, "").replaceAll(/\{@link ([^}]*)\}|@param \w+|@\w+/g, "`$1`");
     yield { line: lineAt(text, match.index), prose };
   }
 }

@@ -3,14 +3,14 @@ import { checkLz4Frame } from "./lz4.ts";
 import type { ArrowField, ArrowType } from "./schema.ts";
 
 /**
- * Checks that the buffers of a record batch are large enough for what its arrays say of themselves.
+ * Checks that the buffers of a record batch are large enough for the lengths that its arrays declare.
  *
- * The engine takes those sizes on trust: a wrong one, and above all a wrong size of a compressed buffer once
- * it is unpacked, ends in an allocation that takes the whole process down.
+ * The engine trusts these sizes. A wrong one, above all a wrong unpacked size of a compressed buffer, makes it
+ * allocate so much that the process ends.
  *
  * @param batch the table of the record batch
  * @param body the message's body
- * @returns the size of all buffers once they are unpacked, in bytes; values that take no bytes count as a bit each
+ * @returns the unpacked size of all buffers, in bytes; values that take no bytes count as a bit each
  * @throws RangeError, for sizes that do not fit together.
  */
 export function checkLayout(fields: readonly ArrowField[], batch: FlatTable, body: Uint8Array): number {
@@ -21,22 +21,22 @@ export function checkLayout(fields: readonly ArrowField[], batch: FlatTable, bod
 }
 
 interface Cursor {
-  /** The next array: its length and its number of nulls. */
+  /** Returns the length and the number of nulls of the next array. */
   node(): { length: number; nulls: number };
-  /** The unpacked size of the next buffer, in bytes. */
+  /** Returns the unpacked size of the next buffer, in bytes. */
   buffer(): number;
-  /** The next count of variadic buffers, for view types. */
+  /** Returns the next count of variadic buffers, for view types. */
   variadic(): number;
   /** Counts values that take no bytes. */
   free(values: number): void;
-  /** Checks that everything was used and returns the unpacked size of all buffers. */
+  /** Checks that everything was used, and returns the unpacked size of all buffers. */
   finish(): number;
 }
 
 const STRUCT_BYTES = 16;
 const COUNT_BYTES = 8;
 
-/** The number of LZ4_FRAME among the codecs; the engine unpacks ZSTD to no more than the declared size. */
+/** Number of LZ4_FRAME among the codecs; the engine unpacks ZSTD to no more than the declared size. */
 const LZ4 = 0;
 
 function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
@@ -49,7 +49,7 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
   const bytes = new DataView(body.buffer, body.byteOffset, body.byteLength);
   let [node, buffer, count, total] = [0, 0, 0, 0];
 
-  /** A compressed buffer begins with its unpacked size, or with -1 when it was left as it is. */
+  /** A compressed buffer begins with its unpacked size, or with -1 if it is stored uncompressed. */
   function unpackedSize(start: number, size: number): number {
     if (compression === undefined || size === 0) return size;
     if (size < 8) throw new RangeError("a compressed buffer is shorter than its header");
@@ -90,7 +90,7 @@ function createCursor(batch: FlatTable, body: Uint8Array): Cursor {
   };
 }
 
-/** Numbers here are lengths below 2^53, whose products may be inexact: they are far beyond any buffer then. */
+/** Numbers here are lengths below 2^53. Their products may be inexact, but are far beyond any buffer then. */
 function checkField(field: ArrowField, expected: number, cursor: Cursor): void {
   const { length, nulls } = cursor.node();
   if (length < expected) throw new RangeError(`column ${JSON.stringify(field.name)} has too few values`);
@@ -101,7 +101,7 @@ function checkField(field: ArrowField, expected: number, cursor: Cursor): void {
     }
     return size;
   };
-  // The engine does not take a part of an offset at the end.
+  // The engine rejects a partial offset at the end.
   const needOffsets = (isLarge: boolean) => {
     const width = isLarge ? 8 : 4;
     if (need((length + 1) * width) % width !== 0) {
@@ -156,7 +156,7 @@ function checkChildren(field: ArrowField, length: number, cursor: Cursor): void 
   for (const child of field.children) checkField(child, length, cursor);
 }
 
-/** The width of a value in bits; undefined for types that are not laid out value by value. */
+/** Returns the width of a value in bits; undefined for types that are not laid out value by value. */
 export function bitWidth(type: ArrowType): number | undefined {
   switch (type.name) {
     case "bool":

@@ -5,28 +5,28 @@ import { readTable, rootTable } from "./flatbuffer.ts";
 import { type MessageHead, malformed } from "./message.ts";
 import type { ArrowField, ArrowSchema } from "./schema.ts";
 
-/** Checks the messages of one upload, and counts what they hold. */
+/** Checks the messages of an upload and counts their contents. */
 export interface BodyCheck {
   readonly schema: ArrowSchema;
-  /** The rows of the batches so far. */
+  /** Rows of the batches so far. */
   readonly rows: number;
-  /** What the buffers so far unpack to, in bytes. */
+  /** Unpacked size of the buffers so far, in bytes. */
   readonly unpackedBytes: number;
   /**
    * Checks a dictionary or a record batch.
    *
-   * @param position where it begins, for the text of an error
-   * @param headBytes the size of its prefix and metadata; the engine takes values from where they are
-   * @throws LanceError InvalidInput; PayloadTooLarge when the buffers unpack to more than the limit.
+   * @param position start of the message, for the text of an error
+   * @param headBytes size of its prefix and metadata; the engine reads values at their given positions
+   * @throws LanceError InvalidInput; PayloadTooLarge if the buffers unpack to more than the limit.
    */
   add(head: MessageHead, metadata: Uint8Array, body: Uint8Array, position: number, headBytes: number): void;
 }
 
 /**
- * Begins the check of an upload whose buffers may unpack to `maxBytes` together, and which may have as many rows: rows
- * of nothing but nulls take no bytes on their way, and work in every later query.
+ * Creates the check of an upload. Its buffers may unpack to `maxBytes` together, and it may have as many rows: rows
+ * of nulls only take no bytes in transfer, but cost work in every later query.
  *
- * @throws LanceError InvalidInput, when two fields of different types share a dictionary.
+ * @throws LanceError InvalidInput, if two fields of different types share a dictionary.
  */
 export function createBodyCheck(schema: ArrowSchema, maxBytes: number): BodyCheck {
   const dictionaries = new Map<bigint, ArrowField>();
@@ -70,7 +70,7 @@ function collectDictionaries(fields: readonly ArrowField[], found: Map<bigint, A
     if (field.dictionary !== undefined) {
       const { id } = field.dictionary;
       const known = found.get(id);
-      // The engine gives the values of the first to all of them.
+      // The engine gives all of them the values of the first.
       if (
         known !== undefined &&
         !isDeepStrictEqual([known.type, known.children], [field.type, field.children])

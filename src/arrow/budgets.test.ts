@@ -22,7 +22,7 @@ function refusal(name: ErrorName, message: RegExp): (error: unknown) => boolean 
   return (error) => isLanceError(error, name) && message.test(error.message);
 }
 
-/** A struct in a struct, and so on; the innermost has no fields. */
+/** Returns a stream with nested structs; the innermost has no fields. */
 function nestedStream(levels: number): Uint8Array {
   let field: Field = new Field("x", new Int32(), true);
   for (let level = 0; level < levels; level++) field = new Field("x", new Struct([field]), true);

@@ -1,16 +1,16 @@
-/** Reads given numbers of bytes from chunks that are split anywhere; short at the end of the input. */
+/** Reads given numbers of bytes from chunks that are split anywhere; returns fewer at the end of the input. */
 export interface ByteReader extends AsyncDisposable {
-  /** The next bytes, which stay to be read. */
+  /** Returns the next bytes without consuming them. */
   peek(length: number): Promise<Uint8Array>;
-  /** The next bytes in one piece. */
+  /** Returns the next bytes in one piece. */
   take(length: number): Promise<Uint8Array>;
-  /** The next bytes in the pieces that they arrive in. */
+  /** Returns the next bytes in the pieces in which they arrive. */
   pass(length: number): AsyncIterable<Uint8Array>;
-  /** Everything that is left. */
+  /** Returns all remaining bytes. */
   rest(): AsyncIterable<Uint8Array>;
 }
 
-/** Creates a reader; the input is pulled only as far as bytes are asked for, and closed when the reader is disposed. */
+/** Creates a reader. It pulls the input only as far as bytes are requested, and closes it when disposed. */
 export function createByteReader(chunks: AsyncIterable<Uint8Array>): ByteReader {
   const input = chunks[Symbol.asyncIterator]();
   let pending: Uint8Array = new Uint8Array();

@@ -2,11 +2,11 @@ import { LanceError } from "../namespace/errors.ts";
 import type { ArrowField, ArrowSchema, ArrowType } from "./schema.ts";
 
 /**
- * Checks that rows of one schema can be added to a table of another without a loss of meaning.
+ * Checks that rows of one schema can be added to a table of another without loss of meaning.
  *
- * The engine would cast what it can, and so cut 1.7 down to 1. Here a column has to be of the same kind;
- * within a kind (integers, floats, texts, lists) the engine casts, and fails where a value does not fit.
- * Columns may be in another order, and nullable ones may be missing.
+ * The engine would cast what it can, and turn 1.7 into 1. Here, a column must be of the same kind. Within a kind
+ * (integers, floats, texts, lists) the engine casts, and fails if a value does not fit. Columns may be in another
+ * order, and nullable columns may be missing.
  *
  * @throws LanceError TableSchemaValidationError
  */
@@ -30,7 +30,7 @@ function checkFields(from: readonly ArrowField[], to: readonly ArrowField[], pat
 function checkField(from: ArrowField, to: ArrowField, path: string): void {
   if (from.type.name === "null") return;
   const [a, b] = [kindOf(from.type), kindOf(to.type)];
-  // A list of the right length may become a vector; the engine checks each length.
+  // A list of the right length can become a vector; the engine checks each length.
   const widens = a === "list" && to.type.name === "fixed_size_list";
   const raises = a === "int" && b === "float";
   if (a !== b && !widens && !raises) {
@@ -48,7 +48,10 @@ function checkField(from: ArrowField, to: ArrowField, path: string): void {
   }
 }
 
-/** Types of one kind are cast into each other; sizes that are part of the meaning are part of the kind. */
+/**
+ * Returns the kind of a type. The engine casts within a kind; sizes that are part of the meaning are part of the
+ * kind.
+ */
 function kindOf(type: ArrowType): string {
   switch (type.name) {
     case "utf8":

@@ -9,15 +9,15 @@ import type { ArrowField } from "./schema.ts";
  * replace another one is added behind it, and the indices of the batches that follow are moved by as much.
  */
 
-/** The sizes of the FlatBuffers head that {@link asDelta} puts before a dictionary's own metadata, in bytes. */
+/** Sizes of the FlatBuffers head that {@link asDelta} puts before a dictionary's own metadata, in bytes. */
 const HEAD = { message: 24, dictionary: 64, rest: 88 } as const;
 
-/** How many values a dictionary message has. */
+/** Returns the number of values of a dictionary message. */
 export function dictionaryLength(metadata: Uint8Array): number {
   return Number(readInt64(valuesOf(metadata), 0));
 }
 
-/** The metadata of a dictionary message with the mark that it adds to the one before, and with its prefix. */
+/** Returns the metadata of a dictionary message, with its prefix, marked as an addition to the previous one. */
 export function asDelta(metadata: Uint8Array, id: bigint, version: number, bodyLength: number): Uint8Array {
   const padded = Math.ceil(metadata.byteLength / 8) * 8;
   const framed = Buffer.alloc(8 + HEAD.rest + padded);
@@ -25,14 +25,14 @@ export function asDelta(metadata: Uint8Array, id: bigint, version: number, bodyL
   framed.writeInt32LE(HEAD.rest + padded, 4);
   const bytes = framed.subarray(8);
   bytes.writeUInt32LE(HEAD.message, 0);
-  // The message's vtable: its size, the table's size, and the places of version, kind, header and body length.
+  // The message's vtable: its size, the table's size, and the positions of version, kind, header and body length.
   for (const [i, value] of [12, 24, 4, 6, 8, 16].entries()) bytes.writeUInt16LE(value, 4 + i * 2);
   bytes.writeInt32LE(HEAD.message - 4, HEAD.message);
   bytes.writeInt16LE(version, HEAD.message + 4);
   bytes.writeUInt8(2, HEAD.message + 6);
   bytes.writeUInt32LE(HEAD.dictionary - HEAD.message - 8, HEAD.message + 8);
   bytes.writeBigInt64LE(BigInt(bodyLength), HEAD.message + 16);
-  // The dictionary's vtable, with the places of id, values and the mark.
+  // The dictionary's vtable, with the positions of id, values and the mark.
   for (const [i, value] of [10, 24, 8, 16, 4].entries()) bytes.writeUInt16LE(value, 48 + i * 2);
   bytes.writeInt32LE(HEAD.dictionary - 48, HEAD.dictionary);
   bytes.writeUInt8(1, HEAD.dictionary + 4);
@@ -42,7 +42,7 @@ export function asDelta(metadata: Uint8Array, id: bigint, version: number, bodyL
   return framed;
 }
 
-/** The table of the values inside the metadata of a dictionary message. */
+/** Returns the table of the values inside the metadata of a dictionary message. */
 function valuesOf(metadata: Uint8Array) {
   const header = readTable(rootTable(metadata), 2);
   const values = header && readTable(header, 1);
@@ -50,11 +50,11 @@ function valuesOf(metadata: Uint8Array) {
   return values;
 }
 
-/** Where the indices into one dictionary are, within a dictionary that others were added to. */
+/** Position of a dictionary's values within the merged dictionary of a file. */
 export interface Shift {
-  /** How far they move. */
+  /** Distance that its indices move. */
   readonly by: number;
-  /** The values of the whole dictionary. */
+  /** Number of values of the merged dictionary. */
   readonly total: number;
 }
 
@@ -62,7 +62,7 @@ export interface Shift {
  * Moves the indices of a record batch, in place.
  *
  * @param shifts by the id of the dictionary
- * @throws LanceError Unsupported, when the indices are too small for the whole dictionary, or compressed.
+ * @throws LanceError Unsupported, if the indices are too small for the merged dictionary, or compressed.
  */
 export function shiftIndices(
   fields: readonly ArrowField[],
@@ -120,7 +120,7 @@ export function shiftIndices(
   for (const field of fields) visit(field);
 }
 
-/** Indices of nulls may be anything; they wrap around. */
+/** Indices of nulls may have any value; they wrap around. */
 function shiftAll(bytes: Buffer, bits: 8 | 16 | 32 | 64, by: number): void {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   for (let at = 0; at < bytes.byteLength; at += bits / 8) {

@@ -47,7 +47,7 @@ const COLUMNS: Readonly<Record<string, readonly [type: DataType, values: readonl
   last: [new Utf8(), some(String)],
 };
 
-/** The messages of a table; a file is a stream between a magic and a footer. */
+/** Returns the messages of a table; a file is a stream between a magic and a footer. */
 function messagesOf(table: Table) {
   return splitIpcFile(Buffer.concat([Buffer.from("ARROW1\0\0"), tableToIPC(table, "stream")]));
 }

@@ -11,7 +11,7 @@ import type { ArrowField } from "./schema.ts";
 const STRUCT_BYTES = 16;
 const OFFSET_BYTES = 4;
 
-/** A copy of a message to change. */
+/** A copy of a message, for changes. */
 interface Message {
   readonly bytes: Buffer;
   readonly metadata: Uint8Array;
@@ -29,20 +29,20 @@ function copyOf(message: Uint8Array): Message {
   return { bytes, metadata, body: bytes.subarray(bodyAt), header };
 }
 
-/** A schema message without one of its fields. */
+/** Returns a schema message without a field. */
 export function dropField(message: Uint8Array, index: number): Uint8Array {
   const { bytes, header } = copyOf(message);
   const { at, length } = readVector(header, 1);
   for (let i = index; i < length - 1; i++) {
     const [from, to] = [at + (i + 1) * OFFSET_BYTES, at + i * OFFSET_BYTES];
-    // An offset counts from its own place, which comes closer by one.
+    // An offset counts from its own position, which moves closer by one.
     header.view.setUint32(to, header.view.getUint32(from, true) + OFFSET_BYTES, true);
   }
   shorten(header, 1, 1);
   return bytes;
 }
 
-/** A record batch without one of its columns, which must be of fixed width; its bytes stay behind unused. */
+/** Returns a record batch without a column, which must be of fixed width; its bytes remain unused. */
 export function dropColumn(message: Uint8Array, fields: readonly ArrowField[], index: number): Uint8Array {
   const { bytes, body, header } = copyOf(message);
   const arrays = createArrays(header, body);
@@ -65,7 +65,7 @@ function shorten(table: FlatTable, vector: number, by: number): void {
   table.view.setUint32(at - 4, length - by, true);
 }
 
-/** A record batch with other values in one of its columns, which must be 32-bit floats without nulls. */
+/** Returns a record batch with other values in a column, which must be 32-bit floats without nulls. */
 export function replaceFloats(
   message: Uint8Array,
   fields: readonly ArrowField[],
@@ -77,14 +77,14 @@ export function replaceFloats(
   return bytes;
 }
 
-/** A record batch with a number added to each value of its first column, which must be 32-bit integers. */
+/** Returns a record batch with a number added to each value of its first column, which must be 32-bit integers. */
 export function addToFirst(message: Uint8Array, added: number): Uint8Array {
   const { bytes, values, rows } = columnOf(message, [], 0);
   for (let row = 0; row < rows; row++) values.setInt32(row * 4, values.getInt32(row * 4, true) + added, true);
   return bytes;
 }
 
-/** The values of a column of fixed width, in a copy of the message. */
+/** Returns the values of a column of fixed width, in a copy of the message. */
 function columnOf(message: Uint8Array, fields: readonly ArrowField[], index: number) {
   const { bytes, body, header } = copyOf(message);
   const arrays = createArrays(header, body);
@@ -95,7 +95,7 @@ function columnOf(message: Uint8Array, fields: readonly ArrowField[], index: num
   return { bytes, values, rows: Number(readInt64(header, 0)) };
 }
 
-/** A record batch without its first rows; `count` is smaller than the number of its rows. */
+/** Returns a record batch without its first rows; `count` is smaller than the number of its rows. */
 export function skipRows(message: Uint8Array, fields: readonly ArrowField[], count: number): Uint8Array {
   const { bytes, metadata, body, header } = copyOf(message);
   const rows = Number(readInt64(header, 0));
@@ -140,7 +140,7 @@ function createArrays(header: FlatTable, body: Uint8Array) {
     return body.subarray(start, start + Number(view.getBigInt64(at + 8, true)));
   };
 
-  /** The buffers of a field, of which `change` makes new ones. */
+  /** Walks over the buffers of a field, from which `change` makes new ones. */
   function walk(field: ArrowField, range: Range | undefined): Uint8Array[] {
     const at = nodeVector.at + node++ * STRUCT_BYTES;
     const type = field.dictionary?.index ?? field.type;
@@ -179,7 +179,7 @@ function createArrays(header: FlatTable, body: Uint8Array) {
         parts.push(take());
       }
     } else {
-      // The offsets of the rows that stay point at the same values as before.
+      // The offsets of the remaining rows point at the same values as before.
       parts.push(fixed(type.name.startsWith("large") ? 64 : 32, 1));
       if (children.length === 0) parts.push(take());
       else parts.push(...children.flatMap((child) => walk(child, undefined)));
@@ -187,16 +187,16 @@ function createArrays(header: FlatTable, body: Uint8Array) {
     return parts;
   }
   return {
-    /** Arrays passed so far. */
+    /** Number of arrays passed so far. */
     get nodes() {
       return node;
     },
-    /** Buffers passed so far. */
+    /** Number of buffers passed so far. */
     get buffers() {
       return buffer;
     },
     skip: (field: ArrowField) => void walk(field, undefined),
-    /** The buffers of a range of a field's rows; the array's length and nulls are set in the metadata. */
+    /** Returns the buffers of a range of a field's rows, and sets the array's length and nulls in the metadata. */
     slice: (field: ArrowField, from: number, count: number) => walk(field, { from, count }),
   };
 }

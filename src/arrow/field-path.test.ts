@@ -20,7 +20,7 @@ test("paths are split into names, and names make up a path", () => {
   assert.equal(formatFieldPath(["a_1", "b c", "d`e"]), "a_1.`b c`.`d``e`");
 });
 
-test("what is no path is InvalidInput", () => {
+test("rejects malformed paths with InvalidInput", () => {
   for (const path of ["", ".", "a.", ".a", "a..b", "`a", "a`b", "``", "`a`b"]) {
     assert.throws(
       () => parseFieldPath(path),

@@ -1,17 +1,16 @@
 import { LanceError } from "../namespace/errors.ts";
 import type { ArrowField, ArrowSchema } from "./schema.ts";
 
-/** A name between backticks, a backtick inside doubled; or a name without backticks and dots. */
+/** A name in backticks, with doubled backticks inside; or a name without backticks and dots. */
 const SEGMENT = /(?:`((?:[^`]|``)+)`|([^`.]+))(\.|$)/y;
 
-/** The most names in a path; the engine follows them by recursion. */
+/** Maximum number of names in a path; the engine follows them by recursion. */
 const MAX_NAMES = 64;
 
 /**
  * Splits a field path into names.
  *
- * Names are joined with dots. A name with special characters stands between backticks, and a backtick inside
- * is doubled.
+ * Dots join the names. A name with special characters is in backticks, and a backtick inside is doubled.
  *
  * @throws LanceError InvalidInput
  */
@@ -39,7 +38,7 @@ export interface FoundField {
 }
 
 /**
- * The field that a path leads to, through structs.
+ * Returns the field to which a path leads, through structs.
  *
  * @throws LanceError InvalidInput for a malformed path, TableColumnNotFound
  */
@@ -58,7 +57,7 @@ export function resolveField({ fields }: ArrowSchema, path: string): FoundField 
 
 const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** The path of names, each between backticks where it needs them. */
+/** Joins names to a path, with backticks where a name needs them. */
 export function formatFieldPath(names: readonly string[]): string {
   return names.map((name) => (PLAIN_NAME.test(name) ? name : `\`${name.replaceAll("`", "``")}\``)).join(".");
 }

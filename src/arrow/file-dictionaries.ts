@@ -2,28 +2,32 @@ import { asDelta, dictionaryLength, type Shift, shiftIndices } from "./delta-dic
 import { type MessageHead, malformed } from "./message.ts";
 import { type ArrowSchema, decodeSchema } from "./schema.ts";
 
-/** The dictionaries of a file that is made of a stream. */
+/** The dictionaries of a file made from a stream. */
 export interface FileDictionaries {
-  /** Whether indices have to be moved, for a dictionary that was replaced. */
+  /** Whether indices must move, because a dictionary was replaced. */
   readonly moved: boolean;
   /**
-   * Takes the next dictionary message of the stream.
+   * Adds the next dictionary message of the stream.
    *
-   * @returns the metadata for the file, with its prefix; undefined when the file has these values already.
+   * @returns the metadata for the file, with its prefix; undefined if the file has these values already.
    */
   add(head: MessageHead, framed: Uint8Array, metadata: Uint8Array, body: Uint8Array): Uint8Array | undefined;
-  /** Moves the indices of a batch in place. @throws LanceError Unsupported */
+  /**
+   * Moves the indices of a batch, in place.
+   *
+   * @throws LanceError Unsupported
+   */
   move(schemaMetadata: Uint8Array, metadata: Uint8Array, body: Buffer): void;
 }
 
 interface Known {
-  /** The messages that were added, and where their values begin. */
+  /** The added messages, and the positions of their values. */
   readonly messages: { readonly whole: Buffer; readonly at: number }[];
   total: number;
   current: number;
 }
 
-/** Begins a file without dictionaries. */
+/** Creates the dictionaries of an empty file. */
 export function createFileDictionaries(): FileDictionaries {
   const known = new Map<bigint, Known>();
   let schema: ArrowSchema | undefined;
@@ -41,7 +45,7 @@ export function createFileDictionaries(): FileDictionaries {
         return framed;
       }
       if (isDelta) {
-        // It adds to the dictionary in use, which has to be the last one for that.
+        // A delta adds to the dictionary in use, which must be the last one.
         if (before.messages.at(-1)?.at !== before.current)
           throw malformed(0, "a dictionary is added to twice");
         before.total += length;

@@ -6,16 +6,16 @@ import { createPace } from "./pace.ts";
 import { MAX_FILE_MESSAGES } from "./part-buffer.ts";
 import { type ArrowSchema, decodeSchemaTable, MAX_UPLOAD_TABLES } from "./schema.ts";
 
-/** What a file holds. */
+/** Contents of a file. */
 interface ScannedFile {
   readonly schema: ArrowSchema;
   readonly rows: number;
-  /** What its buffers unpack to, in bytes. */
+  /** Unpacked size of its buffers, in bytes. */
   readonly unpackedBytes: number;
 }
 
 /**
- * Checks an IPC file by its footer, as the engine will read it; some writers leave out the stream's own schema.
+ * Checks an IPC file by its footer, as the engine reads it; some writers omit the stream's own schema.
  *
  * @throws LanceError InvalidInput, PayloadTooLarge
  */
@@ -56,7 +56,7 @@ function checkBlock(bytes: Buffer, kind: MessageKind, block: Block, check: BodyC
   check.add(head, metadata, bytes.subarray(bodyAt, bodyAt + bodyLength), offset, metadataLength);
 }
 
-/** Checks that no two messages share bytes: a small file could say the same rows without end. */
+/** Checks that no two messages share bytes: otherwise a small file could repeat rows without end. */
 function checkApart(blocks: Block[]): void {
   blocks.sort((a, b) => a.offset - b.offset);
   let end = 0;
@@ -66,7 +66,7 @@ function checkApart(blocks: Block[]): void {
   }
 }
 
-/** The IPC file that has the schema of another one and none of its rows. */
+/** Returns an IPC file with the schema of another one and without rows. */
 export function emptyIpcFile(file: Buffer): Buffer {
   const { byteOffset, byteLength } = findFooter(file).view;
   const tail = Buffer.from(file.subarray(byteOffset - file.byteOffset));

@@ -5,18 +5,18 @@ import { CONTINUATION, FILE_MAGIC, MAX_METADATA_BYTES, malformed, parseMessageHe
 
 const FILE_HEAD = Buffer.concat([FILE_MAGIC, new Uint8Array(2)]);
 
-/** A body of this size, in bytes, costs less to copy than to send by itself. */
+/** Size of a body, in bytes, below which copying costs less than sending it separately. */
 const SMALL_BODY_BYTES = 64 * 1024;
 
 /**
- * Turns an Arrow IPC stream, split anywhere, into an IPC file, while it goes by.
+ * Converts an Arrow IPC stream, split anywhere, to an IPC file on its way.
  *
- * The messages pass as they are, with backpressure. A file may not replace a dictionary, so a repeated one is
- * left out, and another one is added to the one before; batches then pass with their indices moved. An input
- * that already is a file passes unchanged.
+ * Messages pass unchanged, with backpressure. A file cannot replace a dictionary, so the conversion omits a repeated
+ * dictionary and appends a different one to the previous one; the indices of later batches move. An input that
+ * already is a file passes unchanged.
  *
- * @throws LanceError InvalidInput for a malformed stream; Unsupported when a dictionary changes on the way and
- *   the indices cannot be moved.
+ * @throws LanceError InvalidInput for a malformed stream; Unsupported if a dictionary changes and the indices cannot
+ *   move.
  */
 export async function* toIpcFile(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   await using reader = createByteReader(chunks);
@@ -71,7 +71,7 @@ interface Reader {
   take(length: number): Promise<Uint8Array>;
 }
 
-/** The next message's prefix and metadata; undefined at the end of the stream. */
+/** Reads the next message's prefix and metadata; returns undefined at the end of the stream. */
 export async function readMetadata(
   reader: Reader,
   offset: number,
@@ -86,7 +86,7 @@ export async function readMetadata(
   if (length === 0) return undefined;
   if (length > MAX_METADATA_BYTES)
     throw malformed(offset, `the metadata of a message would be ${length} bytes long`);
-  // A copy: the schema is needed to the end, when the chunk that it came in may be gone.
+  // A copy: the schema is needed to the end, when its chunk may be gone.
   const framed = Buffer.concat([prefix, await exactly(reader.take(length), length, offset)]);
   return { framed, metadata: framed.subarray(prefix.byteLength) };
 }

@@ -1,6 +1,6 @@
 /**
- * IPC streams by pyarrow: `id` counts from 0, `s` repeats three texts. "legacy" has three rows and the framing from
- * before Arrow 0.15, the others a hundred rows and compressed buffers.
+ * IPC streams by pyarrow: `id` counts from 0, `s` repeats three texts. "legacy" has three rows and the framing before
+ * Arrow 0.15; the others have a hundred rows and compressed buffers.
  */
 export const PYARROW_STREAMS = {
   lz4:

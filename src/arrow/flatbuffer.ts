@@ -1,44 +1,44 @@
 /**
  * Reads FlatBuffers tables in place.
  *
- * Arrow's metadata is small, and only a few fields of it matter here; reading them directly keeps any type
- * that this code does not know intact, and needs none of the generated classes. A reader past the end throws
- * RangeError, because every access goes through the DataView.
+ * Arrow's metadata is small, and only a few of its fields matter here. Reading them directly preserves unknown types
+ * and needs no generated classes. Reading past the end throws RangeError, because every access goes through the
+ * DataView.
  */
 export interface FlatTable {
   readonly view: DataView;
-  /** Where the table begins in the view. */
+  /** Start of the table in the view. */
   readonly at: number;
-  /** What may still be read, for all tables of the buffer together. */
+  /** Remaining budget, shared by all tables of the buffer. */
   readonly budget: FlatBudget;
 }
 
 /**
- * What may still be read of a buffer.
+ * Remaining budget for reading a buffer.
  *
- * Tables may share what they refer to, so that a few bytes can describe a tree without end: fields that share their
- * children double at each level. Every table and text therefore counts each time that it is read.
+ * Tables may share what they refer to, so a few bytes can describe an endless tree: fields that share their children
+ * double at each level. Every table and text therefore counts each time that it is read.
  */
 interface FlatBudget {
-  /** Tables. */
+  /** Number of tables. */
   tables: number;
-  /** The bytes of tables, texts and references; a tree in which nothing is shared has no more than the buffer. */
+  /** Bytes of tables, texts and references; a tree without sharing has no more than the buffer. */
   bytes: number;
 }
 
-/** How much larger than its buffer a tree may be: writers may share texts and small tables. */
+/** How many times larger than its buffer a tree may be: writers may share texts and small tables. */
 const SHARING = 4;
 
-/** What even the smallest buffer may hold, in bytes. */
+/** Budget of even the smallest buffer, in bytes. */
 const LEAST_BYTES = 1024;
 
-/** The least that a table takes: the way to its vtable, and the reference to it. */
+/** Smallest size of a table: the offset to its vtable, and the reference to it. */
 const TABLE_BYTES = 8;
 
 /**
- * The root table of a buffer.
+ * Returns the root table of a buffer.
  *
- * @param maxTables how many tables may be read of it. Default: as many as its size allows.
+ * @param maxTables how many tables may be read. Default: as many as the buffer's size allows.
  */
 export function rootTable(bytes: Uint8Array, maxTables: number = Number.POSITIVE_INFINITY): FlatTable {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -53,10 +53,10 @@ function spend(budget: FlatBudget, tables: number, bytes: number): void {
   if (budget.bytes < 0) throw new RangeError("its tables share so much that they are larger than the buffer");
 }
 
-/** The sizes of the vtable and of the table, before the places of its fields. */
+/** Sizes of the vtable and of the table, before the positions of its fields. */
 const VTABLE_HEAD_BYTES = 4;
 
-/** Where a field of a table is, or undefined when it has its default. */
+/** Returns the position of a field of a table; undefined if it has its default. */
 function slot({ view, at }: Pick<FlatTable, "view" | "at">, index: number): number | undefined {
   const vtable = at - view.getInt32(at, true);
   const entry = VTABLE_HEAD_BYTES + index * 2;
@@ -87,7 +87,11 @@ export function readInt64(table: FlatTable, index: number): bigint {
   return at === undefined ? 0n : table.view.getBigInt64(at, true);
 }
 
-/** Overwrites a number in place. @throws RangeError, when the table leaves it at its default. */
+/**
+ * Overwrites a number in place.
+ *
+ * @throws RangeError, if the table omits it as its default.
+ */
 export function writeInt64(table: FlatTable, index: number, value: bigint): void {
   const at = slot(table, index);
   if (at === undefined) throw new RangeError(`field ${index} has no place to write to`);
@@ -109,9 +113,9 @@ export function readString(table: FlatTable, index: number): string | undefined 
 }
 
 /**
- * Where the elements of a vector begin, and how many there are; 0 for a vector that is missing.
+ * Returns the position and the number of a vector's elements; 0 elements for a missing vector.
  *
- * @param elementBytes the least size of an element. Default: 1.
+ * @param elementBytes smallest size of an element. Default: 1.
  */
 export function readVector(
   table: Pick<FlatTable, "view" | "at">,
@@ -130,7 +134,7 @@ export function readVector(
 
 const REFERENCE_BYTES = 4;
 
-/** The tables of a vector of tables. */
+/** Returns the tables of a vector of tables. */
 export function readTables(table: FlatTable, index: number): FlatTable[] {
   const { view, budget } = table;
   const vector = readVector(table, index, REFERENCE_BYTES);
@@ -141,7 +145,11 @@ export function readTables(table: FlatTable, index: number): FlatTable[] {
   });
 }
 
-/** A length or an offset of 64 bits in place. @throws RangeError, when it is negative or beyond exact numbers. */
+/**
+ * Reads a 64-bit length or offset in place.
+ *
+ * @throws RangeError, if it is negative or beyond exact numbers.
+ */
 export function readLength(view: DataView, at: number): number {
   const high = view.getUint32(at + 4, true);
   if (high >= 2 ** 21) throw new RangeError(`${view.getBigInt64(at, true)} is no length`);

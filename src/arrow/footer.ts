@@ -1,26 +1,25 @@
 import { FILE_MAGIC, parseMessageHead, schemaTable } from "./message.ts";
 
-/** The place of a message inside an IPC file. */
+/** Position of a message inside an IPC file. */
 export interface Block {
-  /** Where the message's prefix begins, in bytes from the start of the file. */
+  /** Start of the message's prefix, in bytes from the start of the file. */
   readonly offset: number;
-  /** The size of prefix and metadata, in bytes. */
+  /** Size of prefix and metadata, in bytes. */
   readonly metadataLength: number;
   readonly bodyLength: number;
 }
 
-/** The size of one block in a footer, in bytes. */
+/** Size of a block in a footer, in bytes. */
 export const BLOCK_BYTES = 24;
 
 /** The end of the vector of dictionaries and the start of the vector of batches are padded to eight bytes. */
 const FIXED_BYTES = 40;
 
 /**
- * The end of an IPC file: the end-of-stream mark, the footer, its length and the magic.
+ * Returns the end of an IPC file: the end-of-stream mark, the footer, its length and the magic.
  *
- * The footer has to repeat the schema. It is built by hand so that it can hold the schema message byte by
- * byte: offsets in a FlatBuffer are relative, so a copied message stays valid wherever it is, and no type is
- * lost that this code would not know.
+ * The footer must repeat the schema. This code builds it by hand so that it can copy the schema message byte by byte:
+ * offsets in a FlatBuffer are relative, so a copied message stays valid anywhere, and unknown types are preserved.
  *
  * @param schemaMetadata the metadata of the schema message, without its prefix
  */
@@ -37,10 +36,10 @@ export function fileTail(
   const footer = tail.subarray(8, 8 + footerBytes);
   const schemaTableAt = schemaAt + schemaTable(schemaMetadata).at;
 
-  // The root's offset, then the vtable: its size, the table's size, and the places of four fields.
+  // The root's offset, then the vtable: its size, the table's size, and the positions of four fields.
   footer.writeUInt32LE(16, 0);
   for (const [i, value] of [12, 20, 4, 8, 12, 16].entries()) footer.writeUInt16LE(value, 4 + i * 2);
-  // The table: the way back to the vtable, version, schema, dictionaries, batches.
+  // The table: the offset to the vtable, version, schema, dictionaries, batches.
   footer.writeInt32LE(12, 16);
   footer.writeInt16LE(parseMessageHead(schemaMetadata, 0).version, 20);
   footer.writeUInt32LE(schemaTableAt - 24, 24);

@@ -1,12 +1,12 @@
 import type { Call } from "../namespace/call.ts";
 
-/** The media type of an Arrow IPC stream. */
+/** Media type of an Arrow IPC stream. */
 export const ARROW_STREAM = "application/vnd.apache.arrow.stream";
 
-/** The media type of an Arrow IPC file. */
+/** Media type of an Arrow IPC file. */
 export const ARROW_FILE = "application/vnd.apache.arrow.file";
 
-/** The first and last bytes of an Arrow IPC file: `ARROW1`. */
+/** First and last bytes of an Arrow IPC file: `ARROW1`. */
 const MAGIC = [0x41, 0x52, 0x52, 0x4f, 0x57, 0x31];
 
 /** Whether bytes begin like an IPC file. */
@@ -15,8 +15,8 @@ export function isIpcFile(bytes: Uint8Array): boolean {
 }
 
 /**
- * Returns the form of Arrow that a client accepts: the form that it names first. Without one it is the file in REST, as
- * the specification promises, and the stream elsewhere.
+ * Returns the form of Arrow that a client accepts: the first form that it names. Without one, the default is the file
+ * in REST, as the specification promises, and the stream elsewhere.
  */
 export function acceptedArrow({ accept = "", protocol }: Call): typeof ARROW_FILE | typeof ARROW_STREAM {
   const [stream, file] = [accept.indexOf(ARROW_STREAM), accept.indexOf(ARROW_FILE)];

@@ -6,11 +6,11 @@ import { type ArrowSchema, decodeSchema } from "./schema.ts";
 import { END_OF_STREAM } from "./stream.ts";
 
 /**
- * Joins Arrow IPC streams of one schema into one stream, while they go by: messages pass as they are.
+ * Joins Arrow IPC streams of equal schemas into a single stream on their way; messages pass unchanged.
  *
- * The streams are opened one after the other. Without any there is not a byte.
+ * It opens the streams one after the other. Without streams, the result has no bytes.
  *
- * @throws LanceError InvalidInput for a malformed stream, TableSchemaValidationError when the schemas differ.
+ * @throws LanceError InvalidInput for a malformed stream, TableSchemaValidationError if the schemas differ.
  */
 export async function* joinIpcStreams(
   streams: Iterable<() => AsyncIterable<Uint8Array>> | AsyncIterable<() => AsyncIterable<Uint8Array>>,
@@ -42,7 +42,7 @@ export async function* joinIpcStreams(
   if (schema !== undefined) yield END_OF_STREAM;
 }
 
-/** The next message without its body; undefined at the end of the stream. */
+/** Reads the next message without its body; returns undefined at the end of the stream. */
 export async function nextMessage(reader: ByteReader) {
   let prefix = Buffer.from(await reader.take(4));
   if (prefix.byteLength === 0) return undefined;

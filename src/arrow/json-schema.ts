@@ -11,10 +11,10 @@ import { LANCE_TYPE_NAMES } from "../namespace/type-names.ts";
 import type { ArrowField, ArrowSchema, ArrowType } from "./schema.ts";
 
 /**
- * An Arrow schema in the vocabulary of the Lance Namespace specification.
+ * Returns an Arrow schema in the vocabulary of the Lance Namespace specification.
  *
- * That vocabulary has no units and no time zones, and describes a dictionary or a view by the type of its
- * values. What it leaves out is in `logical_type`.
+ * That vocabulary has no units and no time zones, and describes a dictionary or a view by the type of its values.
+ * `logical_type` carries what it omits.
  */
 export function toJsonSchema(schema: ArrowSchema): JsonArrowSchema {
   return create(JsonArrowSchemaSchema, {
@@ -63,7 +63,7 @@ function typeName(type: ArrowType): string {
 
 const LANCE_NAMES = new Map(LANCE_TYPE_NAMES);
 
-/** The type in Lance's own words, where its name in the specification does not say all of it. */
+/** Returns the type in Lance's own words, if its name in the specification is incomplete. */
 function logicalTypeOf({ type, dictionary }: ArrowField): string | undefined {
   if (dictionary !== undefined) {
     const { index, ordered } = dictionary;

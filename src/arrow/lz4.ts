@@ -1,7 +1,7 @@
-/** How an LZ4 frame begins. */
+/** First bytes of an LZ4 frame. */
 const MAGIC = 0x184d2204;
 
-/** The largest size of a block, in bytes, by its number in the frame's descriptor. */
+/** Largest size of a block, in bytes, by its number in the frame's descriptor. */
 const BLOCK_BYTES: readonly (number | undefined)[] = [
   undefined,
   undefined,
@@ -13,30 +13,30 @@ const BLOCK_BYTES: readonly (number | undefined)[] = [
   4 * 1024 * 1024,
 ];
 
-/** A byte of a compressed block stands for at most this many. */
+/** Largest number of bytes to which a byte of a compressed block unpacks. */
 const MAX_RATIO = 255;
 
-/** How much more than its declared size the blocks of a frame could hold, in bytes: all but the last are full. */
+/** By how many bytes the blocks of a frame may exceed its declared size: all except the last are full. */
 const MAX_EXCESS_BYTES = 16 * 1024 * 1024;
 
 const BLOCK_CHECKSUM = 0x10;
 const CONTENT_SIZE = 0x08;
 const DICTIONARY_ID = 0x01;
-/** In the length of a block: it is stored as it is. */
+/** Flag in the length of a block: the block is stored uncompressed. */
 const STORED = 0x80000000;
 
 /**
- * Checks that an LZ4 frame cannot become much larger than it is said to: the engine unpacks all of it before it looks at
- * the size. Blocks are counted and not unpacked.
+ * Checks that an LZ4 frame cannot unpack to much more than its declared size: the engine unpacks the whole frame
+ * before it compares. The check counts blocks without unpacking them.
  *
- * @param size the declared size of what is in the frame, in bytes
+ * @param size declared size of the frame's contents, in bytes
  * @throws RangeError
  */
 export function checkLz4Frame({ buffer, byteOffset, byteLength }: Uint8Array, size: number): void {
   const view = new DataView(buffer, byteOffset, byteLength);
   const most = size + MAX_EXCESS_BYTES;
   let [at, unpacked] = [0, 0];
-  // A frame may follow another one.
+  // Another frame may follow.
   while (at + 7 <= byteLength && (at === 0 || view.getUint32(at, true) === MAGIC)) {
     if (view.getUint32(at, true) !== MAGIC) throw new RangeError("a compressed buffer is no LZ4 frame");
     const flags = view.getUint8(at + 4);
@@ -51,7 +51,7 @@ export function checkLz4Frame({ buffer, byteOffset, byteLength }: Uint8Array, si
       if (block === 0) break;
       const length = block % STORED;
       at += length + checksumBytes;
-      // A block of a few stored bytes costs as much to look at as any other one.
+      // A block of a few stored bytes costs as much to check as any other.
       unpacked += Math.min(blockBytes, Math.max(1, length) * MAX_RATIO);
       if (unpacked > most) throw new RangeError("a compressed buffer is larger than it says");
     }

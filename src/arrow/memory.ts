@@ -1,12 +1,12 @@
-/** Memory of fewer bytes than this is left to the collector: keeping account of it would cost more. */
+/** Memory below this size, in bytes, is left to the collector: accounting for it would cost more. */
 export const WORTH_FREEING_BYTES = 16 * 1024;
 
 /**
- * Frees bytes that nobody reads any more, where they have their memory for themselves. Left to the collector, the
- * chunks of a long body would start one full collection after the other.
+ * Frees bytes that are no longer read, if they do not share their memory. Otherwise, the chunks of a long body would
+ * cause one full garbage collection after the other.
  */
 export function freeAtOnce({ buffer, byteLength }: Uint8Array): void {
-  // Empty buffers are shared as constants.
+  // Empty buffers are shared constants.
   const isWhole = buffer.byteLength === byteLength && byteLength > 0;
   if (isWhole && buffer instanceof ArrayBuffer && !buffer.resizable) buffer.transfer(0);
 }

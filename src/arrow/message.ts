@@ -10,30 +10,30 @@ import {
   rootTable,
 } from "./flatbuffer.ts";
 
-/** What precedes the length of a message since Arrow 0.15. */
+/** Marker before the length of a message since Arrow 0.15. */
 export const CONTINUATION = 0xffffffff;
 
-/** The longest metadata of one message, in bytes; a schema of 100,000 columns is about 7 MB. */
+/** Longest metadata of a message, in bytes; a schema of 100,000 columns has about 7 MB. */
 export const MAX_METADATA_BYTES = 16 * 1024 * 1024;
 
-/** The bytes that an IPC file begins and ends with. */
+/** First and last bytes of an IPC file. */
 export const FILE_MAGIC: Uint8Array = Buffer.from("ARROW1");
 
-/** The kinds of messages that a stream of record batches consists of. */
+/** Kinds of messages in a stream of record batches. */
 export type MessageKind = "schema" | "dictionary" | "batch";
 
-/** What the metadata of a message says of it. */
+/** Contents of a message's metadata. */
 export interface MessageHead {
   readonly kind: MessageKind;
-  /** The format version as the metadata has it; 4 is V5. */
+  /** Format version as in the metadata; 4 is V5. */
   readonly version: number;
-  /** The size of the body behind the metadata, in bytes. */
+  /** Size of the body after the metadata, in bytes. */
   readonly bodyLength: number;
-  /** The rows of a batch; 0 for other kinds. */
+  /** Rows of a batch; 0 for other kinds. */
   readonly rows: number;
-  /** The id of a dictionary; undefined for other kinds. */
+  /** Id of a dictionary; undefined for other kinds. */
   readonly dictionaryId: bigint | undefined;
-  /** Whether a dictionary adds to the one before rather than replacing it. */
+  /** Whether a dictionary adds to the previous one instead of replacing it. */
   readonly isDelta: boolean;
 }
 
@@ -42,9 +42,9 @@ const KINDS: Readonly<Record<number, MessageKind>> = { 1: "schema", 2: "dictiona
 /**
  * Reads the metadata of a message, without its prefix.
  *
- * The places of the buffers are checked against the body, because the engine trusts them.
+ * It checks the positions of the buffers against the body, because the engine trusts them.
  *
- * @param offset where the message begins in its stream, for the text of an error
+ * @param offset start of the message in its stream, for the text of an error
  * @throws LanceError InvalidInput, for anything but a well-formed little-endian message.
  */
 export function parseMessageHead(metadata: Uint8Array, offset: number): MessageHead {
@@ -72,14 +72,14 @@ export function parseMessageHead(metadata: Uint8Array, offset: number): MessageH
   }
 }
 
-/** The table of the schema inside the metadata of a schema message. */
+/** Returns the table of the schema inside the metadata of a schema message. */
 export function schemaTable(metadata: Uint8Array, maxTables?: number): FlatTable {
   const table = readTable(rootTable(metadata, maxTables), 2);
   if (table === undefined) throw malformed(0, "the schema is missing");
   return table;
 }
 
-/** The error for bytes that are no Arrow IPC stream. */
+/** Returns the error for bytes that are not an Arrow IPC stream. */
 export function malformed(offset: number, reason: string): LanceError {
   return new LanceError(
     "InvalidInput",
@@ -87,12 +87,15 @@ export function malformed(offset: number, reason: string): LanceError {
   );
 }
 
-/** The error for a body of no bytes. */
+/** Returns the error for an empty body. */
 export function emptyBody(): LanceError {
   return new LanceError("InvalidInput", "the body is empty; it must be an Arrow IPC stream");
 }
 
-/** The lengths before a message; undefined while they have not arrived. Metadata of no length ends the stream. */
+/**
+ * Reads the lengths before a message; returns undefined while they have not arrived. Metadata of no length ends the
+ * stream.
+ */
 export function readPrefix(
   bytes: Buffer,
   position: number,

@@ -4,56 +4,60 @@ import { FILE_MAGIC, MAX_METADATA_BYTES, type MessageKind, malformed } from "./m
 /** The magic of a file is padded, so that messages begin at a multiple of eight. */
 export const FILE_HEAD_BYTES = 8;
 
-/** The most messages of one file. */
+/** Maximum number of messages in a file. */
 export const MAX_FILE_MESSAGES = 262_144;
 
-/** The room for the footer: a repetition of the schema and the places of the messages. */
+/** Room for the footer: a repetition of the schema and the positions of the messages. */
 const MAX_TAIL_BYTES = 2 * MAX_METADATA_BYTES;
 
 /**
- * The sizes up to which memory grows in place, in bytes; past one, what there is moves to the next. A reserved
- * range counts for the garbage collector as if it were used, so that small uploads must not reserve much.
+ * Sizes up to which memory grows in place, in bytes; beyond one, the contents move to the next. The garbage collector
+ * counts a reserved range as used, so small uploads must not reserve much.
  */
 const STEPS = [4 * 1024 * 1024, 128 * 1024 * 1024, Number.POSITIVE_INFINITY] as const;
 
-/** How far the memory grows beyond what has arrived, in bytes. */
+/** How far the memory grows beyond the bytes that have arrived, in bytes. */
 const GROWTH_BYTES = 1024 * 1024;
 
 /**
- * The bytes of one IPC file while they arrive: they are stored at their final place, in memory that grows
- * nearly without being copied. Places count from behind the file's magic, as in a stream.
+ * The bytes of an IPC file as they arrive. They are stored at their final position, in memory that grows with hardly
+ * any copying. Positions count from behind the file's magic, as in a stream.
  */
 export interface PartBuffer {
-  /** The bytes that have arrived. */
+  /** Number of bytes that have arrived. */
   readonly length: number;
   readonly bytes: Buffer;
   append(chunk: Uint8Array): void;
-  /** Notes a message that is complete, for the footer. @throws LanceError InvalidInput, when there are too many. */
+  /**
+   * Records a complete message for the footer.
+   *
+   * @throws LanceError InvalidInput, if there are too many.
+   */
   note(
     kind: Exclude<MessageKind, "schema">,
     position: number,
     metadataLength: number,
     bodyLength: number,
   ): void;
-  /** Whether a batch has been noted. */
+  /** Whether a batch was recorded. */
   readonly hasBatch: boolean;
-  /** How many messages have been noted. */
+  /** Number of recorded messages. */
   readonly messages: number;
-  /** Writes the footer behind the first `end` bytes, over what may follow them; the whole file. */
+  /** Writes the footer after the first `end` bytes, over the bytes that may follow, and returns the whole file. */
   seal(end: number, schemaMetadata: Uint8Array): Buffer;
-  /** Empties the buffer; what `seal` gave is overwritten by what comes next. */
+  /** Empties the buffer; the next contents overwrite the file that `seal` returned. */
   reset(): void;
-  /** Whether it is no larger than a small upload needs. */
+  /** Whether the buffer is no larger than a small upload needs. */
   readonly isSmall: boolean;
 }
 
-/** Buffers of small uploads, for the next ones: new memory for each would keep the garbage collector busy. */
+/** Buffers of small uploads, for reuse: new memory for each would keep the garbage collector busy. */
 export interface PartBufferPool {
   take(): PartBuffer;
   give(buffer: PartBuffer): void;
 }
 
-/** The buffers that a pool keeps, at most. */
+/** Maximum number of buffers in a pool. */
 const POOLED = 8;
 
 /** Creates a pool of buffers for files of up to `maxBytes`. */

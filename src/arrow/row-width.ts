@@ -1,18 +1,18 @@
 import { bitWidth } from "./batch-check.ts";
 import type { ArrowField, ArrowSchema } from "./schema.ts";
 
-/** What a value of no fixed length is taken for, in bits: a text of some words. */
+/** Assumed width of a value without a fixed length, in bits: a text of some words. */
 const VARIABLE_BITS = 64 * 8;
 
-/** How wide the rows of a schema are. */
+/** Width of the rows of a schema. */
 export interface RowWidth {
-  /** In bytes; columns of no fixed width are counted with a guess. */
+  /** In bytes; columns without a fixed width count with a guess. */
   readonly bytes: number;
-  /** Whether there is no guess in it. */
+  /** Whether the width contains no guess. */
   readonly exact: boolean;
 }
 
-/** The width of a row in memory, from the types alone. */
+/** Returns the width of a row in memory, from the types alone. */
 export function rowWidth(schema: ArrowSchema): RowWidth {
   let [bits, exact] = [0, true];
   const add = (field: ArrowField, count: number) => {

@@ -33,7 +33,7 @@ export type ArrowType =
   | { readonly name: "map"; readonly keysSorted: boolean }
   | { readonly name: PlainTypeName };
 
-/** The types without parameters. */
+/** Types without parameters. */
 export type PlainTypeName =
   | "null"
   | "bool"
@@ -47,7 +47,7 @@ export type PlainTypeName =
   | "binary_view"
   | "utf8_view";
 
-/** The index of a dictionary-encoded field; the field's type is that of the values. */
+/** Index of a dictionary-encoded field; the field's type is that of the values. */
 export interface ArrowDictionary {
   readonly id: bigint;
   readonly index: Extract<ArrowType, { name: "int" }>;
@@ -70,12 +70,12 @@ export interface ArrowSchema {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** The deepest nesting of fields that is read. */
+/** Deepest nesting of fields that is read. */
 const MAX_DEPTH = 64;
 
 /**
- * The tables that the schema of an upload may have: a column takes two, an entry of its metadata another. Decoding
- * that many takes some 50 ms.
+ * Maximum number of tables in the schema of an upload: a column takes two, an entry of its metadata another. Decoding
+ * that many takes about 50 ms.
  */
 export const MAX_UPLOAD_TABLES = 65_536;
 
@@ -83,7 +83,7 @@ export const MAX_UPLOAD_TABLES = 65_536;
  * Decodes the metadata of a schema message.
  *
  * @param maxTables how many tables it may have. Default: as many as its size allows.
- * @throws LanceError InvalidInput, when it is malformed or has a type that Lance cannot store.
+ * @throws LanceError InvalidInput, if it is malformed or has a type that Lance cannot store.
  */
 export function decodeSchema(metadata: Uint8Array, maxTables?: number): ArrowSchema {
   return decodeSchemaTable(() => schemaTable(metadata, maxTables));
@@ -126,7 +126,7 @@ function decodeField(table: FlatTable, depth: number): ArrowField {
   };
 }
 
-/** Checks the number of a type's children, which the engine takes for granted. */
+/** Checks the number of a type's children, which the engine trusts. */
 function checkChildren(name: string, type: ArrowType, children: readonly ArrowField[]): void {
   const [first, ...others] = children;
   switch (type.name) {
@@ -154,7 +154,7 @@ function decodeMetadata(table: FlatTable, index: number): Record<string, string>
 
 const UNITS = ["s", "ms", "us", "ns"] as const;
 
-/** The types that have no parameters, by their number in the union of types. */
+/** Types without parameters, by their number in the union of types. */
 const PLAIN: Readonly<Record<number, PlainTypeName>> = {
   1: "null",
   4: "binary",
@@ -204,7 +204,7 @@ function decodeType(code: number, table: FlatTable | undefined): ArrowType {
   }
 }
 
-/** The format has a type for indices that say none; the engine has not. */
+/** The format has a default for a missing type of indices; the engine does not. */
 function indexType(table: FlatTable | undefined): Extract<ArrowType, { name: "int" }> {
   if (table === undefined) throw new RangeError("a dictionary has indices of no type");
   return intType(table);

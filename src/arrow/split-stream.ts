@@ -4,8 +4,8 @@ import { malformed } from "./message.ts";
 import { END_OF_STREAM } from "./stream.ts";
 
 /**
- * Splits an Arrow IPC stream into streams of one batch each, which have the schema and the dictionaries that the
- * batch needs. A stream without batches comes out as one without batches. Messages are not decoded.
+ * Splits an Arrow IPC stream into streams of a single batch each, with the schema and the dictionaries that the batch
+ * needs. A stream without batches stays a single stream without batches. Messages are not decoded.
  *
  * @throws LanceError InvalidInput for a malformed stream.
  */

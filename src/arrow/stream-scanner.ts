@@ -3,50 +3,50 @@ import { malformed, parseMessageHead, readPrefix } from "./message.ts";
 import type { PartBuffer } from "./part-buffer.ts";
 import { type ArrowSchema, decodeSchema, MAX_UPLOAD_TABLES } from "./schema.ts";
 
-/** A piece of a stream as a file. */
+/** A part of a stream as a file. */
 interface SealedPart {
   readonly file: Buffer;
   readonly rows: number;
-  /** What its buffers unpack to, in bytes. */
+  /** Unpacked size of its buffers, in bytes. */
   readonly unpackedBytes: number;
 }
 
-/** A part ends when it has so many messages. */
+/** Number of messages that ends a part. */
 const PART_MESSAGES = 65_536;
 
-/** What each part counts for at least in the sum of what parts repeat, in bytes: each is a write of its own. */
+/** Smallest count of a part in the sum of what parts repeat, in bytes: each part is a write of its own. */
 const LEAST_REPEATED_BYTES = 64 * 1024;
 
-/** Follows the messages of a stream while it arrives. */
+/** Follows the messages of a stream as it arrives. */
 export interface StreamScanner {
   /** The schema, once it has arrived. */
   readonly schema: ArrowSchema;
   /**
-   * Goes on as far as whole messages have arrived; says why the part has to be cut before it can go on: it has
-   * its `size`, or a `dictionary` is replaced; or that a `pause` is due.
+   * Advances as far as whole messages have arrived. Returns the reason why the part must be cut first, because it has
+   * its `size` or a `dictionary` is replaced; or that a `pause` is due.
    */
   advance(part: PartBuffer, isPauseDue: () => boolean): "size" | "dictionary" | "pause" | undefined;
-  /** Goes on without regard to the size of the part. */
+  /** Continues without regard to the size of the part. */
   ignoreSize(): void;
-  /** Makes a file of the messages so far; `begin` starts the next part with what has arrived behind them. */
+  /** Makes a file of the messages so far; `begin` starts the next part with the bytes that follow them. */
   cut(part: PartBuffer): SealedPart & { begin(next: PartBuffer): void };
-  /** Makes a file of the last part, once all bytes have arrived. */
+  /** Makes a file of the last part, after all bytes have arrived. */
   finish(part: PartBuffer): SealedPart;
 }
 
 /**
- * Creates a scanner of one stream.
+ * Creates a scanner of a stream.
  *
- * @param maxBytes the most that the buffers may unpack to, and that all parts may repeat
+ * @param maxBytes bound on the unpacked size of the buffers, and on what all parts repeat
  * @param partBytes a part ends with the message that reaches it
  */
 export function createStreamScanner(maxBytes: number, partBytes: number): StreamScanner {
   let wantedBytes = partBytes;
   let check: BodyCheck | undefined;
   let ended = false;
-  /** Where the next message begins in the part, and how far the part's beginning is into the stream. */
+  /** Position of the next message in the part, and of the part in the stream. */
   let [position, before] = [0, 0];
-  /** How much of the part repeats what is in the parts before it, and of all parts so far. */
+  /** Bytes of this part that repeat earlier parts, and the sum for all parts so far. */
   let [repeated, repeatedInAll] = [0, 0];
   let [rowsBefore, unpackedBefore] = [0, 0];
   let schemaMessage = new Uint8Array();
@@ -57,7 +57,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
   function place(): number {
     return before + position;
   }
-  /** Whether the part has its size, in messages or in bytes as they come or unpacked; what it repeats does not count. */
+  /** Whether the part has its size, in messages or in bytes as received or unpacked; repeated bytes do not count. */
   function isFull(part: PartBuffer): boolean {
     if (wantedBytes === Number.POSITIVE_INFINITY) return false;
     const bytes = Math.max(position - repeated, checked().unpackedBytes - unpackedBefore);
@@ -67,7 +67,9 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
     if (check === undefined) throw malformed(place(), "the stream ends before its schema is complete");
     return check;
   }
-  /** Takes the next message; `more` when it has not arrived as a whole, else why it begins a new part. */
+  /**
+   * Adds the next message. Returns `more` if it has not arrived completely, or the reason why it starts a new part.
+   */
   function next(part: PartBuffer): "taken" | "more" | "size" | "dictionary" {
     const { bytes } = part;
     const prefix = readPrefix(bytes, position);
@@ -151,7 +153,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
       wantedBytes = Number.POSITIVE_INFINITY;
     },
     cut(part) {
-      // Sealing writes the footer over what has arrived behind the messages.
+      // Sealing overwrites the bytes after the messages with the footer.
       const rest = Uint8Array.from(part.bytes.subarray(position));
       const end = place();
       const begin = (next: PartBuffer) => {

@@ -1,22 +1,21 @@
 import { FILE_MAGIC, parseMessageHead, readPrefix } from "./message.ts";
 
-/** The mark that ends an IPC stream. */
+/** Marker that ends an IPC stream. */
 export const END_OF_STREAM: Uint8Array = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);
 
-/** The messages of an IPC file that this process made itself, each with its prefix and its body. */
+/** Messages of an IPC file that this process made, each with its prefix and its body. */
 export interface FileMessages {
   readonly schema: Uint8Array;
-  /** The metadata of the schema message, without its prefix. */
+  /** Metadata of the schema message, without its prefix. */
   readonly schemaMetadata: Uint8Array;
-  /** Dictionaries and record batches in their order. */
+  /** Dictionaries and record batches, in order. */
   readonly data: readonly Uint8Array[];
 }
 
 /**
- * Takes an IPC file apart without copying: what lies between its magic and its footer is a stream.
+ * Takes an IPC file apart without copying: the bytes between its magic and its footer are a stream.
  *
- * It is for files whose stream has its own schema, as those of the engine do; uploads go through
- * `collectUpload`.
+ * Use it for files whose stream has its own schema, such as the engine's; uploads use `collectUpload`.
  */
 export function splitIpcFile(file: Uint8Array): FileMessages {
   const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);

@@ -18,7 +18,7 @@ async function collect(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(all);
 }
 
-/** A file with the schema before its batches, as Lance and Arrow's C++ write it. */
+/** Returns a file with the schema before its batches, as Lance and Arrow's C++ write it. */
 function fileOf(): Promise<Buffer> {
   return collect(toIpcFile(cut(tableToIPC(table, "stream"), 100)));
 }

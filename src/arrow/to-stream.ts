@@ -7,13 +7,12 @@ import { END_OF_STREAM } from "./stream.ts";
 const HEAD_BYTES = 8;
 
 /**
- * Turns an Arrow IPC file, split anywhere, into an IPC stream, while it goes by: what lies between its magic and its
- * footer is one. An input that is no file passes unchanged.
+ * Converts an Arrow IPC file, split anywhere, to an IPC stream on its way: the bytes between its magic and its footer
+ * are a stream. An input that is not a file passes unchanged.
  *
- * The end of the stream comes after the end of the file, so that a file which is cut off does not become a whole
- * stream.
+ * The end of the stream follows the end of the file, so a truncated file does not become a complete stream.
  *
- * @throws LanceError InvalidInput for a malformed file, and for one without a schema before its batches.
+ * @throws LanceError InvalidInput for a malformed file, and for a file without a schema before its batches.
  */
 export async function* toIpcStream(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   await using reader = createByteReader(chunks);

@@ -58,7 +58,7 @@ function rowsOf(ipc: Uint8Array): string[] {
 
 const decode = (base64: string) => Buffer.from(base64, "base64");
 
-/** Columns of many types, of one length, with nulls. */
+/** Columns of many types, of equal length, with nulls. */
 const tables = fc.integer({ min: 0, max: 20 }).chain((length) => {
   const column = <T>(value: fc.Arbitrary<T>) =>
     fc.array(fc.option(value, { freq: 4 }), { minLength: length, maxLength: length });
@@ -118,7 +118,7 @@ test("a stream becomes a file with the same rows, however it is split", async ()
   );
 });
 
-/** The messages of a stream, each in memory of its own that is gone when the next one is asked for. */
+/** Yields the messages of a stream, each in memory of its own that is overwritten when the next one is requested. */
 async function* borrowed(stream: Uint8Array): AsyncIterable<Uint8Array> {
   const { schema, data } = splitIpcFile(await join(toIpcFile(split(stream, []))));
   for (const message of [schema, ...data, END_OF_STREAM]) {
@@ -152,7 +152,7 @@ test("a file is accepted as an upload, and passes the streaming conversion uncha
   );
 });
 
-/** The messages of a table, with those of the schema. */
+/** Returns the messages of a table, with those of the schema. */
 async function messagesOf(table: Table) {
   return splitIpcFile(await join(toIpcFile(split(tableToIPC(table, "stream"), []))));
 }
@@ -185,7 +185,7 @@ test("several batches and repeated dictionaries make one file", async () => {
   ]);
 });
 
-/** A stream whose second and fourth batch have another dictionary than the first and third. */
+/** Returns a stream whose second and fourth batch have another dictionary than the first and third. */
 async function changingDictionaries(index: Int8 | Int32 = new Int32()): Promise<Buffer> {
   const type = new Dictionary(new Utf8(), index, 1);
   const item = new Field("item", new Dictionary(new Utf8(), index, 2), true);
@@ -329,7 +329,7 @@ test("a schema without batches is an upload of no rows", async () => {
   assert.equal(tableFromIPC(file).numRows, 0);
 });
 
-test("what is no whole stream is refused, with the place of the fault", async () => {
+test("refuses an incomplete stream, with the position of the fault", async () => {
   const stream = decode(PYARROW_STREAMS.lz4);
   const refused = async (bytes: Uint8Array, message: RegExp) =>
     assert.rejects(collectUpload(split(bytes, [3]), LIMIT), (error) => {
@@ -352,7 +352,7 @@ test("big-endian data is refused", async () => {
   const metadata = stream.subarray(8, 8 + stream.readUInt32LE(4));
   const { view, at } = schemaTable(metadata);
   const vtable = at - view.getInt32(at, true);
-  // Little-endian is the default and left out; the place of the fields serves as a value that is not zero.
+  // Little-endian is the default and omitted; the position of the fields serves as a value other than zero.
   view.setUint16(vtable + 4, view.getUint16(vtable + 6, true), true);
   await assert.rejects(collectUpload(split(stream, []), LIMIT), /big-endian/);
 });

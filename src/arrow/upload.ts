@@ -10,52 +10,54 @@ import { createStreamScanner } from "./stream-scanner.ts";
 
 /** Options of {@link collectUpload}. */
 export interface UploadOptions {
-  /** The largest upload, and the largest sum of its buffers once they are unpacked, in bytes. */
+  /** Largest upload, and largest sum of its unpacked buffers, in bytes. */
   readonly maxBytes: number;
   /** Ends the upload with LanceError Cancelled. */
   readonly signal?: AbortSignal;
   /**
-   * Takes the memory that the engine needs for a part beyond the bytes that came, in bytes: what its compressed
-   * buffers unpack to. What it throws ends the upload. Default: it is not counted.
+   * Takes the memory that the engine needs for a part beyond the received bytes, in bytes: the unpacked size of its
+   * compressed buffers. An error that it throws ends the upload. Default: the memory is not counted.
    */
   readonly hold?: (bytes: number) => void;
 }
 
 /** Options of {@link readUpload}. */
 export interface PartOptions extends UploadOptions {
-  /** The size that ends a part, in bytes. */
+  /** Size that ends a part, in bytes. */
   readonly partBytes: number;
-  /** Asked once, when the first part has its size: whether there may be another; else it takes the whole. */
+  /**
+   * Called once, when the first part has its size: whether there may be another. Otherwise the part takes the whole
+   * body.
+   */
   readonly mayCut?: () => Promise<boolean>;
-  /** Whether the memory of chunks may be freed at once rather than when it is collected. Default: false. */
+  /** Whether the memory of chunks may be freed at once, instead of when it is collected. Default: false. */
   readonly ownsChunks?: boolean;
-  /** Where buffers come from and go to when the iteration ends; the parts must not be used after that. */
+  /** Source of buffers, which return to it when the iteration ends; the parts must not be used after that. */
   readonly pool?: PartBufferPool;
 }
 
-/** A piece of an upload, as the engine wants it. */
+/** A part of an upload, in the form that the engine takes. */
 export interface UploadPart {
-  /** The part as an Arrow IPC file; its memory is used again for the second part after it. */
+  /** The part as an Arrow IPC file; the second part after it reuses its memory. */
   readonly file: Buffer;
   readonly schema: ArrowSchema;
   readonly rows: number;
-  /** The memory that is held for it, in bytes: what it took of the body, or what that unpacks to if that is more. */
+  /** Memory held for the part, in bytes: its bytes of the body, or their unpacked size if that is larger. */
   readonly heldBytes: number;
-  /** Whether nothing follows. */
+  /** Whether this is the last part. */
   readonly last: boolean;
 }
 
-/** An upload as a whole. */
+/** An upload in a single part. */
 export type Upload = Pick<UploadPart, "file" | "schema" | "rows" | "heldBytes">;
 
-/** The parts that are in use at once: one that is being written, and one that is arriving. */
+/** Number of parts in use at once: one that is being written, and one that is arriving. */
 const BUFFERS = 2;
 
 /**
- * Collects an Arrow IPC stream, split anywhere, into one IPC file, and checks it on the way.
+ * Collects an Arrow IPC stream, split anywhere, into a single IPC file, and checks it on the way.
  *
- * @throws LanceError as {@link readUpload}; Unsupported when a dictionary is replaced on the way, which a file
- *   cannot hold.
+ * @throws LanceError as {@link readUpload}; Unsupported if a dictionary is replaced, which a file cannot represent.
  */
 export async function collectUpload(
   chunks: AsyncIterable<Uint8Array>,
@@ -74,13 +76,13 @@ export async function collectUpload(
 /**
  * Cuts an Arrow IPC stream, split anywhere, into IPC files of whole record batches, and checks it on the way.
  *
- * A file is the stream between a magic and a footer, so bytes are stored once, at their final place. Nothing is
- * decoded; compressed buffers pass as they are. A part ends with the batch that makes it `partBytes` long, and
- * where a dictionary is replaced; schema and dictionaries are repeated in each. An upload that is an IPC file
- * already is checked and passes as a whole, as one part.
+ * A file is the stream between a magic and a footer, so bytes are stored once, at their final position. Nothing is
+ * decoded; compressed buffers pass unchanged. A part ends with the batch that makes it `partBytes` long, and where a
+ * dictionary is replaced; each part repeats schema and dictionaries. An upload that is an IPC file already is checked
+ * and passes as a single part.
  *
- * @throws LanceError InvalidInput for anything but one whole stream or file, with the place of the fault;
- *   PayloadTooLarge past the limit; Cancelled when the signal aborts.
+ * @throws LanceError InvalidInput for anything but a complete stream or file, with the position of the fault;
+ *   PayloadTooLarge beyond the limit; Cancelled when the signal aborts.
  */
 export async function* readUpload(
   chunks: AsyncIterable<Uint8Array>,
@@ -110,7 +112,7 @@ async function* readParts(
   const cancelled = () => {
     if (signal?.aborted) throw new LanceError("Cancelled", "the upload was cancelled");
   };
-  /** Takes what the part needs beyond the bytes that came for it; what is held for it then. */
+  /** Takes the memory that the part needs beyond its received bytes, and returns the memory held for it. */
   const held = (unpackedBytes: number) => {
     const bodyBytes = received - taken;
     taken = received;
@@ -144,7 +146,7 @@ async function* readParts(
       const { begin, unpackedBytes, ...part } = scanner.cut(current);
       yield { ...part, schema: scanner.schema, heldBytes: held(unpackedBytes), last: false };
       cancelled();
-      // Not before the caller asks for it: until then it may still use the part before the one it got.
+      // Only when the caller asks for it: until then it may still use the part before the one it got.
       current = bufferOf(++parts);
       begin(current);
     }

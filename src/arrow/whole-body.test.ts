@@ -70,7 +70,7 @@ test("an empty body is refused", async () => {
   );
 });
 
-test("what follows a stream passes", async () => {
+test("passes the bytes that follow a stream", async () => {
   const bytes = Buffer.concat([bodies[0]?.bytes as Buffer, Buffer.from("more")]);
   assert.deepEqual(await join(wholeBody(split(bytes, [5]))), bytes);
 });

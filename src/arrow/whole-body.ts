@@ -2,15 +2,15 @@ import { LanceError } from "../namespace/errors.ts";
 import { isIpcFile } from "./ipc-forms.ts";
 import { emptyBody, FILE_MAGIC, parseMessageHead, readPrefix } from "./message.ts";
 
-/** The length of the footer and the magic, at the end of a file. */
+/** Length of the footer's size and of the magic, at the end of a file. */
 const FILE_TAIL_BYTES = 4 + FILE_MAGIC.byteLength;
 
 /**
- * Passes an Arrow body on, a stream or a file split anywhere, and fails at its end unless it is there as a whole: a
- * stream up to its end marker, a file up to its footer.
+ * Passes an Arrow body on, a stream or a file split anywhere, and fails at its end unless it is complete: a stream up
+ * to its end marker, a file up to its footer.
  *
- * Over HTTP/2 a client that goes away may look like one that has finished: Node's, for one, ends the request before it
- * resets it. A body without a length is whole only if it says so itself.
+ * Over HTTP/2 a client that disconnects may look like one that has finished: Node's client, for example, ends the
+ * request before it resets it. A body without a length is complete only if it says so itself.
  *
  * @throws LanceError InvalidInput
  */
@@ -57,14 +57,14 @@ function createFileWatch(): Watch {
 }
 
 function createStreamWatch(): Watch {
-  /** What has arrived of a message up to its body, and how much of that there is to be before more is known. */
+  /** Received pieces of a message up to its body, and the length that is needed to proceed. */
   let pieces: Uint8Array[] = [];
   let [arrived, wanted] = [0, 4];
-  /** How much of a message's body has still to come. */
+  /** Length of the message's body that has still to arrive. */
   let bodyLeft = 0;
   let [position, ended, begun] = [0, false, false];
 
-  /** Reads as much of a message's head as is there; `wanted` tells what has to come. */
+  /** Reads the available part of a message's head and sets `wanted` to the length that is needed next. */
   function read(head: Buffer): void {
     const prefix = readPrefix(head, 0);
     if (prefix === undefined) {
@@ -101,7 +101,7 @@ function createStreamWatch(): Watch {
         }
       }
     },
-    // Zeros from the start are no stream that ends, but none at all.
+    // Zeros from the start are not a stream that ends, but no stream at all.
     isWhole: () => ended && begun,
   };
 }

@@ -7,7 +7,7 @@ export type ArrowBytes = Uint8Array | AsyncIterable<Uint8Array> | Blob;
 
 /**
  * Rows for an upload: an Arrow IPC stream as bytes, a table or record batches of apache-arrow, or plain objects,
- * which get the schema of the table or a guessed one ({@link rowsToTable}).
+ * which get the schema of the table or a guessed schema ({@link rowsToTable}).
  */
 export type ArrowData =
   | ArrowBytes
@@ -17,10 +17,10 @@ export type ArrowData =
   | readonly Row[];
 
 /**
- * The Arrow IPC stream of an upload. Batches are encoded one by one as they are asked for.
+ * Yields the Arrow IPC stream of an upload. It encodes batches one by one as they are requested.
  *
- * @param findSchema finds the schema that plain objects have to fit. Default: it is guessed.
- * @throws LanceError InvalidInput, when the data is none of what {@link ArrowData} names.
+ * @param findSchema returns the schema that plain objects must fit. Default: the schema is guessed.
+ * @throws LanceError InvalidInput, if the data has none of the forms of {@link ArrowData}.
  */
 export async function* toIpcStream(
   data: ArrowData,
@@ -44,7 +44,7 @@ function unfit(): LanceError {
   );
 }
 
-/** Passes bytes on and encodes batches; the first item tells which it is. */
+/** Passes bytes on and encodes batches; the first item decides between them. */
 async function* mixed(
   items: Iterable<RecordBatch> | AsyncIterable<Uint8Array | RecordBatch>,
 ): AsyncIterable<Uint8Array> {
@@ -75,7 +75,7 @@ async function* encode(
   let chunks: Uint8Array[] = [];
   class Encoder extends RecordBatchStreamWriter {
     protected override _write(chunk: ArrayBufferView): this {
-      // Encoded buffers may be views of the batch itself, whose memory stays as it is.
+      // Encoded buffers may be views of the batch itself, whose memory must stay.
       chunks.push(new Uint8Array(chunk.buffer as ArrayBuffer, chunk.byteOffset, chunk.byteLength));
       return this;
     }

@@ -1,4 +1,4 @@
-/** The client for browsers, and for whatever else has fetch and none of Node's modules: REST and Connect. */
+/** The client for browsers, and for other platforms that have fetch but not Node's modules: REST and Connect. */
 
 import { LanceError } from "../namespace/errors.ts";
 import { type ConnectProperties, openConnect } from "./connect.ts";
@@ -18,11 +18,11 @@ registerNamespace("rest", (properties) =>
   }),
 );
 
-/** Connects to a server by REST. */
+/** Connects to a server over REST. */
 export function connect(name: "rest", properties: RestProperties): Promise<Namespace>;
-/** Connects to a server by the Connect protocol. */
+/** Connects to a server over the Connect protocol. */
 export function connect(name: "connect", properties: ConnectProperties): Promise<Namespace>;
-/** Connects by the name that an implementation was registered under. */
+/** Connects by the name of a registered implementation. */
 export function connect(name: string, properties?: Properties): Promise<Namespace>;
 export function connect(name: string, properties: object = {}): Promise<Namespace> {
   return connectByName(name, properties as Properties);

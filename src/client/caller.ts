@@ -13,7 +13,7 @@ import { resolveRequest, shareContext } from "../pipeline/resolve.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 import type { CallOptions } from "./types.ts";
 
-/** Carries out calls on an implementation; whatever fails is a LanceError. */
+/** Carries out calls on an implementation; every failure is a LanceError. */
 export interface Caller {
   unary(method: DescMethodUnary, request: Message, options: CallOptions): Promise<Message>;
   upload(
@@ -27,10 +27,10 @@ export interface Caller {
 
 type Handler<A extends unknown[], R> = (request: Message, ...rest: A) => R;
 
-/** A call with what ends it early. */
+/** A call, and the promise that ends it early. */
 interface Begun {
   readonly call: Call;
-  /** Rejects when the call is aborted; the implementation need not notice. */
+  /** Rejects when the call is aborted, even if the implementation ignores the signal. */
   readonly aborted: Promise<never>;
   end(): void;
 }
@@ -38,7 +38,7 @@ interface Begun {
 /**
  * Creates the caller of an implementation.
  *
- * @param headers headers of every call.
+ * @param headers headers for every call.
  */
 export function createCaller(
   name: string,
@@ -95,7 +95,7 @@ export function createCaller(
       throw failureOf(thrown, call);
     } finally {
       end();
-      // The iterator may be waiting for something that never comes; its end is not waited for.
+      // The iterator may wait forever; the caller does not wait for its end.
       iterator?.return?.().catch(() => {});
     }
   }
@@ -123,7 +123,7 @@ function begin(method: DescMethod, headers: Readonly<Record<string, string>>, op
   const expire = () =>
     controller.abort(new LanceError("DeadlineExceeded", `the call took more than ${timeoutMs} ms`));
   const aborted = Promise.withResolvers<never>();
-  // Nobody may be racing against it when the call is aborted.
+  // An abort without a waiting caller must not count as unhandled.
   aborted.promise.catch(() => {});
   controller.signal.addEventListener("abort", () => aborted.reject(controller.signal.reason));
   if (signal?.aborted) cancel();
@@ -149,7 +149,7 @@ function begin(method: DescMethod, headers: Readonly<Record<string, string>>, op
   };
 }
 
-/** The pieces of an upload; whoever reads them is told of an abort even while the next one is awaited. */
+/** Yields the pieces of an upload; an abort also ends the wait for the next piece. */
 async function* endedBy(aborted: Promise<never>, data: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const iterator = data[Symbol.asyncIterator]();
   let over = false;
@@ -161,7 +161,7 @@ async function* endedBy(aborted: Promise<never>, data: AsyncIterable<Uint8Array>
       yield next.value;
     }
   } finally {
-    // It may be waiting for something that never comes; its end is not waited for.
+    // The iterator may wait forever; the caller does not wait for its end.
     if (!over) iterator.return?.().catch(() => {});
   }
 }
@@ -178,7 +178,7 @@ function abortError(reason: unknown): LanceError {
     : new LanceError("Cancelled", "the caller cancelled the call", { cause: reason });
 }
 
-/** What an aborted call throws is only the echo of the abort, whose reason says more. */
+/** Returns the reason of an abort; the error that an aborted call throws only repeats it with less detail. */
 function failureOf(thrown: unknown, call: Call): LanceError {
   if (call.signal.aborted) return abortError(call.signal.reason);
   return thrown instanceof LanceError ? thrown : unexpected(thrown);

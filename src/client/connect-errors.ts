@@ -4,7 +4,7 @@ import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { errorOfStatus } from "../namespace/status-error.ts";
 
-/** The error that a failed call over Connect is to the program; a call that it ended itself comes first. */
+/** Returns the error for a failed call over Connect; if the call ended itself, the reason of the abort. */
 export function errorOfConnect(thrown: unknown, { signal, method }: Call): LanceError {
   if (signal.aborted && signal.reason instanceof LanceError) return signal.reason;
   if (!(thrown instanceof ConnectError)) {
@@ -12,7 +12,7 @@ export function errorOfConnect(thrown: unknown, { signal, method }: Call): Lance
       ? thrown
       : new LanceError("Internal", "the answer of the server cannot be read", { cause: thrown });
   }
-  // What fetch throws when there is no connection, or none any more.
+  // The error that fetch throws when the connection fails or is lost.
   if (thrown.cause instanceof TypeError) {
     return new LanceError("ServiceUnavailable", "the server cannot be reached", { cause: thrown });
   }

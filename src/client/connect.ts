@@ -18,20 +18,20 @@ import { answerPieces, type Fetch, fetchBody } from "./fetch-body.ts";
 import type { NamespaceImplementation } from "./implementation.ts";
 import { type Properties, readProperties } from "./properties.ts";
 
-/** The properties of `connect("connect", …)`. */
+/** Properties of `connect("connect", …)`. */
 export interface ConnectProperties {
-  /** The base of the server, without the name of the service, for example `https://catalog.example.com`. */
+  /** Base URI of the server, without the name of the service, for example `https://catalog.example.com`. */
   readonly uri: string;
   /** `header.<name>` and `headers.<name>` are headers of every call. */
   readonly [header: `header.${string}` | `headers.${string}`]: string;
 }
 
-/** The largest message of an answer, in bytes. */
+/** Largest message of an answer, in bytes. */
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
-/** A message of an upload has at most this much of its body: servers bound their messages. */
+/** Largest piece of the body in a message of an upload, in bytes: servers bound their messages. */
 const MAX_PIECE_BYTES = 1024 * 1024;
 
-/** Connects by the Connect protocol, over fetch: what browsers speak beside REST. */
+/** Connects over the Connect protocol and fetch, which browsers support in addition to REST. */
 export function openConnect(
   properties: Properties,
   send: Fetch = (url, init) => fetch(url, init),
@@ -50,7 +50,7 @@ export function openConnect(
     description: uri,
     headers,
     operations: Object.fromEntries(entries) as LanceNamespace,
-    // The same port serves REST, which @lancedb/lancedb speaks.
+    // The server's port also serves REST, which @lancedb/lancedb speaks.
     lancedb: {
       implementation: "rest",
       properties: {
@@ -61,7 +61,7 @@ export function openConnect(
   };
 }
 
-/** The library's protocol over fetch; unlike its transport for browsers it has uploads. */
+/** Creates the library's protocol over fetch; unlike the library's transport for browsers, it supports uploads. */
 function createFetchTransport(baseUrl: string, send: Fetch): Transport {
   return createTransport({
     baseUrl,
@@ -127,7 +127,7 @@ function handlerOf(method: AnyMethod, transport: Transport): unknown {
   }
 }
 
-/** The request, and then messages of nothing but the body. What reading the body throws is told as it is. */
+/** Yields the request, and then messages that contain only the body. Errors of the body pass unchanged. */
 async function* uploadMessages(
   { input }: DescMethodClientStreaming,
   request: Message,

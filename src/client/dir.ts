@@ -5,22 +5,22 @@ import type { NamespaceImplementation } from "./implementation.ts";
 import { type Properties, readProperties } from "./properties.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 
-/** The properties of `connect("dir", …)`. */
+/** Properties of `connect("dir", …)`. */
 export interface DirProperties {
-  /** The directory of the catalog, or its address in an object store. */
+  /** Directory of the catalog, or its URI in an object store. */
   readonly root: string;
   /**
-   * The directory below the root that holds the tables; `.` is the root, where the libraries of other languages
-   * have them. Default: `data` if a gateway keeps a catalog there, and else the root.
+   * Directory below the root that holds the tables; `.` is the root, where the libraries of other languages have
+   * them. Default: `data` if a gateway keeps a catalog there, otherwise the root.
    */
   readonly table_directory?: string | undefined;
   /** Whether clients are told to commit versions through the namespace. Default: false. */
   readonly table_version_tracking_enabled?: boolean | string | undefined;
-  /** `storage.<key>` is an option of the storage of a root that is a URI, such as `storage.aws_region`. */
+  /** `storage.<key>` is an option of the storage if the root is a URI, such as `storage.aws_region`. */
   readonly [storage: `storage.${string}`]: string;
 }
 
-/** Properties of other libraries that have no meaning here: what they switch is always on, or never needed. */
+/** Properties of other libraries that have no effect here: what they enable is always on, or never needed. */
 const OTHERS = [
   "dir_listing_enabled",
   "dir_listing_to_manifest_migration_enabled",
@@ -29,7 +29,7 @@ const OTHERS = [
   "ops_metrics_enabled",
 ];
 
-/** Opens a directory in this process. The engine is loaded now, and only now. */
+/** Opens a directory in this process, and loads the engine. */
 export async function openDirectory(properties: Properties): Promise<NamespaceImplementation> {
   const reader = readProperties("dir", properties);
   const root = reader.required("root");
@@ -68,7 +68,7 @@ function prefixed(storageOptions: Readonly<Record<string, string>>): Record<stri
   return Object.fromEntries(Object.entries(storageOptions).map(([key, value]) => [`storage.${key}`, value]));
 }
 
-/** Whether a gateway was started on the directory when it was empty. */
+/** Whether a gateway was started on the directory while it was empty. */
 function isGatewayRoot(root: string): boolean {
   return existsSync(join(root, "data", "__manifest")) && !existsSync(join(root, "__manifest"));
 }

@@ -1,4 +1,4 @@
-/** What a program asks of an error that a namespace threw: predicates over the rows of the error table. */
+/** Predicates over the rows of the error table, for errors that a namespace throws. */
 import { type ErrorName, LanceError } from "../namespace/errors.ts";
 
 type Test = (error: unknown) => error is LanceError;
@@ -8,7 +8,7 @@ function oneOf(...names: readonly ErrorName[]): Test {
   return (error): error is LanceError => error instanceof LanceError && known.has(error.entry.name);
 }
 
-/** Whether something that the call names is missing: a namespace, table, index, tag, branch, version and so on. */
+/** Whether an object that the call names is missing: a namespace, table, index, tag, branch, version and so on. */
 export const isNotFound: Test = oneOf(
   "NamespaceNotFound",
   "TableNotFound",
@@ -20,7 +20,7 @@ export const isNotFound: Test = oneOf(
   "TableBranchNotFound",
 );
 
-/** Whether something that the call would make is there already. */
+/** Whether the object that the call would create exists already. */
 export const isAlreadyExists: Test = oneOf(
   "NamespaceAlreadyExists",
   "TableAlreadyExists",
@@ -29,10 +29,10 @@ export const isAlreadyExists: Test = oneOf(
   "TableBranchAlreadyExists",
 );
 
-/** Whether another writer came first; the call may be tried again on what is there now. */
+/** Whether another writer was first; the call may be retried on the new state. */
 export const isConflict: Test = oneOf("ConcurrentModification");
 
-/** Whether the state of the object forbids the call: a namespace with content, a table that was only declared. */
+/** Whether the state of the object forbids the call: a namespace that is not empty, a table that is only declared. */
 export const isInvalidState: Test = oneOf("InvalidTableState", "NamespaceNotEmpty");
 
 /** Whether the request itself is wrong. */
@@ -43,10 +43,10 @@ export const isInvalidInput: Test = oneOf(
   "PayloadTooLarge",
 );
 
-/** Whether the implementation, or the server, does not have the operation. */
+/** Whether the implementation, or the server, lacks the operation. */
 export const isUnsupported: Test = oneOf("Unsupported", "RouteNotFound", "MethodNotAllowed");
 
-/** Whether the caller may not do this. */
+/** Whether the caller lacks the permission. */
 export const isPermissionDenied: Test = oneOf("PermissionDenied");
 
 /** Whether credentials are missing or wrong. */
@@ -58,11 +58,11 @@ export const isThrottled: Test = oneOf("Throttling");
 /** Whether the server cannot be reached or cannot answer now. */
 export const isUnavailable: Test = oneOf("ServiceUnavailable");
 
-/** Whether the time of the call ran out. */
+/** Whether the deadline of the call has expired. */
 export const isDeadlineExceeded: Test = oneOf("DeadlineExceeded");
 
 /** Whether the caller's own signal ended the call. */
 export const isCancelled: Test = oneOf("Cancelled");
 
-/** Whether the same call may succeed later, as it is. A write may have happened even so, unless it is idempotent. */
+/** Whether an unchanged retry may succeed later. Unless the write is idempotent, it may have happened already. */
 export const isRetryable: Test = oneOf("ConcurrentModification", "Throttling", "ServiceUnavailable");

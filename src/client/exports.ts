@@ -1,4 +1,4 @@
-/** What the client exports wherever it runs. */
+/** Exports of the client on every platform. */
 
 export type { Call } from "../namespace/call.ts";
 export { ERROR_TABLE, type ErrorEntry, type ErrorName, LanceError } from "../namespace/errors.ts";

@@ -1,10 +1,10 @@
-/** Sends an HTTP request; the platform's own function, unless a program brings another. */
+/** Sends an HTTP request; the platform's own function, unless a program provides another. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-/** Whether fetch can send a body while it is being made: outside of browsers. */
+/** Whether fetch can send a body while it is being produced: outside of browsers. */
 const STREAMS_UPLOADS = "process" in globalThis || "Deno" in globalThis;
 
-/** A body as fetch takes it. Where bodies cannot be streamed it is collected first. */
+/** Returns a body in a form that fetch accepts. If the platform cannot stream bodies, it collects the body first. */
 export async function fetchBody(
   body: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
@@ -18,7 +18,7 @@ export async function fetchBody(
   return { body: new Blob(pieces) };
 }
 
-/** The body of an answer; whoever leaves it early ends the exchange. */
+/** Yields the body of an answer; leaving the loop early ends the exchange. */
 export async function* answerPieces({ body }: Response): AsyncIterable<Uint8Array> {
   if (body === null) return;
   const reader = body.getReader();

@@ -5,9 +5,9 @@ import { answerPieces, type Fetch, fetchBody } from "./fetch-body.ts";
 const OWN = new Set(["accept-encoding", "user-agent"]);
 
 /**
- * Creates a transport over fetch, for browsers and for whatever has no connection pool of Node's.
+ * Creates a transport over fetch, for browsers and other platforms without Node's connection pools.
  *
- * @param uri the base of the REST API, without `/v1`.
+ * @param uri base of the REST API, without `/v1`.
  */
 export function createFetchTransport(uri: string, send: Fetch): UpstreamTransport {
   const base = uri.replace(/\/+$/, "").replace(/\/v1$/, "");
@@ -20,7 +20,7 @@ export function createFetchTransport(uri: string, send: Fetch): UpstreamTranspor
       if (typeof body === "string") init.body = body;
       else if (body !== undefined) Object.assign(init, await fetchBody(body, signal));
       const answer = await failing(
-        // Whether it was sent is not known.
+        // Whether the request was sent is unknown.
         "reset",
         "the server cannot be reached",
         send(base + target, init),
@@ -46,7 +46,7 @@ async function* piecesOf(answer: Response, signal: AbortSignal): AsyncIterable<U
   }
 }
 
-/** What fetch throws says nothing of its cause; where in the exchange it was thrown does. */
+/** An error of fetch does not reveal its cause; the step of the exchange that threw it does. */
 async function failing<T>(
   kind: FailureKind,
   message: string,

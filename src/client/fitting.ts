@@ -3,13 +3,13 @@ import { LanceError } from "../namespace/errors.ts";
 
 type Arrow = typeof import("apache-arrow");
 
-/** Values of plain objects as the builders of apache-arrow take them for a type. */
+/** Converts values of plain objects for the builders of apache-arrow. */
 type Fit = (value: unknown) => unknown;
 
 /**
- * Makes the values of a column fit a type that a table has: integers may be numbers or bigints.
+ * Converts the values of a column to the type of a table's column: integers may be numbers or bigints.
  *
- * @throws LanceError InvalidInput, when the type has no such value.
+ * @throws LanceError InvalidInput, if the type has no such value.
  */
 export function fittingVector(
   arrow: Arrow,
@@ -31,7 +31,7 @@ export function fittingVector(
   return vectorOf(arrow, fitting, type);
 }
 
-/** A column of values that fit; the builder of fixed-size lists leaves out the items of nulls at the end. */
+/** Returns a column of fitting values; the builder of fixed-size lists omits the items of nulls at the end. */
 export function vectorOf(arrow: Arrow, values: readonly unknown[], type: DataType): Vector {
   if (!arrow.DataType.isFixedSizeList(type)) return arrow.vectorFromArray(values, type);
   const last = new Array(type.listSize).fill(null);

@@ -3,24 +3,24 @@ import { readPem } from "./node-transport.ts";
 import { type Properties, readProperties, readTlsFiles } from "./properties.ts";
 import { SILENT_LOG } from "./silent-log.ts";
 
-/** The properties of `connect("grpc", …)`. */
+/** Properties of `connect("grpc", …)`. */
 export interface GrpcProperties {
-  /** `host:port`, or several with commas between them, which are called in turn. */
+  /** `host:port`, or several separated by commas, which are called in turn. */
   readonly address: string;
-  /** Encrypts the connection. Default: true if one of the files below is given. */
+  /** Whether the connection is encrypted. Default: true if any of the files below is given. */
   readonly tls?: boolean | string | undefined;
-  /** The certificate of this program and its key, in PEM; both or neither. */
+  /** Certificate of this program and its key, in PEM; both or neither. */
   readonly "tls.cert_file"?: string | undefined;
   readonly "tls.key_file"?: string | undefined;
-  /** The authorities that may have signed the server's certificate, in PEM. Default: those of Node. */
+  /** Authorities that may have signed the server's certificate, in PEM. Default: those of Node. */
   readonly "tls.ssl_ca_cert"?: string | undefined;
-  /** The name that the server's certificate has to have. Default: the host of the address. */
+  /** Name that the server's certificate must have. Default: the host of the address. */
   readonly "tls.server_name"?: string | undefined;
   /** `header.<name>` and `headers.<name>` are headers of every call. */
   readonly [header: `header.${string}` | `headers.${string}`]: string;
 }
 
-/** Connects by gRPC, with the first call. Node's HTTP/2 is needed. */
+/** Connects over gRPC, with the first call. It needs Node's HTTP/2. */
 export async function openGrpc(properties: Properties): Promise<NamespaceImplementation> {
   const reader = readProperties("grpc", properties);
   const addresses = reader
@@ -40,7 +40,7 @@ export async function openGrpc(properties: Properties): Promise<NamespaceImpleme
     tls,
     log: SILENT_LOG,
     passHeaders: ["*"],
-    // A program says itself how long it waits, and how many calls it makes.
+    // A program decides itself how long it waits, and how many calls it makes.
     maxWaiting: Number.POSITIVE_INFINITY,
     timeLimits: { firstByteMs: 0, idleMs: 0 },
   });
@@ -49,7 +49,7 @@ export async function openGrpc(properties: Properties): Promise<NamespaceImpleme
     ...backend,
     description: addresses.join(","),
     headers,
-    // A gateway serves REST, which @lancedb/lancedb speaks, on the same port.
+    // A gateway's port also serves REST, which @lancedb/lancedb speaks.
     lancedb: {
       implementation: "rest",
       properties: {

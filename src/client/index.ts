@@ -1,4 +1,4 @@
-/** The client: one interface to a catalog, whether it is a directory, a REST server or a gRPC server. */
+/** The client: the same interface to a directory, a REST server or a gRPC server. */
 import { type ConnectProperties, openConnect } from "./connect.ts";
 import { type DirProperties, openDirectory } from "./dir.ts";
 import { type GrpcProperties, openGrpc } from "./grpc.ts";
@@ -19,13 +19,13 @@ registerNamespace("connect", async (properties) => openConnect(properties, await
 
 /** Opens a directory in this process. */
 export function connect(name: "dir", properties: DirProperties): Promise<Namespace>;
-/** Connects to a server by REST. */
+/** Connects to a server over REST. */
 export function connect(name: "rest", properties: RestProperties): Promise<Namespace>;
-/** Connects to a server by gRPC. */
+/** Connects to a server over gRPC. */
 export function connect(name: "grpc", properties: GrpcProperties): Promise<Namespace>;
-/** Connects to a server by the Connect protocol. */
+/** Connects to a server over the Connect protocol. */
 export function connect(name: "connect", properties: ConnectProperties): Promise<Namespace>;
-/** Connects by the name that an implementation was registered under. */
+/** Connects by the name of a registered implementation. */
 export function connect(name: string, properties?: Properties): Promise<Namespace>;
 export function connect(name: string, properties: object = {}): Promise<Namespace> {
   return connectByName(name, properties as Properties, () => import("@lancedb/lancedb"));

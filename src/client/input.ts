@@ -6,7 +6,7 @@ import { createJsonDecoders } from "../transcode/json-decode.ts";
 
 const decoders = createJsonDecoders();
 
-/** What stands for a message whose meaning needs no names: a vector as numbers, columns as names. */
+/** Short forms of messages whose meaning needs no field names: a vector as numbers, columns as names. */
 const SHORT_FORMS: Readonly<Record<string, (value: unknown) => object | undefined>> = {
   "lance.namespace.v1.QueryVector": (value) => {
     if (!isList(value)) return undefined;
@@ -20,10 +20,10 @@ const SHORT_FORMS: Readonly<Record<string, (value: unknown) => object | undefine
 };
 
 /**
- * Makes the message of a request from what a caller wrote: 64-bit integers may be numbers, enums may be names, and
+ * Creates the message of a request from the caller's object: 64-bit integers may be numbers, enums may be names, and
  * some messages have a short form.
  *
- * @throws LanceError InvalidInput that names the field which does not fit or which there is not.
+ * @throws LanceError InvalidInput, naming the field that does not fit or does not exist.
  */
 export function toMessage(descriptor: DescMessage, input: object): Message {
   try {
@@ -39,7 +39,7 @@ function messageOf(descriptor: DescMessage, input: unknown): Message {
     throw new FieldError("must be an object");
   const init: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(object)) {
-    // A message that came from elsewhere has its type's name among its fields.
+    // A message from elsewhere has its type's name among its fields.
     if (value === undefined || value === null || name.startsWith("$")) continue;
     const field = descriptor.field[name];
     if (field === undefined) {

@@ -1,6 +1,6 @@
-/** The answer of a listing: a promise of the first page, and an iterable of the entries of all pages. */
+/** Answer of a listing: a promise of the first page, and an iterable of the entries of all pages. */
 export interface Listing<Page, Item> extends Promise<Page>, AsyncIterable<Item> {
-  /** The pages, one call for each. */
+  /** Yields the pages, with a call for each. */
   pages(): AsyncIterable<Page>;
 }
 
@@ -9,8 +9,8 @@ interface Paged {
 }
 
 /**
- * Makes a listing from a function that fetches a page. The first page is asked for at once, the next ones as they
- * are needed.
+ * Creates a listing from a function that fetches a page. It requests the first page at once, and further pages as
+ * they are needed.
  *
  * @param field the field of a page that holds its entries, a list or a map.
  */
@@ -19,7 +19,7 @@ export function createListing<Page extends object, Item>(
   field: string,
 ): Listing<Page, Item> {
   const first = fetchPage(undefined);
-  // Whoever iterates gets the failure there; it must not count as unhandled before.
+  // The iteration reports the failure; until then it must not count as unhandled.
   first.catch(() => {});
 
   async function* pages(): AsyncIterable<Page> {

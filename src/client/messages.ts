@@ -1,4 +1,4 @@
-/** The messages of the operations: requests, answers and what is in them, and the enums. */
+/** Messages of the operations: requests, answers, their parts, and the enums. */
 export * from "../gen/lance/namespace/v1/branch_pb.ts";
 export * from "../gen/lance/namespace/v1/common_pb.ts";
 export * from "../gen/lance/namespace/v1/data_pb.ts";

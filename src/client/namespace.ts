@@ -25,13 +25,13 @@ import { createQueryResult } from "./query-result.ts";
 import { createTableMethods, type LoadLanceDb, type TableMethods } from "./tables.ts";
 import { type CallOptions, LISTINGS, type Operations } from "./types.ts";
 
-/** A connection to a catalog, the same whatever is behind it. */
+/** A connection to a catalog, with the same interface to every backend. */
 export interface Namespace extends Omit<Operations, keyof TableMethods>, TableMethods {
-  /** The name of the implementation, for example `rest`. */
+  /** Name of the implementation, for example `rest`. */
   readonly implementation: string;
-  /** What is connected to, for people; it has no credentials in it. */
+  /** Description of the connection's target, for people; it contains no credentials. */
   readonly description: string;
-  /** Closes connections and files. Calls that run fail. */
+  /** Closes connections and files. Running calls fail. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -43,7 +43,7 @@ type AnyMethod =
   | DescMethodBiDiStreaming;
 
 /**
- * Puts the client's interface before an implementation.
+ * Creates the client's interface to an implementation.
  *
  * @param load Default: `openTable` is not supported.
  */
@@ -89,7 +89,7 @@ function operationOf(method: AnyMethod, caller: Caller): unknown {
   }
 }
 
-/** Whether the rows of an upload have to fit a table that is there. */
+/** Whether the rows of an upload must fit an existing table. */
 function keepsSchema(method: AnyMethod, message: Message): boolean {
   const { insertIntoTable, mergeInsertIntoTable } = LanceNamespaceService.method;
   if (method === mergeInsertIntoTable) return true;
@@ -98,7 +98,10 @@ function keepsSchema(method: AnyMethod, message: Message): boolean {
 
 type Rows = InsertIntoTableRequest | MergeInsertIntoTableRequest;
 
-/** The schema of a table, as the result of a query without rows has it; the upload tells what is wrong with the table. */
+/**
+ * Returns the schema of a table, from the result of a query without rows; the upload itself reports a problem with
+ * the table.
+ */
 async function schemaOf(
   { id, identifier, branch }: Rows,
   caller: Caller,

@@ -6,10 +6,10 @@ import type { Fetch } from "./fetch-body.ts";
 import { createFetchTransport } from "./fetch-transport.ts";
 import type { TlsFiles } from "./properties.ts";
 
-/** Bun and Deno have a fetch of their own and only parts of what Node's connection pools need. */
+/** Bun and Deno have their own fetch and support Node's connection pools only partly. */
 const IS_NODE = !("Bun" in globalThis || "Deno" in globalThis);
 
-/** Opens a pool of connections; where there is none, requests go by fetch, which takes no certificates. */
+/** Opens a pool of connections. On platforms without one, requests use fetch, which supports no certificates. */
 export async function openNodeTransport(uri: string, files: TlsFiles): Promise<UpstreamTransport> {
   if (IS_NODE) {
     const { createHttpTransport } = await import("../backends/rest/undici-transport.ts");
@@ -17,7 +17,7 @@ export async function openNodeTransport(uri: string, files: TlsFiles): Promise<U
       return createHttpTransport({
         uri,
         tls: await readPem(files),
-        // A program says itself how long it waits, and how many calls it makes.
+        // A program decides itself how long it waits, and how many calls it makes.
         maxWaiting: Number.POSITIVE_INFINITY,
         timeLimits: { firstByteMs: 0, idleMs: 0 },
       });
@@ -32,7 +32,7 @@ export async function openNodeTransport(uri: string, files: TlsFiles): Promise<U
   return createFetchTransport(uri, (url, init) => fetch(url, init));
 }
 
-/** Opens fetch without time limits; Node's own gives up after 300 s without the head or a piece of an answer. */
+/** Returns fetch without time limits; Node's own gives up after 300 s without the head or a piece of an answer. */
 export async function openNodeFetch(): Promise<Fetch> {
   if (!IS_NODE) return (url, init) => fetch(url, init);
   const undici = await import("undici");
@@ -41,7 +41,7 @@ export async function openNodeFetch(): Promise<Fetch> {
   return (url, init) => send(url, { ...init, dispatcher });
 }
 
-/** Reads the files of a connection with TLS. */
+/** Reads the files of a TLS connection. */
 export async function readPem(files: TlsFiles): Promise<UpstreamTls> {
   const texts: Record<string, string> = {};
   for (const [name, file] of Object.entries(files)) {

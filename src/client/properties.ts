@@ -1,29 +1,29 @@
 import { LanceError } from "../namespace/errors.ts";
 
 /**
- * What describes a connection: names and values as in the Lance Namespace libraries of other languages. Values
- * are text; numbers and booleans count as theirs.
+ * Properties of a connection, with names and values as in the Lance Namespace libraries of other languages. Values
+ * are texts; numbers and booleans are converted.
  */
 export type Properties = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Reads the properties of one implementation, and tells in the end of those that it does not know. */
+/** Reads the properties of an implementation, and finally reports the unknown ones. */
 export interface PropertyReader {
-  /** A value that has to be there. */
+  /** Returns a required value. */
   required(name: string): string;
   text(name: string): string | undefined;
-  /** A switch: `true` or `false`. */
+  /** Returns a switch: `true` or `false`. */
   flag(name: string): boolean | undefined;
-  /** A number of at least 0. */
+  /** Returns a number of at least 0. */
   number(name: string): number | undefined;
-  /** The properties whose names begin with one of the prefixes, without it. */
+  /** Returns the properties whose names begin with any of the prefixes, without the prefix. */
   under(...prefixes: string[]): Record<string, string>;
-  /** Takes note of properties that other libraries have and that mean nothing here. */
+  /** Accepts properties of other libraries that have no effect here. */
   ignore(...names: string[]): void;
-  /** @throws LanceError InvalidInput, when there are properties that nobody has read. */
+  /** @throws LanceError InvalidInput, if there are properties that were not read. */
   end(): void;
 }
 
-/** Creates the reader. Its functions throw LanceError InvalidInput, naming the property. */
+/** Creates a reader. Its functions throw LanceError InvalidInput, naming the property. */
 export function readProperties(implementation: string, properties: Properties): PropertyReader {
   const texts = Object.entries(properties).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)] as const],
@@ -81,10 +81,10 @@ export function readProperties(implementation: string, properties: Properties): 
   };
 }
 
-/** The files of a connection with TLS, by what they hold. */
+/** Files of a TLS connection, by their contents. */
 export type TlsFiles = Readonly<Partial<Record<"cert" | "key" | "ca", string>>>;
 
-/** Reads the names of the files of a connection with TLS. */
+/** Reads the names of the files of a TLS connection. */
 export function readTlsFiles(reader: PropertyReader): TlsFiles {
   const [cert, key] = [reader.text("tls.cert_file"), reader.text("tls.key_file")];
   const ca = reader.text("tls.ssl_ca_cert");

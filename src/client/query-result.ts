@@ -2,25 +2,24 @@ import type { RecordBatch, Table } from "apache-arrow";
 import { LanceError } from "../namespace/errors.ts";
 
 /**
- * The rows of a query, one Arrow record batch after the other. The query runs when they are asked for, once for each
- * time; whoever leaves a loop early ends it.
+ * The rows of a query, as Arrow record batches. Each iteration runs the query again; leaving the loop early ends it.
  */
 export interface QueryResult extends AsyncIterable<RecordBatch> {
-  /** The rows as Arrow IPC, cut anywhere and not decoded: a stream, or a file from servers that have no streams. */
+  /** Yields the rows as Arrow IPC, cut anywhere and not decoded: a stream, or a file from servers without streams. */
   bytes(): AsyncIterable<Uint8Array>;
-  /** All rows as one Arrow table. */
+  /** Returns all rows as an Arrow table. */
   toTable(): Promise<Table>;
-  /** All rows as plain objects: lists as arrays, 64-bit integers as bigint. */
+  /** Returns all rows as plain objects: lists as arrays, 64-bit integers as bigint. */
   toArray(): Promise<Record<string, unknown>[]>;
 }
 
-/** Makes a result from a function that runs the query. apache-arrow is loaded when rows are decoded. */
+/** Creates a result from a function that runs the query. It loads apache-arrow to decode rows. */
 export function createQueryResult(bytes: () => AsyncIterable<Uint8Array>): QueryResult {
   async function* batches(): AsyncIterator<RecordBatch> {
     const { RecordBatchReader } = await import("apache-arrow");
     const source = bytes()[Symbol.asyncIterator]();
     let failure: unknown;
-    // The reader takes a failure of its source for the end of the stream in places; it is kept for afterwards.
+    // The reader sometimes treats a failure of its source as the end of the stream; this keeps the failure for later.
     async function* watched() {
       try {
         yield* { [Symbol.asyncIterator]: () => source };
@@ -63,7 +62,7 @@ function undecodable(thrown: unknown): unknown {
   return new LanceError("Internal", `the rows of the answer cannot be decoded: ${text}`, { cause: thrown });
 }
 
-/** A value of Arrow as plain JavaScript. */
+/** Converts a value of Arrow to plain JavaScript. */
 function plain(value: unknown): unknown {
   if (value === null || typeof value !== "object") return value;
   if (value instanceof Uint8Array || value instanceof Date) return value;

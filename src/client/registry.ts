@@ -7,9 +7,9 @@ import type { LoadLanceDb } from "./tables.ts";
 const factories = new Map<string, NamespaceFactory>();
 
 /**
- * Registers an implementation under a name for {@link connect}; one that has the name already is replaced.
+ * Registers an implementation under a name for {@link connect}, replacing any other of that name.
  *
- * @param name the name, such as `glue`.
+ * @param name for example `glue`.
  */
 export function registerNamespace(name: string, factory: NamespaceFactory): void {
   factories.set(name, factory);
@@ -18,8 +18,8 @@ export function registerNamespace(name: string, factory: NamespaceFactory): void
 /**
  * Connects to a catalog by the name of an implementation.
  *
- * @throws LanceError InvalidInput, when the name is unknown or a property is missing, unknown or wrong, and
- *   whatever the implementation throws.
+ * @throws LanceError InvalidInput, if the name is unknown or a property is missing, unknown or wrong; and every error
+ *   of the implementation.
  */
 export async function connectByName(
   name: string,

@@ -13,30 +13,30 @@ import { createClientBindings } from "../transcode/client-binding.ts";
 import type { NamespaceImplementation } from "./implementation.ts";
 import { type Properties, readProperties, readTlsFiles, type TlsFiles } from "./properties.ts";
 
-/** The properties of `connect("rest", …)`. */
+/** Properties of `connect("rest", …)`. */
 export interface RestProperties {
-  /** The base of the REST API, without `/v1`, for example `https://catalog.example.com/lance`. */
+  /** Base URI of the REST API, without `/v1`, for example `https://catalog.example.com/lance`. */
   readonly uri: string;
-  /** What joins the names of an identifier in paths. Default: `$`. */
+  /** Delimiter between the names of an identifier in paths. Default: `$`. */
   readonly delimiter?: string | undefined;
-  /** What the server is: `specification`, or `lancedb` for LanceDB's own service. Default: `specification`. */
+  /** Kind of server: `specification`, or `lancedb` for LanceDB's own service. Default: `specification`. */
   readonly dialect?: UpstreamDialect | undefined;
-  /** The certificate of this program and its key, in PEM; both or neither. Not in browsers. */
+  /** Certificate of this program and its key, in PEM; both or neither. Not in browsers. */
   readonly "tls.cert_file"?: string | undefined;
   readonly "tls.key_file"?: string | undefined;
-  /** The authorities that may have signed the server's certificate, in PEM. Not in browsers. */
+  /** Authorities that may have signed the server's certificate, in PEM. Not in browsers. */
   readonly "tls.ssl_ca_cert"?: string | undefined;
   /** `header.<name>` and `headers.<name>` are headers of every call, for example `headers.x-api-key`. */
   readonly [header: `header.${string}` | `headers.${string}`]: string;
 }
 
-/** Makes what sends the requests. */
+/** Creates the transport that sends the requests. */
 export type OpenTransport = (uri: string, tls: TlsFiles) => Promise<UpstreamTransport>;
 
-/** Properties of other libraries that have no meaning here. */
+/** Properties of other libraries that have no effect here. */
 const OTHERS = ["tls.reload_interval_seconds", "ops_metrics_enabled"];
 
-/** Connects by REST. */
+/** Connects over REST. */
 export async function openRest(
   properties: Properties,
   openTransport: OpenTransport,
@@ -84,7 +84,7 @@ function checkAddress(uri: string): void {
   throw new LanceError("InvalidInput", `"uri" must be an address such as http://127.0.0.1:2333, not ${uri}`);
 }
 
-/** The properties as other libraries know them. */
+/** Returns the properties as other libraries know them. */
 function restOnly(properties: Properties): Record<string, string> {
   return Object.fromEntries(
     Object.entries(properties).flatMap(([name, value]) =>

@@ -2,7 +2,7 @@ import type { DataType, Schema, Table, Vector } from "apache-arrow";
 import { LanceError } from "../namespace/errors.ts";
 import { fittingVector, vectorOf } from "./fitting.ts";
 
-/** One row as a plain object. */
+/** A row as a plain object. */
 export type Row = Readonly<Record<string, unknown>>;
 
 type Arrow = typeof import("apache-arrow");
@@ -13,14 +13,14 @@ export function isRows(data: unknown): data is readonly Row[] {
 }
 
 /**
- * Makes an Arrow table of rows. Columns of the schema have the types that it says. Of any other column the first value
- * that is not null decides on the type: numbers are 64-bit floats, bigints 64-bit integers, dates timestamps, lists of
- * numbers vectors of 32-bit floats, if all have one length, and lists of strings such lists. Everything else is as
- * apache-arrow infers it. Whoever needs other types passes a table.
+ * Converts rows to an Arrow table. Columns of the schema have its types. For any other column, the first value that
+ * is not null determines the type: numbers become 64-bit floats, bigints 64-bit integers, dates timestamps, lists of
+ * numbers of equal length vectors of 32-bit floats, and lists of strings lists of strings. apache-arrow infers the
+ * type of anything else. Pass a table for other types.
  *
- * @param schema the schema of the table that the rows are for. Default: all types are guessed.
- * @throws LanceError InvalidInput, when there are no rows, a value does not fit its column, or a column that the schema lacks
- *   has only nulls or values of several kinds.
+ * @param schema schema of the target table. Default: all types are guessed.
+ * @throws LanceError InvalidInput, if the rows are empty, a value does not fit its column, or a column that the schema
+ *   lacks has only nulls or values of several kinds.
  */
 export async function rowsToTable(rows: readonly Row[], schema?: Schema): Promise<Table> {
   const arrow = await import("apache-arrow");

@@ -10,12 +10,12 @@ import type {
 } from "./messages.ts";
 import type { CallOptions, Fields, Operations } from "./types.ts";
 
-/** Loads `@lancedb/lancedb`, where it may be. Bundles for browsers have no such import in them. */
+/** Loads `@lancedb/lancedb`, where available. Bundles for browsers do not contain this import. */
 export type LoadLanceDb = () => Promise<typeof import("@lancedb/lancedb")>;
 
-/** Where a table is. */
+/** Location of a table. */
 export interface TablePlace {
-  /** The names of the namespaces that lead to the table. Default: the root. */
+  /** Names of the namespaces that lead to the table. Default: the root. */
   readonly namespacePath?: readonly string[] | undefined;
 }
 
@@ -27,36 +27,36 @@ export interface NewTableOptions
 
 /** Options of `renameTable(name, newName, options)`. */
 export interface RenameOptions extends TablePlace, CallOptions {
-  /** The namespace to move the table to. Default: it stays where it is. */
+  /** Namespace to which the table moves. Default: its current namespace. */
   readonly newNamespacePath?: readonly string[] | undefined;
 }
 
-/** Options of `openTable(name, options)`; beside the place they are those of `@lancedb/lancedb`. */
+/** Options of `openTable(name, options)`: the location, and those of `@lancedb/lancedb`. */
 export interface OpenOptions extends TablePlace, Partial<OpenTableOptions> {}
 
 /**
- * Operations on tables in the manner of LanceDB's clients: by name, with the namespace as an option. Those that
- * are operations of the API as well take its request, too.
+ * Operations on tables in the manner of LanceDB's clients: by name, with the namespace as an option. Those that are
+ * also operations of the API accept its request, too.
  */
 export interface TableMethods {
-  /** Makes a table of rows. */
+  /** Creates a table from rows. */
   readonly createTable: Operations["createTable"] &
     ((name: string, data: ArrowData, options?: NewTableOptions) => Promise<CreateTableResponse>);
-  /** Removes a table together with its data. */
+  /** Removes a table with its data. */
   readonly dropTable: Operations["dropTable"] &
     ((name: string, options?: TablePlace & CallOptions) => Promise<DropTableResponse>);
   /** Gives a table another name, another namespace or both. */
   readonly renameTable: Operations["renameTable"] &
     ((name: string, newName: string, options?: RenameOptions) => Promise<RenameTableResponse>);
   /**
-   * Opens a table with `@lancedb/lancedb`, which has to be installed, for all that its tables can do.
+   * Opens a table with `@lancedb/lancedb`, which must be installed, for everything that its tables support.
    *
-   * @throws LanceError Unsupported, when it is not installed or cannot reach this catalog.
+   * @throws LanceError Unsupported, if the package is not installed or cannot reach this catalog.
    */
   readonly openTable: (name: string, options?: OpenOptions) => Promise<Table>;
 }
 
-/** Creates the methods; `close` ends what opened tables hold. */
+/** Creates the methods; `close` releases what opened tables hold. */
 export function createTableMethods(
   operations: Operations,
   implementation: string,
@@ -91,7 +91,7 @@ export function createTableMethods(
     },
 
     async openTable(name: string, { namespacePath = [], ...options }: OpenOptions = {}) {
-      // Its own errors are texts only; a missing table is told of by the table of errors.
+      // The package's errors are only texts; this call reports a missing table by the error table.
       await operations.tableExists({ id: [...namespacePath, name] });
       connection ??= openLanceDb(implementation, access, load);
       connection.catch(() => {

@@ -14,21 +14,21 @@ import type { Listing } from "./listing.ts";
 import type { FloatVector, FullTextQuery, QueryColumns, QueryVector } from "./messages.ts";
 import type { QueryResult } from "./query-result.ts";
 
-/** What goes with one call. */
+/** Options of a call. */
 export interface CallOptions {
-  /** Ends the call; it fails with `Cancelled`, or with `DeadlineExceeded` when the reason is a timeout. */
+  /** Ends the call, which fails with `Cancelled`, or with `DeadlineExceeded` if the reason is a timeout. */
   readonly signal?: AbortSignal | undefined;
-  /** How long the call may take, in milliseconds; a server is told. Default: no limit. */
+  /** Longest duration of the call, in milliseconds; the client passes it to a server. Default: no limit. */
   readonly timeoutMs?: number | undefined;
-  /** Headers of this call, beside those of the connection and before them. */
+  /** Headers of this call, in addition to those of the connection, which they override. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** The id that logs and errors have the call under. Default: a random UUID. */
+  /** Id of the call in logs and errors. Default: a random UUID. */
   readonly requestId?: string | undefined;
 }
 
 type Numbers = readonly number[] | Float32Array | Float64Array;
 
-/** What stands for a message beside an object of its fields. */
+/** Short form that replaces a message, as an alternative to an object of its fields. */
 type ShortForm<M> = M extends QueryVector
   ? Numbers | readonly Numbers[]
   : M extends FloatVector
@@ -39,7 +39,7 @@ type ShortForm<M> = M extends QueryVector
         ? string
         : never;
 
-/** The fields of a message as a caller writes them; all may be left out. */
+/** Fields of a message as a caller writes them; all are optional. */
 export type Fields<M> = {
   readonly [K in keyof M as K extends "$typeName" | "$unknown" ? never : K]?: FieldInput<M[K]>;
 };
@@ -63,12 +63,12 @@ export type FieldInput<V> = V extends bigint
               ? Readonly<Record<string, FieldInput<I>>>
               : V;
 
-/** The request of a method as a caller writes it. */
+/** Request of a method as a caller writes it. */
 export type Input<M extends Message> = Fields<Omit<M, "data">>;
 
 type Methods = typeof LanceNamespaceService.method;
 
-/** The operations that answer page by page, and the field of the answer that holds the page. */
+/** Operations that answer page by page, and the field of the answer that holds the page. */
 export const LISTINGS = {
   listNamespaces: "namespaces",
   listTables: "tables",
@@ -79,7 +79,7 @@ export const LISTINGS = {
   listTableBranches: "branches",
 } as const satisfies Partial<Record<keyof Methods, string>>;
 
-/** One entry of a listing: an item of a list, or the name and the content of an entry of a map. */
+/** Entry of a listing: an item of a list, or the name and the content of an entry of a map. */
 export type Entry<L> = L extends readonly (infer I)[]
   ? I
   : L extends Readonly<Record<string, infer I>>
@@ -104,8 +104,8 @@ type ClientMethod<K, M> =
 /**
  * Every operation of the Lance Namespace API.
  *
- * An operation takes its request as an object and answers with a promise; failures are rejections with a
- * LanceError. Listings are also iterables of all entries, uploads take their rows as the second argument, and a
- * query gives a {@link QueryResult}.
+ * An operation takes its request as an object and returns a promise; failures are rejections with a LanceError.
+ * Listings are also iterables of all entries, uploads take their rows as the second argument, and a query returns a
+ * {@link QueryResult}.
  */
 export type Operations = { readonly [K in keyof Methods]: ClientMethod<K, Methods[K]> };

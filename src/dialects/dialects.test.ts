@@ -19,7 +19,7 @@ const services = [LanceNamespaceService, LanceDbService];
 const spoken = createTranscoder(services, lancedb);
 const plain = createTranscoder(services, specification);
 
-/** The request that a dialect makes of a body or of a query. */
+/** Returns the request that a dialect reads from a body or from a query. */
 function request(
   transcoder: typeof plain,
   path: string,
@@ -31,7 +31,7 @@ function request(
   return binding.decode(segments, query, text) as unknown as Record<string, unknown>;
 }
 
-/** The JSON that a dialect makes of a response, given in the form of protobuf JSON. */
+/** Returns the JSON that a dialect writes for a response, given in the form of protobuf JSON. */
 function answer(transcoder: typeof plain, path: string, json: object): unknown {
   const { binding } = transcoder.match("POST", path);
   return JSON.parse(binding.encode(fromJson(binding.method.output as DescMessage, json as never)));
@@ -275,13 +275,13 @@ describe("LanceDB's dialect: errors", () => {
     );
   });
 
-  it("conflicts that a second try may settle stay as they are", () => {
+  it("keeps the status of conflicts that a retry may resolve", () => {
     for (const name of ["ConcurrentModification", "Throttling", "ServiceUnavailable", "TableNotFound"]) {
       assert.equal(status(name), undefined, name);
     }
   });
 
-  it("what is not tried again does not look like it", () => {
+  it("answers conflicts that a retry cannot resolve with 400", () => {
     for (const { error, status: shown } of lancedb.errors) {
       if (errorEntry(error).httpStatus === 409) assert.equal(shown, 400, error);
     }

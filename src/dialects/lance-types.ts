@@ -4,7 +4,7 @@ import type { FieldTexts } from "./dialect.ts";
 
 const TO_LANCE: ReadonlyMap<string, string> = new Map([
   ...LANCE_TYPE_NAMES,
-  // The specification has no units; its readers take these.
+  // The specification has no units; its readers assume these.
   ["time32", "time32:ms"],
   ["time64", "time64:us"],
   ["timestamp", "timestamp:us:-"],
@@ -13,13 +13,13 @@ const TO_LANCE: ReadonlyMap<string, string> = new Map([
 
 const DECIMAL = /^decimal(\d+)$/;
 
-/** Writes a type in Lance's own words: what `logical_type` says, or the name that `type` stands for. */
+/** Writes a type in Lance's own words: `logical_type`, or the name that corresponds to `type`. */
 export function writeLanceType({ type = '""', logical_type: logical, ...rest }: FieldTexts): FieldTexts {
   if (logical !== undefined) return { type: logical };
   const name = JSON.parse(type) as string;
   const bits = DECIMAL.exec(name)?.[1];
   if (bits !== undefined) return { type: JSON.stringify(decimalName(bits, Number(rest["length"] ?? 0))) };
-  // Lance's readers know no maps, but a map is a list of its entries to them.
+  // Lance's readers do not know maps; they see a map as a list of its entries.
   const lance = name === "map" ? "list" : (TO_LANCE.get(name) ?? name);
   return { type: JSON.stringify(lance), ...rest };
 }
@@ -36,10 +36,10 @@ const TO_SPECIFICATION: ReadonlyMap<string, string> = new Map(
 
 const LANCE_DECIMAL = /^decimal:(\d+):(\d+):(-?\d+)$/;
 
-/** What a name of Lance's with parameters is to the specification, which has no place for most of them. */
+/** Names of Lance's with parameters, most of which the specification cannot express. */
 const PARAMETERIZED = /^(time32|time64|timestamp|duration|dict):/;
 
-/** Reads a type in Lance's own words as the specification's; its own words stay as they are. */
+/** Reads a type in Lance's own words as the specification's; the specification's words stay unchanged. */
 export function readLanceType(json: unknown): unknown {
   if (!isJsonObject(json) || typeof json["type"] !== "string") return json;
   const { type } = json;
@@ -51,7 +51,7 @@ export function readLanceType(json: unknown): unknown {
   }
   const base = PARAMETERIZED.exec(type)?.[1];
   if (base === undefined) return json;
-  // A dictionary goes by the type of its values.
+  // The type of its values represents a dictionary.
   const value = type.split(":")[1] ?? "";
   const name = base === "dict" ? (TO_SPECIFICATION.get(value) ?? value) : base;
   return { ...json, type: name, logical_type: json["logical_type"] ?? type };

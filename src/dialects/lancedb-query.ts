@@ -1,13 +1,13 @@
 import { isJsonObject } from "../namespace/json-object.ts";
 import type { FieldTexts } from "./dialect.ts";
 
-/** The vector of a search: an array of numbers, an array of arrays, or an empty array for none. */
+/** Reads the vector of a search: an array of numbers, an array of arrays, or an empty array for none. */
 export function readVector(json: unknown): unknown {
   if (!Array.isArray(json)) return json;
   return Array.isArray(json[0]) ? { multi_vector: json } : { single_vector: json };
 }
 
-/** The columns of a result: an array of names, or expressions by alias. */
+/** Reads the columns of a result: an array of names, or expressions by alias. */
 export function readColumns(json: unknown): unknown {
   if (Array.isArray(json)) return { column_names: json };
   if (!isJsonObject(json) || Array.isArray(json["column_names"]) || isJsonObject(json["column_aliases"]))
@@ -15,7 +15,7 @@ export function readColumns(json: unknown): unknown {
   return { column_aliases: json };
 }
 
-/** A full-text query: words with the columns to look in, or a structured query. */
+/** Reads a full-text query: words with the columns to search, or a structured query. */
 export function readFullText(json: unknown): unknown {
   if (!isJsonObject(json)) return json;
   const { query } = json;
@@ -23,7 +23,7 @@ export function readFullText(json: unknown): unknown {
   return isJsonObject(query) ? { structured_query: { query } } : json;
 }
 
-/** The same words in several columns, with one boost for each. */
+/** Reads a query for the same words in several columns, with a boost for each. */
 export function readMultiMatch(json: unknown): unknown {
   if (!isJsonObject(json) || !Array.isArray(json["columns"])) return json;
   const { query, columns, boost: boosts, ...others } = json;
@@ -53,7 +53,7 @@ export function writeFullText({ string_query: words, structured_query: structure
   return JSON.stringify({ columns: [], ...JSON.parse(words ?? "{}") });
 }
 
-/** Writes the same words in several columns as {@link readMultiMatch} reads them. */
+/** Writes a query for the same words in several columns as {@link readMultiMatch} reads it. */
 export function writeMultiMatch(fields: FieldTexts): FieldTexts {
   const matches = JSON.parse(fields["match_queries"] ?? "[]") as Record<string, unknown>[];
   const [{ column: _column, boost: _boost, terms, ...others } = {}] = matches;

@@ -29,10 +29,12 @@ import { absentAs, alsoNamed, bare, renamed } from "./shapes.ts";
 const DELIMITER = /(?:^|&)delimiter=/;
 
 /**
- * LanceDB's remote clients: `lancedb.connect("db://…", host_override=…)` in Python and Rust, and their twin in Node.
+ * LanceDB's remote clients: `lancedb.connect("db://…", host_override=…)` in Python and Rust, and the equivalent in
+ * Node.
  *
- * They are told by their user agent, which their users can set, or by the header that names the database. They
- * also bring their headers into a client of the specification; that one always says the delimiter, and they never do.
+ * The gateway recognises them by their user agent, which their users can set, or by the header that names the
+ * database. They also pass their headers to a client of the specification; that client always sends the delimiter,
+ * and they never do.
  */
 export const lancedb: Dialect = {
   name: "lancedb",
@@ -51,14 +53,14 @@ export const lancedb: Dialect = {
     form(RenameTableRequestSchema, { read: renamed({ new_namespace: "new_namespace_id" }) }),
     form(CreateTableIndexRequestSchema, {
       read: renamed({ metric_type: "distance_type" }),
-      // They warn that an index is always replaced, and some send false with every request.
+      // The clients warn that an index is always replaced, and some send false with every request.
       settle(request) {
         request.replace = true;
       },
     }),
-    // A table that is not checked out is restored to what it is.
+    // Restoring a table that is not checked out keeps its current version.
     form(RestoreTableRequestSchema, { read: absentAs("version", 0) }),
-    // They send no flags and need the version and the schema.
+    // The clients send no flags and need the version and the schema.
     form(DescribeTableRequestSchema, {
       settle(request) {
         request.loadDetailedMetadata ??= true;
@@ -76,19 +78,19 @@ export const lancedb: Dialect = {
 
   errors: [
     { error: "TableAlreadyExists", request: CreateTableRequestSchema.typeName, status: 400 },
-    // To them any 404 is a missing table, unless the request is about nothing but the other thing.
+    // The clients treat any 404 as a missing table, unless the request concerns only the other object.
     { error: "TableBranchNotFound", request: CreateTableBranchRequestSchema.typeName, status: 404 },
     { error: "TableBranchNotFound", request: DeleteTableBranchRequestSchema.typeName, status: 404 },
     { error: "TableBranchNotFound", status: 400 },
     { error: "TableColumnNotFound", status: 400 },
     { error: "TableTagNotFound", status: 400 },
-    // A 409 is tried three times over, which helps against other writers only.
+    // The clients retry a 409 three times, which helps only against other writers.
     { error: "TableTagAlreadyExists", status: 400 },
     { error: "TableIndexAlreadyExists", status: 400 },
     { error: "InvalidTableState", status: 400 },
   ],
 
-  // What they may use: several vectors in one query, structured full-text queries, multipart writes. From 0.5.0
-  // on they would ask for blobs.
+  // Features that the clients may use: several vectors in a query, structured full-text queries, multipart writes.
+  // From 0.5.0 on they would also request blobs.
   headers: { "phalanx-version": "0.4.0" },
 };

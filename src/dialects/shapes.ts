@@ -1,7 +1,7 @@
 import { isJsonObject } from "../namespace/json-object.ts";
 import type { FieldTexts } from "./dialect.ts";
 
-/** Reads fields that have other names; a name of the specification's goes before the client's. */
+/** Reads fields under other names; the specification's name overrides the client's. */
 export function renamed(names: Readonly<Record<string, string>>): (json: unknown) => unknown {
   return (json) => {
     if (!isJsonObject(json)) return json;
@@ -14,12 +14,12 @@ export function renamed(names: Readonly<Record<string, string>>): (json: unknown
   };
 }
 
-/** Reads null, or nothing, as a value. */
+/** Reads null or a missing field as a value. */
 export function absentAs(name: string, value: unknown): (json: unknown) => unknown {
   return (json) => (isJsonObject(json) ? { ...json, [name]: json[name] ?? value } : json);
 }
 
-/** Writes the value of a field under further names too. */
+/** Writes the value of a field also under further names. */
 export function alsoNamed(names: Readonly<Record<string, string>>): (fields: FieldTexts) => FieldTexts {
   return (fields) => {
     const all: Record<string, string> = { ...fields };
@@ -31,17 +31,17 @@ export function alsoNamed(names: Readonly<Record<string, string>>): (fields: Fie
   };
 }
 
-/** Writes one field as the whole. */
+/** Writes a field as the whole answer. */
 export function bare(name: string): (fields: FieldTexts) => string {
   return (fields) => fields[name] ?? "null";
 }
 
-/** Fills in the JSON of fields that are left out. */
+/** Fills in the JSON of omitted fields. */
 export function defaulted(texts: FieldTexts): (fields: FieldTexts) => FieldTexts {
   return (fields) => ({ ...texts, ...fields });
 }
 
-/** Writes no larger integer in a field than its readers take. */
+/** Limits an integer field to the largest value that its readers accept. */
 export function atMost(name: string, largest: number): (fields: FieldTexts) => FieldTexts {
   return (fields) => {
     const text = fields[name];
@@ -50,8 +50,8 @@ export function atMost(name: string, largest: number): (fields: FieldTexts) => F
 }
 
 /**
- * Reads a map of objects that stands alone as the value of a field. Wrapped is an object whose member of that name
- * has nothing but objects in it; it may be an object of the map itself, which has a plain value.
+ * Reads a map of objects that is the bare value of a field. A wrapped map is an object whose member of that name
+ * contains only objects; an object of a bare map that has that name contains a plain value.
  */
 export function wrappedUnless(name: string): (json: unknown) => unknown {
   return (json) => {

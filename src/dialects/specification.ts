@@ -1,6 +1,6 @@
 import type { Dialect } from "./dialect.ts";
 
-/** The public specification, word for word: the dialect of everyone who is not recognised as someone else. */
+/** The public specification, word for word: the dialect of every client that no other dialect recognises. */
 export const specification: Dialect = {
   name: "specification",
   recognises: () => true,

@@ -27,36 +27,36 @@ import { readLanceType } from "./lance-types.ts";
 import { writeColumns, writeFullText, writeMultiMatch, writeVector } from "./lancedb-query.ts";
 import { alsoNamed, atMost, defaulted, renamed, wrappedUnless } from "./shapes.ts";
 
-/** An error that an upstream tells in another way than by its code. The first row that fits counts. */
+/** An error that an upstream reports in another way than by its code. The first row that matches counts. */
 export interface UpstreamErrorForm {
-  /** The HTTP statuses that it comes with. */
+  /** HTTP statuses of the answer. */
   readonly statuses: readonly number[];
-  /** The codes of the body that the row goes for; undefined stands for a body without a code. */
+  /** Codes of the body to which the row applies; undefined means a body without a code. */
   readonly codes: readonly (number | undefined)[];
-  /** What the body's text has. */
+  /** Pattern of the body's text. */
   readonly text: RegExp;
-  /** The full name of the request's type; without it, all of them. */
+  /** Full name of the request's type. Default: all types. */
   readonly request?: string;
   readonly error: ErrorName;
 }
 
-/** What a kind of upstream expects of its clients, declared as data. */
+/** How a kind of upstream deviates from the specification, declared as data. */
 export interface UpstreamForm {
   readonly name: string;
-  /** How requests are written, and what answers are read as; by the full name of the message's type. */
+  /** How requests are written and answers are read, by the full name of the message's type. */
   readonly forms: ReadonlyMap<string, MessageForm>;
-  /** Types of requests that have no body: what they say is in the query. */
+  /** Types of requests that have no body: their parameters are in the query. */
   readonly bodiless: ReadonlySet<string>;
-  /** Fields that are in the query beside the body, by the type of the request and their local names. */
+  /** Fields that are in the query in addition to the body, by the type of the request and their local names. */
   readonly alsoInQuery: ReadonlyMap<string, readonly string[]>;
-  /** Whether every request says what joins the names in its path. */
+  /** Whether every request names the delimiter of its path. */
   readonly tellsDelimiter: boolean;
-  /** The beginning of the paths that end with a slash; undefined when none do. */
+  /** Prefix of the paths that end with a slash; undefined if none do. */
   readonly slashedPaths: string | undefined;
   readonly errors: readonly UpstreamErrorForm[];
 }
 
-/** Whatever the upstream is, its answers are understood in either shape, and credentials are in headers only. */
+/** The gateway accepts answers of every upstream in either shape, and sends credentials only in headers. */
 const COMMON: readonly (readonly [string, MessageForm])[] = [
   form(IdentitySchema, { write: () => "null" }),
   form(ListTableTagsResponseSchema, { read: wrappedUnless("tags") }),
@@ -64,7 +64,7 @@ const COMMON: readonly (readonly [string, MessageForm])[] = [
   form(JsonArrowDataTypeSchema, { read: readLanceType }),
 ];
 
-/** A server that cannot pass on what its own upstream refused, or that lacks an operation. */
+/** A server that cannot pass on its own upstream's refusal, or that lacks an operation. */
 const ERRORS: readonly UpstreamErrorForm[] = [
   {
     statuses: [500, 501, 502],
@@ -72,7 +72,7 @@ const ERRORS: readonly UpstreamErrorForm[] = [
     text: /\b401\b|\bunauthori[sz]ed\b|\bunauthenticated\b/i,
     error: "Unauthenticated",
   },
-  // The Rust adapter answers so for an operation that its backend lacks.
+  // The Rust adapter's answer for an operation that its backend lacks.
   { statuses: [500], codes: [18], text: /Not supported: .*not implemented/s, error: "Unsupported" },
 ];
 
@@ -81,7 +81,7 @@ function writeQuery(fields: FieldTexts): FieldTexts {
   return defaulted({ vector: "{}", k: "0" })(atMost("k", 2 ** 31 - 1)(fields));
 }
 
-/** A server of the public specification: the Rust adapter and other gateways, too. */
+/** A server of the public specification, including the Rust adapter and other gateways. */
 const plain: UpstreamForm = {
   name: "specification",
   forms: new Map([
@@ -106,10 +106,10 @@ const plain: UpstreamForm = {
   errors: ERRORS,
 };
 
-/** What its clients send where they mean all rows: the largest integer of 64 bits. */
+/** The value with which its clients request all rows: the largest integer of 64 bits. */
 const ALL_ROWS = "9223372036854775807";
 
-/** LanceDB's own service, as its remote clients speak to it. */
+/** LanceDB's own service, as its remote clients call it. */
 const lancedb: UpstreamForm = {
   ...plain,
   name: "lancedb",

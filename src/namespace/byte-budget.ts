@@ -2,29 +2,29 @@ import { LanceError } from "./errors.ts";
 
 /** The bytes that requests may hold in memory together, over all calls and connections of a process. */
 export interface ByteBudget {
-  /** The bytes held now. */
+  /** Bytes that are held now. */
   readonly held: number;
   /**
    * Opens an account that holds nothing yet.
    *
-   * @param freeBytes the first bytes that it holds at any time are not counted. Default: 0.
+   * @param freeBytes number of bytes that the account may hold without being counted. Default: 0.
    */
   open(freeBytes?: number): ByteHold;
 }
 
-/** The bytes that one call holds of a {@link ByteBudget}. */
+/** The bytes of a {@link ByteBudget} that a call holds. */
 export interface ByteHold {
   /**
    * Takes bytes that are about to be kept.
    *
-   * @throws LanceError Throttling, with `retry-after`, when the budget does not have them; nothing is taken then.
+   * @throws LanceError Throttling, with `retry-after`, if the budget does not have them; it then takes nothing.
    */
   take(bytes: number): void;
-  /** Gives bytes back; without a number, all of them. */
+  /** Returns bytes; without a number, all of them. */
   release(bytes?: number): void;
 }
 
-/** Creates a budget of some bytes. Default: no bound. */
+/** Creates a budget. Default: no bound. */
 export function createByteBudget(maxBytes: number = Number.POSITIVE_INFINITY): ByteBudget {
   return new Budget(maxBytes);
 }

@@ -1,20 +1,20 @@
 /**
- * The one error table: Lance error code, HTTP status, gRPC code, `type` and `title`.
+ * The error table: Lance error code, HTTP status, gRPC code, `type` and `title`.
  *
- * Rows 0 to 23 are the public API's codes. The rows after them are failures of the transport, which the
- * public API has no codes for: they borrow the nearest code and keep their own HTTP status and gRPC code.
+ * Rows 0 to 23 are the public API's codes. The rows after them are failures of the transport, for which the public
+ * API has no codes: they borrow the nearest code and keep their own HTTP status and gRPC code.
  */
 
 /** A row of the error table. */
 export interface ErrorEntry {
-  /** The name in the public API, or the transport failure's own. */
+  /** Name in the public API, or the transport failure's own. */
   readonly name: string;
-  /** The numeric Lance error code, which clients branch on. */
+  /** Numeric Lance error code, on which clients branch. */
   readonly code: number;
   readonly httpStatus: number;
-  /** The numeric gRPC status code. */
+  /** Numeric gRPC status code. */
   readonly grpcCode: number;
-  /** A stable relative URI in the manner of RFC 9457, for example `/errors/table-not-found`. */
+  /** Stable relative URI in the manner of RFC 9457, for example `/errors/table-not-found`. */
   readonly type: string;
   /** The name in words. */
   readonly title: string;
@@ -69,10 +69,10 @@ const rows = [
   ["Cancelled", 17, 499, GRPC.cancelled],
 ] as const;
 
-/** The name of a row of the error table. */
+/** Name of a row of the error table. */
 export type ErrorName = (typeof rows)[number][0];
 
-/** How many rows carry a code of their own in the public API. */
+/** Number of rows with a code of their own in the public API. */
 export const PUBLIC_ERROR_COUNT = 24;
 
 const entries = rows.map(([name, code, httpStatus, grpcCode]): ErrorEntry => {
@@ -86,55 +86,55 @@ export const ERROR_TABLE: readonly ErrorEntry[] = entries;
 
 const byName = new Map(entries.map((entry) => [entry.name, entry]));
 
-/** The row of a Lance error code; an unknown code is Internal, as in the public clients. */
+/** Returns the row of a Lance error code; an unknown code is Internal, as in the public clients. */
 export function errorEntryOfCode(code: number): ErrorEntry {
   return entries.slice(0, PUBLIC_ERROR_COUNT).find((entry) => entry.code === code) ?? errorEntry("Internal");
 }
 
-/** The row of a name. */
+/** Returns the row of a name. */
 export function errorEntry(name: ErrorName): ErrorEntry {
   return byName.get(name) as ErrorEntry;
 }
 
-/** What failed in an upstream, which tells whether its call may be made again. */
+/** Failure of an upstream, which determines whether its call may be retried. */
 export type UpstreamFault =
-  /** There was no connection, or it was refused: nothing was sent. */
+  /** The connection failed or was refused: nothing was sent. */
   | "unreached"
   /** The connection was lost before the answer began. */
   | "reset"
   /** The upstream answered that it cannot answer now. */
   | "unavailable"
-  /** It answered that there are too many calls. */
+  /** The upstream answered that there are too many calls. */
   | "throttled"
   /** The answer did not begin in time. */
   | "silent"
-  /** What began as an answer broke off, or is none. */
+  /** The answer broke off after its start, or is invalid. */
   | "broken"
-  /** The call was not sent, because too many others were under way or waited. */
+  /** The call was not sent, because too many others were in flight or waiting. */
   | "crowded";
 
-/** What an error may carry beside its row and its message. */
+/** Options of an error, in addition to its row and its message. */
 export interface LanceErrorOptions {
-  /** A longer text for people. */
+  /** Longer text for people. */
   readonly detail?: string;
-  /** What failed below; logged, never shown to clients. */
+  /** Underlying failure; logged, never shown to clients. */
   readonly cause?: unknown;
   /** Headers of the answer, for example `retry-after` or `allow`. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** What an upstream calls the occurrence: the id of its request, or its path. */
+  /** The upstream's name for the occurrence: the id of its request, or its path. */
   readonly instance?: string;
-  /** What failed in an upstream. Default: nothing that is known of; it has answered, or was never called. */
+  /** Failure of an upstream. Default: none is known; the upstream has answered, or was never called. */
   readonly fault?: UpstreamFault | undefined;
 }
 
-/** The longest text of an error; messages quote what callers send, which may be megabytes. */
+/** Longest text of an error; messages quote what callers send, which may be megabytes. */
 const MAX_TEXT_LENGTH = 2000;
 
 function shortened(text: string): string {
   return text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH - 1)}…`;
 }
 
-/** A failure that a client is told of: a row of the table and a message without the row's name in front. */
+/** A failure that a client sees: a row of the table, and a message without the row's name. */
 export class LanceError extends Error {
   readonly entry: ErrorEntry;
   readonly detail: string | undefined;
@@ -152,17 +152,17 @@ export class LanceError extends Error {
     this.fault = options.fault;
   }
 
-  /** The numeric Lance error code. */
+  /** Numeric Lance error code. */
   get code(): number {
     return this.entry.code;
   }
 
-  /** The HTTP status that goes with the error. */
+  /** HTTP status of the error. */
   get status(): number {
     return this.entry.httpStatus;
   }
 
-  /** The name of the row, for example `TableNotFound`. */
+  /** Name of the row, for example `TableNotFound`. */
   get kind(): ErrorName {
     return this.entry.name as ErrorName;
   }
@@ -178,7 +178,7 @@ export function isLanceError(error: unknown, name: ErrorName): error is LanceErr
   return error instanceof LanceError && error.is(name);
 }
 
-/** The error that clients see for a thrown value: itself, or an opaque Internal for anything unknown. */
+/** Returns the error that clients see for a thrown value: itself, or an opaque Internal for anything unknown. */
 export function toLanceError(thrown: unknown): LanceError {
   if (thrown instanceof LanceError) return thrown;
   return new LanceError("Internal", "internal error; the server's log has it under this request's id", {

@@ -34,7 +34,7 @@ describe("parseIdentifier", () => {
     for (const text of ["$$", "a$$b", "$a", "a$"]) assert.throws(() => parseIdentifier(text), invalid, text);
   });
 
-  it("takes `$` for a part of a name only to refuse it, because it would stand for a nested object", () => {
+  it("refuses `$` in a name with another delimiter, because it would mean a nested object", () => {
     assert.throws(() => parseIdentifier("a$b", "."), invalid);
     assert.throws(() => checkIdentifier(["a$b"]), invalid);
   });

@@ -2,21 +2,21 @@ import { LanceError } from "./errors.ts";
 import { hasDotSegment } from "./path-value.ts";
 
 /**
- * The names of an object from the root downwards; the root itself is the empty list.
- * It is parsed once, and what is authorized is what is executed.
+ * Names of an object from the root downwards; the root itself is the empty list. It is parsed once, and the gateway
+ * authorizes and executes the parsed form.
  */
 export type Identifier = readonly string[];
 
-/** The delimiter where a request names none, and always the one inside the directory format. */
+/** Delimiter if a request names none, and always the delimiter inside the directory format. */
 export const DEFAULT_DELIMITER = "$";
 
-/** The longest identifier, joined with the delimiter, in bytes: it has to fit a directory's name with a hash. */
+/** Longest identifier, joined with the delimiter, in bytes: it must fit into a directory's name with a hash. */
 export const MAX_IDENTIFIER_BYTES = 240;
 
-/** The deepest identifier, in names. */
+/** Deepest identifier, in names. */
 export const MAX_IDENTIFIER_DEPTH = 32;
 
-/** The longest delimiter, in characters: an answer may have it between any two names. */
+/** Longest delimiter, in characters: an answer may repeat it between any two names. */
 export const MAX_DELIMITER_LENGTH = 32;
 
 const NAME = /^[A-Za-z0-9_.-]+$/;
@@ -25,10 +25,11 @@ const ONLY_DOTS = /^\.+$/;
 /**
  * Splits the string form of an identifier.
  *
- * The root is the delimiter alone or the empty string. An empty name, as in `a$$b`, is refused rather than
- * dropped, so that one object has one spelling.
+ * The root is the delimiter alone or the empty string. An empty name, as in `a$$b`, is refused instead of dropped, so
+ * that an object has a single spelling.
  *
- * @throws LanceError InvalidInput, when a name is empty, the identifier is too long or too deep, or the delimiter is none.
+ * @throws LanceError InvalidInput, if a name is empty, the identifier is too long or too deep, or the delimiter is
+ *   invalid.
  */
 export function parseIdentifier(text: string, delimiter: string = DEFAULT_DELIMITER): Identifier {
   checkDelimiter(delimiter);
@@ -48,9 +49,9 @@ export function checkDelimiter(delimiter: string): void {
 /**
  * Checks an identifier that arrived as a list, as in a JSON body.
  *
- * Names that new objects may not have are accepted here, because another implementation may have created
- * them; a name with the format's own delimiter is not, because it would alias a nested object, and neither is one of
- * dots alone, because a path that carries it leads elsewhere.
+ * It accepts names that new objects may not have, because another implementation may have created them. It refuses a
+ * name with the format's own delimiter, because it would alias a nested object, and a name of dots, because a path
+ * that carries it leads elsewhere.
  *
  * @throws LanceError InvalidInput
  */
@@ -80,7 +81,7 @@ export function checkIdentifier(names: Identifier): void {
 }
 
 /**
- * Checks a name that is about to be created: letters, digits, `_`, `-` and `.`, and not dots alone.
+ * Checks the name of a new object: letters, digits, `_`, `-` and `.`, and not only dots.
  *
  * @throws LanceError InvalidInput
  */
@@ -92,7 +93,7 @@ export function checkNewName(name: string): void {
   );
 }
 
-/** The string form of an identifier; the root is the delimiter itself, as in a REST path. */
+/** Returns the string form of an identifier; the root is the delimiter itself, as in a REST path. */
 export function joinIdentifier(names: Identifier, delimiter: string = DEFAULT_DELIMITER): string {
   return names.length === 0 ? delimiter : names.join(delimiter);
 }

@@ -10,7 +10,7 @@ import type { Call } from "./call.ts";
 
 type Methods = typeof LanceNamespaceService.method;
 
-/** The name of an operation, for example `describeTable`. */
+/** Name of an operation, for example `describeTable`. */
 export type Operation = keyof Methods;
 
 type Handler<M> =
@@ -23,32 +23,31 @@ type Handler<M> =
         : never;
 
 /**
- * The port between wires and backends: one function for each operation of the contract.
+ * The port between wires and backends: a function for each operation of the contract.
  *
- * The object that a call is about is `call.id`; the id fields of the request have been checked against it.
- * An upload gets its parameters as the request and its Arrow IPC bytes as an iterable, split anywhere. A
- * download yields messages with Arrow IPC bytes, split anywhere, and ends with an error if it cannot finish.
- * Failures are thrown as LanceError.
+ * The object of a call is `call.id`; the pipeline has checked the id fields of the request against it. An upload gets
+ * its parameters as the request and its Arrow IPC bytes as an iterable, split anywhere. A download yields messages
+ * with Arrow IPC bytes, split anywhere, and throws if it cannot finish. Failures are thrown as LanceError.
  */
 export type LanceNamespace = { readonly [K in Operation]: Handler<Methods[K]> };
 
-/** What LanceDB's remote clients ask for beyond the contract, in the same form. */
+/** Operations that LanceDB's remote clients call beyond the contract, in the same form. */
 export type LanceDbExtensions = {
   readonly [K in keyof (typeof LanceDbService)["method"]]: Handler<(typeof LanceDbService)["method"][K]>;
 };
 
-/** A backend: the operations that it has; a missing one answers Unsupported. */
+/** A backend with the operations that it supports; a missing operation answers Unsupported. */
 export interface Backend {
-  /** The name in logs and in the operations table, for example `dir`. */
+  /** Name in logs and in the operations table, for example `dir`. */
   readonly name: string;
   readonly operations: Partial<LanceNamespace>;
-  /** The same beyond the contract. Default: none. */
+  /** Operations beyond the contract. Default: none. */
   readonly extensions?: Partial<LanceDbExtensions>;
-  /** Why everything that writes is refused, for people. Default: it is not. */
+  /** Reason, for people, why the backend refuses everything that writes. Default: it is writable. */
   readonly readOnly?: string | undefined;
   /** Whether calls can be answered now, for readiness. */
   ready(): Promise<boolean>;
-  /** Whether it is asked again after it was ready. Default: false. */
+  /** Whether readiness is checked again after the backend was ready. Default: false. */
   readonly mayBecomeUnready?: boolean | undefined;
   close(): Promise<void>;
 }

@@ -44,7 +44,7 @@ describe("hasDotSegment", () => {
         if (hasDotSegment(value) || value === "") return;
         const { pathname } = new URL(`${BASE}${encodeURIComponent(value)}/drop`);
         assert.equal(pathname.split("/").length, 7, value);
-        // A proxy that decodes once before it folds must not leave the segments in front either.
+        // A proxy that decodes once before it folds must not drop the segments in front either.
         const raw = new URL(`${BASE}${value.replaceAll(/[?#]/g, "")}/drop`).pathname;
         assert.ok(raw.startsWith("/v1/table/t/index/"), raw);
       }),

@@ -5,12 +5,12 @@ import { parseTemplate } from "./template.ts";
 
 const SEPARATOR = String.raw`(?:[/\\]|%2f|%5c)`;
 
-/** A part of dots alone, also percent-encoded, and also with the parameters that some servers cut off (`..;a=b`). */
+/** A segment of dots, also percent-encoded, and also with the parameters that some servers cut off (`..;a=b`). */
 const DOT_SEGMENT = new RegExp(`(?:^|${SEPARATOR})(?:\\.|%2e)+(?:;.*?)?(?:$|${SEPARATOR})`, "is");
 
 /**
- * Whether a value, once it is in a path, holds a step that URL parsers and proxies fold away: `/index/../drop` becomes
- * `/drop`, which is another operation (docs/adr/0037).
+ * Whether a value, once it is in a path, contains a segment that URL parsers and proxies fold away: `/index/../drop`
+ * becomes `/drop`, which is another operation (docs/adr/0037).
  */
 export function hasDotSegment(value: string): boolean {
   return DOT_SEGMENT.test(value);
@@ -19,7 +19,7 @@ export function hasDotSegment(value: string): boolean {
 /**
  * Checks a value that a path carries.
  *
- * @throws LanceError InvalidInput for a value with a part of dots alone.
+ * @throws LanceError InvalidInput for a value with a segment of dots.
  */
 export function checkPathValue(value: string, field: string): void {
   if (!hasDotSegment(value)) return;
@@ -32,7 +32,7 @@ export function checkPathValue(value: string, field: string): void {
 const NO_FIELDS: readonly DescField[] = [];
 const fieldsOf = new WeakMap<DescMethod, readonly DescField[]>();
 
-/** The text fields of a request that the paths of a method carry, by its HTTP annotation. */
+/** Returns the text fields of a request that the paths of a method carry, by its HTTP annotation. */
 export function pathFieldsOf(method: DescMethod): readonly DescField[] {
   let fields = fieldsOf.get(method);
   if (fields === undefined) {

@@ -1,6 +1,6 @@
 import type { LanceDbExtensions, Operation } from "./lance-namespace.ts";
 
-/** The operations that change nothing, so that they may be repeated, or run twice at once. */
+/** Operations that change nothing, so that they may be retried, or run twice at once. */
 const READS: ReadonlySet<string> = new Set<Operation | keyof LanceDbExtensions>([
   "listNamespaces",
   "describeNamespace",

@@ -7,8 +7,8 @@ import type {
 import type { Call } from "./call.ts";
 
 /**
- * What every wire hands its calls to: the method, the request and the call's context.
- * The pipeline implements it; a wire knows nothing of what comes after.
+ * Receives the calls of every wire: the method, the request and the call's context. The pipeline implements it; a
+ * wire knows nothing of what follows.
  */
 export interface Service {
   unary(method: DescMethodUnary, request: Message, call: Call): Promise<Message>;

@@ -3,7 +3,7 @@ import { http } from "../gen/google/api/annotations_pb.ts";
 import type { ErrorResponse } from "../gen/lance/namespace/v1/common_pb.ts";
 import { ERROR_TABLE, type ErrorName, errorEntryOfCode, LanceError, type UpstreamFault } from "./errors.ts";
 
-/** The rows for gRPC codes of servers, and of proxies before them, that say no more than that. */
+/** Rows for gRPC codes of servers, and of proxies in front of them, that carry no details. */
 const BY_CODE: Readonly<Record<number, ErrorName>> = {
   1: "ServiceUnavailable",
   3: "InvalidInput",
@@ -18,35 +18,35 @@ const BY_CODE: Readonly<Record<number, ErrorName>> = {
   16: "Unauthenticated",
 };
 
-/** The rows of codes that mean one thing of one resource and another of another. */
+/** Rows of codes whose meaning depends on the resource. */
 const BY_RESOURCE: Readonly<Record<number, Readonly<Record<string, ErrorName>>>> = {
   5: { namespace: "NamespaceNotFound", table: "TableNotFound", transaction: "TransactionNotFound" },
   6: { namespace: "NamespaceAlreadyExists", table: "TableAlreadyExists" },
 };
 
-/** Metadata that tells a client what to do about an error. */
+/** Metadata that tells a client how to handle an error. */
 const ADVICE = ["retry-after", "www-authenticate", "allow"];
 
-/** How a call over gRPC or Connect failed. */
+/** Failure of a call over gRPC or Connect. */
 export interface StatusFailure {
-  /** The numeric gRPC code, which is Connect's too. */
+  /** Numeric gRPC code, which is Connect's too. */
   readonly code: number;
-  /** What the status says in words. */
+  /** Text of the status. */
   readonly text: string;
-  /** What the status has in its details, if that is an error of the contract. */
+  /** Details of the status, if they are an error of the contract. */
   readonly detail: ErrorResponse | undefined;
-  /** A value of the answer's metadata. */
+  /** Returns a value of the answer's metadata. */
   header(name: string): string | null | undefined;
-  /** What an error of a row tells of the upstream. Default: nothing. */
+  /** Returns what an error of a row reveals about the upstream. Default: nothing. */
   fault?(name: ErrorName): UpstreamFault | undefined;
   readonly cause: unknown;
 }
 
 /**
- * The error that a failed call over gRPC or Connect stands for.
+ * Returns the error that a failed call over gRPC or Connect represents.
  *
- * The details of the status count first: the row that their `type` names, then that of their code. Without them the
- * code of the status decides, and for what is missing or there already, what the method is about.
+ * The details of the status count first: the row that their `type` names, then that of their code. Without details,
+ * the code of the status decides; for missing or existing objects, the method's resource decides.
  */
 export function errorOfStatus(failure: StatusFailure, method: DescMethod): LanceError {
   const { detail, text, cause } = failure;
@@ -66,7 +66,7 @@ function rowOfDetail({ type, code }: ErrorResponse): ErrorName {
 }
 
 function rowOfCode(code: number, method: DescMethod): ErrorName {
-  // The route begins with the kind of object that the method is about.
+  // The route begins with the kind of the method's resource.
   const [, , resource = ""] = String(getOption(method, http).pattern.value ?? "").split("/");
   const rows = BY_RESOURCE[code];
   return BY_CODE[code] ?? rows?.[resource] ?? rows?.["table"] ?? "Internal";

@@ -12,16 +12,16 @@
  * `{field=*}`.
  */
 
-/** One segment of a template: a literal text, or a wildcard. */
+/** A segment of a template: a literal text, or a wildcard. */
 export type TemplateSegment = { readonly literal: string } | "*" | "**";
 
-/** The part of a path that a field is bound to. */
+/** The part of a path to which a field is bound. */
 export interface TemplateVariable {
-  /** The field's name, or names joined by ".". */
+  /** Name of the field, or names joined by ".". */
   readonly field: string;
-  /** The index of the first segment. */
+  /** Index of the first segment. */
   readonly start: number;
-  /** The index after the last segment; undefined when the variable ends with `**`. */
+  /** Index after the last segment; undefined if the variable ends with `**`. */
   readonly end: number | undefined;
 }
 
@@ -30,7 +30,7 @@ export interface Template {
   readonly source: string;
   readonly segments: readonly TemplateSegment[];
   readonly variables: readonly TemplateVariable[];
-  /** The verb without its colon; empty when there is none. */
+  /** The verb without its colon; empty if there is none. */
   readonly verb: string;
 }
 
@@ -40,7 +40,7 @@ const IDENT = /[A-Za-z_][A-Za-z0-9_]*/y;
 /**
  * Parses a path template.
  *
- * @throws Error that says what was expected and where.
+ * @throws Error with the position and what was expected.
  */
 export function parseTemplate(source: string): Template {
   let at = 0;
@@ -102,10 +102,10 @@ export function parseTemplate(source: string): Template {
 }
 
 /**
- * The path that a template stands for, with the values of its variables percent-encoded. In a variable of
- * several segments the slashes stay.
+ * Returns the path of a template, with the values of its variables percent-encoded. In a variable of several segments
+ * the slashes stay.
  *
- * @throws Error when a variable has no value, or a template has a wildcard outside variables.
+ * @throws Error if a variable has no value, or a template has a wildcard outside variables.
  */
 export function formatTemplate(template: Template, values: Readonly<Record<string, string>>): string {
   let path = "";

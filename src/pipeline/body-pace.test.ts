@@ -7,7 +7,7 @@ import type { OperationRequest } from "./interceptor.ts";
 
 const PIECE = 64 * 1024;
 
-/** A pace whose turns end when the test says so, and bodies that count the bytes that have passed. */
+/** Returns a pace whose turns the test ends, and bodies that count the passed bytes. */
 function fixture() {
   const turns: (() => void)[] = [];
   const pace = createBodyPace(() => new Promise<void>((resolve) => turns.push(resolve)));
@@ -20,7 +20,7 @@ function fixture() {
         passed += PIECE;
       }
     },
-    /** The bytes that pass in a turn, which then ends. */
+    /** Ends the turn and returns the bytes that passed in it. */
     async turn() {
       await settled();
       const bytes = passed;
@@ -81,7 +81,7 @@ describe("createBodyPace", () => {
 });
 
 describe("paceUploads", () => {
-  it("passes a body on whole, and what is no upload as it is", async () => {
+  it("passes a body on completely, and other requests unchanged", async () => {
     const chain = paceUploads(createBodyPace());
     const pieces = [new Uint8Array(TURN_BYTES), Uint8Array.of(1), Uint8Array.of(2)];
     const upload = {

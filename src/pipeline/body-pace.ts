@@ -1,7 +1,7 @@
 import { setImmediate as turnOfLoop } from "node:timers/promises";
 import type { Interceptor } from "./interceptor.ts";
 
-/** How many bytes of bodies pass in one turn of the event loop. */
+/** Number of bytes of bodies that pass in a turn of the event loop. */
 export const TURN_BYTES = 512 * 1024;
 
 /**

@@ -4,15 +4,15 @@ import { LanceError } from "../namespace/errors.ts";
 import { type Databases, databaseOf } from "./databases.ts";
 import { type Interceptor, isStream, type Next, type OperationRequest } from "./interceptor.ts";
 
-/** Calls of one database that run now. */
+/** Running calls of a database. */
 interface Running {
   readonly max: number;
   calls: number;
 }
 
 /**
- * Bounds how many calls of each database run at once; the next call is refused with Throttling. A download runs until
- * its reader has taken or left the stream.
+ * Bounds the concurrent calls of each database; it refuses the next call with Throttling. A download runs until its
+ * reader has finished or left the stream.
  */
 export function limitConcurrency(databases: Databases): Interceptor {
   const limited = [...new Set(databases.values())].flatMap((database) => {

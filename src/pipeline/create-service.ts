@@ -15,9 +15,9 @@ import { chooseDatabase, type Route } from "./route.ts";
 /** Options of {@link createService}. */
 export interface ServiceOptions {
   readonly databases: Databases;
-  /** How calls say which database they are for. Default: there is one, under the key `undefined`. */
+  /** How calls name their database. Default: there is a single one, under the key `undefined`. */
   readonly routes?: readonly Route[] | undefined;
-  /** Counts the calls. Default: nothing does. */
+  /** Receives counts of the calls. Default: calls are not counted. */
   readonly metrics?: CallMetrics | undefined;
   /** Memory for the Arrow bodies of calls. Default: no bound. */
   readonly budget?: ByteBudget | undefined;
@@ -45,7 +45,7 @@ export function createService(options: ServiceOptions): Service {
   return serviceOf(compose(chain, callBackend(databases)));
 }
 
-/** Creates what the wires hand their calls to from a chain. */
+/** Creates the service for the wires from a chain. */
 export function serviceOf(chain: Next): Service {
   return {
     unary: ({ localName: operation }, message, call) =>
@@ -54,7 +54,7 @@ export function serviceOf(chain: Next): Service {
     upload: ({ localName: operation }, message, data, call) =>
       chain(call, { kind: "upload", operation, message, data } as OperationRequest) as Promise<never>,
 
-    // A stream that was begun is always read, so that interceptors see its end.
+    // A stream that was opened is always read, so that interceptors see its end.
     async *download({ localName: operation }, message, call) {
       const response = await chain(call, { kind: "download", operation, message } as OperationRequest);
       yield* response as AsyncIterable<Message>;

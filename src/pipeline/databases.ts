@@ -4,11 +4,11 @@ import { LanceError } from "../namespace/errors.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Next, OperationResponse } from "./interceptor.ts";
 
-/** Bounds on the calls of one database. */
+/** Bounds on the calls of a database. */
 export interface DatabaseLimits {
-  /** Largest Arrow body of one call, in bytes after decompression of the transfer. */
+  /** Largest Arrow body of a call, in bytes after decompression of the transfer. */
   readonly maxUploadBytes: number;
-  /** Most calls at once. Default: no bound. */
+  /** Maximum number of concurrent calls. Default: no bound. */
   readonly maxConcurrentCalls?: number | undefined;
 }
 

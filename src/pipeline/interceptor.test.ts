@@ -17,7 +17,7 @@ const bytes = (...values: number[]) => new Uint8Array(values);
 const failsWith = (name: ErrorName) => (error: unknown) =>
   error instanceof CallError && error.failure.code === errorEntry(name).code;
 
-/** A client of a pipeline with the given interceptors, and what the backend behind it got. */
+/** Returns a client of a pipeline with the given interceptors, and a record of what the backend received. */
 function intercepted(...interceptors: Interceptor[]) {
   const got: unknown[] = [];
   const backend: Backend = {

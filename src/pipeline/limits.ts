@@ -6,8 +6,8 @@ import { type Databases, databaseOf } from "./databases.ts";
 import type { Interceptor } from "./interceptor.ts";
 
 /**
- * Admits the Arrow bodies of uploads: each is bounded by its database's limit, must be whole, and takes its memory from
- * a budget that all calls share.
+ * Admits the Arrow bodies of uploads: each is bounded by its database's limit, must be complete, and takes its memory
+ * from a budget that all calls share.
  */
 export function admitUploads(databases: Databases, budget: ByteBudget): Interceptor {
   return (call, request, next) => {
@@ -26,9 +26,9 @@ function whole(data: AsyncIterable<Uint8Array>, { hasKnownEnd }: Call): AsyncIte
 }
 
 /**
- * Passes the chunks of an Arrow body on, and takes their bytes from the call's hold before it does.
+ * Passes the chunks of an Arrow body on, after it takes their bytes from the call's hold.
  *
- * The iterable throws LanceError PayloadTooLarge past the limit of one call, and what the hold throws.
+ * The iterable throws LanceError PayloadTooLarge beyond the limit of a call, and the errors of the hold.
  */
 export async function* admitBody(
   chunks: AsyncIterable<Uint8Array>,

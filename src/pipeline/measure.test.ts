@@ -16,7 +16,7 @@ const { describeTable, insertIntoTable, queryTable } = LanceNamespaceService.met
 const piece = (size: number) =>
   create(QueryTableResponseSchema, { data: create(HttpBodySchema, { data: new Uint8Array(size) }) });
 
-/** A service whose calls end as their requests' identifiers say, and what is told of them. */
+/** Returns a service whose calls end as their requests' identifiers say, and a record of the reported ends. */
 function measured() {
   const told: unknown[] = [];
   let running = 0;
@@ -84,7 +84,7 @@ describe("measure", () => {
     ]);
   });
 
-  it("tells of an answer when it was read, broke off, or was left by its reader", async () => {
+  it("reports an answer when it was read, broke off, or was left by its reader", async () => {
     const { service, told, running } = measured();
     const read = (identifier: string) =>
       service.download(queryTable, create(queryTable.input, { identifier }), beginCall(queryTable));

@@ -4,22 +4,22 @@ import type { Call } from "../namespace/call.ts";
 import { type ErrorName, toLanceError } from "../namespace/errors.ts";
 import { type Interceptor, isStream } from "./interceptor.ts";
 
-/** How a call ended: well, or with a row of the error table. */
+/** Outcome of a call: success, or a row of the error table. */
 export type Outcome = "OK" | ErrorName;
 
-/** What is told of every call; whoever counts must be quick about it. */
+/** Receives the start and the end of every call; its functions must be fast. */
 export interface CallMetrics {
   began(): void;
   /**
-   * A call is over, with all that the pipeline has settled about it.
+   * Reports that a call is over, with everything that the pipeline has determined about it.
    *
    * @param seconds from the whole request, or the parameters of an upload, to the end of the answer
-   * @param bytes of the Arrow body that came or went; 0 for calls without one
+   * @param bytes of the Arrow body, received or sent; 0 for calls without one
    */
   ended(call: Call, outcome: Outcome, seconds: number, bytes: number): void;
 }
 
-/** Reports the beginning and the end of each call, also of those that a later interceptor refuses. */
+/** Reports the start and the end of each call, including calls that a later interceptor refuses. */
 export function measure(metrics: CallMetrics): Interceptor {
   const bodies = new Map<DescMethod, string | undefined>();
 
@@ -30,7 +30,7 @@ export function measure(metrics: CallMetrics): Interceptor {
 
   async function* measured(messages: AsyncIterable<Message>, call: Call, started: number) {
     const field = bodyField(call.method);
-    // A reader that leaves ends this without a word.
+    // A reader that leaves ends this generator without an error.
     let outcome: Outcome = "Cancelled";
     let bytes = 0;
     try {

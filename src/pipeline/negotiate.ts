@@ -24,16 +24,16 @@ async function* fitted(messages: AsyncIterable<Message>, call: Call): AsyncItera
   }
 }
 
-/** How one form of Arrow is made of the other. */
+/** Conversions of one form of Arrow to the other. */
 const CONVERSIONS = {
   [ARROW_FILE]: { from: ARROW_STREAM, convert: toIpcFile },
   [ARROW_STREAM]: { from: ARROW_FILE, convert: toIpcStream },
 } as const;
 
 /**
- * Fits an Arrow answer to what the client accepts: an IPC stream becomes an IPC file where the client asks
- * for one, or asks for nothing and came by REST, whose specification promises a file; and a file that another
- * server made becomes a stream.
+ * Converts an Arrow answer to the form that the client accepts: an IPC stream becomes an IPC file if the client
+ * requests one, or requests nothing over REST, whose specification promises a file; and a file of another server
+ * becomes a stream.
  */
 export async function* negotiateArrow(messages: AsyncIterable<Message>, call: Call): AsyncIterable<Message> {
   const bodyField = bodyFieldOf(call.method.output);
@@ -64,7 +64,7 @@ export async function* negotiateArrow(messages: AsyncIterable<Message>, call: Ca
   }
 }
 
-/** A body in its other form; one that is no Arrow is the catalog's fault, and not the client's. */
+/** Converts a body. If it is not Arrow, the catalog is at fault, not the client. */
 async function* converted(
   bytes: AsyncIterable<Uint8Array>,
   convert: (bytes: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>,

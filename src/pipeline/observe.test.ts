@@ -24,7 +24,7 @@ describe("the log of calls", () => {
     const call = beginCall(describeTable, { log, id: ["n", "t"], database: "red" });
     await observed(async (call) => {
       call.note("cache_miss");
-      // A copy with a signal of its own adds to the same.
+      // A copy with a signal of its own adds to the same list.
       ({ ...call, signal: AbortSignal.timeout(1000) }).note("retry");
       return create(describeTable.output);
     }).unary(describeTable, create(describeTable.input), call);

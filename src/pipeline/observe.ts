@@ -48,7 +48,7 @@ function logFailure(call: Call, started: number, thrown: unknown): LanceError {
   return error;
 }
 
-/** What an aborted call throws is only the echo of the abort, whose reason says more. */
+/** Returns the reason of an abort; the error that an aborted call throws only repeats it with less detail. */
 function failureOf(call: Call, thrown: unknown): LanceError {
   if (thrown instanceof LanceError) return thrown;
   const reason: unknown = call.signal.aborted ? call.signal.reason : undefined;

@@ -2,19 +2,19 @@ import type { Logger } from "pino";
 import type { Protocol } from "../namespace/call.ts";
 import type { ErrorName } from "../namespace/errors.ts";
 
-/** A request that never became a call: nothing of the pipeline has seen it. */
+/** A request that never became a call; the pipeline has not seen it. */
 export interface Refusal {
-  /** `http` where the request is none that any protocol could read. */
+  /** `http` if no protocol could read the request. */
   readonly protocol: Protocol | "http";
   readonly code: ErrorName;
   readonly requestId?: string | undefined;
-  /** The path as it was sent. */
+  /** Path as it was sent. */
   readonly path?: string | undefined;
-  /** What a library calls the fault, such as `HPE_INVALID_METHOD`. */
+  /** The library's name for the fault, such as `HPE_INVALID_METHOD`. */
   readonly fault?: string | undefined;
 }
 
-/** Is told of every refusal. */
+/** Receives every refusal. */
 export type NoteRefusal = (refusal: Refusal) => void;
 
 /** Counts refusals. */
@@ -23,11 +23,11 @@ export type CountRefusal = (protocol: Refusal["protocol"], code: ErrorName) => v
 const MAX_SEGMENTS = 8;
 
 /**
- * Creates what logs and counts refusals. The log has nothing that the client wrote but the parts of the path that the
- * contract knows, because what cannot be read may be anything, a credential too.
+ * Creates the function that logs and counts refusals. The log contains no text of the client except the parts of the
+ * path that the contract defines, because an unreadable request may contain anything, even a credential.
  *
- * @param known the parts of paths that the contract knows.
- * @param count Default: they are only logged.
+ * @param known the parts of paths that the contract defines.
+ * @param count Default: refusals are only logged.
  */
 export function createRefusalNotes(
   log: Logger,
@@ -41,7 +41,7 @@ export function createRefusalNotes(
       .join("/");
 
   return ({ protocol, code, requestId, path, fault }) => {
-    // Whoever has left was not refused.
+    // A client that has disconnected was not refused.
     if (code === "Cancelled") return;
     count?.(protocol, code);
     if (!log.isLevelEnabled("debug")) return;

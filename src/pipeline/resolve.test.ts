@@ -33,14 +33,14 @@ function resolve(
 }
 
 describe("resolveRequest", () => {
-  it("settles the id from the route, the body, or both when they agree", () => {
+  it("resolves the id from the route, the body, or both when they agree", () => {
     assert.deepEqual(resolve({ identifier: "a$b" }).id, ["a", "b"]);
     assert.deepEqual(resolve({ id: ["a", "b"] }).id, ["a", "b"]);
     assert.deepEqual(resolve({ identifier: "a.b", delimiter: ".", id: ["a", "b"] }).id, ["a", "b"]);
     assert.deepEqual(resolve({ identifier: "$" }).id, []);
   });
 
-  it("writes the settled id back, so that there is one truth", () => {
+  it("writes the resolved id back to the request", () => {
     const request = create(DescribeTableRequestSchema, { identifier: "a$b" });
     resolveRequest(request, call());
     assert.deepEqual(request.id, ["a", "b"]);
@@ -93,7 +93,7 @@ describe("resolveRequest", () => {
     assert.deepEqual(Object.keys(named.headers), ["connection"]);
   });
 
-  it("ignores context entries that are no header names", () => {
+  it("ignores context entries that are not header names", () => {
     assert.deepEqual(
       Object.keys(resolve({ context: { "header.bad name": "x", "header.a\nb": "y" } }).headers),
       [],

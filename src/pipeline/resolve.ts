@@ -13,7 +13,7 @@ import {
 import { checkPathValue, pathFieldsOf } from "../namespace/path-value.ts";
 import type { Interceptor } from "./interceptor.ts";
 
-/** The fields that requests share, as far as a request has them. */
+/** Fields that requests share, as far as a request has them. */
 interface Addressed extends Message {
   id?: string[];
   identifier?: string;
@@ -29,14 +29,14 @@ export const resolve: Interceptor = (call, request, next) => {
 };
 
 /**
- * Settles what a call is about and who sent it, before anything is decided by it.
+ * Resolves the object and the caller of a call, before any decision depends on them.
  *
- * Afterwards `call.id` and the request's `id` are the one parsed identifier, `call.headers` has the `header.*`
- * entries of the request's context too, and `call.identity` the credentials. What the wire carried wins over
- * the request's own fields, as the public specification says.
+ * Afterwards `call.id` and the request's `id` are the parsed identifier, `call.headers` also has the `header.*`
+ * entries of the request's context, and `call.identity` has the credentials. Values from the wire override the
+ * request's own fields, as the public specification says.
  *
- * @throws LanceError InvalidInput, when the route and the request name different objects, or a field that paths carry
- *   has a part of dots alone.
+ * @throws LanceError InvalidInput, if the route and the request name different objects, or a field that paths carry
+ *   has a segment of dots.
  */
 export function resolveRequest(request: Message, call: Call): void {
   for (const { localName, name } of pathFieldsOf(call.method)) {
@@ -65,7 +65,7 @@ function resolveIdentifier(
   }
   const parsed = parseIdentifier(text, delimiter);
   if (names.length === 0 || sameIdentifier(parsed, names)) return parsed;
-  // Lance's Rust client writes a space in a path as "+"; the body's list then tells the name.
+  // Lance's Rust client writes a space in a path as "+"; the body's list then has the name.
   if (sameIdentifier(parseIdentifier(text.replaceAll("+", " "), delimiter), names)) return names;
   throw new LanceError(
     "InvalidInput",
@@ -75,12 +75,12 @@ function resolveIdentifier(
 
 const CONTEXT_HEADER = /^header\.([!#$%&'*+.^_`|~0-9A-Za-z-]+)$/;
 
-/** The header that an entry of a context stands for; undefined for an entry of another kind. */
+/** Returns the header of a context entry; undefined for an entry of another kind. */
 function headerName(key: string): string | undefined {
   return CONTEXT_HEADER.exec(key)?.[1]?.toLowerCase();
 }
 
-/** An entry stands for a header that the client could have sent, and for no other. */
+/** Adds the entries that name a header which the client could have sent, and no others. */
 function addContextHeaders(context: Record<string, string>, call: Call): void {
   const isOwn = endsHere(call.headers);
   for (const key in context) {
@@ -103,7 +103,7 @@ function credentials(
   };
 }
 
-/** Makes the context of a response and the headers of its answer say the same, both ways. */
+/** Copies the context of a response to the headers of its answer, and the headers to the context. */
 export function shareContext(response: Message, call: Call): void {
   const { context } = response as Addressed;
   if (context === undefined) return;

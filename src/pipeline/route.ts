@@ -5,22 +5,22 @@ import { type Databases, databaseOf } from "./databases.ts";
 import { type Interceptor, isStream } from "./interceptor.ts";
 import { createScope, type Scope } from "./scope.ts";
 
-/** One way in which a call says which database it is for. */
+/** A way in which a call names its database. */
 export type Route =
-  /** `x-service-database` and `x-lancedb-database`, each with a `…-prefix`: the database is `NAME/PREFIX` then. */
+  /** `x-service-database` and `x-lancedb-database`; with a `…-prefix`, the database is `NAME/PREFIX`. */
   | { readonly by: "header" }
   /** The path, from which the server has taken the name. */
   | { readonly by: "path" }
-  /** The host that was asked for; `*.example.com` is any host below that one. */
+  /** The requested host; `*.example.com` is any host below it. */
   | { readonly by: "host"; readonly hosts: Readonly<Record<string, string>> }
   /** The first name of the object, which the database does not see. */
   | { readonly by: "namespace" };
 
 /**
  * Chooses the database of each call by the first route that names one. A name without a database is
- * NamespaceNotFound; a call that names none, where no database is for those, is InvalidInput.
+ * NamespaceNotFound; a call that names none is InvalidInput, unless there is a database for these calls.
  *
- * A route by namespace takes the database's name out of the request and puts it back into the response.
+ * A route by namespace removes the database's name from the request and puts it back into the response.
  */
 export function chooseDatabase(databases: Databases, routes: readonly Route[]): Interceptor {
   const scopes = new Map<DescMethod, Scope>();

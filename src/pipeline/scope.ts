@@ -2,14 +2,14 @@ import type { DescField, DescMessage, DescMethod, Message } from "@bufbuild/prot
 import { LanceError } from "../namespace/errors.ts";
 import { parseIdentifier, sameIdentifier } from "../namespace/identifier.ts";
 
-/** How the messages of a method lose the name of their database, and get it back. */
+/** Removes the name of a database from the messages of a method, and puts it back. */
 export interface Scope {
-  /** The first name of the first object that a request names. */
+  /** Returns the first name of the first object that a request names. */
   find(request: Message): string | undefined;
   /**
-   * Takes the name of the database away from all names in a request.
+   * Removes the name of the database from all names in a request.
    *
-   * @throws LanceError InvalidInput, for an object of another database, and for the root where a name has to be.
+   * @throws LanceError InvalidInput, for an object of another database, and for the root where a name is required.
    */
   strip(request: Message, database: string): void;
   /** Puts the name of the database before all names in an answer. */
@@ -20,12 +20,12 @@ type Edit = (names: readonly string[], field: string, holder: Fields) => string[
 type Walk = (message: Message, edit: Edit) => void;
 type Fields = Message & Record<string, unknown>;
 
-/** The fields of requests that lead to an object from the root. */
+/** Fields of requests that lead to an object from the root. */
 const IN_REQUESTS: ReadonlySet<string> = new Set(["id", "new_namespace_id"]);
-/** The same of answers. */
+/** Fields of answers that lead to an object from the root. */
 const IN_ANSWERS: ReadonlySet<string> = new Set(["id", "namespace"]);
 
-/** Finds out where the messages of a method have names. */
+/** Finds the fields with names in the messages of a method. */
 export function createScope({ input, output }: DescMethod): Scope {
   const [inRequest, inAnswer] = [compile(input, IN_REQUESTS), compile(output, IN_ANSWERS)];
   return {
@@ -42,7 +42,7 @@ export function createScope({ input, output }: DescMethod): Scope {
       inRequest?.(request, (names, field, holder) => {
         if (field !== "id") return stripped(names, field, database);
         const rest = stripped(settled(names, holder, request), field, database);
-        // The list alone says it from here on.
+        // From here on, only the list carries the identifier.
         if ("identifier" in holder) holder["identifier"] = "";
         return rest;
       });
@@ -56,7 +56,7 @@ export function createScope({ input, output }: DescMethod): Scope {
   };
 }
 
-/** The names of an object that may be said as one string instead, as those of a commit's operations may. */
+/** Returns the names of an object, which may also be given as a single string, as in a commit's operations. */
 function settled(names: readonly string[], holder: Fields, request: Message): readonly string[] {
   const identifier = holder["identifier"];
   if (typeof identifier !== "string" || identifier === "") return names;
@@ -72,14 +72,14 @@ function stripped(names: readonly string[], field: string, database: string): st
   if (first !== database) {
     throw new LanceError("InvalidInput", "one call cannot be about objects of several databases");
   }
-  // Empty, it would stand for "where it is now".
+  // An empty list would mean the current namespace.
   if (field !== "id" && rest.length === 0) {
     throw new LanceError("InvalidInput", `${field} must name a namespace inside of the database`);
   }
   return rest;
 }
 
-/** Whether a list is said at all: an empty one is the root where the object in it is named. */
+/** Whether a list is present: an empty list is the root if the field names the object. */
 function isSaid(names: readonly string[], field: string, holder: Fields): boolean {
   return names.length > 0 || (field === "namespace" && holder["table"] !== undefined);
 }
@@ -92,7 +92,7 @@ function compile(type: DescMessage, names: ReadonlySet<string>): Walk | undefine
   };
 }
 
-/** Whether a message of a type can hold such a field, itself or below. */
+/** Whether a message of a type can hold one of the fields, directly or nested. */
 function reaches(type: DescMessage, names: ReadonlySet<string>, seen: Set<DescMessage>): boolean {
   if (seen.has(type)) return false;
   seen.add(type);
@@ -133,7 +133,7 @@ function isNames(field: DescField, names: ReadonlySet<string>): boolean {
   return field.fieldKind === "list" && field.listKind === "scalar" && names.has(field.name);
 }
 
-/** The type of a field's messages; maps have none with names in them. */
+/** Returns the type of a field's messages; maps have none with names in them. */
 function messageOf(field: DescField): DescMessage | undefined {
   return field.fieldKind === "message" || field.fieldKind === "list" ? field.message : undefined;
 }
