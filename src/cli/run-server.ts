@@ -6,7 +6,7 @@ import { type Environment, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { secretsOf } from "../config/secrets.ts";
 import { type Gateway, startGateway } from "../gateway/compose.ts";
-import { prepareEngine } from "../gateway/engine-environment.ts";
+import { prepareEngine } from "../gateway/open-backend.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { createLog } from "../log/log.ts";
 import { redactText } from "../log/redact.ts";

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { isJsonObject } from "../namespace/json-object.ts";
+import { isJsonObject } from "../namespace/json.ts";
 import { type Environment, UsageError } from "./option-spec.ts";
 
 /** A map of the configuration file, and what to call it in errors. */

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../namespace/json-object.ts";
+import { isJsonObject } from "../namespace/json.ts";
 import { hasDotSegment } from "../namespace/path-value.ts";
 import type { Route } from "../pipeline/route.ts";
 import {

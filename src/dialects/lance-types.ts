@@ -1,4 +1,4 @@
-import { isJsonObject } from "../namespace/json-object.ts";
+import { isJsonObject } from "../namespace/json.ts";
 import { LANCE_TYPE_NAMES } from "../namespace/type-names.ts";
 import type { FieldTexts } from "./dialect.ts";
 

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../namespace/json-object.ts";
+import { isJsonObject } from "../namespace/json.ts";
 import type { FieldTexts } from "./dialect.ts";
 
 /** Reads fields under other names; the specification's name overrides the client's. */

@@ -1,7 +1,7 @@
 import { create, type DescField, type DescMessage, type Message, ScalarType } from "@bufbuild/protobuf";
 import type { Dialect } from "../dialects/dialect.ts";
 import { RestForm } from "../gen/lance/namespace/v1/options_pb.ts";
-import { isJsonObject } from "../namespace/json-object.ts";
+import { isJsonObject, MAX_JSON_DEPTH } from "../namespace/json.ts";
 import {
   checkRestNames,
   isImplicit,
@@ -14,7 +14,6 @@ import {
   valueField,
 } from "./descriptors.ts";
 import { FieldError, within } from "./field-error.ts";
-import { MAX_JSON_DEPTH } from "./json-depth.ts";
 import { enumDecoder } from "./json-enums.ts";
 import { scalarDecoder, scalarFromText } from "./json-scalars.ts";
 import { wellKnownCodec } from "./json-wkt.ts";

@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import { MAX_JSON_DEPTH } from "./json-depth.ts";
+import { MAX_JSON_DEPTH } from "../namespace/json.ts";
 import { countJsonValues, SMALL_JSON_BYTES } from "./json-scan.ts";
 import { jsonErrorPosition } from "./json-syntax.ts";
 

@@ -1,6 +1,6 @@
 import { type DescMessage, fromJson, type JsonValue, type Message, toJson } from "@bufbuild/protobuf";
+import { MAX_JSON_DEPTH } from "../namespace/json.ts";
 import { FieldError } from "./field-error.ts";
-import { MAX_JSON_DEPTH } from "./json-depth.ts";
 
 /** How a well-known type is read and written; protobuf-es knows their JSON. */
 export interface WellKnownCodec {

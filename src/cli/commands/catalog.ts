@@ -5,7 +5,7 @@ import { SERVE_OPTIONS } from "../../config/options.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { storageSecrets } from "../../config/secrets.ts";
 import { storageOptionsOf } from "../../config/storage-options.ts";
-import { prepareEngine } from "../../gateway/engine-environment.ts";
+import { prepareEngine } from "../../gateway/open-backend.ts";
 import { createLog } from "../../log/log.ts";
 
 /** The options that say which directory a command is about; they mean what they mean for `serve`. */

@@ -4,8 +4,7 @@ import { createNamespace, type Namespace } from "../../client/namespace.ts";
 import { SILENT_LOG } from "../../client/silent-log.ts";
 import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options.ts";
-import { prepareEngine } from "../../gateway/engine-environment.ts";
-import { openBackend } from "../../gateway/open-backend.ts";
+import { openBackend, prepareEngine } from "../../gateway/open-backend.ts";
 
 /** The options that say which catalog a command is about; they mean what they mean for `serve`. */
 export const CONNECTION_OPTIONS: OptionTable = Object.fromEntries(

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { MAX_JSON_DEPTH } from "../../transcode/json-depth.ts";
+import { MAX_JSON_DEPTH } from "../../namespace/json.ts";
 import { checkJson } from "../../transcode/json-scan.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";
 import { type DecodedBody, decodeBody } from "./content-encoding.ts";
