@@ -1,5 +1,7 @@
 // gRPC and REST on the gateway's one port, with the whole pipeline and an answer from memory, beside servers that
 // do nothing else. Every server is a process of its own; the load comes from this one.
+import { resolve } from "node:path";
+import { parseArgs } from "node:util";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { DescribeTableRequestSchema } from "../src/gen/lance/namespace/v1/table_pb.ts";
 import { runGrpcLoad } from "./support/grpc-load.ts";
@@ -9,12 +11,21 @@ import { compare, printStandings } from "./support/report.ts";
 import { DESCRIBE_PATH } from "./wires/answer.ts";
 
 const SECONDS = 3;
-const ROUNDS = 3;
 
-/** Runs the comparison of the wires; takes no options. */
-export async function run(): Promise<void> {
+const REQUEST = '{"id":["demo","events"]}';
+
+const OPTIONS = {
+  /** The directory of another checkout of this project, whose gateway runs beside this one's. */
+  base: { type: "string" },
+  rounds: { type: "string", default: "3" },
+} as const;
+
+/** Runs the comparison of the wires: `[--base DIRECTORY] [--rounds NUMBER]`. */
+export async function run(args: readonly string[]): Promise<void> {
+  const { base, rounds } = parseArgs({ args: [...args], options: OPTIONS }).values;
   const servers = {
     gateway: await startServer("wires/gateway.ts"),
+    ...(base !== undefined && { base: await startServer(resolve(base, "bench/wires/gateway.ts")) }),
     grpcJs: await startServer("wires/grpc-js.ts"),
     connectNode: await startServer("wires/connect-node.ts"),
     fastify: await startServer("wires/fastify.ts"),
@@ -35,6 +46,19 @@ export async function run(): Promise<void> {
           connections: 4,
           seconds: SECONDS,
         });
+    const baseline = (load: (server: ServerProcess) => () => Promise<number>) =>
+      servers.base === undefined ? [] : [{ name: "gateway of the base", run: load(servers.base) }];
+    const connect =
+      ({ port }: ServerProcess) =>
+      () =>
+        runHttpLoad({
+          port,
+          method: "POST",
+          path: DESCRIBE_PATH,
+          body: REQUEST,
+          connections: 64,
+          seconds: SECONDS,
+        });
     const rest =
       ({ port }: ServerProcess) =>
       () =>
@@ -42,7 +66,7 @@ export async function run(): Promise<void> {
           port,
           method: "POST",
           path: "/v1/table/demo$events/describe",
-          body: '{"id":["demo","events"]}',
+          body: REQUEST,
           connections: 64,
           seconds: SECONDS,
         });
@@ -50,8 +74,9 @@ export async function run(): Promise<void> {
     printStandings(
       "gRPC describe, unary, 4 connections with 16 calls at once on each",
       "calls/s",
-      await compare(ROUNDS, [
+      await compare(Number(rounds), [
         { name: "gateway, whole pipeline", run: grpc(servers.gateway) },
+        ...baseline(grpc),
         { name: "bare @grpc/grpc-js", run: grpc(servers.grpcJs) },
         { name: "connect-node over HTTP/2", run: grpc(servers.connectNode) },
       ]),
@@ -59,9 +84,18 @@ export async function run(): Promise<void> {
     printStandings(
       "REST describe, 64 connections",
       "requests/s",
-      await compare(ROUNDS, [
+      await compare(Number(rounds), [
         { name: "gateway, whole pipeline", run: rest(servers.gateway) },
+        ...baseline(rest),
         { name: "bare Fastify route", run: rest(servers.fastify) },
+      ]),
+    );
+    printStandings(
+      "Connect describe in JSON over HTTP/1.1, 64 connections",
+      "requests/s",
+      await compare(Number(rounds), [
+        { name: "gateway, whole pipeline", run: connect(servers.gateway) },
+        ...baseline(connect),
       ]),
     );
   } finally {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { NODE } from "../../test/support/node-command.ts";
 
@@ -13,9 +13,9 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
-/** Starts a program of the bench folder; the first line that it prints is its port. */
+/** Starts a program of the bench folder, or of a whole path; the first line that it prints is its port. */
 export function startServer(program: string, ...args: readonly string[]): Promise<ServerProcess> {
-  return startProcess([...NODE, join(import.meta.dirname, "..", program), ...args], /^(\d+)$/);
+  return startProcess([...NODE, resolve(import.meta.dirname, "..", program), ...args], /^(\d+)$/);
 }
 
 /** Starts the gateway as a user would, on a free port. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { type DescMessage, fromJson } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { findBinding } from "../../test/support/bindings.ts";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import {
   CreateTableRequestSchema,
@@ -26,14 +27,14 @@ function request(
   body?: unknown,
   query = "",
 ): Record<string, unknown> {
-  const { binding, segments } = transcoder.match("POST", path, "application/json");
+  const { binding, segments } = findBinding(transcoder, "POST", path, "application/json");
   const text = body === undefined ? undefined : JSON.stringify(body);
   return binding.decode(segments, query, text) as unknown as Record<string, unknown>;
 }
 
 /** Returns the JSON that a dialect writes for a response, given in the form of protobuf JSON. */
 function answer(transcoder: typeof plain, path: string, json: object): unknown {
-  const { binding } = transcoder.match("POST", path);
+  const { binding } = findBinding(transcoder, "POST", path);
   return JSON.parse(binding.encode(fromJson(binding.method.output as DescMessage, json as never)));
 }
 
@@ -152,7 +153,7 @@ describe("LanceDB's dialect: queries", () => {
   });
 
   it("the largest k, to the last digit", () => {
-    const { binding, segments } = spoken.match("POST", QUERY);
+    const { binding, segments } = findBinding(spoken, "POST", QUERY);
     const decoded = binding.decode(segments, "", '{"vector":[],"k":9223372036854775807}') as never;
     assert.equal((decoded as { k: bigint }).k, 2n ** 63n - 1n);
   });
@@ -171,7 +172,7 @@ describe("LanceDB's dialect: other requests", () => {
 
   it("a merge uses indices unless it says no", () => {
     const merge = (query: string) => {
-      const { binding, segments } = spoken.match("POST", "/v1/table/t/merge_insert/", ARROW);
+      const { binding, segments } = findBinding(spoken, "POST", "/v1/table/t/merge_insert/", ARROW);
       return (binding.decode(segments, query, undefined) as never as { useIndex?: boolean }).useIndex;
     };
     assert.equal(merge("on=id"), true);
@@ -195,12 +196,12 @@ describe("LanceDB's dialect: other requests", () => {
 
   it("columns are added by JSON or by an Arrow schema on one route", () => {
     const type = (contentType?: string) =>
-      spoken.match("POST", "/v1/table/t/add_columns/", contentType).binding.requestBody;
+      findBinding(spoken, "POST", "/v1/table/t/add_columns/", contentType).binding.requestBody;
     assert.deepEqual([type("application/json"), type(), type(ARROW)], ["json", "json", "raw"]);
   });
 
   it("a part of an upload is told by the query", () => {
-    const { binding, segments } = spoken.match("POST", "/v1/table/t/insert/", ARROW);
+    const { binding, segments } = findBinding(spoken, "POST", "/v1/table/t/insert/", ARROW);
     assert.equal(binding.method.input, InsertIntoTableRequestSchema);
     const part = binding.decode(segments, "upload_id=u&upload_part_id=p", undefined) as never;
     assert.deepEqual([part["uploadId"], part["uploadPartId"]], ["u", "p"]);
@@ -218,7 +219,7 @@ describe("LanceDB's dialect: answers", () => {
   it("updated rows have both names", () => {
     const { typeName } = UpdateTableResponseSchema;
     const updated = { updatedRows: 2, version: "9007199254740993" };
-    const { binding } = spoken.match("POST", "/v1/table/t/update/");
+    const { binding } = findBinding(spoken, "POST", "/v1/table/t/update/");
     assert.equal(binding.method.output.typeName, typeName);
     const text = binding.encode(fromJson(UpdateTableResponseSchema, updated));
     assert.match(text, /"updated_rows":2,.*"rows_updated":2/);

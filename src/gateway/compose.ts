@@ -22,7 +22,6 @@ import type { Addressing } from "../server/addressing.ts";
 import { createReadiness, type Readiness } from "../server/readiness.ts";
 import { createServer } from "../server/server.ts";
 import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
-import { createRestHandler } from "../wires/rest.ts";
 import { openBackend } from "./open-backend.ts";
 
 /** A gateway that listens. */
@@ -122,12 +121,11 @@ async function listen(
   const services = [LanceNamespaceService, LanceDbService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
   const refused = createRefusalNotes(log, knownSegments(services, transcoders), metrics?.refuse);
-  const rest = createRestHandler({ ...options, transcoders, service, log, refused, budget });
   const readiness = createReadiness();
   const server = createServer({
     ...options,
     service,
-    rest,
+    transcoders,
     readiness,
     metrics: metrics?.page,
     log,

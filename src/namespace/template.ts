@@ -1,19 +1,17 @@
 /**
- * The path templates of `google.api.http`. The grammar:
+ * The path templates of `google.api.http`, without the parts that no route here needs (`**` and verbs). The grammar:
  *
- *     Template  = "/" Segments [ Verb ] ;
+ *     Template  = "/" Segments ;
  *     Segments  = Segment { "/" Segment } ;
- *     Segment   = "*" | "**" | LITERAL | Variable ;
+ *     Segment   = "*" | LITERAL | Variable ;
  *     Variable  = "{" FieldPath [ "=" Segments ] "}" ;
  *     FieldPath = IDENT { "." IDENT } ;
- *     Verb      = ":" LITERAL ;
  *
- * `*` matches one segment and `**` the rest of the path, so `**` can only come last. `{field}` is short for
- * `{field=*}`.
+ * `*` matches one segment. `{field}` is short for `{field=*}`.
  */
 
 /** A segment of a template: a literal text, or a wildcard. */
-export type TemplateSegment = { readonly literal: string } | "*" | "**";
+export type TemplateSegment = { readonly literal: string } | "*";
 
 /** The part of a path to which a field is bound. */
 export interface TemplateVariable {
@@ -21,8 +19,8 @@ export interface TemplateVariable {
   readonly field: string;
   /** Index of the first segment. */
   readonly start: number;
-  /** Index after the last segment; undefined if the variable ends with `**`. */
-  readonly end: number | undefined;
+  /** Index after the last segment. */
+  readonly end: number;
 }
 
 /** A parsed path template. */
@@ -30,8 +28,6 @@ export interface Template {
   readonly source: string;
   readonly segments: readonly TemplateSegment[];
   readonly variables: readonly TemplateVariable[];
-  /** The verb without its colon; empty if there is none. */
-  readonly verb: string;
 }
 
 const LITERAL = /[A-Za-z0-9\-._~!$&'()+,;=@%]+/y;
@@ -49,9 +45,8 @@ export function parseTemplate(source: string): Template {
 
   expect("/");
   parseSegments(false);
-  const verb = take(":") ? scan(LITERAL, "a verb") : "";
   if (at < source.length) throw failure("the end");
-  return { source, segments, variables, verb };
+  return { source, segments, variables };
 
   function parseSegments(inVariable: boolean): void {
     do parseSegment(inVariable);
@@ -59,9 +54,7 @@ export function parseTemplate(source: string): Template {
   }
 
   function parseSegment(inVariable: boolean): void {
-    if (segments.at(-1) === "**") throw failure('nothing after "**"');
-    if (take("**")) segments.push("**");
-    else if (take("*")) segments.push("*");
+    if (take("*")) segments.push("*");
     else if (source[at] === "{" && !inVariable) parseVariable();
     else segments.push({ literal: scan(LITERAL, "a segment") });
   }
@@ -75,7 +68,7 @@ export function parseTemplate(source: string): Template {
     if (take("=")) parseSegments(true);
     else segments.push("*");
     expect("}");
-    variables.push({ field, start, end: segments.at(-1) === "**" ? undefined : segments.length });
+    variables.push({ field, start, end: segments.length });
   }
 
   function scan(pattern: RegExp, what: string): string {
@@ -99,31 +92,4 @@ export function parseTemplate(source: string): Template {
   function failure(expected: string): Error {
     return new Error(`path template "${source}": expected ${expected} at position ${at}`);
   }
-}
-
-/**
- * Returns the path of a template, with the values of its variables percent-encoded. In a variable of several segments
- * the slashes stay.
- *
- * @throws Error if a variable has no value, or a template has a wildcard outside variables.
- */
-export function formatTemplate(template: Template, values: Readonly<Record<string, string>>): string {
-  let path = "";
-  for (let index = 0; index < template.segments.length; ) {
-    const variable = template.variables.find((candidate) => candidate.start === index);
-    const segment = template.segments[index];
-    if (variable !== undefined) {
-      const value = values[variable.field];
-      if (value === undefined) throw new Error(`path template "${template.source}": no ${variable.field}`);
-      const single = variable.end === variable.start + 1;
-      path += `/${single ? encodeURIComponent(value) : value.split("/").map(encodeURIComponent).join("/")}`;
-      index = variable.end ?? template.segments.length;
-    } else if (typeof segment === "object") {
-      path += `/${segment.literal}`;
-      index++;
-    } else {
-      throw new Error(`path template "${template.source}": a wildcard has no value`);
-    }
-  }
-  return template.verb === "" ? path : `${path}:${template.verb}`;
 }

@@ -43,7 +43,7 @@ describe("calls from pages of other origins", () => {
         headers.get("access-control-allow-headers") ?? "",
         /^authorization,connect-protocol-version/,
       );
-      assert.equal(headers.get("vary"), "origin");
+      assert.match(headers.get("vary") ?? "", /\borigin\b/i);
       assert.equal(headers.get("access-control-allow-credentials"), null);
     }
   });
@@ -72,7 +72,7 @@ describe("calls from pages of other origins", () => {
   it("allows any origin on request, and then caches need not tell them apart", async () => {
     const { headers } = await preflight(any, paths[0] as string, "https://elsewhere.example");
     assert.equal(headers.get("access-control-allow-origin"), "*");
-    assert.equal(headers.get("vary"), null);
+    assert.doesNotMatch(headers.get("vary") ?? "", /\borigin\b/i);
   });
 
   it("refuses other origins, and says nothing to them", async () => {

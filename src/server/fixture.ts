@@ -1,23 +1,25 @@
 // What the tests of this folder share: a whole server over a fake service, and raw sockets.
 import { connect, type Socket } from "node:net";
+import type { FastifyPluginCallback } from "fastify";
 import { fakeService, memoryLog } from "../wires/grpc/fixture.ts";
+import type { HttpHandler } from "./listener.ts";
 import { createReadiness } from "./readiness.ts";
 import { createServer, type ServerOptions } from "./server.ts";
 
-/** Starts a server that is ready; REST answers the number of bytes that it was sent. */
-export async function startServer(options: Partial<ServerOptions> = {}) {
+/** What a test may say of a server. */
+export interface FixtureOptions extends Partial<ServerOptions> {
+  /** Answers `/`, what has one segment, and what is below `/v1/`. Default: the number of bytes that were sent. */
+  readonly rest?: HttpHandler;
+}
+
+/** Starts a server that is ready. */
+export async function startServer({ rest = countBytes, ...options }: FixtureOptions = {}) {
   const { log, lines } = memoryLog();
   const readiness = createReadiness();
   readiness.set(true);
   const server = createServer({
     service: fakeService(),
-    rest(request, response) {
-      let bytes = 0;
-      request.on("data", (piece: Buffer) => {
-        bytes += piece.length;
-      });
-      request.on("end", () => response.end(`rest ${request.method} ${request.url} ${bytes}`));
-    },
+    plugins: [rawPlugin(rest)],
     readiness,
     log,
     ...options,
@@ -33,6 +35,26 @@ export async function startServer(options: Partial<ServerOptions> = {}) {
     async [Symbol.asyncDispose]() {
       await server.close({ graceMs: 0 });
     },
+  };
+}
+
+const countBytes: HttpHandler = (request, response) => {
+  let bytes = 0;
+  request.on("data", (piece: Buffer) => {
+    bytes += piece.length;
+  });
+  request.on("end", () => response.end(`rest ${request.method} ${request.url} ${bytes}`));
+};
+
+function rawPlugin(answer: HttpHandler): FastifyPluginCallback {
+  return (app, _options, done) => {
+    for (const url of ["/", "/:name", "/v1/*"]) {
+      app.all(url, (request, reply) => {
+        reply.hijack();
+        answer(request.raw, reply.raw);
+      });
+    }
+    done();
   };
 }
 

@@ -1,31 +1,30 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { FastifyPluginCallback } from "fastify";
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
-import { createConnectHandler } from "../wires/connect.ts";
+import type { Transcoder } from "../transcode/transcoder.ts";
 import { createGrpcHandler, type GrpcLimits } from "../wires/grpc/handler.ts";
-import { DEFAULT_MAX_MESSAGE_BYTES } from "../wires/limits.ts";
-import { createHttpRefusal } from "../wires/rest.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
 import { type Addressing, createTakeAddress } from "./addressing.ts";
-import { withBrowserGuard } from "./browser-guard.ts";
-import { withCors } from "./cors.ts";
+import { createApp } from "./app.ts";
 import { healthRpcs } from "./health.ts";
 import { createHostCheck } from "./host-check.ts";
-import { type ConnectionLimits, createListener, type HttpHandler } from "./listener.ts";
+import { type ConnectionLimits, createListener } from "./listener.ts";
+import type { MetricsPage } from "./metrics-page.ts";
 import type { Readiness } from "./readiness.ts";
 import { reflectionRpcs } from "./reflection.ts";
-import { createRouter, type MetricsPage } from "./router.ts";
 
 /** What {@link createServer} needs. */
 export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   /** What answers the calls of gRPC, gRPC-Web and Connect. */
   readonly service: Service;
-  /** What answers all other requests. */
-  readonly rest: HttpHandler;
+  /** The REST API, in each dialect that clients speak. Default: there is no REST. */
+  readonly transcoders?: readonly Transcoder[] | undefined;
+  /** Plugins of Fastify beside the API. Default: none. */
+  readonly plugins?: readonly FastifyPluginCallback[] | undefined;
   readonly readiness: Readiness;
   /** What `/metrics` answers with. Default: there is no such path. */
   readonly metrics?: MetricsPage | undefined;
@@ -62,35 +61,39 @@ const DEFAULT_GRACE_MS = 30_000;
 
 /** Creates the server: gRPC, gRPC-Web, Connect, REST, probes, metrics, gRPC health and reflection on one port. */
 export function createServer(options: ServerOptions): GatewayServer {
-  const { service, rest, readiness, metrics, log, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
+  const { service, readiness, transcoders = [], corsOrigins: origins = [], allowedHosts = [] } = options;
   const health = healthRpcs(readiness, [LanceNamespaceService.typeName]);
   const files = [LanceNamespaceService.file, ...new Set(health.map(({ method }) => method.parent.file))];
   const rpcs = [...serviceRpcs(LanceNamespaceService, service), ...health, ...reflectionRpcs(files)];
-  const connect = createConnectHandler({ ...options, rpcs, maxMessageBytes });
-  const { corsOrigins: origins = [], allowedHosts = [] } = options;
   const hosts = createHostCheck(allowedHosts, options.addressing?.hosts);
-  const router = createRouter({ connect, rest, readiness, metrics });
-  const refuse = createHttpRefusal(log, options.refused);
-  const guarded = withBrowserGuard(router, { hosts, origins, refuse });
-  const crowd = (request: IncomingMessage, response: ServerResponse) => refuse(request, response, crowded());
+  const app = createApp({ ...options, rpcs, transcoders, hosts, origins });
   const listener = createListener({
     ...options,
     // No browser speaks gRPC itself, so that this needs no guard.
     grpc: createGrpcHandler({ ...options, rpcs }),
-    http: withCors(guarded, origins),
-    refuse,
-    crowded: createRouter({ connect: () => false, rest: crowd, readiness, metrics }),
+    http: app.answer,
+    refuse(request, response, error) {
+      app.refusals.add(request, error);
+      app.answer(request, response);
+    },
+    crowded(request, response) {
+      app.refusals.add(request, crowded(), true);
+      app.answer(request, response);
+    },
     takeAddress: createTakeAddress(options.addressing ?? {}),
   });
   return {
     async listen(where) {
+      await app.fastify.ready();
       const address = await listener.listen(where);
       hosts.listensOn(where.host, address.address);
       return address;
     },
-    close({ graceMs = DEFAULT_GRACE_MS, delayMs = 0 } = {}) {
+    async close({ graceMs = DEFAULT_GRACE_MS, delayMs = 0 } = {}) {
       readiness.close();
-      return listener.close(graceMs, delayMs);
+      const finished = await listener.close(graceMs, delayMs);
+      await app.fastify.close();
+      return finished;
     },
   };
 }

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { FastifyPluginCallback } from "fastify";
 import { test } from "vitest";
 import { LanceError } from "../namespace/errors.ts";
-import { memoryLog } from "../wires/grpc/fixture.ts";
-import { createHttpRefusal } from "../wires/rest.ts";
 import { rawConnection, startServer } from "./fixture.ts";
 
 /** The answer to raw text, when the server has closed the connection. */
@@ -62,14 +62,18 @@ test("probes answer HEAD without a body, and other methods with 405 and those th
 });
 
 test("a body that is announced is asked for only when somebody reads it", async () => {
-  const refuse = createHttpRefusal(memoryLog().log);
-  await using server = await startServer({
-    rest(request, response) {
-      if (Number(request.headers["content-length"]) > 10)
-        refuse(request, response, new LanceError("PayloadTooLarge", "too large"));
-      else request.on("data", () => {}).on("end", () => response.end("read"));
-    },
-  });
+  const reading: FastifyPluginCallback = (app, _options, done) => {
+    app.post("/v1/x", async ({ raw }) => {
+      if (Number(raw.headers["content-length"]) > 10) throw new LanceError("PayloadTooLarge", "too large");
+      await once(
+        raw.on("data", () => {}),
+        "end",
+      );
+      return "read";
+    });
+    done();
+  };
+  await using server = await startServer({ plugins: [reading] });
   const start = (length: number) => {
     const connection = rawConnection(server.port);
     connection.socket.write(

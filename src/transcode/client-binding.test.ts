@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { create, type DescMethod, equals, type Message } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, test } from "vitest";
+import { findBinding } from "../../test/support/bindings.ts";
 import { lancedb } from "../dialects/lancedb.ts";
 import { UPSTREAM_FORMS } from "../dialects/upstream.ts";
 import { QueryTableRequestSchema, QueryVectorSchema } from "../gen/lance/namespace/v1/query_pb.ts";
@@ -22,7 +23,7 @@ function transferred(binding: ClientBinding, request: Message, transcoder = serv
   const [path = "", query = ""] = binding.target(request).split("?");
   const text = binding.requestBody === "json" ? binding.body(request) : undefined;
   const type = binding.requestBody === "raw" ? "application/vnd.apache.arrow.stream" : "application/json";
-  const { binding: found, segments } = transcoder.match(binding.httpMethod, path, type);
+  const { binding: found, segments } = findBinding(transcoder, binding.httpMethod, path, type);
   return found.decode(segments, query, text);
 }
 

@@ -14,6 +14,7 @@ import {
   FieldDescriptorProto_Type as Type,
 } from "@bufbuild/protobuf/wkt";
 import { test } from "vitest";
+import { findBinding } from "../../test/support/bindings.ts";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../gen/google/api/http_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
@@ -24,7 +25,7 @@ const transcoder = createTranscoder([LanceNamespaceService]);
 
 function decode(method: string, target: string, body?: string): Record<string, unknown> {
   const [path = "", query = ""] = target.split("?");
-  const { binding, segments } = transcoder.match(method, path);
+  const { binding, segments } = findBinding(transcoder, method, path);
   return binding.decode(segments, query, body) as unknown as Record<string, unknown>;
 }
 
@@ -43,17 +44,6 @@ test("a path is decoded once and a plus stays a plus", () => {
     const what = '"identifier" in the path must be percent-encoded UTF-8';
     assert.throws(() => decode("POST", `/v1/table/${bad}/describe`), refused(what));
   }
-});
-
-test("no route and no method are told apart", () => {
-  assert.throws(
-    () => transcoder.match("GET", "/v1/nothing"),
-    (thrown) => isLanceError(thrown, "RouteNotFound"),
-  );
-  assert.throws(
-    () => transcoder.match("PUT", "/v1/table/t/stats/"),
-    (thrown) => isLanceError(thrown, "MethodNotAllowed") && thrown.headers["allow"] === "GET, POST",
-  );
 });
 
 test("a query beats the body, and a path is held against it", () => {
@@ -146,15 +136,15 @@ test("a query binds lists, maps and strict scalars, and ignores what it does not
 });
 
 test("every rule of the contract is bound, and its answer has the form that it says", () => {
-  const count = transcoder.match("POST", "/v1/table/t/count_rows").binding;
+  const count = findBinding(transcoder, "POST", "/v1/table/t/count_rows").binding;
   assert.equal(count.encode(create(count.method.output, { count: 3n } as never)), "3");
-  const exists = transcoder.match("POST", "/v1/table/t/exists").binding;
+  const exists = findBinding(transcoder, "POST", "/v1/table/t/exists").binding;
   assert.equal(exists.responseBody, "empty");
-  assert.equal(transcoder.match("POST", "/v1/table/t/query").binding.rawResponseField, "data");
-  assert.equal(transcoder.match("POST", "/v1/table/t/insert").binding.rawRequestField, "data");
-  assert.equal(transcoder.match("POST", "/v1/table/t/backfill_column").binding.successStatus, 202);
+  assert.equal(findBinding(transcoder, "POST", "/v1/table/t/query").binding.rawResponseField, "data");
+  assert.equal(findBinding(transcoder, "POST", "/v1/table/t/insert").binding.rawRequestField, "data");
+  assert.equal(findBinding(transcoder, "POST", "/v1/table/t/backfill_column").binding.successStatus, 202);
   assert.equal(
-    transcoder.match("POST", "/v1/table/version/batch-create").binding.method.name,
+    findBinding(transcoder, "POST", "/v1/table/version/batch-create").binding.method.name,
     "BatchCreateTableVersions",
   );
 });
@@ -170,6 +160,8 @@ test("an annotation that does not fit stops the start and names the method", () 
     [[{ path: "/v1/{text}", body: "text" }], /^t\.S\.M0: field "text" is both in the path and the body/],
     [[{ path: "/v1", responseBody: "none" }], /^t\.S\.M0: response_body names "none"/],
     [[{ path: "/v1/{text}" }, { path: "/v1/{other}" }], /^t\.S\.M1: a second route POST \/v1\/\{other\}$/],
+    [[{ path: "/v1/{text=**}" }], /expected "}" at position 11/],
+    [[{ path: "/v1/{text}:read" }], /expected the end at position 10/],
   ] as const) {
     assert.throws(() => createTranscoder([serviceOf(rules)]), { message });
   }

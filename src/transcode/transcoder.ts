@@ -2,41 +2,47 @@ import { type DescService, getOption, hasOption } from "@bufbuild/protobuf";
 import type { Dialect } from "../dialects/dialect.ts";
 import { specification } from "../dialects/specification.ts";
 import { http } from "../gen/google/api/annotations_pb.ts";
-import { LanceError } from "../namespace/errors.ts";
+import type { Template } from "../namespace/template.ts";
 import { type Binding, type Codecs, compileBinding } from "./binding.ts";
 import { createJsonDecoders } from "./json-decode.ts";
 import { createJsonEncoders } from "./json-encode.ts";
-import { createTrie } from "./trie.ts";
 
 /** How the media types of Arrow begin. */
 const ARROW = "application/vnd.apache.arrow";
 
-/** A binding, and the segments of the path that led to it. */
-export interface RouteMatch {
-  readonly binding: Binding;
-  /** As they were sent, for {@link Binding.decode}. */
-  readonly segments: readonly string[];
+/** The bindings of one HTTP method and path: of two, one takes JSON or nothing, and the other takes bytes. */
+export interface Route {
+  /** The HTTP method in capitals. */
+  readonly httpMethod: string;
+  /** The template of the first binding; others differ from it by the names of variables alone. */
+  readonly template: Template;
+  readonly plain?: Binding | undefined;
+  readonly raw?: Binding | undefined;
 }
 
-/** The REST form of services in one dialect: from an HTTP method and a path to a binding. */
+/** The REST form of services in one dialect. */
 export interface Transcoder {
   readonly dialect: Dialect;
   /** All bindings, in the order of the methods and their rules. */
   readonly bindings: readonly Binding[];
-  /**
-   * Finds the binding of a request. Slashes at both ends of the path do not count.
-   *
-   * @param path the path as it was sent, without the query.
-   * @param contentType what the body is said to be; it tells apart two bindings of one route.
-   * @throws LanceError RouteNotFound, or MethodNotAllowed with an `allow` header.
-   */
-  match(httpMethod: string, path: string, contentType?: string): RouteMatch;
+  /** The same by HTTP method and path. */
+  readonly routes: readonly Route[];
 }
 
-/** The bindings of one route: of two, one takes JSON or nothing and the other takes bytes. */
-interface Route {
-  plain?: Binding;
-  raw?: Binding;
+/** What two routes have in common that no request can tell apart: the HTTP method, and the path without names. */
+export function routeKey({ httpMethod, template }: Pick<Route, "httpMethod" | "template">): string {
+  const segments = template.segments.map((segment) => (segment === "*" ? segment : segment.literal));
+  return `${httpMethod} /${segments.join("/")}`;
+}
+
+/**
+ * The binding of a route that a request is for.
+ *
+ * @param contentType what the body is said to be.
+ */
+export function bindingFor({ plain, raw }: Route, contentType = ""): Binding {
+  if (raw === undefined || (plain !== undefined && !contentType.startsWith(ARROW))) return plain as Binding;
+  return raw;
 }
 
 /**
@@ -56,19 +62,16 @@ export function createTranscoder(
     decoders: createJsonDecoders(forms),
     encoders: createJsonEncoders(forms),
   };
-  const trie = createTrie<Route>();
   const routes = new Map<string, Route>();
   const bindings: Binding[] = [];
 
   function add(binding: Binding): void {
     const { httpMethod, template } = binding;
     const kind = binding.requestBody === "raw" ? "raw" : "plain";
-    const key = `${httpMethod} ${template.source}`;
+    const key = routeKey(binding);
     const known = routes.get(key);
-    const route = known?.[kind] === undefined ? (known ?? {}) : {};
-    route[kind] = binding;
-    if (route !== known) trie.add(httpMethod, template, route);
-    routes.set(key, route);
+    if (known?.[kind] !== undefined) throw new Error(`a second route ${httpMethod} ${template.source}`);
+    routes.set(key, { httpMethod, template, ...known, [kind]: binding });
     bindings.push(binding);
   }
 
@@ -85,23 +88,5 @@ export function createTranscoder(
     }
   }
 
-  function match(httpMethod: string, path: string, contentType = ""): RouteMatch {
-    const found = trie.match(httpMethod, path);
-    if (found.target !== undefined) {
-      return { binding: chosen(found.target, contentType), segments: found.segments };
-    }
-    if (found.allowed.length === 0)
-      throw new LanceError("RouteNotFound", `no route for ${httpMethod} ${path}`);
-    const allow = found.allowed.join(", ");
-    throw new LanceError("MethodNotAllowed", `${path} takes ${allow} and not ${httpMethod}`, {
-      headers: { allow },
-    });
-  }
-
-  return { dialect, bindings, match };
-}
-
-function chosen({ plain, raw }: Route, contentType: string): Binding {
-  if (raw === undefined || (plain !== undefined && !contentType.startsWith(ARROW))) return plain as Binding;
-  return raw;
+  return { dialect, bindings, routes: [...routes.values()] };
 }

@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import fastify from "fastify";
 import { expect, test } from "vitest";
 import { ErrorResponseSchema } from "../gen/lance/namespace/v1/common_pb.ts";
 import { CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
@@ -17,24 +18,24 @@ import { DescribeTableResponseSchema } from "../gen/lance/namespace/v1/table_pb.
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
-import { createConnectHandler } from "./connect.ts";
 import { fakeService, memoryLog } from "./grpc/fixture.ts";
+import { httpWires } from "./http-wires.ts";
 import { serviceRpcs } from "./rpc.ts";
 
 const DESCRIBE = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
 
 async function start(service: Service, maxMessageBytes = 1 << 20) {
   const { log, lines } = memoryLog();
-  const handler = createConnectHandler({
+  const app = fastify();
+  app.register(httpWires, {
+    service,
     rpcs: serviceRpcs(LanceNamespaceService, service),
+    transcoders: [],
     log,
     maxMessageBytes,
   });
-  const answer = (request: unknown, response: unknown) => {
-    const [req, res] = [request, response] as Parameters<typeof handler>;
-    if (!handler(req, res)) res.writeHead(404).end();
-  };
-  const servers = [createHttp1Server(answer), createHttp2Server(answer)];
+  await app.ready();
+  const servers = [createHttp1Server(app.routing), createHttp2Server(app.routing as never)];
   const urls: string[] = [];
   for (const server of servers) {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -244,7 +245,7 @@ test("a method that there is not is answered in the caller's own protocol", asyn
   assert.equal(web.headers.get("content-type"), "application/grpc-web+proto");
   assert.match((await web.text()) + web.headers.get("grpc-status"), /grpc-status: ?12|^12$/);
   const rest = await post({ "content-type": "application/json" });
-  assert.equal(await rest.text(), "");
+  assert.match(await rest.text(), /"type":"\/errors\/route-not-found"/);
 });
 
 test("JSON of Connect is protobuf JSON, and other paths are not taken", async () => {

@@ -15,6 +15,7 @@ import {
 import { type AddressInfo, connect } from "node:net";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import fastify from "fastify";
 import { pino } from "pino";
 import { afterAll, beforeAll, test } from "vitest";
 import { steady } from "../../test/support/steady.ts";
@@ -23,7 +24,8 @@ import type { Call } from "../namespace/call.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
-import { createRestHandler } from "./rest.ts";
+import { httpWires } from "./http-wires.ts";
+import { createTargetRewrite } from "./rest/target-rewrite.ts";
 
 const MAX_BYTES = 4096;
 const JSON_TYPE = { "content-type": "application/json" };
@@ -47,8 +49,12 @@ const service: Service = {
 };
 
 const logged: string[] = [];
-const handler = createRestHandler({
-  transcoders: [createTranscoder([LanceNamespaceService])],
+const transcoders = [createTranscoder([LanceNamespaceService])];
+const rewrite = createTargetRewrite(transcoders);
+const app = fastify({ rewriteUrl: ({ url = "" }) => rewrite(url) });
+app.register(httpWires, {
+  rpcs: [],
+  transcoders,
   service,
   log: pino({ level: "error" }, { write: (line: string) => void logged.push(line) }),
   maxMessageBytes: MAX_BYTES,
@@ -58,7 +64,8 @@ let server: Server;
 let port: number;
 
 beforeAll(async () => {
-  server = createServer(handler).listen(0, "127.0.0.1");
+  await app.ready();
+  server = createServer(app.routing).listen(0, "127.0.0.1");
   await once(server, "listening");
   port = (server.address() as AddressInfo).port;
 });
@@ -349,7 +356,7 @@ test("a download waits for its reader, and ends with it", async () => {
 });
 
 test("HTTP/2 has the same answers, and a failed download resets its stream", async () => {
-  const http2 = createHttp2Server(handler as never).listen(0, "127.0.0.1");
+  const http2 = createHttp2Server(app.routing as never).listen(0, "127.0.0.1");
   await once(http2, "listening");
   const accepted = once(http2, "session");
   const session = connectHttp2(`http://127.0.0.1:${(http2.address() as AddressInfo).port}`);

@@ -5,6 +5,7 @@ import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_
 import { createJsonDecoders } from "../../src/transcode/json-decode.ts";
 import { createJsonEncoders } from "../../src/transcode/json-encode.ts";
 import { createTranscoder } from "../../src/transcode/transcoder.ts";
+import { findBinding } from "../support/bindings.ts";
 import { type Agreement, compareWithDocument } from "./agreement.ts";
 import { specOperations } from "./document.ts";
 import { KNOWN_ADDITIONS, KNOWN_DIFFERENCES, KNOWN_UNMATCHED } from "./known.ts";
@@ -36,14 +37,14 @@ describe("the public OpenAPI document", () => {
 });
 
 describe("full bodies after the public OpenAPI document", () => {
-  const { match } = createTranscoder([LanceNamespaceService]);
+  const transcoder = createTranscoder([LanceNamespaceService]);
   const codecs = { decoders: createJsonDecoders(), encoders: createJsonEncoders() };
 
   for (const operation of specOperations) {
     const { input, output } =
       LanceNamespaceService.methods.find(({ name }) => name === operation.id) ?? assert.fail();
     const path = operation.path.replace("{id}", "text").replace("{index_name}", "text");
-    const { binding, segments } = match(operation.httpMethod, path);
+    const { binding, segments } = findBinding(transcoder, operation.httpMethod, path);
     const request =
       operation.request?.mediaType === "application/json" ? operation.request.schema : undefined;
 

@@ -1,29 +1,34 @@
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
-import type { Writable } from "node:stream";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import type { Call } from "../../namespace/call.ts";
-import { LanceError, toLanceError } from "../../namespace/errors.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import { stopReading } from "../grpc/server-call.ts";
-import { DEFAULT_SILENCE_MS, onStall, onStalledEnd, stalled } from "../stall.ts";
-import { errorText } from "./error-body.ts";
-import { isHttp2, type RestRequest, type RestResponse } from "./http.ts";
+import { DEFAULT_SILENCE_MS, onStalledEnd } from "../stall.ts";
+import { BodyWriter } from "./body-writer.ts";
+import { errorText, knownError } from "./error-body.ts";
+import { isHttp2, type RestRequest, type RestResponse, splitTarget } from "./http.ts";
 import { discardBody, hasLongRest } from "./linger.ts";
 
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
-/** A first piece of no more bytes than this may be the whole answer, which then leaves in one packet. */
-const SMALL_PIECE_BYTES = 64 * 1024;
 
 /** Headers that are the wire's own or the connection's; a call cannot set them. */
 const RESERVED =
   /^(?::.*|content-length|te|trailer|connection|keep-alive|proxy-connection|transfer-encoding|upgrade|x-request-id)$/;
 
+type Headers = Readonly<Record<string, string>>;
+
+const ignore = () => {};
+/** Fastify adds a charset to JSON unless the reply has a serializer of its own. */
+const asItIs = (payload: unknown) => payload as string;
+
 /**
- * One request and its answer, over HTTP/1.1 or HTTP/2, and everything that can cut it short.
+ * One request of Fastify and its answer, over HTTP/1.1 or HTTP/2, and what can cut it short. Fastify sends the answer,
+ * except where it cannot: before the end of the request's body, piece by piece, and in a way that breaks off.
  *
- * It is done exactly once: when its answer is handed over, or when the client is gone. From then on nothing more
- * is sent. `signal` aborts, with a LanceError as its reason, when the client is gone or the deadline has passed.
+ * The exchange is done exactly once: when its answer is handed over, or when the client is gone. From then on nothing
+ * more is sent. `signal` aborts, with a LanceError as its reason, when the client is gone or the deadline has passed.
  */
 export class Exchange {
   readonly request: RestRequest;
@@ -31,13 +36,15 @@ export class Exchange {
   readonly requestId: string;
   /** The path as it was sent. */
   readonly path: string;
+  /** The query as it was sent, without its question mark. */
+  readonly query: string;
   readonly log: Logger;
   /** The call that the request has become. */
   call: Call | undefined;
   /** Headers of the answer; they are read when it begins. */
-  responseHeaders: Readonly<Record<string, string>> = {};
+  responseHeaders: Headers = {};
   /** Headers that every answer to this client has. */
-  dialectHeaders: Readonly<Record<string, string>> = {};
+  dialectHeaders: Headers = {};
   /**
    * How long a client of HTTP/2 may take nothing of the answer, in milliseconds; 0 for no limit. Over HTTP/1.1 the
    * connection has this limit.
@@ -48,20 +55,25 @@ export class Exchange {
   statusOf: (error: LanceError) => number = ({ entry }) => entry.httpStatus;
   /** Called once, when the exchange is done in whatever way. */
   onDone: (() => void) | undefined;
+  readonly #reply: FastifyReply;
   readonly #abort = new AbortController();
   #deadline: NodeJS.Timeout | undefined;
-  #wrote = false;
+  #body: BodyWriter | undefined;
 
-  constructor(request: RestRequest, response: RestResponse, path: string, requestId: string, log: Logger) {
-    this.request = request;
-    this.response = response;
+  constructor(request: FastifyRequest, reply: FastifyReply, log: Logger) {
+    const { path, query } = splitTarget(request.originalUrl);
+    this.request = request.raw;
+    this.response = reply.raw;
+    this.requestId = request.id;
     this.path = path;
-    this.requestId = requestId;
+    this.query = query;
     this.log = log;
+    this.#reply = reply;
     // A lost connection is an error event to node; "close" follows it and is all that matters here.
-    request.on("error", () => {});
-    response.on("error", () => {});
-    response.on("close", () => this.#cancel());
+    this.request.on("error", ignore);
+    this.response.on("error", ignore);
+    this.response.on("close", () => this.#cancel());
+    if (isHttp2(this.response) ? this.response.stream.destroyed : this.response.destroyed) this.#cancel();
   }
 
   get signal(): AbortSignal {
@@ -83,35 +95,14 @@ export class Exchange {
   /** Sends the head of an answer whose body is written piece by piece. */
   begin(status: number, contentType: string): void {
     if (this.done) return;
-    const headers = { ...this.#headers(this.responseHeaders), "content-type": contentType };
-    (this.response as ServerResponse).writeHead(status, headers);
+    this.#setHeaders(this.responseHeaders);
+    this.#writeHead(status, { "content-type": contentType });
+    this.#body = new BodyWriter(this.response, this.silenceMs, (error) => this.cutOff(error));
   }
 
-  /**
-   * Sends a piece of the body. Resolves when the system has taken it, so that its memory is no longer in use, or
-   * when the exchange is done; a small first piece is not waited for.
-   */
+  /** Sends a piece of the body, as {@link BodyWriter.write} does; nothing when the exchange is done. */
   async write(piece: Uint8Array): Promise<void> {
-    if (this.done) return;
-    const response: Writable = this.response as ServerResponse;
-    const isFirst = !this.#wrote;
-    this.#wrote = true;
-    if (isFirst && piece.byteLength <= SMALL_PIECE_BYTES) {
-      response.write(piece);
-      return;
-    }
-    await new Promise<void>((resolve) => {
-      const unwatch = isHttp2(this.response)
-        ? onStall(this.silenceMs, () => this.cutOff(stalled(this.silenceMs)))
-        : undefined;
-      const resume = () => {
-        unwatch?.();
-        response.off("close", resume);
-        resolve();
-      };
-      response.on("close", resume);
-      response.write(piece, (error) => error ?? resume());
-    });
+    if (!this.done) await this.#body?.write(piece);
   }
 
   /** Ends a body that was written piece by piece. */
@@ -128,10 +119,11 @@ export class Exchange {
    */
   fail(thrown: unknown): void {
     if (this.done) return;
-    const error = toLanceError(thrown);
-    if (error !== thrown) {
+    const error = knownError(thrown);
+    if (error.kind === "Internal" && error !== thrown) {
       this.log.error({ err: thrown, requestId: this.requestId }, "REST call failed with an unknown error");
       // They may be what failed: a header with a line break, for one.
+      for (const name in this.responseHeaders) this.#reply.removeHeader(name);
       this.responseHeaders = {};
     }
     if (this.response.headersSent) this.breakOff();
@@ -141,6 +133,7 @@ export class Exchange {
   /** Ends the exchange in a way that no client takes for a regular end. */
   breakOff(): void {
     this.#settle();
+    this.#reply.hijack();
     const { response } = this;
     if (isHttp2(response)) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else response.destroy();
@@ -164,47 +157,47 @@ export class Exchange {
     }
   }
 
-  #send(
-    status: number,
-    contentType: string | undefined,
-    text: string,
-    extra: Readonly<Record<string, string>>,
-  ): void {
+  #send(status: number, contentType: string | undefined, text: string, extra: Headers): void {
     const { request, response } = this;
-    const headers = this.#headers(extra);
-    headers["content-length"] = Buffer.byteLength(text);
-    if (contentType !== undefined) headers["content-type"] = contentType;
-    if (isHttp2(response)) {
-      response.writeHead(status, headers);
-      this.#settle();
-      response.end(text);
-      stopReading(response.stream);
-      this.#watchEnd();
+    this.#setHeaders(extra);
+    if (contentType !== undefined) this.#reply.header("content-type", contentType);
+    if (!isHttp2(response) && hasLongRest(request)) {
+      this.#sendEarly(status, text);
       return;
     }
-    const lingers = hasLongRest(request);
-    if (lingers) headers["connection"] = "close";
-    response.writeHead(status, headers);
+    this.#reply
+      .code(status)
+      .serializer(asItIs)
+      .send(contentType === undefined ? undefined : text);
     this.#settle();
-    if (!lingers) {
-      response.end(text);
-      return;
-    }
-    // The answer goes out whole and the connection closes afterwards: closed at once, with data of the client
-    // on its way, it would be reset and the answer could be lost.
-    response.write(text);
-    discardBody(request, () => response.end());
+    if (!isHttp2(response)) return;
+    stopReading(response.stream);
+    this.#watchEnd();
   }
 
-  #headers(extra: Readonly<Record<string, string>>): Record<string, string | number> {
-    const headers: Record<string, string | number> = {
-      ...this.dialectHeaders,
-      "x-request-id": this.requestId,
-    };
-    for (const name in extra) {
-      if (!RESERVED.test(name)) headers[name] = extra[name] as string;
-    }
-    return headers;
+  /**
+   * The answer goes out whole and the connection closes afterwards: closed at once, with data of the client on its way,
+   * it would be reset and the answer could be lost.
+   */
+  #sendEarly(status: number, text: string): void {
+    this.#writeHead(status, { "content-length": Buffer.byteLength(text), connection: "close" });
+    this.#settle();
+    (this.response as ServerResponse).write(text);
+    discardBody(this.request, () => this.response.end());
+  }
+
+  /** Takes the answer out of Fastify's hands, with the headers that it has. */
+  #writeHead(status: number, own: Readonly<Record<string, string | number>>): void {
+    const headers = { ...this.#reply.getHeaders(), ...own };
+    this.#reply.hijack();
+    (this.response as ServerResponse).writeHead(status, headers as Record<string, string | number>);
+  }
+
+  #setHeaders(extra: Headers): void {
+    const reply = this.#reply;
+    for (const name in this.dialectHeaders) reply.header(name, this.dialectHeaders[name]);
+    reply.header("x-request-id", this.requestId);
+    for (const name in extra) if (!RESERVED.test(name)) reply.header(name, extra[name]);
   }
 
   #settle(): void {
@@ -216,6 +209,7 @@ export class Exchange {
   #cancel(): void {
     if (this.done) return;
     this.#settle();
+    this.#reply.hijack();
     this.#abort.abort(new LanceError("Cancelled", "the client has gone"));
   }
 

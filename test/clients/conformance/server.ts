@@ -5,14 +5,12 @@ import { readFileSync } from "node:fs";
 import { create, createFileRegistry, type DescMessage, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import pino from "pino";
-import { LanceError } from "../../../src/namespace/errors.ts";
-import { createListener, type HttpHandler } from "../../../src/server/listener.ts";
+import { createApp } from "../../../src/server/app.ts";
+import { createHostCheck } from "../../../src/server/host-check.ts";
+import { createListener } from "../../../src/server/listener.ts";
 import { createReadiness } from "../../../src/server/readiness.ts";
-import { createRouter } from "../../../src/server/router.ts";
-import { createConnectHandler } from "../../../src/wires/connect.ts";
 import { createGrpcHandler } from "../../../src/wires/grpc/handler.ts";
 import { DEFAULT_MAX_MESSAGE_BYTES } from "../../../src/wires/limits.ts";
-import { createHttpRefusal } from "../../../src/wires/rest.ts";
 import { conformanceRpcs, detailsOf } from "./service.ts";
 
 const [, , descriptors = ""] = process.argv;
@@ -28,12 +26,19 @@ const shared = {
   errorDetails: detailsOf,
   maxMessageBytes: messageReceiveLimit || DEFAULT_MAX_MESSAGE_BYTES,
 };
-const refuse = createHttpRefusal(log);
-const rest: HttpHandler = (request, response) =>
-  refuse(request, response, new LanceError("RouteNotFound", "there is no REST here"));
-const connect = createConnectHandler({ ...shared, registry });
-const http = createRouter({ connect, rest, readiness: createReadiness() });
-const listener = createListener({ grpc: createGrpcHandler(shared), http, crowded: rest, refuse, log });
+const app = createApp({
+  ...shared,
+  registry,
+  // The suite has no REST.
+  transcoders: [],
+  service: undefined as never,
+  readiness: createReadiness(),
+  hosts: createHostCheck(["*"]),
+  origins: [],
+});
+await app.fastify.ready();
+const http = app.answer;
+const listener = createListener({ grpc: createGrpcHandler(shared), http, crowded: http, refuse: http, log });
 const { port } = await listener.listen({ host: "127.0.0.1", port: 0 });
 const answer = toBinary(
   described("ServerCompatResponse"),

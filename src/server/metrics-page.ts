@@ -1,0 +1,23 @@
+import type { FastifyPluginCallback } from "fastify";
+import { refuseOtherMethods } from "./probes.ts";
+
+/** What `/metrics` answers with. */
+export interface MetricsPage {
+  /** Writes the metrics down, in the format that an `Accept` header prefers. */
+  read(accept?: string): Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
+/** The page of metrics. */
+export const metricsPlugin: FastifyPluginCallback<{ metrics: MetricsPage }> = (app, { metrics }, done) => {
+  app.get("/metrics", async ({ headers }, reply) => {
+    try {
+      const { contentType, text } = await metrics.read(headers.accept);
+      return reply.type(contentType).send(text);
+    } catch {
+      return reply.code(500).type("text/plain").send("the metrics cannot be read\n");
+    }
+  });
+
+  refuseOtherMethods(app, "/metrics");
+  done();
+};

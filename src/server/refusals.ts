@@ -1,0 +1,54 @@
+import type { IncomingMessage } from "node:http";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { LanceError } from "../namespace/errors.ts";
+import type { NoteRefusal } from "../pipeline/refusals.ts";
+import { withoutQuery } from "../wires/rest/http.ts";
+
+/** Probes come by any name and always get an answer: they say nothing but whether the process runs. */
+const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
+
+/** Requests that are answered with an error whatever they ask for. */
+export interface Refusals {
+  /**
+   * Says so of a request before Fastify gets it.
+   *
+   * @param exceptProbes whether probes are answered nevertheless. Default: false.
+   */
+  add(request: IncomingMessage, error: LanceError, exceptProbes?: boolean): void;
+}
+
+/** Adds the hook that refuses such requests, before all others. */
+export function addRefusals(
+  app: FastifyInstance,
+  { refused }: { readonly refused?: NoteRefusal | undefined },
+): Refusals {
+  const refusals = new WeakMap<object, { readonly error: LanceError; readonly exceptProbes: boolean }>();
+
+  app.addHook("onRequest", (request, _reply, next) => {
+    const found = refusals.get(request.raw);
+    if (found === undefined || (found.exceptProbes && isProbe(request))) return next();
+    next(refuse(request, found.error, refused));
+  });
+
+  return { add: (request, error, exceptProbes = false) => refusals.set(request, { error, exceptProbes }) };
+}
+
+/** Whether a request is for a probe. */
+export function isProbe(request: FastifyRequest): boolean {
+  return PROBES.has(pathOf(request));
+}
+
+/** The path of a request as it was sent. */
+export function pathOf({ originalUrl }: FastifyRequest): string {
+  return withoutQuery(originalUrl);
+}
+
+/** Notes that a request is refused before it is of any protocol. @returns the error, for the hook to end with. */
+export function refuse(
+  request: FastifyRequest,
+  error: LanceError,
+  refused: NoteRefusal | undefined,
+): LanceError {
+  refused?.({ protocol: "http", code: error.kind, requestId: request.id, path: pathOf(request) });
+  return error;
+}

@@ -1,0 +1,143 @@
+import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { ConnectError, ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import type { Logger } from "pino";
+import type { ByteHold } from "../namespace/byte-budget.ts";
+import { type Call, createCall, type Protocol } from "../namespace/call.ts";
+import { LanceError, toLanceError } from "../namespace/errors.ts";
+import type { NoteRefusal } from "../pipeline/refusals.ts";
+import { addressOf } from "./address.ts";
+import { abortErrorOf, DEADLINE_PASSED, toConnectError, withLanceErrors } from "./connect-error.ts";
+import { type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
+import type { ErrorDetails } from "./grpc/status.ts";
+import { hasKnownEnd } from "./rest/http.ts";
+import { pathOf, type Rpc, type StreamRpc, type UnaryRpc } from "./rpc.ts";
+
+/** What calls of Connect and gRPC-Web need. */
+export interface ConnectCallOptions {
+  readonly log: Logger;
+  /** Is told of requests that fail before they are a call. */
+  readonly refused?: NoteRefusal | undefined;
+  /** The largest message that is accepted, in bytes, packed and unpacked. Default: 16 MiB. */
+  readonly maxMessageBytes?: number | undefined;
+  /** The time of unary calls that bring no deadline, in milliseconds; 0 for none. Default: none. */
+  readonly defaultDeadlineMs?: number | undefined;
+  /** Lists the details of errors. Default: the error response of the namespace API. */
+  readonly errorDetails?: ErrorDetails | undefined;
+}
+
+/** Adds what answers an rpc to the library's router. */
+export function addRpc(router: ConnectRouter, rpc: Rpc, options: ConnectCallOptions): void {
+  if (rpc.kind === "unary") {
+    router.rpc(rpc.method, unaryImplementation(rpc, options));
+    return;
+  }
+  // What is large in a stream is Arrow, which brings its own compression.
+  const uncompressed = { compressMinBytes: options.maxMessageBytes ?? Number.POSITIVE_INFINITY };
+  router.rpc(rpc.method, streamImplementation(rpc, options) as never, uncompressed);
+}
+
+function unaryImplementation(rpc: UnaryRpc, options: ConnectCallOptions) {
+  return async (request: Message, context: HandlerContext) => {
+    const call = begin(rpc.method, context, options.log, options.defaultDeadlineMs);
+    try {
+      const response = await rpc.handle(request, call);
+      copyHeaders(call, context);
+      return response;
+    } catch (thrown) {
+      copyHeaders(call, context);
+      throw failed(thrown, call, options);
+    }
+  };
+}
+
+function streamImplementation(rpc: StreamRpc, options: ConnectCallOptions): unknown {
+  async function* run(requests: AsyncIterable<Message>, context: HandlerContext): AsyncIterable<Message> {
+    const call = begin(rpc.method, context, options.log);
+    try {
+      const { hold } = exchangeOf(context);
+      for await (const message of rpc.handle(handedOver(withLanceErrors(requests), hold), call)) {
+        copyHeaders(call, context);
+        yield message;
+      }
+      copyHeaders(call, context);
+    } catch (thrown) {
+      copyHeaders(call, context);
+      throw failed(thrown, call, options);
+    }
+  }
+  switch (rpc.method.methodKind) {
+    case "server_streaming":
+      return (request: Message, context: HandlerContext) => run(iterableOf(request), context);
+    case "client_streaming":
+      return async (requests: AsyncIterable<Message>, context: HandlerContext) => {
+        let response: Message | undefined;
+        for await (const message of run(requests, context)) response = message;
+        return response;
+      };
+    default:
+      return run;
+  }
+}
+
+/** As {@link toConnectError}; what fails before the pipeline has it is noted. */
+function failed(thrown: unknown, call: Call, { refused, errorDetails }: ConnectCallOptions): ConnectError {
+  if (!call.begun) {
+    const { requestId, protocol, method } = call;
+    refused?.({ protocol, code: toLanceError(thrown).kind, requestId, path: pathOf(method) });
+  }
+  return toConnectError(thrown, call, errorDetails);
+}
+
+/** @param defaultMs the time of a call that brings no deadline; the library watches over those that do. */
+function begin(method: DescMethod, context: HandlerContext, log: Logger, defaultMs = 0): Call {
+  const given = context.timeoutMs();
+  const remaining = given ?? (defaultMs > 0 ? defaultMs : undefined);
+  const controller = new AbortController();
+  const expire = () => controller.abort(new LanceError("DeadlineExceeded", DEADLINE_PASSED));
+  const timer = given === remaining ? undefined : setTimeout(expire, remaining);
+  const abort = () => {
+    // The library aborts every call in the end.
+    clearTimeout(timer);
+    controller.abort(abortErrorOf(context.signal.reason));
+  };
+  if (context.signal.aborted) abort();
+  else context.signal.addEventListener("abort", abort, { once: true });
+  const exchange = exchangeOf(context);
+  const call = createCall({
+    method,
+    protocol: context.protocolName as Protocol,
+    requestId: exchange.requestId,
+    headers: Object.assign(Object.create(null), Object.fromEntries(context.requestHeader)),
+    address: addressOf(exchange.request.headers),
+    signal: controller.signal,
+    deadline: remaining === undefined ? undefined : Date.now() + remaining,
+    accept: undefined,
+    log,
+    cutOff: (error) => exchange.breakOff(error),
+    hasKnownEnd: hasKnownEnd(exchange.request),
+  });
+  exchange.call = call;
+  return call;
+}
+
+function exchangeOf({ values }: HandlerContext): ConnectExchange {
+  return values.get(EXCHANGE) as ConnectExchange;
+}
+
+function copyHeaders(call: Call, context: HandlerContext): void {
+  for (const [name, value] of Object.entries(call.responseHeaders)) context.responseHeader.set(name, value);
+  for (const [name, value] of Object.entries(call.responseTrailers ?? {}))
+    context.responseTrailer.set(name, value);
+}
+
+/** Messages that whoever gets them counts from then on; what has arrived of the next one is a piece at most. */
+async function* handedOver(messages: AsyncIterable<Message>, hold: ByteHold): AsyncIterable<Message> {
+  for await (const message of messages) {
+    hold.release();
+    yield message;
+  }
+}
+
+async function* iterableOf(message: Message): AsyncIterable<Message> {
+  yield message;
+}

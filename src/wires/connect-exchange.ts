@@ -1,0 +1,131 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { constants } from "node:http2";
+import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { Logger } from "pino";
+import type { ByteHold } from "../namespace/byte-budget.ts";
+import type { Call } from "../namespace/call.ts";
+import type { ErrorName, LanceError } from "../namespace/errors.ts";
+import type { NoteRefusal } from "../pipeline/refusals.ts";
+import { stopReading } from "./grpc/server-call.ts";
+import { isHttp2, withoutQuery } from "./rest/http.ts";
+import { discardBody } from "./rest/linger.ts";
+
+/** What the library refuses by itself, by the status of its answer. */
+const REFUSALS: ReadonlyMap<number, ErrorName> = new Map<number, ErrorName>([
+  [405, "MethodNotAllowed"],
+  [415, "UnsupportedMediaType"],
+  [429, "Throttling"],
+  [504, "DeadlineExceeded"],
+]);
+
+/** What an exchange needs beside the request and the reply. */
+export interface ConnectExchangeOptions {
+  readonly log: Logger;
+  /** The bytes of the request that are kept. */
+  readonly hold: ByteHold;
+  /** Is told of requests that fail before they are a call. */
+  readonly refused?: NoteRefusal | undefined;
+  /** The error that answers the request whatever is in it. */
+  readonly refusal?: LanceError | undefined;
+}
+
+/** One request of Connect or gRPC-Web and its answer, beside what the library does with both. */
+export class ConnectExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  readonly path: string;
+  readonly hold: ByteHold;
+  readonly refusal: LanceError | undefined;
+  /** The call that the request has become. */
+  call: Call | undefined;
+  readonly #reply: FastifyReply;
+  readonly #log: Logger;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, options: ConnectExchangeOptions) {
+    this.request = request.raw;
+    this.response = reply.raw;
+    this.requestId = request.id;
+    this.path = withoutQuery(request.originalUrl);
+    this.hold = options.hold;
+    this.refusal = options.refusal;
+    this.#reply = reply;
+    this.#log = options.log;
+    reply.header("x-request-id", this.requestId);
+    this.#watch(options.refused);
+    this.#explainErrors();
+  }
+
+  /** Whether nothing more of an answer can be sent. */
+  get isGone(): boolean {
+    const { response } = this;
+    return isHttp2(response) ? response.stream.destroyed || response.stream.closed : response.destroyed;
+  }
+
+  /** Ends the answer in a way that the client notices, as the library does not. */
+  breakOff(error: unknown): void {
+    const { response, requestId } = this;
+    this.#log.debug({ err: error, requestId }, "the exchange with the client broke off");
+    this.#reply.hijack();
+    // A stream that is only destroyed ends as if nothing were wrong.
+    if (isHttp2(response)) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    else response.destroy();
+  }
+
+  #watch(refused: NoteRefusal | undefined): void {
+    const { request, response } = this;
+    response.on("finish", () => {
+      if (this.call === undefined) this.#noteRefusal(refused);
+      // Over HTTP/1.1 the rest of a body that was refused stands before the next request.
+      if (!isHttp2(response) && !request.complete)
+        discardBody(request, () => request.complete || request.destroy());
+    });
+    // Its response finishes only when the stream closes, for which a client that goes on sending has to be told to stop.
+    if (isHttp2(response)) response.stream.on("finish", () => stopReading(response.stream));
+    // A write over HTTP/2 that waits for its reader hears of neither "drain" nor an error when that leaves. It is
+    // told after the call's own signal, which knows better why.
+    response.on("close", () => {
+      if (!response.writableEnded) setImmediate(() => response.emit("error", clientLeft()));
+    });
+  }
+
+  /**
+   * Tells the library that an answer cannot be written because the client has left. What else Node says of that, the
+   * library writes to the console.
+   */
+  #explainErrors(): void {
+    const { response } = this;
+    const write = response.write.bind(response) as (...args: unknown[]) => boolean;
+    response.on("error", (error) => {
+      error.cause ??= clientLeft();
+    });
+    response.write = (piece: unknown, encoding: unknown, callback?: (error?: Error) => void) =>
+      write(piece, encoding, (error?: Error) => callback?.(error && brokenOff(error)));
+  }
+
+  #noteRefusal(refused: NoteRefusal | undefined): void {
+    const { requestId, path } = this;
+    const isGrpcWeb = this.request.headers["content-type"]?.startsWith("application/grpc-web") === true;
+    const code = this.refusal?.kind ?? REFUSALS.get(this.response.statusCode) ?? "InvalidInput";
+    refused?.({ protocol: isGrpcWeb ? "grpc-web" : "connect", code, requestId, path });
+  }
+}
+
+/** The error of a write whose client has left, with the code by which the library knows that nobody needs to hear of it. */
+function clientLeft(): Error {
+  return Object.assign(new Error("the client left"), { code: "ECONNRESET" });
+}
+
+/** What the library hands through to those who answer. */
+export const EXCHANGE = createContextKey<ConnectExchange | undefined>(undefined, { description: "exchange" });
+
+/** The context values of a request with an exchange. */
+export function contextOf(exchange: ConnectExchange) {
+  return createContextValues().set(EXCHANGE, exchange);
+}
+
+/** The error of an exchange that is broken off already: the library says nothing more of it. */
+export function brokenOff(cause: unknown): ConnectError {
+  return new ConnectError("the exchange broke off", Code.Aborted, undefined, undefined, cause);
+}

@@ -1,0 +1,127 @@
+import type { Registry } from "@bufbuild/protobuf";
+import { type ConnectError, createConnectRouter } from "@connectrpc/connect";
+import type {
+  UniversalHandler,
+  UniversalServerRequest,
+  UniversalServerResponse,
+} from "@connectrpc/connect/protocol";
+import type { LanceError } from "../namespace/errors.ts";
+import { checkedBody, heldBody, type MessageCheck, takenBody } from "./connect-body.ts";
+import { addRpc, type ConnectCallOptions } from "./connect-call.ts";
+import { type Codec, checkedGzip, codecOf, isBare, isPacked, messageCheck } from "./connect-codec.ts";
+import { earlyAnswer } from "./connect-early.ts";
+import { connectErrorOf } from "./connect-error.ts";
+import { brokenOff, type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
+import { DEFAULT_MAX_MESSAGE_BYTES } from "./limits.ts";
+import { contentLength, isHttp2 } from "./rest/http.ts";
+import { hasLongRest } from "./rest/linger.ts";
+import type { Rpc } from "./rpc.ts";
+import { DEFAULT_SILENCE_MS, stalled } from "./stall.ts";
+
+/** What {@link createConnectHandlers} needs. */
+export interface ConnectHandlersOptions extends ConnectCallOptions {
+  readonly rpcs: readonly Rpc[];
+  /** How long a client of HTTP/2 may take nothing of an answer, in milliseconds; 0 for no limit. Default: 60 s. */
+  readonly silenceMs?: number | undefined;
+  /** The messages that others have inside as `google.protobuf.Any`, for JSON. Default: none. */
+  readonly registry?: Registry | undefined;
+}
+
+/** The library's handler of an rpc for messages in one form, and the check that each message passes first. */
+interface CodecHandler {
+  readonly check: MessageCheck;
+  readonly handle: UniversalHandler;
+}
+
+/**
+ * The handlers of rpcs, as the library's adapters take them. They are the library's own, with the bounds of this server
+ * around the bodies of requests and answers. Requests carry their exchange in the context.
+ */
+export function createConnectHandlers(options: ConnectHandlersOptions): UniversalHandler[] {
+  return options.rpcs.map((rpc) => createHandler(rpc, options));
+}
+
+function createHandler(rpc: Rpc, options: ConnectHandlersOptions): UniversalHandler {
+  const {
+    maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES,
+    silenceMs = DEFAULT_SILENCE_MS,
+    errorDetails,
+  } = options;
+  const errorOf = (error: LanceError, requestId = "") => connectErrorOf(error, requestId, errorDetails);
+  const byCodec = { json: codecHandler("json"), binary: codecHandler("binary") };
+
+  function codecHandler(codec: Codec): CodecHandler {
+    const check = messageCheck(rpc.method.input, codec);
+    const router = createConnectRouter({
+      grpc: false,
+      readMaxBytes: maxMessageBytes,
+      ...(options.registry && { jsonOptions: { registry: options.registry } }),
+      acceptCompression: [checkedGzip(check, errorOf)],
+    });
+    addRpc(router, rpc, { ...options, maxMessageBytes });
+    return { check, handle: router.handlers[0] as UniversalHandler };
+  }
+
+  async function answer(universal: UniversalServerRequest, exchange: ConnectExchange) {
+    const { request, response, hold, refusal } = exchange;
+    const { check, handle } = byCodec[codecOf(request)];
+    const inWords = (error: LanceError) => errorOf(error, exchange.requestId);
+    const held = heldBody(request, { hold, errorOf: inWords, isMessage: rpc.kind === "unary" });
+    const body =
+      refusal === undefined
+        ? checkedBody(held, {
+            isBare: isBare(request),
+            check: isPacked(request) ? () => {} : check,
+            maxBytes: maxMessageBytes,
+            announcedBytes: contentLength(request),
+            errorOf: inWords,
+          })
+        : failing(inWords(refusal));
+    // The library would refuse a length without the details of the error.
+    universal.header.delete("content-length");
+    // The answer is there when the call has ended, or has begun to stream and holds nothing but what arrives.
+    const made = await handle({ ...universal, body }).finally(() => hold.release());
+    const cutOff = () => exchange.breakOff(stalled(silenceMs));
+    const taken = made.body && isHttp2(response) ? takenBody(made.body, silenceMs, cutOff) : made.body;
+    const status = refusal && made.status !== 200 ? refusal.status : made.status;
+    const whole = { ...made, status, ...(taken && { body: guarded(taken, exchange) }) };
+    return hasLongRest(request) ? earlyAnswer(whole, request) : whole;
+  }
+
+  const { handle } = byCodec.binary;
+  const { service, method, requestPath, supportedContentType, protocolNames, allowedMethods } = handle;
+  const handler = async (universal: UniversalServerRequest): Promise<UniversalServerResponse> => {
+    const exchange = universal.contextValues?.get(EXCHANGE) as ConnectExchange;
+    try {
+      return await answer(universal, exchange);
+    } catch (thrown) {
+      exchange.breakOff(thrown);
+      throw brokenOff(thrown);
+    }
+  };
+  return Object.assign(handler, {
+    ...{ service, method, requestPath, supportedContentType, protocolNames, allowedMethods },
+  });
+}
+
+/** The body of an answer, which breaks off visibly when it fails or cannot be written. */
+async function* guarded(
+  pieces: AsyncIterable<Uint8Array>,
+  exchange: ConnectExchange,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const piece of pieces) {
+      if (exchange.isGone) throw new Error("the client left");
+      yield piece;
+    }
+  } catch (thrown) {
+    exchange.breakOff(thrown);
+    throw brokenOff(thrown);
+  }
+}
+
+/** The body of a request that is refused before it is read. */
+// biome-ignore lint/correctness/useYield: it only throws.
+async function* failing(error: ConnectError): AsyncGenerator<Uint8Array> {
+  throw error;
+}

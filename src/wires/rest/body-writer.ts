@@ -1,0 +1,52 @@
+import type { ServerResponse } from "node:http";
+import type { Writable } from "node:stream";
+import type { LanceError } from "../../namespace/errors.ts";
+import { onStall, stalled } from "../stall.ts";
+import { isHttp2, type RestResponse } from "./http.ts";
+
+/** A first piece of no more bytes than this may be the whole answer, which then leaves in one packet. */
+const SMALL_PIECE_BYTES = 64 * 1024;
+
+/** Writes the body of an answer piece by piece, and gives the memory of each piece back as early as it can. */
+export class BodyWriter {
+  readonly #response: RestResponse;
+  readonly #silenceMs: number;
+  readonly #onSilence: (error: LanceError) => void;
+  #wrote = false;
+
+  /**
+   * @param silenceMs how long a client of HTTP/2 may take nothing of a piece, in milliseconds; 0 for no limit.
+   * @param onSilence called then.
+   */
+  constructor(response: RestResponse, silenceMs: number, onSilence: (error: LanceError) => void) {
+    this.#response = response;
+    this.#silenceMs = silenceMs;
+    this.#onSilence = onSilence;
+  }
+
+  /**
+   * Sends a piece of the body. Resolves when the system has taken it, so that its memory is no longer in use, or
+   * when the client is gone; a small first piece is not waited for.
+   */
+  async write(piece: Uint8Array): Promise<void> {
+    const response: Writable = this.#response as ServerResponse;
+    const isFirst = !this.#wrote;
+    this.#wrote = true;
+    if (isFirst && piece.byteLength <= SMALL_PIECE_BYTES) {
+      response.write(piece);
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      const unwatch = isHttp2(this.#response)
+        ? onStall(this.#silenceMs, () => this.#onSilence(stalled(this.#silenceMs)))
+        : undefined;
+      const resume = () => {
+        unwatch?.();
+        response.off("close", resume);
+        resolve();
+      };
+      response.on("close", resume);
+      response.write(piece, (error) => error ?? resume());
+    });
+  }
+}

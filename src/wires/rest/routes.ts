@@ -1,0 +1,30 @@
+import { type Route, routeKey, type Transcoder } from "../../transcode/transcoder.ts";
+
+/** One route of Fastify, whatever the dialect. */
+export interface RestRoute {
+  readonly method: string;
+  /** The path in the notation of Fastify, for example `/v1/table/:identifier/describe`. */
+  readonly url: string;
+  /** What answers in each dialect, in the order of the transcoders; a dialect may lack the route. */
+  readonly byDialect: readonly (Route | undefined)[];
+}
+
+/** The routes of all dialects, in the order of the contract. */
+export function restRoutes(transcoders: readonly Transcoder[]): RestRoute[] {
+  const byKey = transcoders.map(({ routes }) => new Map(routes.map((route) => [routeKey(route), route])));
+  const all = new Map(transcoders.flatMap(({ routes }) => routes.map((route) => [routeKey(route), route])));
+  return [...all].map(([key, route]) => ({
+    method: route.httpMethod,
+    url: urlOf(route),
+    byDialect: byKey.map((routes) => routes.get(key)),
+  }));
+}
+
+function urlOf({ template: { segments, variables } }: Route): string {
+  const parts = segments.map((segment, index) => {
+    if (segment !== "*") return segment.literal;
+    const field = variables.find(({ start, end }) => start === index && end === index + 1)?.field;
+    return `:${field ?? `segment${index}`}`;
+  });
+  return `/${parts.join("/")}`;
+}

@@ -1,0 +1,168 @@
+import {
+  create,
+  type DescMethodClientStreaming,
+  type DescMethodServerStreaming,
+  type DescMethodUnary,
+  type Message,
+} from "@bufbuild/protobuf";
+import type { FastifyReply } from "fastify";
+import type { Logger } from "pino";
+import { type Dialect, errorStatus } from "../../dialects/dialect.ts";
+import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { type ByteBudget, type ByteHold, createByteBudget } from "../../namespace/byte-budget.ts";
+import { type Call, createCall } from "../../namespace/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import type { Service } from "../../namespace/service.ts";
+import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import type { Binding } from "../../transcode/binding.ts";
+import { addressOf } from "../address.ts";
+import { DEFAULT_MAX_MESSAGE_BYTES, FREE_BYTES } from "../limits.ts";
+import { checkNoForm, readJsonText, readPieces } from "./body.ts";
+import { knownError } from "./error-body.ts";
+import type { Exchange } from "./exchange.ts";
+import { flattenHeaders, hasKnownEnd } from "./http.ts";
+
+const TIMEOUT = /^[0-9]{1,15}$/;
+
+/** What calls of REST need. */
+export interface RestCallOptions {
+  readonly service: Service;
+  readonly log: Logger;
+  /** Is told of requests that fail before they are a call. */
+  readonly refused?: NoteRefusal | undefined;
+  /**
+   * The largest JSON body, in bytes, packed and unpacked. Default: 16 MiB. Arrow bodies have no limit here:
+   * they are passed on piece by piece.
+   */
+  readonly maxMessageBytes?: number | undefined;
+  /** What JSON bodies take their memory from, from their first piece to the end of the call. Default: no bound. */
+  readonly budget?: ByteBudget | undefined;
+  /** The time of calls without Arrow bodies that bring no deadline, in milliseconds; 0 for none. Default: none. */
+  readonly defaultDeadlineMs?: number | undefined;
+}
+
+/** What a request asks for: a binding in a dialect, with the segments of its path as they were sent. */
+export interface Asked {
+  readonly binding: Binding;
+  readonly dialect: Dialect;
+  readonly segments: readonly string[];
+}
+
+/** Makes a call of a request and answers it. Resolves, and rejects, as Fastify expects of a handler. */
+export type ServeCall = (exchange: Exchange, asked: Asked, reply: FastifyReply) => Promise<FastifyReply>;
+
+/** Creates what answers the requests of all routes. */
+export function createServeCall(options: RestCallOptions): ServeCall {
+  const { service, refused, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
+  const { budget = createByteBudget(), defaultDeadlineMs = 0 } = options;
+
+  return async (exchange, asked, reply) => {
+    const hold = budget.open(FREE_BYTES);
+    try {
+      await answer(exchange, asked, hold);
+    } catch (thrown) {
+      if (exchange.call?.begun !== true) refused?.(refusalOf(exchange, thrown));
+      // Once its head has gone, an answer is out of Fastify's hands.
+      if (!exchange.done && !reply.sent) throw thrown;
+      exchange.fail(thrown);
+    } finally {
+      hold.release();
+    }
+    return reply;
+  };
+
+  async function answer(exchange: Exchange, { binding, dialect, segments }: Asked, hold: ByteHold) {
+    checkNoForm(exchange.request.headers["content-type"]);
+    const call = begin(exchange, binding, dialect, defaultDeadlineMs);
+    const takesJson = binding.requestBody === "json";
+    const json = takesJson ? await readJsonText(exchange, maxMessageBytes, hold) : undefined;
+    if (exchange.done) return;
+    const request = binding.decode(segments, exchange.query, json);
+    call.begun = true;
+    if (binding.responseBody === "raw") {
+      const method = binding.method as DescMethodServerStreaming;
+      await sendPieces(exchange, binding, service.download(method, request, call));
+      return;
+    }
+    const response = await answerTo(request, binding, call, exchange);
+    if (exchange.done) return;
+    const answerType = binding.responseBody === "empty" ? undefined : "application/json";
+    exchange.answer(binding.successStatus, answerType, binding.encode(response));
+  }
+
+  function answerTo(request: Message, binding: Binding, call: Call, exchange: Exchange): Promise<Message> {
+    const { rawRequestField } = binding;
+    if (rawRequestField === undefined) return service.unary(binding.method as DescMethodUnary, request, call);
+    const contentType = exchange.request.headers["content-type"] ?? "";
+    (request as MessageFields)[rawRequestField] = create(HttpBodySchema, { contentType });
+    const method = binding.method as DescMethodClientStreaming;
+    return service.upload(method, request, readPieces(exchange), call);
+  }
+}
+
+/** What is noted of a request that fails before it is a call. */
+export function refusalOf({ requestId, path }: Pick<Exchange, "requestId" | "path">, thrown: unknown) {
+  return { protocol: "rest", code: knownError(thrown).kind, requestId, path } as const;
+}
+
+type MessageFields = Message & Record<string, unknown>;
+
+function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs: number): Call {
+  const headers = flattenHeaders(exchange.request.headers);
+  const fallback = binding.method.methodKind === "unary" && defaultMs > 0 ? defaultMs : undefined;
+  const timeout = timeoutOf(headers["x-request-timeout-ms"]) ?? fallback;
+  const call = createCall({
+    method: binding.method,
+    protocol: "rest",
+    requestId: exchange.requestId,
+    headers,
+    address: addressOf(exchange.request.headers),
+    signal: exchange.signal,
+    deadline: timeout === undefined ? undefined : Date.now() + timeout,
+    accept: headers["accept"],
+    log: exchange.log,
+    hasKnownEnd: hasKnownEnd(exchange.request),
+    // A decoder may go on with the memory of what it gave.
+    ownsBody: headers["content-encoding"] === undefined,
+    releasesChunks: true,
+    cutOff: (error) => exchange.cutOff(error),
+  });
+  exchange.call = call;
+  exchange.responseHeaders = call.responseHeaders;
+  const { typeName } = binding.method.input;
+  exchange.statusOf = ({ entry }) => errorStatus(dialect, entry.name, typeName) ?? entry.httpStatus;
+  if (timeout !== undefined) exchange.expireIn(timeout);
+  return call;
+}
+
+function timeoutOf(header: string | undefined): number | undefined {
+  if (header === undefined) return undefined;
+  if (TIMEOUT.test(header)) return Number(header);
+  throw new LanceError("InvalidInput", "x-request-timeout-ms must be a number of milliseconds");
+}
+
+/** Sends the bytes of a stream of messages. The head waits for the first one, so that an error has its status. */
+async function sendPieces(
+  exchange: Exchange,
+  binding: Binding,
+  messages: AsyncIterable<Message>,
+): Promise<void> {
+  const iterator = messages[Symbol.asyncIterator]();
+  try {
+    let next = await iterator.next();
+    const first = next.done ? undefined : bodyOf(next.value, binding);
+    exchange.begin(binding.successStatus, first?.contentType || "application/octet-stream");
+    for (; !next.done && !exchange.done; next = await iterator.next()) {
+      const data = bodyOf(next.value, binding)?.data;
+      if (data !== undefined && data.length > 0) await exchange.write(data);
+    }
+    exchange.finish();
+  } finally {
+    // The iterator may be waiting for something that never comes; its end is not waited for.
+    if (exchange.done) iterator.return?.().catch(() => {});
+  }
+}
+
+function bodyOf(message: Message, binding: Binding): HttpBody | undefined {
+  return (message as MessageFields)[binding.rawResponseField ?? ""] as HttpBody | undefined;
+}
