@@ -1,21 +1,21 @@
 import type { DescExtension, DescFile } from "@bufbuild/protobuf";
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 
-/** Where the descriptors of a set of files are; names are fully qualified, without a leading dot. */
+/** Index of the descriptors of a set of files; names are fully qualified, without a leading dot. */
 export interface DescriptorIndex {
-  /** The names of all services, in the order of their files. */
+  /** Names of all services, in the order of their files. */
   readonly services: readonly string[];
   fileNamed(name: string): DescFile | undefined;
-  /** The file that declares a message, field, enum, enum value, extension, service or method. */
+  /** Returns the file that declares a message, field, enum, enum value, extension, service or method. */
   fileWithSymbol(name: string): DescFile | undefined;
   fileWithExtension(message: string, number: number): DescFile | undefined;
-  /** The numbers of a message's extensions in ascending order; undefined when there is no such message. */
+  /** Returns the numbers of a message's extensions in ascending order; undefined for an unknown message. */
   extensionNumbers(message: string): number[] | undefined;
-  /** A file and all that it imports; each comes before what it imports itself. */
+  /** Returns a file and all its imports; each file precedes its own imports. */
   withImports(file: DescFile): DescFile[];
 }
 
-/** Indexes the given files and all that they import. */
+/** Indexes the given files and all their imports. */
 export function createDescriptorIndex(roots: readonly DescFile[]): DescriptorIndex {
   const files = new Map<string, DescFile>();
   const symbols = new Map<string, DescFile>();
@@ -24,7 +24,7 @@ export function createDescriptorIndex(roots: readonly DescFile[]): DescriptorInd
 
   for (const root of roots) {
     for (const file of withImports(root)) {
-      // The compiler writes `x` for the file `x.proto` here.
+      // The compiler's descriptors name the file `x.proto` as `x`.
       const name = `${file.name}.proto`;
       if (files.has(name)) continue;
       files.set(name, file);

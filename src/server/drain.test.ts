@@ -10,7 +10,7 @@ import { callUnary, fakeService, rawCall } from "../wires/grpc/fixture.ts";
 import { encodeFrame } from "../wires/grpc/frame.ts";
 import { rawConnection, startServer } from "./fixture.ts";
 
-/** A service whose calls begin, and end when they are released or aborted. */
+/** Returns a service whose calls end when they are released or aborted. */
 function createHeld() {
   const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const service = fakeService({
@@ -122,7 +122,7 @@ test("during the drain delay everything is served, and clients are told to go wi
   await rawCall(session, message);
   const ended = server.close({ delayMs: 2_000, graceMs: 60_000 });
   assert.equal(server.readiness.ready, false);
-  // The first is a kept connection, the second a new one.
+  // The first request uses a kept connection, the second a new one.
   for (const response of [await fetchOne(), await fetchOne()]) {
     assert.deepEqual([response.statusCode, response.headers.connection], [200, "close"]);
   }

@@ -1,16 +1,16 @@
 import { constants, type ServerHttp2Session } from "node:http2";
 
 const LARGEST_STREAM_ID = 2 ** 31 - 1;
-/** For the round trip of a ping, in milliseconds. */
+/** Time for the round trip of a ping, in milliseconds. */
 export const LONGEST_ROUND_TRIP_MS = 250;
 
 /**
- * Ends an HTTP/2 session when its running streams have ended.
+ * Closes an HTTP/2 session when its running streams have ended.
  *
- * The client is told first, and only a round trip later which stream is the last: what it sent before it knew is
- * still answered.
+ * It tells the client first, and names the last stream a round trip later, so that the server still answers calls
+ * that the client sent before it knew.
  *
- * @param longestMs how long the round trip may take; Node's own client answers no ping once it knows. Default: 250.
+ * @param longestMs longest duration of the round trip; Node's own client answers no ping once it knows. Default: 250.
  */
 export function drainSession(session: ServerHttp2Session, longestMs = LONGEST_ROUND_TRIP_MS): void {
   if (session.destroyed || session.closed) return;
@@ -23,7 +23,7 @@ export function drainSession(session: ServerHttp2Session, longestMs = LONGEST_RO
   session.ping(close);
 }
 
-/** Whether a promise settles within some milliseconds. */
+/** Whether a promise is resolved or rejected within some milliseconds. */
 export async function settlesWithin(promise: Promise<void>, milliseconds: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<boolean>((resolve) => {

@@ -10,7 +10,7 @@ const SERVICE = "/lance.namespace.v1.LanceNamespaceService";
 const LARGE = Buffer.alloc(2_000, 32);
 const MIB = 1024 * 1024;
 
-/** Requests over Connect and gRPC-Web that are answered before their body has come. */
+/** Requests over Connect and gRPC-Web that are answered before their body has arrived. */
 const REFUSED: readonly (readonly [title: string, path: string, type: string, start: Buffer])[] = [
   ["a message that is too large", `${SERVICE}/DescribeTable`, "application/json", LARGE],
   [

@@ -11,9 +11,9 @@ import { onlyRequest, type Rpc } from "../wires/rpc.ts";
 import type { Readiness } from "./readiness.ts";
 
 /**
- * The rpcs of grpc.health.v1: the state of the whole server, which is named "", and the same for each service.
+ * The rpcs of grpc.health.v1: the state of the whole server, which is named "", and the same state for each service.
  *
- * Watch ends when the client cancels it, and when the server goes away: it would hold up the drain.
+ * Watch ends when the client cancels it, and when the server shuts down, because it would delay the drain.
  */
 export function healthRpcs(readiness: Readiness, services: readonly string[]): Rpc[] {
   const known = new Set(["", ...services]);
@@ -22,7 +22,7 @@ export function healthRpcs(readiness: Readiness, services: readonly string[]): R
 
   async function check(request: Message): Promise<HealthCheckResponse> {
     const { service } = request as HealthCheckRequest;
-    // The row is borrowed for its gRPC code: the protocol asks for NOT_FOUND.
+    // The row provides its gRPC code: the protocol requires NOT_FOUND.
     if (!known.has(service)) throw new LanceError("NamespaceNotFound", "the server has no such service");
     return current();
   }
@@ -40,7 +40,7 @@ export function healthRpcs(readiness: Readiness, services: readonly string[]): R
   ];
 }
 
-/** Yields at once and after each change, until the server goes away or the signal aborts. */
+/** Yields at once and after each change, until the server shuts down or the signal aborts. */
 async function* changes(readiness: Readiness, signal: AbortSignal): AsyncIterable<void> {
   let changed = Promise.withResolvers<void>();
   const wake = () => changed.resolve();

@@ -1,12 +1,12 @@
 import { isIP } from "node:net";
 
-/** Tells whether a host that requests are for is one that is served. */
+/** Decides which hosts the server serves. */
 export interface HostCheck {
-  /** Says where the server listens; until then it counts as a loopback address. */
+  /** Sets the address where the server listens; until then it counts as a loopback address. */
   listensOn(host: string, address: string): void;
   /**
-   * Whether a request for a host is served. Addresses, `localhost` and all below it always are, as is a request that
-   * names no host: a page of another site cannot have them as its own.
+   * Whether a request for a host is served. IP addresses, `localhost` and all names below it always are, and so is a
+   * request without a host: a page of another site cannot have them as its own.
    *
    * @param host the host with or without a port, as in a `host` header.
    */
@@ -17,12 +17,12 @@ const LOOPBACK = /^(?:127\.|::1$|::ffff:127\.)/;
 const WITH_PORT = /^(.*?)(?::\d*)?$/s;
 
 /**
- * Creates the check of hosts. A page can make a browser take any address for its own host (DNS rebinding), and what
- * listens on loopback often has no other guard.
+ * Creates the check of hosts. A page can make its own host resolve to any address (DNS rebinding), and a server on
+ * loopback often has no other protection.
  *
- * @param allowed names, `*.example.com` for all below one, or `*` for any. Without any, all hosts are served unless the
+ * @param allowed names, `*.example.com` for all names below one, or `*` for any. Default: all hosts, unless the
  *   server listens on a loopback address.
- * @param own further hosts that are served in any case, in the same form.
+ * @param own further hosts that are always served, in the same form.
  */
 export function createHostCheck(allowed: readonly string[], own: readonly string[] = []): HostCheck {
   const names = new Set(["localhost", ...[...allowed, ...own].map((name) => name.toLowerCase())]);

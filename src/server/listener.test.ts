@@ -54,7 +54,7 @@ test("HTTP/1.1 may come one byte at a time", async () => {
   assert.match(received(), /^HTTP\/1\.1 200 OK[\s\S]*rest GET \/v1\/x 0/);
 });
 
-test("what begins like the preface and goes on otherwise is closed", async () => {
+test("closes a connection that begins like the preface and continues otherwise", async () => {
   await using server = await startServer();
   const { socket, received, closed } = rawConnection(server.port);
   await new Promise((resolve) => socket.write("PRI", resolve));
@@ -153,7 +153,7 @@ test("a large upload is not held up by the session's window", async () => {
     },
   });
   await using server = await startServer({ service });
-  // With 10 ms each way, node's default windows would take about 10 s for this.
+  // With 10 ms each way, node's default windows would take about 10 s for this upload.
   const proxy = createProxy({ noDelay: true }, (client) => {
     const upstream = connect({ port: server.port, host: "127.0.0.1", noDelay: true });
     for (const [from, to] of [

@@ -18,66 +18,67 @@ import { limitHttp1Silence, limitIdleness, limitStreamSilence } from "./silence.
 import { sniff } from "./sniff.ts";
 import { readTarget } from "./target.ts";
 
-/**
- * Answers a request of node:http, or of node:http2 through its compatibility API: what it may use is what both have.
- */
+/** Answers a request of node:http, or of node:http2 through its compatibility API; it uses only what both have. */
 export type HttpHandler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** The limits of connections. */
+/** Limits of connections. */
 export interface ConnectionLimits {
-  /** How long a connection may take to send its first bytes, in milliseconds. Default: 10 s. */
+  /** Longest time until a connection sends its first bytes, in milliseconds. Default: 10 s. */
   readonly firstBytesMs?: number;
-  /** How long an HTTP/1.1 request may take to send its headers, in milliseconds. Default: 30 s. */
+  /** Longest time for the headers of an HTTP/1.1 request, in milliseconds. Default: 30 s. */
   readonly headersMs?: number;
-  /** How long an idle HTTP/1.1 connection is kept, in milliseconds. Default: 620 s, which outlives common proxies' pools. */
+  /**
+   * How long an idle HTTP/1.1 connection is kept, in milliseconds. Default: 620 s, which outlives common proxies'
+   * pools.
+   */
   readonly keepAliveMs?: number;
   /**
-   * How long a client may send nothing of a body, or take nothing of an answer, while it is its turn, in milliseconds; 0
+   * Longest silence of a client whose turn it is, in milliseconds: it neither continues a body nor reads an answer; 0
    * for no limit. Default: 60 s.
    */
   readonly silenceMs?: number;
-  /** How long an HTTP/2 connection is kept that has made no call yet, in milliseconds. Default: 60 s. */
+  /** How long an HTTP/2 connection is kept before its first call, in milliseconds. Default: 60 s. */
   readonly firstCallMs?: number;
   /** How long an HTTP/2 connection is kept after its last call, in milliseconds. Default: 15 min. */
   readonly idleSessionMs?: number;
-  /** How many connections there may be. Default: 4096. */
+  /** Maximum number of connections. Default: 4096. */
   readonly maxConnections?: number;
   /**
-   * How many bytes of one HTTP/2 stream a client may send ahead of whoever reads them; with the way's delay it
-   * bounds the speed of an upload. Default: 8 MiB.
+   * How many bytes of an HTTP/2 stream a client may send ahead of their reader; with the latency it bounds the speed
+   * of an upload. Default: 8 MiB.
    */
   readonly streamWindowBytes?: number;
-  /** The same for all streams of one connection together. Default: 32 MiB. */
+  /** How many bytes a client may send ahead on all streams of a connection together. Default: 32 MiB. */
   readonly sessionWindowBytes?: number;
-  /** How many calls one HTTP/2 connection may have open. Default: 1000. */
+  /** Maximum number of open calls on an HTTP/2 connection. Default: 1000. */
   readonly maxConcurrentStreams?: number;
 }
 
-/** What {@link createListener} needs. */
+/** Options of {@link createListener}. */
 export interface ListenerOptions extends ConnectionLimits {
   readonly grpc: GrpcHandler;
   readonly http: HttpHandler;
-  /** Answers requests of HTTP/1.1 on connections past `maxConnections`, which then end: the probes and a refusal. */
+  /** Answers HTTP/1.1 requests on connections beyond `maxConnections`, which then end: the probes and a refusal. */
   readonly crowded: HttpHandler;
   /** Answers a request with an error. */
   readonly refuse: (request: IncomingMessage, response: ServerResponse, error: LanceError) => void;
-  /** Takes the database out of a request's address. Default: addresses name none. */
+  /** Extracts the database from a request's address. Default: addresses name none. */
   readonly takeAddress?: TakeAddress | undefined;
   readonly log: Logger;
-  /** Is told of every connection that is accepted. */
+  /** Called for every accepted connection. */
   readonly accepted?: (() => void) | undefined;
-  /** Is told of what no protocol can read. */
+  /** Called for requests that no protocol can read. */
   readonly refused?: NoteRefusal | undefined;
 }
 
-/** One port for HTTP/1.1 and HTTP/2. */
+/** A port for HTTP/1.1 and HTTP/2. */
 export interface Listener {
-  /** Begins to accept connections. */
+  /** Starts to accept connections. */
   listen(options: { host: string; port: number }): Promise<AddressInfo>;
   /**
-   * Tells clients to go, with whatever they are answered, and serves everything for `delayMs` milliseconds, new
-   * connections included. Then accepts nothing more, closes idle connections and waits for running calls; after `graceMs`
-   * milliseconds what is left is cut off. Resolves to whether everything ended by itself.
+   * Tells clients to reconnect with every answer, and serves everything for `delayMs` milliseconds, including new
+   * connections. Then accepts nothing more, closes idle connections and waits for running calls; after `graceMs`
+   * milliseconds it cuts off the rest. Resolves to whether everything ended by itself.
    */
   close(graceMs: number, delayMs?: number): Promise<boolean>;
 }
@@ -87,27 +88,28 @@ const TCP_KEEP_ALIVE_MS = 30_000;
 const GRPC_CONTENT_TYPE = /^application\/grpc(?!-web)/i;
 
 /**
- * Cancelled calls come as resets, and a busy client cancels many: all calls that a connection may have open at once, and
- * then some each second. Node's default would end its connection at a tenth of that rate; more only costs time.
+ * Cancelled calls arrive as resets, and a busy client cancels many: all calls that a connection may have open at
+ * once, and then some each second. Node's default would end its connection at a tenth of that rate; a higher rate
+ * only costs time.
  */
 const STREAM_RESETS = { streamResetBurst: 1_000, streamResetRate: 300 };
 
 /**
- * Node refuses new streams of a connection whose queues hold more than this, in megabytes. Each stream waits for its
- * reader with one message, and the number of streams is bounded: readers that do not read must not fail the others.
+ * Node refuses new streams of a connection whose queues exceed this, in megabytes. Each stream waits for its reader
+ * with a single message, and the number of streams is bounded, so stalled readers must not fail the others.
  */
 const MAX_SESSION_MEMORY = 4096;
 
-/** How long a client that was answered early may go on with its body when the server goes, in milliseconds. */
+/** How long a client that was answered early may continue its body after the server shuts down, in milliseconds. */
 const REFUSED_BODY_MS = 250;
 
-/** Connections beyond the most that there may be, for probes. */
+/** Connections beyond the maximum, for probes. */
 const SPARE_CONNECTIONS = 64;
 
-/** How long one of those may take to send its first bytes, in milliseconds. */
+/** Longest time until a spare connection sends its first bytes, in milliseconds. */
 const SPARE_FIRST_BYTES_MS = 1_000;
 
-/** What Node calls a request that it cannot read, and the rows that its answers come nearest to. */
+/** Node's codes for requests that it cannot read, and the error rows nearest to its answers. */
 const NO_HTTP: readonly (readonly [RegExp, ErrorName])[] = [
   [/^HPE_(?:HEADER|CHUNK_EXTENSIONS)_OVERFLOW$/, "PayloadTooLarge"],
   [/^ERR_HTTP_REQUEST_TIMEOUT$/, "DeadlineExceeded"],
@@ -121,20 +123,20 @@ export function createListener(options: ListenerOptions): Listener {
   const { silenceMs = DEFAULT_SILENCE_MS, maxConnections = 4096 } = options;
   const idleness = { firstCallMs: options.firstCallMs ?? 60_000, idleMs: options.idleSessionMs ?? 900_000 };
   const { streamWindowBytes = 8 * MIB, sessionWindowBytes = 32 * MIB, maxConcurrentStreams = 1000 } = options;
-  // Each with its last response of HTTP/1.1. A set of responses would cost the collector dearly: when it makes room, the
-  // table that it leaves behind refers to the new one, and a chain of them keeps every response alive.
+  // Each socket with its last response of HTTP/1.1. A set of responses would cost the collector much: when the set
+  // makes room, its old table refers to the new one, and a chain of them keeps every response alive.
   const sockets = new Map<Socket, ServerResponse | undefined>();
   const undecided = new Set<Socket>();
   const told = new WeakSet<Error>();
   const spare = new WeakSet<Socket>();
   const sessions = new Set<ServerHttp2Session>();
   const toldToGo = new WeakSet<ServerHttp2Session>();
-  /** Whether clients are told to go, and whether idle connections are closed. */
+  /** Whether clients are told to reconnect, and whether idle connections are closed. */
   let [leaving, draining] = [false, false];
   let goingMs = LONGEST_ROUND_TRIP_MS;
   let lastSocketGone: (() => void) | undefined;
 
-  // Uploads may take long: only the headers of a request have a time limit as a whole.
+  // Uploads may take long: only the headers of a request have a limit on their total time.
   const http1Timeouts = {
     requireHostHeader: false,
     requestTimeout: 0,
@@ -146,7 +148,7 @@ export function createListener(options: ListenerOptions): Listener {
     onHttp1Request,
   );
   http1.on("checkContinue", (request, response) => {
-    // Whoever refuses the request by its headers does so before the client sends its body.
+    // A refusal by the headers precedes the client's body.
     request.on("newListener", function onReader(event) {
       if (event !== "data" && event !== "readable") return;
       request.off("newListener", onReader);
@@ -162,10 +164,10 @@ export function createListener(options: ListenerOptions): Listener {
     refused?.({ protocol: "http", code: "MethodNotAllowed", fault: "connect" });
     socket.end("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\n\r\n");
   });
-  // It never listens, and node begins to watch over its timeouts only when it does.
+  // This server never listens, and node watches its timeouts only from that event on.
   http1.emit("listening");
   limitHttp1Silence(http1, silenceMs);
-  // It never listens either; it makes request and response objects for streams that are not gRPC.
+  // This server never listens either; it makes request and response objects for streams that are not gRPC.
   const compatibility = createHttp2Server((request, response) => {
     ignoreErrors(request, response);
     http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
@@ -199,12 +201,12 @@ export function createListener(options: ListenerOptions): Listener {
     drainSession(session, longestMs);
   }
 
-  /** A client that sends no HTTP is refused; one that has gone is not. */
+  /** A client that sends bytes other than HTTP is refused; one that has disconnected is not. */
   function onBroken(error: NodeJS.ErrnoException, text: string): void {
     const { code: fault = "" } = error;
     const code = NO_HTTP.find(([pattern]) => pattern.test(fault))?.[1];
     if (code === undefined) log.debug({ err: error }, text);
-    // A session and its socket break by the same error.
+    // A session and its socket fail with the same error.
     else if (!told.has(error)) refused?.({ protocol: "http", code, fault });
     told.add(error);
   }
@@ -215,7 +217,7 @@ export function createListener(options: ListenerOptions): Listener {
     sockets.set(socket, response);
     response.on("close", () => {
       if (sockets.get(socket) === response && request.complete) sockets.set(socket, undefined);
-      // The connection counts as idle only when node is through with the response.
+      // The connection counts as idle only after node has finished the response.
       if (draining) setImmediate(() => http1.closeIdleConnections());
     });
     if (leaving || spare.has(socket)) response.setHeader("connection", "close");
@@ -242,7 +244,7 @@ export function createListener(options: ListenerOptions): Listener {
     session.on("close", () => sessions.delete(session));
     session.on("error", (error) => onBroken(error, "an HTTP/2 session broke"));
     session.on("stream", (stream, headers, flags, rawHeaders) => {
-      // A stream that was reset with its first bytes needs no answer, and nobody to make one.
+      // A stream that was reset with its first bytes needs no answer, and has no reader for it.
       if (stream.destroyed || stream.aborted) return ignoreErrors(stream);
       calls.opened(stream);
       // A client that waits for an answer is not about to make a call, which it would fail itself.
@@ -292,7 +294,7 @@ export function createListener(options: ListenerOptions): Listener {
   };
 }
 
-/** A client that goes away is an error event, which would end the process if nobody listened. */
+/** A disconnected client is an error event, which would end the process without a listener. */
 function ignoreErrors(...emitters: { on(event: "error", listener: () => void): unknown }[]): void {
   for (const emitter of emitters) emitter.on("error", () => {});
 }

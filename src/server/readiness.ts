@@ -1,16 +1,16 @@
-/** Whether calls can be answered now; `/readyz` and the gRPC health service both tell it. */
+/** Whether the server can answer calls now, for `/readyz` and the gRPC health service. */
 export interface Readiness {
   readonly ready: boolean;
-  /** Whether the server is going away for good. */
+  /** Whether the server is shutting down. */
   readonly closed: boolean;
   set(ready: boolean): void;
   /** Calls back after each change, until the returned function is called. */
   subscribe(listener: () => void): () => void;
-  /** Makes it not ready for good, so that nobody waits for it any longer. */
+  /** Makes it permanently not ready, so that nothing waits for it any longer. */
   close(): void;
 }
 
-/** A readiness that begins as not ready. */
+/** Creates a readiness that starts as not ready. */
 export function createReadiness(): Readiness {
   const listeners = new Set<() => void>();
   let ready = false;

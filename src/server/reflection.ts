@@ -16,10 +16,10 @@ const INVALID_ARGUMENT = 3;
 const NOT_FOUND = 5;
 
 /**
- * The rpcs of grpc.reflection.v1 and v1alpha over the given files, all that they import, and reflection itself.
+ * The rpcs of grpc.reflection.v1 and v1alpha over the given files, all their imports, and reflection itself.
  *
- * A file is answered with everything that it imports, so that a client needs one question for a service. What is
- * not there is an error response inside the stream.
+ * An answer contains a file with all its imports, so that a client needs a single request for a service. A missing
+ * name is an error response inside the stream.
  */
 export function reflectionRpcs(files: readonly DescFile[]): Rpc[] {
   const own = [ServerReflection, ServerReflectionAlpha];

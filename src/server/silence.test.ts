@@ -22,7 +22,7 @@ async function assertServes(session: ClientHttp2Session): Promise<void> {
   assert.equal(statusOf(await rawCall(session, EMPTY)), 0);
 }
 
-/** A service whose uploads wait before they read anything. */
+/** Returns a service whose uploads wait before they read anything. */
 function waitingService(milliseconds: number) {
   return fakeService({
     async upload(_method, _request, data) {

@@ -3,15 +3,15 @@ import { constants, type ServerHttp2Session, type ServerHttp2Stream } from "node
 import type { Socket } from "node:net";
 import { drainSession } from "./drain.ts";
 
-/** The part of node's HTTP/1.1 connections that says what they are at. */
+/** The part of node's HTTP/1.1 connections that reveals their current request and response. */
 type Http1Socket = Socket & {
   readonly parser?: { readonly incoming?: IncomingMessage | null } | null;
   readonly _httpMessage?: ServerResponse | null;
 };
 
 /**
- * Destroys connections of HTTP/1.1 on which nothing moves for a while although it is the client's turn: to send more of
- * a body, to take more of an answer, or to make another request.
+ * Destroys HTTP/1.1 connections on which nothing moves for a while although it is the client's turn: to continue a
+ * body, to read an answer, or to make another request.
  *
  * @param milliseconds 0 for no limit
  */
@@ -30,7 +30,7 @@ function isClientsTurn({ parser, _httpMessage: response, writableLength }: Http1
   return owesBody || writableLength > 0 || response.writableLength > 0;
 }
 
-/** Resets a stream whose client sends nothing for a while although its request has not ended. */
+/** Resets a stream whose client sends nothing for a while before the end of its request. */
 export function limitStreamSilence(stream: ServerHttp2Stream, milliseconds: number): void {
   if (stream.endAfterHeaders) return;
   stream.setTimeout(milliseconds);
@@ -41,15 +41,15 @@ export function limitStreamSilence(stream: ServerHttp2Stream, milliseconds: numb
   });
 }
 
-/** When sessions of HTTP/2 without a call end, in milliseconds. */
+/** When HTTP/2 sessions without a call end, in milliseconds. */
 export interface SessionIdleness {
-  /** From the beginning. */
+  /** From the start of the connection. */
   readonly firstCallMs: number;
   /** From the end of the last call. */
   readonly idleMs: number;
 }
 
-/** Ends a session that has no calls for a while, in a way that loses none that is on its way. */
+/** Ends a session that has no calls for a while, without losing a call in transit. */
 export function limitIdleness(
   session: ServerHttp2Session,
   { firstCallMs, idleMs }: SessionIdleness,

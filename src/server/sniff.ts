@@ -1,22 +1,21 @@
 import type { Socket } from "node:net";
 
-/** What the first bytes of a connection say. */
+/** Protocols that the first bytes of a connection reveal. */
 export type ConnectionProtocol = "http1" | "http2";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const METHOD = PREFACE.subarray(0, 4);
 
-/** The bytes begin like HTTP/2 and go on otherwise. */
+/** Bytes that begin like HTTP/2 and continue otherwise. */
 class BrokenPreface extends Error {
   readonly code = "ERR_HTTP2_PREFACE";
 }
 
 /**
- * Finds out what a fresh connection speaks, from first bytes that may come one at a time: the HTTP/2 preface, or
- * else HTTP/1.1. The bytes are put back, and the socket is paused, before `decide` is called.
+ * Detects the protocol of a new connection from its first bytes, which may arrive one at a time: the HTTP/2 preface,
+ * otherwise HTTP/1.1. Before it calls `decide`, it puts the bytes back and pauses the socket.
  *
- * A connection that is not decided within `timeoutMs` is destroyed, as is one that ends before, or whose preface goes
- * wrong.
+ * It destroys a connection that is undecided after `timeoutMs`, that ends before, or whose preface is broken.
  */
 export function sniff(
   socket: Socket,
@@ -30,7 +29,7 @@ export function sniff(
     const length = Math.min(seen.length, PREFACE.length);
     const matches = seen.compare(PREFACE, 0, length, 0, length) === 0;
     if (matches && length < PREFACE.length) return;
-    // Node's HTTP/1.1 takes the first word for the preface and waits for ever.
+    // Node's HTTP/1.1 mistakes the first word for the preface and waits forever.
     if (!matches && seen.subarray(0, METHOD.length).equals(METHOD)) {
       stop();
       socket.destroy(new BrokenPreface());

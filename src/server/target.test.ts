@@ -5,7 +5,7 @@ import { test } from "vitest";
 import { LanceError } from "../namespace/errors.ts";
 import { rawConnection, startServer } from "./fixture.ts";
 
-/** The answer to raw text, when the server has closed the connection. */
+/** Returns the answer to raw text, after the server has closed the connection. */
 async function answerTo(port: number, head: string): Promise<string> {
   const { socket, received, closed } = rawConnection(port);
   socket.write(`${head}\r\nconnection: close\r\n\r\n`);

@@ -5,10 +5,10 @@ const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/is;
 const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)?(?::\d*)?$/i;
 
 /**
- * Gives a request of HTTP/1.1 the target that all routes know: a path. A target in the absolute form, which clients send
- * to proxies, names the host itself and overrides the header (RFC 9112, section 3.2).
+ * Reduces the target of an HTTP/1.1 request to a path, which all routes use. A target in absolute form, which clients
+ * send to proxies, names the host itself and overrides the header (RFC 9112, section 3.2).
  *
- * @returns the error of a request whose host cannot be told.
+ * @returns the error for a request whose host is missing, malformed or ambiguous.
  */
 export function readTarget(request: IncomingMessage): LanceError | undefined {
   const { headers, rawHeaders } = request;

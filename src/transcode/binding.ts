@@ -17,35 +17,35 @@ import type { EncodeJson, JsonEncoders } from "./json-encode.ts";
 import { compileVariable } from "./path-variable.ts";
 import { createQueryBinder } from "./query.ts";
 
-/** One way to reach a method over HTTP, compiled from its annotation. */
+/** A way to call a method over HTTP, compiled from its annotation. */
 export interface Binding {
   readonly method: DescMethod;
-  /** The HTTP method in capitals. */
+  /** HTTP method in capitals. */
   readonly httpMethod: string;
   readonly template: Template;
-  /** Whether a request has a body, and whether it is JSON or bytes as they are. */
+  /** Whether a request has a body, and whether it is JSON or raw bytes. */
   readonly requestBody: "none" | "json" | "raw";
-  /** The local name of the request's field of type google.api.HttpBody, when the body is raw. */
+  /** Local name of the request's field of type google.api.HttpBody, if the body is raw. */
   readonly rawRequestField: string | undefined;
   readonly responseBody: "json" | "raw" | "empty";
-  /** The local name of the response's field of type google.api.HttpBody, when the body is raw. */
+  /** Local name of the response's field of type google.api.HttpBody, if the body is raw. */
   readonly rawResponseField: string | undefined;
-  /** The HTTP status of a success. */
+  /** HTTP status of a success. */
   readonly successStatus: number;
   /**
-   * Builds the request; a raw body is left to the caller.
+   * Builds the request; the caller handles a raw body.
    *
    * @param segments the path's segments as they were sent.
    * @param query the query string without its question mark.
-   * @param body the JSON text; undefined or empty when there is none.
-   * @throws LanceError InvalidInput that names what does not fit.
+   * @param body the JSON text; undefined or empty if there is none.
+   * @throws LanceError InvalidInput, naming what does not fit.
    */
   decode(segments: readonly string[], query: string, body: string | undefined): Message;
-  /** The JSON text of a response; empty unless the response's body is JSON. */
+  /** Returns the JSON text of a response; empty unless the response's body is JSON. */
   encode(response: Message): string;
 }
 
-/** The compilers that all bindings share. */
+/** Compilers that all bindings share. */
 export interface Codecs {
   readonly forms: Dialect["forms"];
   readonly decoders: JsonDecoders;
@@ -53,9 +53,9 @@ export interface Codecs {
 }
 
 /**
- * Compiles one rule of a method.
+ * Compiles a rule of a method.
  *
- * @throws Error, naming the method, when the rule does not fit it.
+ * @throws Error, naming the method, if the rule does not fit it.
  */
 export function compileBinding(method: DescMethod, rule: HttpRule, codecs: Codecs): Binding {
   try {

@@ -18,7 +18,7 @@ const { methods, method } = LanceNamespaceService;
 const clients = createClientBindings(methods, UPSTREAM_FORMS.specification);
 const server = createTranscoder([LanceNamespaceService]);
 
-/** What a server reads of the request that a client's binding writes. */
+/** Returns what a server reads from the request that a client's binding writes. */
 function transferred(binding: ClientBinding, request: Message, transcoder = server): Message {
   const [path = "", query = ""] = binding.target(request).split("?");
   const text = binding.requestBody === "json" ? binding.body(request) : undefined;
@@ -27,7 +27,7 @@ function transferred(binding: ClientBinding, request: Message, transcoder = serv
   return found.decode(segments, query, text);
 }
 
-/** The fields that only a JSON object carries, where a request has one; elsewhere they travel as headers. */
+/** Returns the fields that only a JSON body carries; without a JSON body they travel as headers. */
 function withoutPlace(binding: ClientBinding): Set<string> {
   const { input } = binding.method;
   const isObject = binding.requestBody === "json" && binding.body(create(input)).includes('"');
@@ -35,7 +35,7 @@ function withoutPlace(binding: ClientBinding): Set<string> {
   return new Set(["id", "identity", "context", bodyFieldOf(input) ?? ""]);
 }
 
-/** What the upstream has to be told, whatever the client says: values for the path, and what a query requires. */
+/** Adds what the upstream requires: values for the path, and the required parameters of a query. */
 function completed(method: DescMethod, message: Message): Message {
   for (const name of ["identifier", "indexName"]) {
     if (name in method.input.field) (message as Fields)[name] ||= "x";
@@ -46,7 +46,7 @@ function completed(method: DescMethod, message: Message): Message {
 
 type Fields = Message & Record<string, unknown>;
 
-/** Requests inside requests lose their credentials, and queries get what is required. */
+/** Requests inside requests lose their credentials, and queries get their required fields. */
 function complete(value: unknown): void {
   if (typeof value !== "object" || value === null || value instanceof Uint8Array) return;
   const fields = value as Fields;
@@ -78,7 +78,7 @@ describe("a request arrives as it was sent", () => {
   }
 });
 
-/** The request that a binding of LanceDB's own service writes, as JSON. */
+/** Returns the request that a binding of LanceDB's own service writes, as JSON. */
 function spoken(message: Message, of: DescMethod): { target: string; json: Record<string, unknown> } {
   const binding = createClientBindings(methods, UPSTREAM_FORMS.lancedb).get(of) as ClientBinding;
   return { target: binding.target(message), json: JSON.parse(binding.body(message)) };
@@ -236,7 +236,7 @@ describe("answers are read in either shape", () => {
     });
   }
 
-  test("what the contract requires and a server leaves out is left out", () => {
+  test("omits a required field that the server omits", () => {
     assert.deepEqual(read(method.listTables, "{}")["tables"], []);
   });
 
@@ -249,7 +249,7 @@ describe("answers are read in either shape", () => {
     });
   }
 
-  test("whatever comes, it is read or refused", () => {
+  test("reads or refuses any answer", () => {
     fc.assert(
       fc.property(fc.constantFrom(...methods), fc.oneof(fc.json(), fc.string()), (of, text) => {
         try {

@@ -18,39 +18,39 @@ import { createJsonEncoders, type EncodeJson, type JsonEncoders } from "./json-e
 import { createPathWriter } from "./path-writer.ts";
 import { createQueryWriter, fitsQuery, type QueryWriter } from "./query-writer.ts";
 
-/** How a method is called over HTTP: the way back of {@link Binding}. */
+/** How a method is called over HTTP: the counterpart of {@link Binding}. */
 export interface ClientBinding {
   readonly method: DescMethod;
-  /** The HTTP method in capitals. */
+  /** HTTP method in capitals. */
   readonly httpMethod: string;
-  /** Whether a request has a body, and whether it is JSON or bytes as they are. */
+  /** Whether a request has a body, and whether it is JSON or raw bytes. */
   readonly requestBody: "none" | "json" | "raw";
   readonly responseBody: "json" | "raw" | "empty";
-  /** The local name of the response's field of type google.api.HttpBody, when the body is raw. */
+  /** Local name of the response's field of type google.api.HttpBody, if the body is raw. */
   readonly rawResponseField: string | undefined;
-  /** What the path is about, in its own word: `namespace`, `table`, … */
+  /** Kind of the path's resource, in its own word: `namespace`, `table`, … */
   readonly resource: string;
-  /** The same call by another HTTP method, for servers that do not know this one. */
+  /** The call by another HTTP method, for servers that do not support this one. */
   readonly alternative: ClientBinding | undefined;
-  /** The request target: the path with the query. */
+  /** Returns the request target: the path with the query. */
   target(request: Message): string;
-  /** The JSON text of a body. */
+  /** Returns the JSON text of a body. */
   body(request: Message): string;
   /**
-   * Reads the body of a success, unless it is raw; nothing at all stands for an answer with nothing in it.
+   * Reads the body of a success, unless it is raw; an empty body is an empty answer.
    *
-   * @throws LanceError ServiceUnavailable that names what does not fit.
+   * @throws LanceError ServiceUnavailable, naming what does not fit.
    */
   read: AnswerReader;
 }
 
-/** The fields that requests share and that travel as headers, or not at all, where there is no JSON body. */
+/** Fields that requests share and that travel as headers, or not at all, without a JSON body. */
 const OUTSIDE_QUERIES: ReadonlySet<string> = new Set(["id", "identity", "context"]);
 
 /**
  * Compiles the bindings that call the methods of services; a method without an annotation has none.
  *
- * @throws Error, naming the method, for an annotation that cannot be used.
+ * @throws Error, naming the method, for an unusable annotation.
  */
 export function createClientBindings(
   methods: readonly DescMethod[],

@@ -3,10 +3,10 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { FieldBehavior, field_behavior } from "../gen/google/api/field_behavior_pb.ts";
 import { type RestForm, rest_form, rest_name } from "../gen/lance/namespace/v1/options_pb.ts";
 
-/** A message as what it is at run time: a plain object by local field names. */
+/** A message as it is at run time: a plain object by local field names. */
 export type MessageRecord = Record<string, unknown>;
 
-/** The type of a body that is not JSON. */
+/** Type of a body other than JSON. */
 export const HTTP_BODY = "google.api.HttpBody";
 
 /*
@@ -14,7 +14,7 @@ export const HTTP_BODY = "google.api.HttpBody";
  * compiling took. `hasOption` only looks.
  */
 
-/** The name of a field in the REST API's JSON and query strings. */
+/** Returns the name of a field in the REST API's JSON and query strings. */
 export function restName(field: DescField): string {
   return (hasOption(field, rest_name) && getOption(field, rest_name)) || field.name;
 }
@@ -26,22 +26,22 @@ export function isRequired(field: DescField): boolean {
   );
 }
 
-/** Whether a field cannot be told from one that holds its type's zero value. */
+/** Whether an absent field equals one with its type's zero value. */
 export function isImplicit(field: DescField): boolean {
   return field.presence === FeatureSet_FieldPresence.IMPLICIT;
 }
 
-/** The JSON form of a message. */
+/** Returns the JSON form of a message. */
 export function restForm(message: DescMessage): RestForm {
   return getOption(message, rest_form);
 }
 
-/** The oneof that a field belongs to, by its local name. */
+/** Returns the local name of a field's oneof. */
 export function oneofOf(field: DescField): string | undefined {
   return field.oneof?.localName;
 }
 
-/** The only field of a message in the form of a value. */
+/** Returns the only field of a message in the form of a value. */
 export function valueField(message: DescMessage): DescField {
   const [field, ...others] = message.fields;
   if (field === undefined || others.length > 0) {
@@ -50,7 +50,7 @@ export function valueField(message: DescMessage): DescField {
   return field;
 }
 
-/** The fields of a message in the form of a tuple, in the order of their numbers. */
+/** Returns the fields of a message in the form of a tuple, in the order of their numbers. */
 export function tupleFields(message: DescMessage): DescField[] {
   if (message.oneofs.length > 0) throw new Error(`${message.typeName} is a tuple and must not have a oneof`);
   return message.fields.toSorted((a, b) => a.number - b.number);

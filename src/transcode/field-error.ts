@@ -2,7 +2,7 @@ import { LanceError } from "../namespace/errors.ts";
 
 /** A value that does not fit its field. The path grows as the error passes outwards through containers. */
 export class FieldError extends Error {
-  /** What is wrong, as the predicate of a sentence: `must be a string`. */
+  /** The problem, as the predicate of a sentence: `must be a string`. */
   readonly problem: string;
   /** Names and indexes from the outermost field inwards. */
   readonly path: (string | number)[] = [];
@@ -14,20 +14,20 @@ export class FieldError extends Error {
   }
 }
 
-/** An integer that a number of JavaScript cannot hold exactly: its digits have to be read from the text. */
+/** An integer that a JavaScript number cannot hold exactly: its digits must be read from the text. */
 export class InexactNumberError extends FieldError {}
 
-/** Adds the container's key to an error's path, and hands the error back for throwing. */
+/** Adds the container's key to an error's path, and returns the error for throwing. */
 export function within(key: string | number, thrown: unknown): unknown {
   if (thrown instanceof FieldError) thrown.path.unshift(key);
   return thrown;
 }
 
 /**
- * The error that a client sees for a value that does not fit.
+ * Returns the error that a client sees for a value that does not fit.
  *
- * @param subject what a path is called, for example `field`.
- * @param whole what the value is called when there is no path.
+ * @param subject name of a path in the text, for example `field`.
+ * @param whole name of the value if the path is empty.
  */
 export function toInvalidInput(thrown: unknown, subject: string, whole: string): unknown {
   if (!(thrown instanceof FieldError)) return thrown;

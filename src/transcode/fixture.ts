@@ -12,9 +12,9 @@ import fc from "fast-check";
 import { isRequired } from "./descriptors.ts";
 
 /**
- * Messages of a type; those of a required field are always there, because JSON has them always.
+ * Generates messages of a type; messages of a required field are always present, because JSON always has them.
  *
- * @param without local names of fields that are not set.
+ * @param without local names of fields that stay unset.
  */
 export function messages(
   descriptor: DescMessage,
@@ -48,7 +48,7 @@ export function messages(
   return fc.record(members).map((init) => create(descriptor, init));
 }
 
-/** Values of a field, or of its items. */
+/** Generates values of a field, or of its items. */
 function values(field: DescField, depth: number): fc.Arbitrary<unknown> {
   if (field.enum !== undefined) return fc.constantFrom(...field.enum.values.map((value) => value.number));
   if (field.message !== undefined) {

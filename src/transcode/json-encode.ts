@@ -21,23 +21,25 @@ export type EncodeJson = (value: unknown) => string;
 
 /** Compiles writers of JSON; each message type is compiled once. */
 export interface JsonEncoders {
-  /** The writer of a message. */
+  /** Returns the writer of a message. */
   message(descriptor: DescMessage): EncodeJson;
   /**
-   * The writer of a request that is an object, without some of its fields, which are given by local name. A required
-   * message that is not set is left out: it is the server's to refuse that.
+   * Returns the writer of a request that is an object, without the given fields (local names). It omits a required
+   * message that is not set, which the server then refuses.
    */
   object(descriptor: DescMessage, excluded: ReadonlySet<string>): EncodeJson;
-  /** The writer of one field, taking its message; a value that is not set is written as null. */
+  /** Returns the writer of a field, which takes the field's message; it writes an unset value as null. */
   field(field: DescField): EncodeJson;
-  /** The writer of the value of a field. */
+  /** Returns the writer of the value of a field. */
   value(field: DescField): EncodeJson;
-  /** The writer of one item of a repeated field or of one value of a map; of another field, its value. */
+  /**
+   * Returns the writer of an item of a repeated field or of a value of a map; for another field, that of its value.
+   */
   item(field: DescField): EncodeJson;
 }
 
 /**
- * Creates a compiler of writers. What it compiles throws Error for a descriptor that has no form in JSON.
+ * Creates a compiler of writers. The compiler throws Error for a descriptor without a form in JSON.
  *
  * @param forms how a dialect writes messages that are objects, by the names of their types.
  */
@@ -47,7 +49,7 @@ export function createJsonEncoders(forms?: Dialect["forms"]): JsonEncoders {
   function message(descriptor: DescMessage): EncodeJson {
     const known = compiled.get(descriptor);
     if (known !== undefined) return known;
-    // A message type may contain itself: what refers to it meanwhile goes through this.
+    // A message type may contain itself: references to it go through this meanwhile.
     let encode: EncodeJson | undefined;
     compiled.set(descriptor, (value) => (encode as EncodeJson)(value));
     encode = compile(descriptor);
@@ -121,14 +123,14 @@ export function createJsonEncoders(forms?: Dialect["forms"]): JsonEncoders {
   return { message, object, field, value, item };
 }
 
-/** A field as the writer of its message needs it. */
+/** A field in the form that the writer of its message needs. */
 interface Slot {
   readonly key: string;
   readonly nextKey: string;
-  /** The field's value, or undefined when it is left out. */
+  /** Returns the field's value, or undefined if it is omitted. */
   readonly read: (message: MessageRecord) => unknown;
   readonly encode: EncodeJson;
-  /** Whether a value that is written as null is left out instead. */
+  /** Whether a value that would be written as null is omitted instead. */
   readonly skipsNull: boolean;
 }
 
@@ -146,7 +148,7 @@ function compileObject(slots: readonly Slot[]): EncodeJson {
   };
 }
 
-/** Writes the fields one by one and puts them together as a dialect has them. */
+/** Writes the fields one by one and combines them as a dialect requires. */
 function compileForm(
   described: readonly DescField[],
   slots: readonly Slot[],
@@ -172,7 +174,7 @@ function isValueForm(field: DescField): boolean {
   return field.fieldKind === "message" && restForm(field.message) === RestForm.VALUE;
 }
 
-/** How a field's value is taken from its message; `always` is for a field that is written whatever it is. */
+/** Returns how a field's value is read from its message; `always` is for a field that is always written. */
 export function fieldReader(field: DescField, always: boolean): (message: MessageRecord) => unknown {
   const local = field.localName;
   const oneof = oneofOf(field);

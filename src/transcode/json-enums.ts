@@ -3,16 +3,16 @@ import { rest_value } from "../gen/lance/namespace/v1/options_pb.ts";
 import { FieldError } from "./field-error.ts";
 import type { DecodeScalar, EncodeScalar } from "./json-scalars.ts";
 
-/** The spelling that the REST API writes: its own, or the value's name in PascalCase without the prefix. */
+/** Returns the spelling that the REST API writes: its own, or the value's name in PascalCase without the prefix. */
 function restSpelling(descriptor: DescEnum, value: DescEnum["values"][number]): string {
   return getOption(value, rest_value) || toPascalCase(withoutPrefix(descriptor, value.name));
 }
 
 /**
- * The reader of an enum: any of the spellings in use, without regard to case, `_`, `-` and quotes around it,
- * because clients differ in all of these. It throws FieldError with the spellings that there are.
+ * Returns the reader of an enum. It accepts all spellings in use, ignoring case, `_`, `-` and surrounding quotes,
+ * because clients differ in all of these. It throws FieldError with the known spellings.
  *
- * @param lenient whether a text of no known value is read as the one with the number 0.
+ * @param lenient whether an unknown text is read as the value with the number 0.
  */
 export function enumDecoder(descriptor: DescEnum, lenient = false): DecodeScalar {
   const numbers = new Map<string, number>();
@@ -37,7 +37,7 @@ export function enumDecoder(descriptor: DescEnum, lenient = false): DecodeScalar
   };
 }
 
-/** The writer of an enum. A number without a name, which a newer peer may have sent, is written as it is. */
+/** Returns the writer of an enum. It writes a number without a name, which a newer peer may have sent, unchanged. */
 export function enumEncoder(descriptor: DescEnum): EncodeScalar {
   const texts = new Map(
     descriptor.values.map((value) => [value.number, JSON.stringify(restSpelling(descriptor, value))]),

@@ -8,17 +8,17 @@ const NUMBER = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
 const MAX_INTEGER_LENGTH = 32;
 const MAX_FLOAT = 3.4028234663852886e38;
 
-/** Reads a JSON value; a bigint stands for an integer that was re-read from its digits. */
+/** Reads a JSON value; a bigint is an integer that was re-read from its digits. */
 export type DecodeScalar = (json: unknown) => unknown;
 
 /** Writes a value as JSON text. */
 export type EncodeScalar = (value: unknown) => string;
 
 /**
- * The reader of a scalar type.
+ * Returns the reader of a scalar type.
  *
- * 64-bit integers come as bigint, unless `longAsString`. It throws InexactNumberError for an integer that
- * lost digits, and FieldError for anything else that does not fit.
+ * 64-bit integers become bigint, unless `longAsString`. It throws InexactNumberError for an integer that lost digits,
+ * and FieldError for anything else that does not fit.
  */
 export function scalarDecoder(type: ScalarType, longAsString = false): DecodeScalar {
   switch (type) {
@@ -49,7 +49,7 @@ export function scalarDecoder(type: ScalarType, longAsString = false): DecodeSca
   }
 }
 
-/** The writer of a scalar type. A number that JSON has no form for is written as null. */
+/** Returns the writer of a scalar type. It writes a number without a form in JSON as null. */
 export function scalarEncoder(type: ScalarType): EncodeScalar {
   switch (type) {
     case ScalarType.STRING:
@@ -64,7 +64,7 @@ export function scalarEncoder(type: ScalarType): EncodeScalar {
 }
 
 /**
- * Turns the text of a query parameter or a path into the JSON value that the scalar's reader takes.
+ * Converts the text of a query parameter or a path to the JSON value that the scalar's reader takes.
  *
  * @throws FieldError
  */
@@ -119,7 +119,7 @@ function int32Decoder(min: number, max: number): DecodeScalar {
     const value = typeof json === "bigint" ? Number(json) : json;
     if (typeof value !== "number" || !Number.isInteger(value)) throw new FieldError("must be an integer");
     if (value < min || value > max) throw new FieldError(problem);
-    // A minus zero is no integer of its own.
+    // Turns minus zero into zero.
     return value + 0;
   };
 }

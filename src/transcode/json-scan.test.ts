@@ -69,7 +69,7 @@ test("numbers of a million digits are read", () => {
   assert.equal(parseJson(`0.${"0".repeat(MIB)}1`, "x"), 0);
 });
 
-test("the error of a long text that is no JSON has no place", () => {
+test("omits the position in the error of a long text that is not JSON", () => {
   assert.throws(() => parseJson("[1,", "x"), refused(/position 3 /));
   assert.throws(() => parseJson(`${"\n".repeat(16 * MIB)}[`, "x"), refused(/^x is not valid JSON$/));
 });

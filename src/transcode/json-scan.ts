@@ -1,18 +1,18 @@
 import { LanceError } from "../namespace/errors.ts";
 
-/** JSON of fewer bytes is parsed in a few milliseconds, whatever it is, and is not looked through. */
+/** Size below which JSON is not scanned, in bytes: parsing it takes a few milliseconds whatever it contains. */
 export const SMALL_JSON_BYTES = 32 * 1024;
 
-/** What a body may cost to parse and to read: about 50 ms. */
+/** Largest cost of parsing and reading a body: about 50 ms. */
 const MAX_COST = 1_000_000;
 
-/** A value beside another one; an object or a list; a name in an object. */
+/** Costs of a value, of an object or a list, and of a name in an object. */
 const COST = { value: 1, container: 5, name: 20 } as const;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** What a byte outside of texts is; most are nothing. */
+/** Class of a byte outside of texts; most have none. */
 const NOTHING = 0;
 const OPEN = 1;
 const CLOSE = 2;
@@ -31,18 +31,18 @@ for (const [bytes, kind] of [
 }
 
 /**
- * Looks through a body of JSON before it is parsed: `JSON.parse` itself takes half a second for 4 MiB of brackets, and
- * seconds for a million names. What is no JSON at all is left to it.
+ * Scans a body of JSON before it is parsed: `JSON.parse` itself takes half a second for 4 MiB of brackets, and
+ * seconds for a million names. It leaves invalid JSON to the parser.
  *
- * @param maxDepth the most objects and lists inside each other
- * @throws LanceError InvalidInput, when there is too much in it, or too deeply.
+ * @param maxDepth maximum nesting of objects and lists
+ * @throws LanceError InvalidInput, if the body has too many values or too many levels.
  */
 export function checkJson(bytes: Uint8Array, maxDepth: number): void {
   if (bytes.byteLength > SMALL_JSON_BYTES) countJsonValues(bytes, maxDepth);
 }
 
 /**
- * How many values JSON has at most.
+ * Returns an upper bound on the number of values in JSON.
  *
  * @throws LanceError InvalidInput, as {@link checkJson}.
  */
@@ -67,20 +67,20 @@ export function countJsonValues(bytes: Uint8Array, maxDepth: number): number {
   return values;
 }
 
-/** Where the quote is that ends a text. */
+/** Returns the position of the quote that ends a text. */
 function textEnd(bytes: Uint8Array, from: number): number {
   let at = from;
   for (; at < bytes.length; at++) {
     const byte = bytes[at];
     if (byte === QUOTE) return at;
     if (byte === BACKSLASH) at++;
-    // A long text is passed over by a search, once.
+    // A search skips a long text, once.
     else if (at === from + 32) at = Math.max(at, plainEnd(bytes, at) - 1);
   }
   return at;
 }
 
-/** Where the next byte is that means something in a text. */
+/** Returns the position of the next byte with a meaning in a text. */
 function plainEnd(bytes: Uint8Array, from: number): number {
   const quote = bytes.indexOf(QUOTE, from);
   const end = quote === -1 ? bytes.length : quote;

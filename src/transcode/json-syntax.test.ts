@@ -28,7 +28,7 @@ test("valid JSON is read to its end", () => {
   fc.assert(fc.property(fc.json(), (text) => assert.equal(jsonErrorPosition(text), text.length)));
 });
 
-test("what the engine refuses has a position within the text", () => {
+test("finds a position within every text that the engine refuses", () => {
   const noise = fc.tuple(fc.json(), fc.nat(), fc.constantFrom(...'{}[]",:x1\\')).map(([text, at, char]) => {
     const position = at % (text.length + 1);
     return text.slice(0, position) + char + text.slice(position);

@@ -3,12 +3,12 @@ const PLAIN = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|n
 const HEX = /[0-9a-fA-F]{4}/y;
 const ESCAPES = '"\\/bfnrt';
 
-/** What may come next. After an opening bracket its closing one may come as well. */
+/** Tokens that may come next. After an opening bracket, its closing one may come as well. */
 type Expected = "value" | "value or ]" | "key" | "key or }" | "colon" | "comma or close" | "end";
 
 /**
- * Where a text stops being JSON, in UTF-16 units: the start of the first token that does not fit, or the
- * text's length if it breaks off. The engine's own message has a position only for some failures.
+ * Returns the position at which a text stops being JSON, in UTF-16 units: the start of the first token that does not
+ * fit, or the text's length if it breaks off. The engine's own message has a position only for some failures.
  */
 export function jsonErrorPosition(text: string): number {
   const open: ("{" | "[")[] = [];
@@ -22,7 +22,7 @@ export function jsonErrorPosition(text: string): number {
     at = next;
   }
 
-  /** The position after the token, or undefined when it does not fit here. */
+  /** Returns the position after the token, or undefined if it does not fit here. */
   function step(position: number): number | undefined {
     const token = text[position];
     switch (expected) {

@@ -11,14 +11,14 @@ import { textDecoder } from "./query.ts";
 /** A field that a path sets. */
 export interface PathVariable {
   readonly field: DescField;
-  /** The field's name in JSON. */
+  /** Name of the field in JSON. */
   readonly name: string;
   /**
    * Sets the field from the path's segments, each decoded once.
    *
-   * @param json the body's object, when the body is the whole message.
-   * @throws LanceError InvalidInput when the segments do not fit the field, have one of dots alone, or the body says
-   *   something else.
+   * @param json the body's object, if the body is the whole message.
+   * @throws LanceError InvalidInput if the segments do not fit the field, a segment consists of dots, or the body has
+   *   another value.
    */
   apply(message: MessageRecord, segments: readonly string[], json: Record<string, unknown> | undefined): void;
 }
@@ -26,7 +26,7 @@ export interface PathVariable {
 /**
  * Compiles a path variable.
  *
- * @throws Error when the field is not a scalar or an enum outside a oneof.
+ * @throws Error if the field is not a scalar or an enum outside a oneof.
  */
 export function compileVariable(
   field: DescField,
@@ -45,7 +45,7 @@ export function compileVariable(
   const joined = (segments: readonly string[], read: (segment: string) => string): string =>
     end === start + 1 ? read(segments[start] as string) : segments.slice(start, end).map(read).join("/");
   const plain = (segment: string) => decodePercent(segment, what);
-  // One family of clients writes a space as "+", and a plus as "%2B".
+  // A family of clients writes a space as "+", and a plus as "%2B".
   const plusAsSpace = (segment: string) => decodePercent(segment.replaceAll("+", " "), what);
 
   function decode(text: string): unknown {

@@ -7,9 +7,9 @@ import { type MessageRecord, restName } from "./descriptors.ts";
 /**
  * Compiles the writer of a path from a template and the fields of a message.
  *
- * @param slashedPaths the beginning of the paths that end with a slash.
- * @throws Error when the template has what a request cannot fill. The writer throws LanceError InvalidInput for a
- *   value that is empty, not Unicode, or would be folded away as a dot segment.
+ * @param slashedPaths prefix of the paths that end with a slash.
+ * @throws Error if the template needs more than a request has. The writer throws LanceError InvalidInput for a value
+ *   that is empty, not Unicode, or a dot segment.
  */
 export function createPathWriter(
   template: Template,

@@ -3,7 +3,7 @@ import { LanceError } from "../namespace/errors.ts";
 /**
  * Decodes the percent escapes of a part of a URL, once. A `+` stays a plus.
  *
- * @param what what the text is, for the error.
+ * @param what name of the text, for the error.
  * @throws LanceError InvalidInput for a bad escape, bytes that are not UTF-8, and characters outside ASCII.
  */
 export function decodePercent(text: string, what: string): string {
@@ -21,7 +21,7 @@ export function decodePercent(text: string, what: string): string {
   }
 }
 
-/** As {@link decodePercent}, with `+` as the form encoding's space. */
+/** Decodes as {@link decodePercent}, with `+` as the form encoding's space. */
 export function decodeForm(text: string, what: string): string {
   return decodePercent(text.includes("+") ? text.replaceAll("+", " ") : text, what);
 }

@@ -2,7 +2,7 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { type MessageRecord, restName } from "./descriptors.ts";
 import { type EncodeJson, fieldReader, type JsonEncoders } from "./json-encode.ts";
 
-/** Writes fields of a message as a query string without its question mark; fields that are not set are left out. */
+/** Writes fields of a message as a query string without its question mark; it omits unset fields. */
 export type QueryWriter = (message: MessageRecord) => string;
 
 /** Whether a query string can hold a field: a scalar, an enum, a list of these, or a map. */
@@ -10,7 +10,7 @@ export function fitsQuery(field: DescField): boolean {
   return field.message === undefined || field.fieldKind === "map";
 }
 
-/** Compiles the query string of some fields of a message, as {@link createQueryBinder} reads it. */
+/** Compiles the writer of the query string for some fields of a message, as {@link createQueryBinder} reads it. */
 export function createQueryWriter(
   message: DescMessage,
   fields: readonly DescField[],
@@ -47,7 +47,7 @@ function parameterWriter(field: DescField, encoders: JsonEncoders): (value: unkn
   return (list) => (list as unknown[]).map((item) => name + text(item)).join("&");
 }
 
-/** What JSON has in quotes stands without them in a query. */
+/** Returns a writer without the quotes that JSON has around texts. */
 function textWriter(encode: EncodeJson): (value: unknown) => string {
   return (value) => {
     const json = encode(value);

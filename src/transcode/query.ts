@@ -6,7 +6,7 @@ import { scalarFromText } from "./json-scalars.ts";
 import { parseJson } from "./json-text.ts";
 import { decodeForm } from "./percent.ts";
 
-/** One parameter of a query string that belongs to a field. */
+/** A parameter of a query string that belongs to a field. */
 export interface QueryValue {
   readonly field: QueryField;
   readonly text: string;
@@ -14,7 +14,7 @@ export interface QueryValue {
 
 /** A field that a query string can set. */
 export interface QueryField {
-  /** The name in the query string. */
+  /** Name in the query string. */
   readonly name: string;
   readonly local: string;
   readonly oneof: string | undefined;
@@ -22,19 +22,18 @@ export interface QueryField {
   readonly decode: (text: string) => unknown;
 }
 
-/** Reads the query strings of one kind of request. */
+/** Reads the query strings of a kind of request. */
 export interface QueryBinder {
   /**
-   * The parameters that belong to fields, decoded from the form encoding; others are ignored.
+   * Returns the parameters that belong to fields, decoded from the form encoding; it ignores others.
    *
    * @throws LanceError InvalidInput for bad escapes.
    */
   parse(query: string): readonly QueryValue[];
   /**
-   * Sets fields; what they held is replaced. Of several values for one field that is not repeated, the
-   * last goes.
+   * Sets fields, replacing their values. Of several values for a field that is not repeated, the last one counts.
    *
-   * @throws LanceError InvalidInput that names the parameter.
+   * @throws LanceError InvalidInput, naming the parameter.
    */
   apply(message: MessageRecord, values: readonly QueryValue[]): void;
 }
@@ -42,8 +41,8 @@ export interface QueryBinder {
 const NONE: readonly QueryValue[] = [];
 
 /**
- * Compiles the query binding of a message: its scalars and enums, repeated ones by repeated parameters, and
- * maps as one JSON object. Messages cannot be set by a query.
+ * Compiles the query binding of a message: its scalars and enums, repeated ones by repeated parameters, and maps as a
+ * JSON object. A query cannot set messages.
  *
  * @param excluded local names of the fields that are bound elsewhere.
  */
@@ -90,7 +89,10 @@ export function createQueryBinder(
   return { parse, apply };
 }
 
-/** Turns the text of a query parameter or of a path variable into the value of a field, or of its item. */
+/**
+ * Returns the function that converts the text of a query parameter or a path variable to the value of a field, or of
+ * its item.
+ */
 export function textDecoder(field: DescField, decoders: JsonDecoders): (text: string) => unknown {
   const decode = decoders.item(field);
   if (field.enum !== undefined) return (text) => decode(text, 0);

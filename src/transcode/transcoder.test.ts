@@ -57,7 +57,7 @@ test("a query beats the body, and a path is held against it", () => {
   );
 });
 
-test("an empty body and null stand for an empty object", () => {
+test("reads an empty body and null as an empty object", () => {
   for (const body of [undefined, "", "null", "{}"]) {
     assert.equal(decode("POST", "/v1/table/t/drop", body)["identifier"], "t");
     assert.deepEqual(decode("POST", "/v1/table/t/schema_metadata/update", body)["metadata"], {});

@@ -11,7 +11,7 @@ const MIB = 1024 * 1024;
 
 const tooMuch = (error: unknown) => isLanceError(error, "InvalidInput") && /too much/.test(error.message);
 
-/** Two bytes, many times: a field of length 0. */
+/** Returns the two bytes of a field of length 0, repeated. */
 function repeated(number: number, bytes: number): Buffer {
   return Buffer.alloc(bytes, Buffer.from([(number << 3) | 2, 0]));
 }
@@ -32,7 +32,7 @@ test("a message of millions of messages, texts, entries or unknown fields is ref
   }
 });
 
-test("what is inside of messages and of maps counts, too", () => {
+test("counts the contents of messages and maps", () => {
   const inner = repeated(1, 4 * MIB);
   const head = Buffer.from([(fieldOf("newColumns") << 3) | 2, 0x80, 0x80, 0x80, 0x02]);
   const bytes = Buffer.concat([head, inner]);
@@ -48,7 +48,7 @@ test("long texts, long bytes and long vectors pass", () => {
   checkBinary(QueryTableRequestSchema, toBinary(QueryTableRequestSchema, query));
 });
 
-test("bytes that are no message are left to the decoder", () => {
+test("leaves malformed bytes to the decoder", () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 33_000, maxLength: 34_000 }), (bytes) => {
       try {

@@ -2,23 +2,25 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { LanceError } from "../namespace/errors.ts";
 
-/** Messages of fewer bytes are decoded in a few milliseconds, whatever they are, and are not looked through. */
+/**
+ * Size below which messages are not scanned, in bytes: decoding them takes a few milliseconds whatever they contain.
+ */
 const SMALL_MESSAGE_BYTES = 32 * 1024;
 
-/** What a message may cost to decode: about 50 ms. */
+/** Largest cost of decoding a message: about 50 ms. */
 const MAX_COST = 1_000_000;
 
-/** A message in a message; any other field; a byte of packed numbers. */
+/** Costs of a nested message, of any other field, and of a byte of packed numbers. */
 const COST = { message: 10, field: 5, packedByte: 0.2 } as const;
 
-/** As deep as protobuf-es decodes. */
+/** Depth up to which protobuf-es decodes. */
 const MAX_DEPTH = 100;
 
-/** What is known of the fields of a message, by their numbers; other fields are passed over. */
+/** The relevant fields of a message, by their numbers; other fields are skipped. */
 type Plan = ReadonlyMap<number, Inner>;
 
 interface Inner {
-  /** The fields of a message inside; undefined for another field. */
+  /** Fields of the nested message; undefined for another field. */
   readonly plan: (() => Plan) | undefined;
   readonly isPacked: boolean;
 }
@@ -26,10 +28,10 @@ interface Inner {
 const plans = new WeakMap<DescMessage, Plan>();
 
 /**
- * Looks through a message in protobuf's binary form before it is decoded: two bytes may stand for a message of its own,
- * and 16 MiB of those take seconds and a gigabyte. What is malformed is left to the decoder.
+ * Scans a message in protobuf's binary form before it is decoded: two bytes may be a message of their own, and
+ * decoding 16 MiB of those takes seconds and a gigabyte. It leaves malformed messages to the decoder.
  *
- * @throws LanceError InvalidInput, when there is too much in it.
+ * @throws LanceError InvalidInput, if the message has too many fields.
  */
 export function checkBinary(message: DescMessage, bytes: Uint8Array): void {
   if (bytes.byteLength <= SMALL_MESSAGE_BYTES) return;

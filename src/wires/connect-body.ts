@@ -7,7 +7,7 @@ import { lateMessage, MESSAGE_MS } from "./limits.ts";
 import { onStall } from "./stall.ts";
 
 /**
- * The pieces of an answer, unless its client takes nothing of one in time.
+ * Yields the pieces of an answer, and calls back if its client does not read a piece in time.
  *
  * @param milliseconds 0 for no limit
  * @param onSilence called then; the pieces end when the connection or the stream does
@@ -30,17 +30,17 @@ export async function* takenBody(
 /** How the body of a request is read. */
 export interface BodyOptions {
   readonly hold: ByteHold;
-  /** Puts an error in the library's words. */
+  /** Converts an error to the library's form. */
   readonly errorOf: (error: LanceError) => ConnectError;
-  /** Whether the body is one message, which has a time limit as a whole. */
+  /** Whether the body is a single message, whose total time is limited. */
   readonly isMessage: boolean;
 }
 
 /**
- * The pieces of a body, whose bytes are taken from the hold before the library keeps them. A reader that stops early
- * leaves the connection to the answer.
+ * Yields the pieces of a body, after it takes their bytes from the hold. A reader that stops early leaves the
+ * connection to the answer.
  *
- * The iterable throws ConnectError ResourceExhausted, and DeadlineExceeded for a message that does not come.
+ * The iterable throws ConnectError ResourceExhausted, and DeadlineExceeded for a message that does not arrive.
  */
 export async function* heldBody(
   request: IncomingMessage,
@@ -61,27 +61,31 @@ export async function* heldBody(
   }
 }
 
-/** Looks at a message before the library decodes it. @throws LanceError */
+/**
+ * Checks a message before the library decodes it.
+ *
+ * @throws LanceError
+ */
 export type MessageCheck = (bytes: Uint8Array) => void;
 
 /** How the messages of a body are checked. */
 export interface CheckOptions {
   readonly check: MessageCheck;
-  /** Whether the body is one message as it is, rather than messages in envelopes. */
+  /** Whether the body is a bare message instead of messages in envelopes. */
   readonly isBare: boolean;
-  /** The largest message, in bytes. */
+  /** Largest message, in bytes. */
   readonly maxBytes: number;
-  /** The size that the request gives for its body, in bytes. */
+  /** Size that the request announces for its body, in bytes. */
   readonly announcedBytes?: number | undefined;
-  /** Puts an error in the library's words. */
+  /** Converts an error to the library's form. */
   readonly errorOf: (error: LanceError) => ConnectError;
 }
 
 /**
- * The pieces of a body, of which the library gets the last of each message only when that has passed a check.
- * Compressed messages are checked where they are unpacked.
+ * Yields the pieces of a body; the library gets the last piece of each message only after the message has passed a
+ * check. Compressed messages are checked where they are unpacked.
  *
- * The iterable throws ConnectError ResourceExhausted for a message that is too large, and for what the check throws.
+ * The iterable throws ConnectError ResourceExhausted for a message that is too large, and the errors of the check.
  */
 export function checkedBody(
   pieces: AsyncIterable<Uint8Array>,
@@ -135,7 +139,7 @@ async function* checkedFrames(
       return reader.next();
     } catch (thrown) {
       if (isLanceError(thrown, "PayloadTooLarge")) throw inWords(thrown);
-      // The library says in its own words what else is wrong with an envelope.
+      // The library reports any other fault of an envelope itself.
       broken = true;
       return undefined;
     }

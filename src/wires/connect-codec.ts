@@ -9,19 +9,19 @@ import { checkBinary } from "./binary-budget.ts";
 import type { MessageCheck } from "./connect-body.ts";
 import { tooLarge } from "./grpc/frame.ts";
 
-/** The forms that messages come in. */
+/** Encodings of messages. */
 export type Codec = "json" | "binary";
 
-/** As deep as protobuf-es reads JSON, whose messages are deeper than those of REST. */
+/** Depth to which protobuf-es reads JSON, whose messages are deeper than those of REST. */
 const MAX_PROTOBUF_DEPTH = 100;
 
-/** The check of a message in one of its forms. */
+/** Returns the check of a message in an encoding. */
 export function messageCheck(message: DescMessage, codec: Codec): MessageCheck {
   if (codec === "json") return (bytes) => checkJson(bytes, MAX_PROTOBUF_DEPTH);
   return (bytes) => checkBinary(message, bytes);
 }
 
-/** The form that the messages of a request have; a GET says it in its query. */
+/** Returns the encoding of a request's messages; a GET names it in its query. */
 export function codecOf({ method, url = "", headers }: IncomingMessage): Codec {
   const isJson =
     method === "GET"
@@ -30,7 +30,7 @@ export function codecOf({ method, url = "", headers }: IncomingMessage): Codec {
   return isJson ? "json" : "binary";
 }
 
-/** The kind of call that a request is by its headers; undefined when it may as well be REST. */
+/** Returns the kind of call that a request is by its headers; undefined if it may as well be REST. */
 export function callKind({ method, headers }: IncomingMessage): "unary" | "stream" | undefined {
   if (method !== "POST") return undefined;
   const type = headers["content-type"] ?? "";
@@ -39,18 +39,18 @@ export function callKind({ method, headers }: IncomingMessage): "unary" | "strea
   return isUnary ? "unary" : undefined;
 }
 
-/** Whether the body is one message without an envelope, as a unary call of Connect has it. */
+/** Whether the body is a message without an envelope, as in a unary call of Connect. */
 export function isBare({ headers }: IncomingMessage): boolean {
   return /^\s*application\/(?:json|proto)\b/i.test(headers["content-type"] ?? "");
 }
 
-/** Whether the body is compressed as a whole, and so is looked at where it is unpacked. */
+/** Whether the body is compressed as a whole, and is therefore checked where it is unpacked. */
 export function isPacked(request: IncomingMessage): boolean {
   const encoding = request.headers["content-encoding"] ?? "identity";
   return isBare(request) && encoding !== "identity";
 }
 
-/** gzip whose messages are checked once they are unpacked. */
+/** Returns gzip whose messages are checked after they are unpacked. */
 export function checkedGzip(check: MessageCheck, errorOf: (error: LanceError) => ConnectError): Compression {
   return {
     ...compressionGzip,

@@ -3,9 +3,9 @@ import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { discardBody } from "./rest/linger.ts";
 
 /**
- * The answer of a call that ends while the body of its request is still on its way over HTTP/1.1. The client gets all
- * of it at once, with its length; then the rest of the body is thrown away, and the connection closes: closed earlier,
- * with data of the client on its way, it would be reset and the answer could be lost.
+ * Sends the answer of a call that ends while the body of its request is still arriving over HTTP/1.1. The client gets
+ * the whole answer at once, with its length; then the rest of the body is discarded, and the connection closes.
+ * Closed earlier, with data of the client in transit, it would be reset and the answer could be lost.
  */
 export async function earlyAnswer(
   answer: UniversalServerResponse,

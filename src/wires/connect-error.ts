@@ -3,7 +3,7 @@ import type { Call } from "../namespace/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
 import { type ErrorDetails, lanceDetails } from "./grpc/status.ts";
 
-/** The error that a client is told of for a thrown value; what clients must not see is logged. */
+/** Returns the error that a client sees for a thrown value, and logs what clients must not see. */
 export function toConnectError(thrown: unknown, call: Call, detailsOf?: ErrorDetails): ConnectError {
   const error = toLanceError(thrown);
   if (error !== thrown) {
@@ -12,7 +12,7 @@ export function toConnectError(thrown: unknown, call: Call, detailsOf?: ErrorDet
   return connectErrorOf(error, call.requestId, detailsOf);
 }
 
-/** An error of the table in the library's words. */
+/** Converts an error of the table to the library's form. */
 export function connectErrorOf(
   error: LanceError,
   requestId: string,
@@ -31,7 +31,10 @@ const ROWS: Readonly<Partial<Record<Code, ErrorName>>> = {
   [Code.Aborted]: "Cancelled",
 };
 
-/** The messages of a request; what the library finds wrong with them, and a body that breaks off, is a LanceError. */
+/**
+ * Yields the messages of a request; faults that the library finds in them, and a body that breaks off, become
+ * LanceErrors.
+ */
 export async function* withLanceErrors<T>(messages: AsyncIterable<T>): AsyncIterable<T> {
   try {
     yield* messages;
@@ -44,10 +47,10 @@ export async function* withLanceErrors<T>(messages: AsyncIterable<T>): AsyncIter
   }
 }
 
-/** What a call says whose deadline has passed. */
+/** Message of a call whose deadline has expired. */
 export const DEADLINE_PASSED = "the deadline of the call has passed";
 
-/** The reason that a call's signal carries: the deadline, or a client that is gone. */
+/** Returns the reason of a call's signal: the deadline, or a client that has disconnected. */
 export function abortErrorOf(reason: unknown): LanceError {
   if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
     return new LanceError("DeadlineExceeded", DEADLINE_PASSED);

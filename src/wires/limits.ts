@@ -4,15 +4,15 @@ import { LanceError } from "../namespace/errors.ts";
 export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 
 /**
- * The bytes of each request that no budget counts: small calls, health checks among them, go on while others have
- * used up the memory for requests.
+ * Number of bytes of each request that no budget counts, so that small calls, including health checks, continue while
+ * others have used up the memory for requests.
  */
 export const FREE_BYTES = 8 * 1024;
 
-/** How long a JSON body, or a single message of the other protocols, may take to arrive, in milliseconds. */
+/** Longest time for a JSON body, or a single message of the other protocols, to arrive, in milliseconds. */
 export const MESSAGE_MS = 120_000;
 
-/** The error for a message that takes longer than {@link MESSAGE_MS}. */
+/** Returns the error for a message that takes longer than {@link MESSAGE_MS}. */
 export function lateMessage(): LanceError {
   return new LanceError(
     "DeadlineExceeded",

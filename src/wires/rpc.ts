@@ -12,14 +12,14 @@ import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
 
-/** A method with one request and one response. */
+/** A method with a single request and a single response. */
 export interface UnaryRpc {
   readonly kind: "unary";
   readonly method: DescMethodUnary;
   handle(request: Message, call: Call): Promise<Message>;
 }
 
-/** A method that streams in either direction or in both; a side that does not stream has one message. */
+/** A method that streams in either direction or in both; a side that does not stream has a single message. */
 export interface StreamRpc {
   readonly kind: "stream";
   readonly method: DescMethod;
@@ -30,9 +30,9 @@ export interface StreamRpc {
 export type Rpc = UnaryRpc | StreamRpc;
 
 /**
- * The rpcs of a service description, all handed to one {@link Service}.
+ * Returns the rpcs of a service description, all served by a {@link Service}.
  *
- * @throws Error, at start, when a method streams in both directions or streams requests without a body.
+ * @throws Error, at start, if a method streams in both directions or streams requests without a body.
  */
 export function serviceRpcs(description: DescService, service: Service): Rpc[] {
   return description.methods.map((method) => serviceRpc(method, service));
@@ -82,27 +82,27 @@ function serviceRpc(described: DescMethod, service: Service): Rpc {
   }
 }
 
-/** The path of a method in gRPC, gRPC-Web and Connect, for example `/grpc.health.v1.Health/Check`. */
+/** Returns the path of a method in gRPC, gRPC-Web and Connect, for example `/grpc.health.v1.Health/Check`. */
 export function pathOf(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
-/** The client's request id if it is 1 to 128 visible ASCII characters, else a new one. */
+/** Returns the client's request id if it is 1 to 128 visible ASCII characters, otherwise a new one. */
 export function requestIdOf(header: string | string[] | null | undefined): string {
   return typeof header === "string" && REQUEST_ID.test(header) ? header : randomUUID();
 }
 
-/** The error for a method that takes one request and was sent another number; gRPC has this code for it. */
+/** Returns the error for a method that takes a single request and got another number; gRPC has this code for it. */
 export function cardinalityError(found: "no" | "more than one"): LanceError {
   return new LanceError("Unsupported", `the method takes one request message, and ${found} message was sent`);
 }
 
 /**
- * The request of a method that does not stream its requests.
+ * Returns the request of a method that does not stream its requests.
  *
- * @throws LanceError Unsupported, when there is not exactly one.
+ * @throws LanceError Unsupported, unless there is exactly one.
  */
 export async function onlyRequest(requests: AsyncIterable<Message>): Promise<Message> {
   let request: Message | undefined;
@@ -115,7 +115,7 @@ export async function onlyRequest(requests: AsyncIterable<Message>): Promise<Mes
 }
 
 interface Upload {
-  /** The first message, without its piece of the body. */
+  /** First message, without its piece of the body. */
   readonly first: Message;
   readonly data: AsyncIterable<Uint8Array>;
 }
@@ -139,7 +139,7 @@ async function splitUpload(requests: AsyncIterable<Message>, field: string): Pro
   return { first, data: pieces() };
 }
 
-/** Moves the bytes out of a message, so that whoever keeps its parameters does not keep its body. */
+/** Moves the bytes out of a message, so that code that keeps its parameters does not keep its body. */
 function takePiece(message: Message, field: string): Uint8Array | undefined {
   const body = (message as unknown as Record<string, { data: Uint8Array } | undefined>)[field];
   if (body === undefined || body.data.length === 0) return undefined;

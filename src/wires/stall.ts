@@ -1,22 +1,22 @@
 import type { ServerHttp2Stream } from "node:http2";
 import { LanceError } from "../namespace/errors.ts";
 
-/** How long a client may take nothing of an answer, in milliseconds, where no option says otherwise. */
+/** Default of the longest time in which a client reads nothing of an answer, in milliseconds. */
 export const DEFAULT_SILENCE_MS = 60_000;
 
-/** What is written of fewer bytes than this is not waited for: the connection's own buffers hold as much. */
+/** Size below which a write is not awaited, in bytes: the connection's own buffers hold as much. */
 const SMALL_BYTES = 16 * 1024;
 
-/** The error of a call whose client takes nothing of its answer for too long. */
+/** Returns the error of a call whose client reads nothing of its answer for too long. */
 export function stalled(milliseconds: number): LanceError {
   return new LanceError("Cancelled", `the client took nothing of the answer for ${milliseconds / 1000} s`);
 }
 
 /**
- * Calls back when what was written to a stream is not taken in time.
+ * Calls back when a stream's written data is not taken in time.
  *
  * @param milliseconds 0 for no limit
- * @returns what ends the watch
+ * @returns a function that ends the watch
  */
 export function onStall(milliseconds: number, callback: () => void): () => void {
   if (milliseconds === 0) return () => {};
@@ -24,7 +24,7 @@ export function onStall(milliseconds: number, callback: () => void): () => void 
   return () => clearTimeout(timer);
 }
 
-/** The same for a stream to which everything has been written, until it closes. */
+/** Calls back when a stream to which everything has been written does not close in time. */
 export function onStalledEnd(stream: ServerHttp2Stream, milliseconds: number, callback: () => void): void {
   if (stream.writableLength <= SMALL_BYTES) return;
   stream.on("close", onStall(milliseconds, callback));

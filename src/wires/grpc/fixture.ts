@@ -1,4 +1,4 @@
-// What the tests of this folder share: a server of its own, a stock client, and raw HTTP/2.
+// Fixtures of this folder's tests: a server of its own, a stock client, and raw HTTP/2.
 import { type ClientHttp2Session, connect, createServer, type IncomingHttpHeaders } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { Writable } from "node:stream";
@@ -14,7 +14,7 @@ import { createGrpcHandler, type GrpcLimits } from "./handler.ts";
 
 export const METHODS = LanceNamespaceService.method;
 
-/** A service of which each test says only what it needs; it answers `{table: "t"}`. */
+/** Returns a service for which each test defines only what it needs; it answers `{table: "t"}`. */
 export function fakeService(parts: Partial<Service> = {}): Service {
   return {
     unary: async () => create(DescribeTableResponseSchema, { table: "t" }),
@@ -27,7 +27,7 @@ export function fakeService(parts: Partial<Service> = {}): Service {
   };
 }
 
-/** A logger whose lines can be read. */
+/** Returns a logger whose lines can be read. */
 export function memoryLog() {
   const lines: Record<string, unknown>[] = [];
   const sink = new Writable({
@@ -39,7 +39,7 @@ export function memoryLog() {
   return { log: pino({ level: "debug" }, sink), lines };
 }
 
-/** The gRPC wire alone, on a port of its own. */
+/** Starts the gRPC wire alone, on a port of its own. */
 export async function startGrpc(service: Service, limits: GrpcLimits = {}) {
   const { log, lines } = memoryLog();
   const server = createServer({ settings: { initialWindowSize: 65_535 } });
@@ -68,7 +68,7 @@ export function pathOfMethod(method: DescMethod): string {
   return `/${method.parent.typeName}/${method.name}`;
 }
 
-/** The serializers of a method, as grpc-js takes them. */
+/** Returns the serializers of a method, as grpc-js takes them. */
 export function codecs(method: DescMethod) {
   return [
     pathOfMethod(method),
@@ -83,7 +83,7 @@ export interface Answered {
   metadata: Metadata | undefined;
 }
 
-/** A unary call of the stock client; `init` is the request. */
+/** Makes a unary call with the stock client; `init` is the request. */
 export function callUnary(
   client: Client,
   init: Record<string, unknown>,
@@ -111,7 +111,7 @@ export interface RawAnswer {
   rstCode: number;
 }
 
-/** A request in raw HTTP/2; `status` of the answer is in the trailers, or in the headers when there are none. */
+/** Makes a request in raw HTTP/2; the answer's `status` is in the trailers, or in the headers without trailers. */
 export function rawCall(
   session: ClientHttp2Session,
   body: Buffer | undefined,
@@ -140,7 +140,7 @@ export function rawCall(
   });
 }
 
-/** The gRPC status of a raw answer. */
+/** Returns the gRPC status of a raw answer. */
 export function statusOf({ headers, trailers }: RawAnswer): number {
   return Number(trailers["grpc-status"] ?? headers["grpc-status"]);
 }

@@ -1,20 +1,20 @@
 import { LanceError } from "../../namespace/errors.ts";
 
 const HEAD_BYTES = 5;
-/** What is allocated for a message on the word of its length alone; more only as its bytes arrive. */
+/** Memory allocated for a message when only its length is known; it grows as bytes arrive. */
 const FIRST_ALLOCATION_BYTES = 1 << 20;
 
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** One length-prefixed message. */
+/** A length-prefixed message. */
 export interface Frame {
   readonly compressed: boolean;
   readonly data: Uint8Array;
-  /** The bytes that it took of the request, with its prefix. */
+  /** Bytes of the request that it took, including its prefix. */
   readonly bytes: number;
 }
 
-/** A message with its prefix, in one buffer. */
+/** Returns a message with its prefix, in a single buffer. */
 export function encodeFrame(data: Uint8Array, compressed: boolean): Buffer {
   const frame = Buffer.allocUnsafe(HEAD_BYTES + data.length);
   frame[0] = compressed ? 1 : 0;
@@ -23,17 +23,17 @@ export function encodeFrame(data: Uint8Array, compressed: boolean): Buffer {
   return frame;
 }
 
-/** The error for a message over the limit. */
+/** Returns the error for a message over the limit. */
 export function tooLarge(maxBytes: number): LanceError {
   return new LanceError("PayloadTooLarge", `a message may have at most ${maxBytes} bytes`);
 }
 
 /**
- * Takes the pieces of a body, cut anywhere, and gives back its messages.
+ * Takes the pieces of a body, cut anywhere, and returns its messages.
  *
- * After each {@link push}, call {@link next} until it has nothing more. A message in one piece is not copied;
- * one in several pieces is copied into a single buffer as they come, so that a peer's tiny pieces cost no more
- * than their bytes.
+ * After each {@link push}, call {@link next} until it returns nothing more. A message in a single piece is not
+ * copied. A message in several pieces is copied into a single buffer as they arrive, so that a peer's tiny pieces
+ * cost no more than their bytes.
  */
 export class FrameReader {
   readonly #maxBytes: number;
@@ -52,7 +52,7 @@ export class FrameReader {
   }
 
   /**
-   * The next complete message, if there is one.
+   * Returns the next complete message, if there is one.
    *
    * @throws LanceError PayloadTooLarge, for a declared length over the limit; Internal, for an unknown flag.
    */
@@ -77,7 +77,7 @@ export class FrameReader {
     return this.#fill(this.#body);
   }
 
-  /** Whether a message has begun and not ended. */
+  /** Whether a message has started and not ended. */
   get partial(): boolean {
     return this.#body !== undefined || this.#rest.length > 0;
   }

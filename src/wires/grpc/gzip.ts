@@ -2,13 +2,14 @@ import { constants, gunzip, gzip, type InputType } from "node:zlib";
 import { LanceError } from "../../namespace/errors.ts";
 import { tooLarge } from "./frame.ts";
 
-/** The message encodings that are understood, as `grpc-accept-encoding` has them. */
+/** Supported message encodings, in the form of `grpc-accept-encoding`. */
 export const ACCEPTED_ENCODINGS = "identity,gzip";
 
 /**
  * Unpacks a message.
  *
- * @throws LanceError PayloadTooLarge, as soon as the result passes `maxBytes`; Internal, for bytes that are not gzip.
+ * @throws LanceError PayloadTooLarge, as soon as the result exceeds `maxBytes`; Internal, for bytes that are not
+ *   gzip.
  */
 export function unpack(data: InputType, maxBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
@@ -30,7 +31,7 @@ export function pack(data: InputType): Promise<Uint8Array> {
   });
 }
 
-/** Whether `grpc-accept-encoding` has gzip. */
+/** Whether `grpc-accept-encoding` contains gzip. */
 export function acceptsGzip(header: string | undefined): boolean {
   return header?.split(",").some((name) => name.trim() === "gzip") ?? false;
 }

@@ -15,34 +15,34 @@ import { serveStream } from "./stream.ts";
 import { parseTimeout } from "./timeout.ts";
 import { serveUnary } from "./unary.ts";
 
-/** The limits of the gRPC wire. */
+/** Limits of the gRPC wire. */
 export interface GrpcLimits {
-  /** The largest message that is accepted, in bytes, packed and unpacked. Default: 16 MiB. */
+  /** Largest accepted message, in bytes, packed and unpacked. Default: 16 MiB. */
   readonly maxMessageBytes?: number;
   /**
-   * Unary answers of more bytes than this are packed for clients that accept gzip. Default: 1024; Infinity turns
-   * it off. Messages of streams are never packed: what is large in them is Arrow, which brings its own compression.
+   * Size in bytes above which unary answers are packed for clients that accept gzip. Default: 1024; Infinity turns it
+   * off. Messages of streams are never packed: the large ones contain Arrow, which has its own compression.
    */
   readonly gzipMinBytes?: number;
-  /** The time of unary calls that bring no deadline, in milliseconds; 0 for none. Default: none. */
+  /** Deadline of unary calls that bring none, in milliseconds; 0 for none. Default: none. */
   readonly defaultDeadlineMs?: number;
-  /** How long a client may take nothing of an answer, in milliseconds; 0 for no limit. Default: 60 s. */
+  /** Longest time in which a client reads nothing of an answer, in milliseconds; 0 for no limit. Default: 60 s. */
   readonly silenceMs?: number;
-  /** What messages take their memory from while they arrive and are worked on. Default: no bound. */
+  /** Memory budget of messages, from their arrival to the end of their calls. Default: no bound. */
   readonly budget?: ByteBudget;
 }
 
-/** What {@link createGrpcHandler} needs. */
+/** Options of {@link createGrpcHandler}. */
 export interface GrpcHandlerOptions extends GrpcLimits {
   readonly rpcs: readonly Rpc[];
   readonly log: Logger;
-  /** Is told of requests that fail before they are a call. */
+  /** Called for requests that fail before they become a call. */
   readonly refused?: NoteRefusal | undefined;
   /** Lists the details of errors. Default: the error response of the namespace API. */
   readonly errorDetails?: ErrorDetails | undefined;
 }
 
-/** Answers one HTTP/2 stream whose content type begins with `application/grpc`. */
+/** Answers an HTTP/2 stream whose content type begins with `application/grpc`. */
 export type GrpcHandler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
 
 const DEFAULT_GZIP_MIN_BYTES = 1024;
@@ -103,7 +103,7 @@ function begin(serverCall: ServerCall, rpc: Rpc, headers: IncomingHttpHeaders, d
     deadline: milliseconds === undefined ? undefined : Date.now() + milliseconds,
     accept: undefined,
     log: serverCall.log,
-    // Each is copied into its message.
+    // Each chunk is copied into its message.
     releasesChunks: true,
     cutOff: (error) => serverCall.cutOff(error),
   });

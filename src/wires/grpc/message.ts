@@ -4,7 +4,7 @@ import { checkBinary } from "../binary-budget.ts";
 import type { Frame } from "./frame.ts";
 import { unpack } from "./gzip.ts";
 
-/** How the messages of a request may come. */
+/** How the messages of a request may be encoded. */
 export interface MessageOptions {
   /** Whether messages with the compressed flag are gzip; otherwise they are an error. */
   readonly gzipIn: boolean;
@@ -14,7 +14,8 @@ export interface MessageOptions {
 /**
  * Decodes a message.
  *
- * @throws LanceError InvalidInput, for bytes that are not such a message, and for one with too much in it.
+ * @throws LanceError InvalidInput, for bytes that are not a message of this type, and for a message with too many
+ *   fields.
  */
 export function decode(description: DescMessage, data: Uint8Array): Message {
   checkBinary(description, data);
@@ -29,7 +30,7 @@ export function decode(description: DescMessage, data: Uint8Array): Message {
 /**
  * Unpacks a message that has the compressed flag.
  *
- * @throws LanceError Internal, when no encoding was announced; and what {@link unpack} throws.
+ * @throws LanceError Internal, if no encoding was announced; and the errors of {@link unpack}.
  */
 export async function plainData(frame: Frame, options: MessageOptions): Promise<Uint8Array> {
   if (!frame.compressed) return frame.data;
@@ -42,7 +43,7 @@ export async function plainData(frame: Frame, options: MessageOptions): Promise<
   return unpack(frame.data, options.maxMessageBytes);
 }
 
-/** The error for a body that ends inside a message. */
+/** Returns the error for a body that ends inside a message. */
 export function truncated(): LanceError {
   return new LanceError("Internal", "the request ends inside a message");
 }

@@ -12,33 +12,33 @@ const WITH_TRAILERS = { waitForTrailers: true };
 const RESET_DELAY_MS = 50;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
-/** The names that metadata may have, but for those that are the wire's own and those that HTTP/2 forbids. */
+/** Valid names of metadata, except for those that belong to the wire and those that HTTP/2 forbids. */
 const METADATA_NAME =
   /^(?!grpc-|(?:x-request-id|content-type|content-length|te|trailer|connection|keep-alive|proxy-connection|transfer-encoding|upgrade|http2-settings)$)[0-9a-z_.-]+$/;
 
 /**
- * One call on one HTTP/2 stream: its answer, its end and everything that can cut it short.
+ * A call on an HTTP/2 stream: its answer, its end and everything that can interrupt it.
  *
- * It ends exactly once: with a status, or when the peer resets the stream. From then on `done` is true, nothing
- * more is sent, and whatever still runs for the call throws into the void. `signal` aborts, with a LanceError as
- * its reason, when the client is gone or the deadline has passed.
+ * It ends exactly once: with a status, or when the peer resets the stream. From then on `done` is true, nothing more
+ * is sent, and errors of work that still runs for the call are discarded. `signal` aborts, with a LanceError as its
+ * reason, when the client disconnects or the deadline expires.
  */
 export class ServerCall {
   readonly stream: ServerHttp2Stream;
   readonly requestId: string;
-  /** The path as it was sent. */
+  /** Path as it was sent. */
   readonly path: string;
   readonly log: Logger;
   /** The call that the request has become. */
   call: Call | undefined;
-  /** Headers of the answer; they are read when it begins. */
+  /** Headers of the answer, read when the answer starts. */
   responseHeaders: Readonly<Record<string, string>> = {};
-  /** How long the client may take nothing of the answer, in milliseconds; 0 for no limit. */
+  /** Longest time in which the client reads nothing of the answer, in milliseconds; 0 for no limit. */
   silenceMs = DEFAULT_SILENCE_MS;
-  /** Lists the details of the error that the call ends with. */
+  /** Lists the details of the error that ends the call. */
   errorDetails: ErrorDetails = lanceDetails;
   done = false;
-  /** Called once, when the call is done in whatever way. */
+  /** Called once, when the call is done in any way. */
   onDone: (() => void) | undefined;
   readonly #abort = new AbortController();
   #deadline: NodeJS.Timeout | undefined;
@@ -55,11 +55,12 @@ export class ServerCall {
     this.#namedByClient = givenId !== undefined;
     this.log = log;
     this.#refused = refused;
-    // A reset is an error event to node; "close" follows it and is all that matters here.
+    // A reset is an error event to node; only the "close" that follows it matters here.
     stream.on("error", ignore);
     stream.on("close", () => {
       this.#cancel();
-      // A session's table of streams keeps them from the collector long after their end; then at least not the call too.
+      // A session's table of streams keeps a stream from the collector long after its end; without listeners, it at
+      // least releases the call.
       stream.removeAllListeners().on("error", ignore);
     });
   }
@@ -74,7 +75,7 @@ export class ServerCall {
     this.#deadline = setTimeout(() => this.#expire(), milliseconds);
   }
 
-  /** Begins the answer, if it has not begun. */
+  /** Starts the answer, if it has not started. */
   begin(encoding?: "gzip"): void {
     if (this.stream.headersSent) return;
     this.stream.on("wantTrailers", () => this.stream.sendTrailers(this.#trailersWith(this.#trailers)));
@@ -92,7 +93,7 @@ export class ServerCall {
     this.#watchEnd();
   }
 
-  /** Sends one message of a stream; resolves when the peer has room for another, or when the call is done. */
+  /** Sends a message of a stream; resolves when the peer has room for another, or when the call is done. */
   async write(frame: Buffer): Promise<void> {
     if (this.done) return;
     this.begin();
@@ -116,7 +117,7 @@ export class ServerCall {
     this.#watchEnd();
   }
 
-  /** Ends the call with the status of a thrown value; what clients must not see is logged. */
+  /** Ends the call with the status of a thrown value, and logs what clients must not see. */
   fail(thrown: unknown): void {
     if (this.done) return;
     const error = toLanceError(thrown);
@@ -127,7 +128,7 @@ export class ServerCall {
     this.#end(errorTrailers(error, this.requestId, this.errorDetails));
   }
 
-  /** Tells that the request is refused before it is a call. */
+  /** Reports that the request is refused before it becomes a call. */
   noteRefusal(code: ErrorName): void {
     const { requestId, path } = this;
     this.#refused?.({ protocol: "grpc", code, requestId, path });
@@ -150,8 +151,8 @@ export class ServerCall {
   }
 
   /**
-   * Names and values in turn: node takes a list faster than an object. The request's id is there when the client
-   * gave one or is told of a failure: a value of its own in each answer is the most expensive header of all.
+   * Names and values in turn: node handles a list faster than an object. The request's id is included if the client
+   * sent it or the call fails: a header whose value differs in every answer is the most expensive header of all.
    */
   #headers(withRequestId: boolean): string[] {
     const headers = [":status", "200", "content-type", "application/grpc"];
@@ -162,7 +163,7 @@ export class ServerCall {
     return headers;
   }
 
-  /** The trailers with those of the call. */
+  /** Returns the trailers with those of the call. */
   #trailersWith(trailers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
     const own = this.call?.responseTrailers;
     if (own === undefined) return trailers;
@@ -186,10 +187,13 @@ export class ServerCall {
     this.cutOff(new LanceError("DeadlineExceeded", "the deadline of the call has passed"));
   }
 
-  /** Ends the call with a status if it can still be told, and else without one, which no client takes for a success. */
+  /**
+   * Ends the call with a status if it can still be sent, otherwise without a status, which no client mistakes for a
+   * success.
+   */
   cutOff(error: LanceError): void {
     if (this.done) return;
-    // Trailers would wait behind messages that the client does not take.
+    // Trailers would wait behind messages that the client does not read.
     if (this.stream.writableLength === 0) {
       this.fail(error);
     } else {
@@ -212,8 +216,8 @@ function hasMetadata(headers: Readonly<Record<string, string>>): boolean {
 function ignore(): void {}
 
 /**
- * Ends a request whose answer is complete: what is under way is thrown away, and a client that goes on sending is
- * told to stop. A reset would overtake the answer and destroy it, so it waits until the answer has left.
+ * Ends a request whose answer is complete: it discards data in transit, and tells a client that continues to stop. A
+ * reset would overtake the answer and destroy it, so it waits until the answer has left.
  */
 export function stopReading(stream: ServerHttp2Stream): void {
   if (stream.readableEnded) return;
@@ -225,15 +229,15 @@ export function stopReading(stream: ServerHttp2Stream): void {
   stream.on("close", () => clearInterval(timer));
 }
 
-/** What an rpc needs to be served: the call, how its messages come in and how they may go out. */
+/** Context for serving an rpc: the call, and the encodings of its messages. */
 export interface Served {
   readonly serverCall: ServerCall;
   readonly call: Call;
-  /** The bytes of the request that are kept. */
+  /** Bytes of the request that are kept. */
   readonly hold: ByteHold;
   /** Whether messages with the compressed flag are gzip; otherwise they are an error. */
   readonly gzipIn: boolean;
-  /** Unary answers above this size are packed; Infinity when the client does not accept gzip. */
+  /** Size in bytes above which unary answers are packed; Infinity if the client does not accept gzip. */
   readonly gzipMinBytes: number;
   readonly maxMessageBytes: number;
 }

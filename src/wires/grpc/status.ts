@@ -4,28 +4,28 @@ import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
 import type { LanceError } from "../../namespace/errors.ts";
 
-/** Clients refuse trailers of more than 8 KiB or so; texts are cut to fit even when all of it is escaped. */
+/** Clients reject trailers of more than about 8 KiB; texts are truncated to fit even if all of it is escaped. */
 const MAX_MESSAGE_CHARACTERS = 512;
 const MAX_DETAIL_CHARACTERS = 1024;
 
-/** The trailers of a success. */
+/** Trailers of a success. */
 export const OK_TRAILERS: Readonly<Record<string, string>> = { "grpc-status": "0" };
 
-/** A message that tells more of an error than its code and its text. */
+/** A message with more information about an error than its code and its text. */
 export interface ErrorDetail {
   readonly desc: DescMessage;
   readonly value: MessageInitShape<DescMessage>;
 }
 
-/** Lists the details of an error, as clients get them. */
+/** Lists the details of an error that clients get. */
 export type ErrorDetails = (error: LanceError, requestId: string) => readonly ErrorDetail[];
 
-/** Lists the detail that clients read the Lance code from. */
+/** Lists the detail from which clients read the Lance code. */
 export const lanceDetails: ErrorDetails = (error, requestId) => [
   { desc: ErrorResponseSchema, value: errorResponse(error, requestId) },
 ];
 
-/** The `instance` is the upstream's, or the request id. */
+/** Returns the detail of an error; its `instance` is the upstream's, or the request id. */
 function errorResponse(error: LanceError, requestId: string): MessageInitShape<typeof ErrorResponseSchema> {
   const { code, type, title, httpStatus } = error.entry;
   const detail = error.detail === undefined ? undefined : cut(error.detail, MAX_DETAIL_CHARACTERS);
@@ -41,7 +41,7 @@ function errorResponse(error: LanceError, requestId: string): MessageInitShape<t
   };
 }
 
-/** The trailers of a failure: status, message, details, the request's id and the headers that the error asks for. */
+/** Returns the trailers of a failure: status, message, details, the request's id and the error's own headers. */
 export function errorTrailers(
   error: LanceError,
   requestId: string,
@@ -60,14 +60,14 @@ export function errorTrailers(
   };
 }
 
-/** A text as `grpc-message` has it: visible ASCII and spaces as they are, all other UTF-8 bytes and `%` escaped. */
+/** Encodes a text for `grpc-message`: visible ASCII and spaces unchanged, all other UTF-8 bytes and `%` escaped. */
 export function encodeMessage(text: string): string {
   return text.toWellFormed().replaceAll(/[^ -$&-~]+/g, (run) => {
     return Buffer.from(run).toString("hex").toUpperCase().replaceAll(/../g, "%$&");
   });
 }
 
-/** Bytes as metadata has them: every implementation has to read base64 without padding, and may send no other. */
+/** Encodes bytes for metadata: every implementation must read base64 without padding, and some send no other. */
 function unpadded(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString("base64").replace(/=+$/, "");
 }

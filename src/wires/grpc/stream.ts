@@ -15,7 +15,7 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
     const requests = readMessages(rpc.method, served);
     for await (const message of rpc.handle(requests, served.call)) {
       await serverCall.write(encodeFrame(toBinary(rpc.method.output, message), false));
-      // Leaving the loop tells the handler that nobody wants the rest.
+      // Leaving the loop tells the handler that the rest is not needed.
       if (serverCall.done) return;
     }
     serverCall.finish();
@@ -27,8 +27,8 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
 }
 
 /**
- * The messages of a request. Nothing is read ahead of the consumer but what the stream itself holds, so that its
- * flow control reaches the peer.
+ * Yields the messages of a request. It reads nothing ahead of the consumer beyond what the stream itself holds, so
+ * that flow control reaches the peer.
  */
 async function* readMessages(method: DescMethod, served: Served): AsyncIterable<Message> {
   const { hold, maxMessageBytes } = served;
@@ -38,7 +38,7 @@ async function* readMessages(method: DescMethod, served: Served): AsyncIterable<
     reader.push(piece);
     for (let frame = reader.next(); frame !== undefined; frame = reader.next()) {
       const message = decode(method.input, await plainData(frame, served));
-      // Whoever gets it counts it from here on.
+      // The consumer of the message counts its bytes from here on.
       hold.release(frame.bytes);
       yield message;
     }
@@ -46,7 +46,7 @@ async function* readMessages(method: DescMethod, served: Served): AsyncIterable<
   if (reader.partial) throw truncated();
 }
 
-/** The stream's own iterator would destroy the stream when it is left early, and with it the answer. */
+/** Leaving the stream's own iterator early would destroy the stream, and with it the answer. */
 async function* readPieces({ serverCall }: Served): AsyncIterable<Buffer> {
   const { stream, signal } = serverCall;
   let wake = () => {};

@@ -12,7 +12,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 };
 
 /**
- * The milliseconds of a `grpc-timeout` header: up to eight digits and a unit.
+ * Returns the milliseconds of a `grpc-timeout` header: up to eight digits and a unit.
  *
  * @throws LanceError InvalidInput, for anything else.
  */

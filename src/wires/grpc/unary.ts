@@ -6,13 +6,13 @@ import { pack } from "./gzip.ts";
 import { decode, plainData, truncated } from "./message.ts";
 import type { Served } from "./server-call.ts";
 
-/** Serves a call with one request and one response; this is the path that has to be cheap. */
+/** Serves a call with a single request and a single response; this path must be cheap. */
 export function serveUnary(rpc: UnaryRpc, served: Served): void {
   const { serverCall, hold } = served;
   const reader = new FrameReader(served.maxMessageBytes);
   let request: Frame | undefined;
   let patience: NodeJS.Timeout | undefined;
-  // From the end of the request on, its answer gives the memory back.
+  // After the end of the request, its answer releases the memory.
   serverCall.onDone = () => {
     clearTimeout(patience);
     hold.release();

@@ -14,14 +14,14 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Tra
 /** A body without its content encoding. */
 export interface DecodedBody {
   readonly stream: Readable;
-  /** The error for a failure of `stream`. */
+  /** Returns the error for a failure of `stream`. */
   failure(cause: unknown): LanceError;
 }
 
 /**
- * The body of a request without its content encoding.
+ * Returns the body of a request without its content encoding.
  *
- * @throws LanceError UnsupportedMediaType for an encoding that is not known.
+ * @throws LanceError UnsupportedMediaType for an unknown encoding.
  */
 export function decodeBody(exchange: Exchange): DecodedBody {
   const { request } = exchange;
@@ -40,7 +40,7 @@ export function decodeBody(exchange: Exchange): DecodedBody {
     });
   }
   const decoder = create();
-  // Not stream.pipeline: it would destroy the request, and with it the connection, when decoding fails.
+  // stream.pipeline would destroy the request, and with it the connection, when decoding fails.
   request.pipe(decoder);
   request.once("close", () => {
     if (!decoder.writableEnded) decoder.destroy();
