@@ -67,6 +67,14 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     ],
     between: declaredFirst,
   },
+  "declare in a namespace": {
+    steps: [
+      ({ client }) => client.call("declareTable", "n$new", { properties: { a: "b" } }),
+      ({ client }) => client.call("declareTable", "n$new"),
+      ({ client }) => client.call("dropTable", "n$new"),
+      ({ client }) => client.call("declareTable", "n$new"),
+    ],
+  },
   "first rows of a declared table": {
     byEngine: true,
     prepare: ({ client }) => client.call("declareTable", "n$d"),

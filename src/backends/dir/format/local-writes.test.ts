@@ -137,6 +137,18 @@ test("an object whose key nobody knows needs no other name, and goes when it can
   }
 });
 
+test("an object without bytes waits for its name alone", async (t) => {
+  const world = await createWorld(t);
+  await world.store.create("a/file", new Uint8Array());
+  assertOrder(world, "mkdir a", "create a/file", "syncNames a");
+  assertOrder(world, "mkdir a", "syncNames .");
+  assert.deepEqual(
+    world.calls.filter((call) => call.startsWith("syncBytes")),
+    [],
+  );
+  assert.deepEqual(await listNames(world.store, "a"), ["file"]);
+});
+
 test("what is deleted or moved stays so", async (t) => {
   const world = await createWorld(t);
   for (const name of ["a", "b"]) await world.store.put(`${name}/file`, BYTES);

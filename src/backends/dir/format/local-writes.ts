@@ -136,7 +136,7 @@ export function createLocalWrites(
         const directory = dirname(path);
         const file = await into(path, async () => disk.create(path));
         // The name is in the directory as soon as the file is open.
-        const filled = fill(file, [bytes]);
+        const filled = bytes.byteLength > 0 ? fill(file, [bytes]) : disk.close(file);
         const named = syncNamesOf(disk, [directory], () => directories.made(directory));
         try {
           await Promise.all([filled, named]);

@@ -96,13 +96,26 @@ export interface Claim {
  * @returns the location, relative to the base
  */
 export async function takeName(context: CatalogContext, claim: Claim): Promise<string> {
-  const { catalog, layout } = context;
-  await layout.reserveAhead(claim.location);
-  const location = await catalog.mutate(claim.apply).catch(async (error: unknown) => {
-    // At another place there may be the mark of somebody else who is about to take it.
-    if (claim.isPrivate && isRefusal(error)) await layout.unreserve(claim.location);
+  return claim.isPrivate ? takePrivately(context, claim) : takeOpenly(context, claim);
+}
+
+/** Nobody else comes to the location before its row is there, and who comes then finds the mark. */
+async function takePrivately(
+  { catalog, layout }: CatalogContext,
+  { location, apply }: Claim,
+): Promise<string> {
+  await layout.reserveNew(location);
+  return catalog.mutate(apply).catch(async (error: unknown) => {
+    if (isRefusal(error)) await layout.unreserve(location);
     throw error;
   });
+}
+
+async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string> {
+  const { catalog, layout } = context;
+  await layout.reserveAhead(claim.location);
+  // After a refusal there may be the mark of somebody else who is about to take the location.
+  const location = await catalog.mutate(claim.apply);
   await layout.reveal(location);
   // Others who come to this location may have taken its mark away, or have dropped the table.
   const isOwned = (await ownerOf(context, location)) !== undefined;

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import { create } from "@bufbuild/protobuf";
+import { type TestContext, test } from "vitest";
+import { beginCall } from "../../../../../test/support/caller.ts";
+import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
+import { DeclareTableRequestSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import { type Disk, machineDisk } from "../../format/disk.ts";
+import { createLocalStore } from "../../format/local-store.ts";
+import { openDirectory } from "../../open-directory.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
+import { createDeclareOperations } from "./declare.ts";
+
+/** Declarations in a namespace `n`, with counts of what they wait for. */
+async function openWorkshop(t: TestContext) {
+  const root = await temporaryDirectory(t);
+  await (await openClient(t, root)).call("createNamespace", "n");
+  const waits = { syncs: 0, mutations: 0 };
+  const disk: Disk = {
+    ...machineDisk,
+    syncBytes(file) {
+      waits.syncs++;
+      return machineDisk.syncBytes(file);
+    },
+    syncNames(directory) {
+      waits.syncs++;
+      return machineDisk.syncNames(directory);
+    },
+  };
+  const storage = { store: createLocalStore("/", disk), root, engineOptions: {} };
+  const { context, close } = await openDirectory({ root, storage, log: silent, maintenance: false });
+  t.onTestFinished(close);
+  const catalog: Catalog = {
+    ...context.catalog,
+    mutate(mutation) {
+      waits.mutations++;
+      return context.catalog.mutate(mutation);
+    },
+  };
+  const { declareTable } = createDeclareOperations({ ...context, catalog });
+  return {
+    waits,
+    declare: (name: string) =>
+      declareTable(
+        create(DeclareTableRequestSchema),
+        beginCall(LanceNamespaceService.method.declareTable, { id: ["n", name] }),
+      ),
+  };
+}
+
+test("a declaration in a namespace waits for one commit, and for the names of its mark", async (t) => {
+  const { declare, waits } = await openWorkshop(t);
+  await declare("first");
+  Object.assign(waits, { syncs: 0, mutations: 0 });
+  const { location = "" } = await declare("t");
+  // The directory's name and the mark's; then the rows, the transaction and the manifest, each with its name.
+  assert.deepEqual(waits, { syncs: 8, mutations: 1 });
+  assert.deepEqual(await readdir(location), [".lance-reserved"]);
+});
+
+test("a declaration that is refused leaves no directory", async (t) => {
+  const { declare } = await openWorkshop(t);
+  const { location = "" } = await declare("t");
+  const tables = async () => (await readdir(`${location}/..`)).filter((name) => !name.startsWith("."));
+  const before = await tables();
+  await assert.rejects(declare("t"), failsWith("TableAlreadyExists"));
+  assert.deepEqual(await tables(), before);
+});
