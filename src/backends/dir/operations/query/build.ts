@@ -1,7 +1,8 @@
 import { formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts";
+import { createPace } from "../../../../arrow/pace.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { NativeQueryBase, NativeTable } from "../../engine/native.ts";
+import type { NativeQueryBase, NativeTable, NativeVectorQuery } from "../../engine/native.ts";
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
 import { checkCounts, DEFAULT_SEARCH_ROWS, isSearch, type QueryFields, withinTable } from "./fields.ts";
 import { type TextSearch, textSearch } from "./text.ts";
@@ -21,7 +22,8 @@ const HYBRID_SCORES = ["_score", RELEVANCE];
 
 /** A query of the engine's for some of the vectors of a request. */
 export interface Run {
-  readonly query: NativeQueryBase;
+  /** Builds it, when its turn has come. */
+  readonly query: () => NativeQueryBase;
   /** The number of the first of them, and how many there are; 0 and 1 for a query without several vectors. */
   readonly firstVector: number;
   readonly vectors: number;
@@ -29,7 +31,8 @@ export interface Run {
 
 /** A query of the engine's, and what it leaves to be done with the result. */
 export interface BuiltQuery {
-  readonly query: NativeQueryBase;
+  /** Builds the query for all vectors at once, which takes the square of their number: for plans. */
+  readonly whole: () => Promise<NativeQueryBase>;
   /** What it is run as, one after the other, so that a call that ends stops between them. */
   readonly runs: readonly Run[];
   /** Whether the result has row ids that nobody asked for. */
@@ -40,7 +43,7 @@ export interface BuiltQuery {
   readonly skipRows: number;
   /** A query whose output has the columns of the result; it serves when there are no rows. */
   readonly shape: NativeQueryBase;
-  /** Whether `query` is a hybrid search; then `shape` is its full-text search alone. */
+  /** Whether it is a hybrid search; then `shape` is its full-text search alone. */
   readonly hybrid: boolean;
   /** The searches that the engine explains one by one, by name. */
   readonly steps: readonly (readonly [name: string, query: NativeQueryBase])[];
@@ -64,7 +67,7 @@ export async function buildQuery(
 
   const { limit, offset } = rowsOf(request, vector !== undefined || text !== undefined);
   const hidesRowId = needsRowId(request, vector, text) && !asksForRowId(request);
-  const make = (vectors?: readonly Float32Array[]) => {
+  const make = (vectors: readonly Float32Array[]) => {
     const query = vector === undefined ? table.query() : vector.apply(table.query(), vectors);
     text?.apply(query);
     applyShared(query, request);
@@ -75,19 +78,27 @@ export async function buildQuery(
     if (request.withRowId || hidesRowId) query.withRowId();
     return query;
   };
-  const query = make();
-  const runs = inRuns(vector?.vectors ?? []).map(({ vectors, firstVector }) => ({
-    query: make(vectors),
-    firstVector,
-    vectors: vectors.length,
-  }));
+  const all = vector?.vectors ?? [];
   return {
-    query,
-    runs: runs.length > 1 ? runs : [{ query, firstVector: 0, vectors: vector?.vectors.length ?? 1 }],
+    async whole() {
+      const query = make(all.slice(0, RUN_VECTORS));
+      const pace = createPace();
+      for (const other of all.slice(RUN_VECTORS)) {
+        if (pace.isDue()) await pace.pause();
+        (query as NativeVectorQuery).addQueryVector(other);
+      }
+      return query;
+    },
+    runs: inRuns(all).map(({ vectors, firstVector }) => ({
+      query: () => make(vectors),
+      firstVector,
+      vectors: Math.max(1, vectors.length),
+    })),
     hidesRowId,
     maxRows: limit,
     skipRows: 0,
-    shape: query,
+    // Two vectors have the columns of any number.
+    shape: make(all.slice(0, 2)),
     hybrid: false,
     steps: [],
   };
@@ -151,9 +162,9 @@ function hybridQuery(
     ...(request.withRowId ? ([[ROW_ID, ROW_ID]] as const) : []),
     [RELEVANCE, "CAST(_score AS FLOAT)"],
   ] as [string, string][]);
-  const query = finish(start({ vector: true, text: true }));
+  const query = () => finish(start({ vector: true, text: true }));
   return {
-    query,
+    whole: async () => query(),
     runs: [{ query, firstVector: 0, vectors: 1 }],
     hidesRowId: request.fastSearch === true && !asksForRowId(request),
     maxRows: limit,

@@ -32,8 +32,8 @@ export function createReadOperations(
     planOf: (query: NativeQueryBase) => Promise<string>,
   ): Promise<string> {
     return withGuarded(context, call, request, async (data) => {
-      const { query, steps } = await build(data, request);
-      if (steps.length === 0) return data.wait(() => planOf(query));
+      const { whole, steps } = await build(data, request);
+      if (steps.length === 0) return data.wait(async () => planOf(await whole()));
       const texts = ["HybridSearch: fusion=reciprocal rank\n"];
       for (const [name, part] of steps) texts.push(`${name}:\n${await data.wait(() => planOf(part))}`);
       return texts.join("\n");

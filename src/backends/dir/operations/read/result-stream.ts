@@ -141,7 +141,7 @@ async function start(
   timeout: number | undefined,
 ): Promise<{ batches: NativeBatches; ranked: boolean }> {
   try {
-    return { batches: await query.execute(rows, timeout), ranked: true };
+    return { batches: await query().execute(rows, timeout), ranked: true };
   } catch (error) {
     if (!hybrid || !hasNoNeighbours(error)) throw error;
     return { batches: await shape.execute(rows, timeout), ranked: false };
