@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test, vi } from "vitest";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local-store.ts";
@@ -7,12 +7,18 @@ import { createStorageClock } from "../format/storage-clock.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import type { Job } from "./job.ts";
 import { createJobs, type Jobs, type JobWork } from "./jobs.ts";
-import { createJobStore, type JobStore } from "./store.ts";
+import { createJobStore, findJobFiles, JOBS_DIRECTORY, type JobStore } from "./store.ts";
 
 /** The storage of these tests and the process have one clock. */
 const clock = { now: async () => Date.now() };
 
-const storeIn = (path: string) => createJobStore(createLocalStore(path), "jobs");
+const storeIn = (path: string) => createJobStore(createLocalStore(path), JOBS_DIRECTORY);
+
+/** A promise, and a function that resolves it. */
+function gate(): [promise: Promise<void>, open: () => void] {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return [promise, resolve];
+}
 
 function jobsOn(t: TestContext, store: JobStore, works: Record<string, JobWork>, leaseMs = 60_000): Jobs {
   const jobs = createJobs({ store, clock, log: silent, leaseMs, maxRunning: 1 });
@@ -166,9 +172,11 @@ test("a job whose success cannot be written is done again, and never called fail
 
 test("the job of a process that died is taken up by exactly one other when its lease is over", async (t) => {
   const { store, looks } = counted(storeIn(await temporaryDirectory(t)));
-  const real = Date.now;
+  // Time goes on only when told to, so that no lease ends on a busy machine.
+  let now = Date.now();
+  vi.spyOn(Date, "now").mockImplementation(() => now);
   t.onTestFinished(() => void vi.restoreAllMocks());
-  const lease = { owner: "dead", until: real() + 3_600_000 };
+  const lease = { owner: "dead", until: now + 3_600_000 };
   const id = "00000000-0000-4000-8000-000000000000";
   await store.put({ ...request("count"), id, state: "running", createdAt: 1, attempts: 1, lease });
   let runs = 0;
@@ -176,7 +184,7 @@ test("the job of a process that died is taken up by exactly one other when its l
   const others = [jobsOn(t, store, { count }, 100), jobsOn(t, store, { count }, 100)];
   await looks(6);
   assert.equal(runs, 0);
-  vi.spyOn(Date, "now").mockImplementation(() => real() + 2 * 3_600_000);
+  now += 2 * 3_600_000;
   assert.deepEqual((await ended(others[0] as Jobs, id)).result, { runs: 1 });
   await looks(6);
   assert.equal(runs, 1);
@@ -285,4 +293,66 @@ test("a process whose clock is days ahead takes no job of a process that is at w
   second.start();
   await looks(3);
   assert.deepEqual([second.active(), (await store.get(id))?.attempts], [[], 1]);
+});
+
+test("a lease that is renewed while its job ends leaves no record of an open job", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const inner = storeIn(directory);
+  const [released, release] = gate();
+  const [done, finishWork] = gate();
+  let [renewals, held, writing] = [0, 0, 0];
+  const store: JobStore = {
+    ...inner,
+    async get(id) {
+      renewals++;
+      return inner.get(id);
+    },
+    async put(job) {
+      writing++;
+      // The first renewal stays on its way to the storage.
+      if (job.startedAt !== undefined && renewals > 0) {
+        held++;
+        await released;
+      }
+      await inner.put(job);
+      writing--;
+    },
+  };
+  const jobs = jobsOn(t, store, { slow: () => done.then(() => ({})) }, 30);
+  const { id } = await jobs.submit(request("slow"));
+  while (held === 0) await sleep(1);
+  finishWork();
+  // Later renewals meet a job whose end waits behind the first one.
+  for (const until = renewals + 3; renewals < until; ) await sleep(1);
+  release();
+  await ended(jobs, id);
+  await jobs.close();
+  while (writing > 0) await sleep(1);
+  assert.deepEqual(await findJobFiles(createLocalStore(directory), ""), []);
+});
+
+test("a process that closes waits for the renewal of a lease that is on its way", async (t) => {
+  const inner = storeIn(await temporaryDirectory(t));
+  const [held, release] = gate();
+  let looks = 0;
+  const store: JobStore = {
+    ...inner,
+    async isCancelRequested(id) {
+      looks++;
+      await held;
+      return inner.isCancelRequested(id);
+    },
+  };
+  const jobs = jobsOn(t, store, { endless }, 30);
+  const { id } = await jobs.submit(request("endless"));
+  while (looks === 0) await sleep(1);
+  let isClosed = false;
+  const closed = jobs.close().then(() => {
+    isClosed = true;
+  });
+  while ((await inner.get(id))?.state !== "queued" || jobs.active().length > 0) await sleep(1);
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+  assert.equal(isClosed, false);
+  release();
+  await closed;
 });

@@ -60,6 +60,8 @@ const LOST = new LanceError("ServiceUnavailable", "another process has taken the
 interface Active {
   job: Job;
   readonly controller: AbortController;
+  /** Whether the last state of the record is on its way; its lease is not renewed any more. */
+  isEnding: boolean;
   /** The last write of the record; writes follow each other. */
   writing: Promise<void>;
   finished: Promise<void>;
@@ -78,6 +80,7 @@ export function createJobs(options: JobsOptions): Jobs {
   const kinds = new Map<string, JobWork>();
   const active = new Map<string, Active>();
   const timers: NodeJS.Timeout[] = [];
+  const chores = new Set<Promise<unknown>>();
   let closing = false;
   let sweeping = Promise.resolve();
 
@@ -113,7 +116,13 @@ export function createJobs(options: JobsOptions): Jobs {
   }
   function takeUp(job: Job): Active {
     const controller = new AbortController();
-    const entry: Active = { job, controller, writing: Promise.resolve(), finished: Promise.resolve() };
+    const entry: Active = {
+      job,
+      controller,
+      isEnding: false,
+      writing: Promise.resolve(),
+      finished: Promise.resolve(),
+    };
     active.set(job.id, entry);
     entry.finished = perform(entry)
       .catch((error) => log.error({ err: error, job: job.id }, "the state of a job cannot be written"))
@@ -134,7 +143,7 @@ export function createJobs(options: JobsOptions): Jobs {
         return work(entry.job, signal);
       });
     } catch (thrown) {
-      if (signal.reason === LOST) return;
+      if (signal.reason === LOST) return await entry.writing;
       if (signal.reason === CLOSING) return await write(entry, { state: "queued", begun, lease: undefined });
       if (signal.reason === CANCELLED) return await finish(entry, "cancelled", {});
       const error = toLanceError(thrown);
@@ -146,6 +155,7 @@ export function createJobs(options: JobsOptions): Jobs {
     await finish(entry, "succeeded", { result });
   }
   async function finish(entry: Active, state: JobState, change: Partial<Job>): Promise<void> {
+    entry.isEnding = true;
     const finishedAt = await clock.now();
     return write(entry, { ...change, state, finishedAt, lease: undefined }, store.finish);
   }
@@ -155,7 +165,7 @@ export function createJobs(options: JobsOptions): Jobs {
     if (await store.isCancelRequested(job.id)) controller.abort(CANCELLED);
     const renewed = lease(await clock.now());
     const stored = await store.get(job.id);
-    if (!active.has(job.id) || controller.signal.aborted || entry.job.finishedAt !== undefined) return;
+    if (!active.has(job.id) || controller.signal.aborted || entry.isEnding) return;
     if (stored?.lease?.owner === owner) await write(entry, { lease: renewed });
     else controller.abort(LOST);
   }
@@ -202,7 +212,10 @@ export function createJobs(options: JobsOptions): Jobs {
   }
   function every(milliseconds: number, what: string, task: () => Promise<unknown>): void {
     const timer = setInterval(() => {
-      task().catch((error) => log.warn({ err: error }, what));
+      const chore = task()
+        .catch((error) => log.warn({ err: error }, what))
+        .finally(() => chores.delete(chore));
+      chores.add(chore);
     }, milliseconds);
     timers.push(timer.unref());
   }
@@ -253,7 +266,7 @@ export function createJobs(options: JobsOptions): Jobs {
       closing = true;
       for (const timer of timers) clearInterval(timer);
       for (const { controller } of active.values()) controller.abort(CLOSING);
-      await sweeping;
+      await Promise.all([sweeping, ...chores]);
       await Promise.all([...active.values()].map(({ finished }) => finished));
     },
   };
