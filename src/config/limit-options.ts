@@ -1,3 +1,4 @@
+import { DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
 import { BACKEND_KINDS, type OptionTable } from "./option-spec.ts";
 import { parseDuration, parseInteger, parseSize } from "./parsers.ts";
 
@@ -7,7 +8,7 @@ export const LIMIT_OPTIONS = {
     flag: "max-message-size",
     value: "SIZE",
     help: "Maximum size of a JSON body, and of a single message of the other protocols.",
-    fallback: "16MiB",
+    fallback: `${DEFAULT_MAX_MESSAGE_BYTES / 2 ** 20}MiB`,
     parse: parseSize,
   },
   maxUploadBytes: {

@@ -1,5 +1,8 @@
 import { LanceError } from "./errors.ts";
 
+/** Default size limit of a JSON body and of a single message of the other protocols, in bytes: 16 MiB. */
+export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 2 ** 20;
+
 /** The bytes that requests may hold in memory together, over all calls and connections of a process. */
 export interface ByteBudget {
   /** Bytes that are held now. */

@@ -23,7 +23,7 @@ type Handler<M> =
         : never;
 
 /**
- * The port between wires and backends: a function for each operation of the contract.
+ * The interface between wires and backends: a function for each operation of the contract.
  *
  * The object of a call is `call.id`; the pipeline has checked the id fields of the request against it. An upload gets
  * its parameters as the request and its Arrow IPC bytes as an iterable, split anywhere. A download yields messages

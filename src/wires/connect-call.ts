@@ -3,11 +3,12 @@ import type { ConnectError, ConnectRouter, HandlerContext } from "@connectrpc/co
 import type { Logger } from "pino";
 import type { ByteHold } from "../namespace/byte-budget.ts";
 import { type Call, createCall, type Protocol } from "../namespace/call.ts";
-import { LanceError, toLanceError } from "../namespace/errors.ts";
+import { toLanceError } from "../namespace/errors.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import { addressOf } from "./address.ts";
-import { abortErrorOf, DEADLINE_PASSED, toConnectError, withLanceErrors } from "./connect-error.ts";
+import { abortErrorOf, toConnectError, withLanceErrors } from "./connect-error.ts";
 import { type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
+import { startDeadline, timeAllowed } from "./deadline.ts";
 import type { ErrorDetails } from "./grpc/status.ts";
 import { hasKnownEnd } from "./rest/http.ts";
 import { pathOf, type Rpc, type StreamRpc, type UnaryRpc } from "./rpc.ts";
@@ -91,10 +92,12 @@ function failed(thrown: unknown, call: Call, { refused, errorDetails }: ConnectC
 /** @param defaultMs the time of a call that brings no deadline; the library watches over those that do. */
 function begin(method: DescMethod, context: HandlerContext, log: Logger, defaultMs = 0): Call {
   const given = context.timeoutMs();
-  const remaining = given ?? (defaultMs > 0 ? defaultMs : undefined);
+  const remaining = timeAllowed(given, defaultMs);
   const controller = new AbortController();
-  const expire = () => controller.abort(new LanceError("DeadlineExceeded", DEADLINE_PASSED));
-  const timer = given === remaining ? undefined : setTimeout(expire, remaining);
+  const timer =
+    given !== undefined || remaining === undefined
+      ? undefined
+      : startDeadline(remaining, (error) => controller.abort(error));
   const abort = () => {
     // The library aborts every call in the end.
     clearTimeout(timer);

@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Call } from "../namespace/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
+import { deadlinePassed } from "./deadline.ts";
 import { type ErrorDetails, lanceDetails } from "./grpc/status.ts";
 
 /** Returns the error that a client sees for a thrown value, and logs what clients must not see. */
@@ -47,13 +48,10 @@ export async function* withLanceErrors<T>(messages: AsyncIterable<T>): AsyncIter
   }
 }
 
-/** Message of a call whose deadline has expired. */
-export const DEADLINE_PASSED = "the deadline of the call has passed";
-
 /** Returns the reason of a call's signal: the deadline, or a client that has disconnected. */
 export function abortErrorOf(reason: unknown): LanceError {
   if (reason instanceof ConnectError && reason.code === Code.DeadlineExceeded) {
-    return new LanceError("DeadlineExceeded", DEADLINE_PASSED);
+    return deadlinePassed();
   }
   return new LanceError("Cancelled", "the client cancelled the call");
 }

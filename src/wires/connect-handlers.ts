@@ -5,6 +5,7 @@ import type {
   UniversalServerRequest,
   UniversalServerResponse,
 } from "@connectrpc/connect/protocol";
+import { DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
 import type { LanceError } from "../namespace/errors.ts";
 import { checkedBody, heldBody, type MessageCheck, takenBody } from "./connect-body.ts";
 import { addRpc, type ConnectCallOptions } from "./connect-call.ts";
@@ -12,7 +13,6 @@ import { type Codec, checkedGzip, codecOf, isBare, isPacked, messageCheck } from
 import { earlyAnswer } from "./connect-early.ts";
 import { connectErrorOf } from "./connect-error.ts";
 import { brokenOff, type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
-import { DEFAULT_MAX_MESSAGE_BYTES } from "./limits.ts";
 import { contentLength, isHttp2 } from "./rest/http.ts";
 import { hasLongRest } from "./rest/linger.ts";
 import type { Rpc } from "./rpc.ts";

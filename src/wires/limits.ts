@@ -1,8 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
 
-/** Default size limit of a JSON body and of a single message of the other protocols, in bytes: 16 MiB. */
-export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
-
 /**
  * Number of bytes of each request that no budget counts, so that small calls, including health checks, continue while
  * others have used up the memory for requests.

@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Logger } from "pino";
-import { type ByteBudget, createByteBudget } from "../../namespace/byte-budget.ts";
+import { type ByteBudget, createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { type ErrorName, errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
 import { addressOf } from "../address.ts";
-import { DEFAULT_MAX_MESSAGE_BYTES, FREE_BYTES } from "../limits.ts";
+import { timeAllowed } from "../deadline.ts";
+import { FREE_BYTES } from "../limits.ts";
 import { pathOf, type Rpc } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS } from "../stall.ts";
 import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";
@@ -91,8 +92,8 @@ export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
 
 function begin(serverCall: ServerCall, rpc: Rpc, headers: IncomingHttpHeaders, defaultMs: number): Call {
   const timeout = headers["grpc-timeout"];
-  const fallback = rpc.kind === "unary" && defaultMs > 0 ? defaultMs : undefined;
-  const milliseconds = timeout === undefined ? fallback : parseTimeout(String(timeout));
+  const given = timeout === undefined ? undefined : parseTimeout(String(timeout));
+  const milliseconds = timeAllowed(given, rpc.kind === "unary" ? defaultMs : 0);
   const call = createCall({
     method: rpc.method,
     protocol: "grpc",

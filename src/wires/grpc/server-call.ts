@@ -4,13 +4,13 @@ import type { ByteHold } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
+import { startDeadline } from "../deadline.ts";
 import { requestIdOf } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS, onStall, onStalledEnd, stalled } from "../stall.ts";
 import { type ErrorDetails, errorTrailers, lanceDetails, OK_TRAILERS } from "./status.ts";
 
 const WITH_TRAILERS = { waitForTrailers: true };
 const RESET_DELAY_MS = 50;
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Valid names of metadata, except for those that belong to the wire and those that HTTP/2 forbids. */
 const METADATA_NAME =
@@ -71,8 +71,7 @@ export class ServerCall {
 
   /** Ends the call with DEADLINE_EXCEEDED unless it is done in time. */
   expireIn(milliseconds: number): void {
-    if (milliseconds > LONGEST_TIMER_MS) return;
-    this.#deadline = setTimeout(() => this.#expire(), milliseconds);
+    this.#deadline = startDeadline(milliseconds, (error) => this.cutOff(error));
   }
 
   /** Starts the answer, if it has not started. */
@@ -181,10 +180,6 @@ export class ServerCall {
     if (this.done) return;
     this.#settle();
     this.#abort.abort(new LanceError("Cancelled", "the client cancelled the call"));
-  }
-
-  #expire(): void {
-    this.cutOff(new LanceError("DeadlineExceeded", "the deadline of the call has passed"));
   }
 
   /**

@@ -4,14 +4,13 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { startDeadline } from "../deadline.ts";
 import { stopReading } from "../grpc/server-call.ts";
 import { DEFAULT_SILENCE_MS, onStalledEnd } from "../stall.ts";
 import { BodyWriter } from "./body-writer.ts";
 import { errorText, knownError } from "./error-body.ts";
 import { isHttp2, type RestRequest, type RestResponse, splitTarget } from "./http.ts";
 import { discardBody, hasLongRest } from "./linger.ts";
-
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Headers that are the wire's own or the connection's; a call cannot set them. */
 const RESERVED =
@@ -82,8 +81,7 @@ export class Exchange {
 
   /** Answers DeadlineExceeded unless the exchange is done in time. */
   expireIn(milliseconds: number): void {
-    if (milliseconds > LONGEST_TIMER_MS) return;
-    this.#deadline = setTimeout(() => this.#expire(), milliseconds);
+    this.#deadline = startDeadline(milliseconds, (error) => this.cutOff(error));
   }
 
   /** Sends a whole answer. Without a content type it has no body. */
@@ -216,9 +214,5 @@ export class Exchange {
   #watchEnd(): void {
     const { response } = this;
     if (isHttp2(response)) onStalledEnd(response.stream, this.silenceMs, () => this.breakOff());
-  }
-
-  #expire(): void {
-    this.cutOff(new LanceError("DeadlineExceeded", "the deadline of the call has passed"));
   }
 }

@@ -9,14 +9,20 @@ import type { FastifyReply } from "fastify";
 import type { Logger } from "pino";
 import { type Dialect, errorStatus } from "../../dialects/dialect.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
-import { type ByteBudget, type ByteHold, createByteBudget } from "../../namespace/byte-budget.ts";
+import {
+  type ByteBudget,
+  type ByteHold,
+  createByteBudget,
+  DEFAULT_MAX_MESSAGE_BYTES,
+} from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import type { Service } from "../../namespace/service.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
 import type { Binding } from "../../transcode/binding.ts";
 import { addressOf } from "../address.ts";
-import { DEFAULT_MAX_MESSAGE_BYTES, FREE_BYTES } from "../limits.ts";
+import { timeAllowed } from "../deadline.ts";
+import { FREE_BYTES } from "../limits.ts";
 import { checkNoForm, readJsonText, readPieces } from "./body.ts";
 import { knownError } from "./error-body.ts";
 import type { Exchange } from "./exchange.ts";
@@ -109,8 +115,8 @@ type MessageFields = Message & Record<string, unknown>;
 
 function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs: number): Call {
   const headers = flattenHeaders(exchange.request.headers);
-  const fallback = binding.method.methodKind === "unary" && defaultMs > 0 ? defaultMs : undefined;
-  const timeout = timeoutOf(headers["x-request-timeout-ms"]) ?? fallback;
+  const given = timeoutOf(headers["x-request-timeout-ms"]);
+  const timeout = timeAllowed(given, binding.method.methodKind === "unary" ? defaultMs : 0);
   const call = createCall({
     method: binding.method,
     protocol: "rest",

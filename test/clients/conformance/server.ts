@@ -5,12 +5,12 @@ import { readFileSync } from "node:fs";
 import { create, createFileRegistry, type DescMessage, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import pino from "pino";
+import { DEFAULT_MAX_MESSAGE_BYTES } from "../../../src/namespace/byte-budget.ts";
 import { createApp } from "../../../src/server/app.ts";
 import { createHostCheck } from "../../../src/server/host-check.ts";
 import { createListener } from "../../../src/server/listener.ts";
 import { createReadiness } from "../../../src/server/readiness.ts";
 import { createGrpcHandler } from "../../../src/wires/grpc/handler.ts";
-import { DEFAULT_MAX_MESSAGE_BYTES } from "../../../src/wires/limits.ts";
 import { conformanceRpcs, detailsOf } from "./service.ts";
 
 const [, , descriptors = ""] = process.argv;
