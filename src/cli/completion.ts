@@ -2,15 +2,15 @@ import { readdir } from "node:fs/promises";
 import tab from "@bomb.sh/tab/commander";
 import type { Command } from "commander";
 
-/** Placeholders that stand for a path of this machine. */
+/** Placeholders of values that are paths on this machine. */
 const PATH_NAME = /\b(?:FILE|DIR)\b/;
 
-/** What tells a shell how to go on, as the scripts of `@bomb.sh/tab` know it. */
+/** Directives to the shell, as the scripts of `@bomb.sh/tab` define them. */
 const DIRECTIVE = { noSpace: 2, noFiles: 4 } as const;
 
 /**
- * Adds `completion SHELL`, which prints a script for a shell, and the hidden command by which that script asks what
- * may come next.
+ * Adds `completion SHELL`, which prints a script for a shell, and the hidden command with which that script asks for
+ * completions.
  */
 export function addCompletion(program: Command): void {
   const completion = tab(program, { completionCommandName: "completion" });
@@ -36,7 +36,7 @@ function wantsPath(program: Command, [name, ...words]: readonly string[]): boole
   return PATH_NAME.test(command.registeredArguments[operands.length]?.name() ?? "");
 }
 
-/** The paths that begin with a word; those of folders end with a slash. */
+/** Returns the paths that begin with a word; those of folders end with a slash. */
 async function pathsFrom(word: string): Promise<readonly string[]> {
   const folder = word.slice(0, word.lastIndexOf("/") + 1);
   const entries = await readdir(folder || ".", { withFileTypes: true }).catch(() => []);

@@ -4,17 +4,17 @@ import { environmentName, type OptionSpec, type OptionTable } from "../config/op
 
 /** Options of a command that its help lists together. */
 export interface OptionGroup {
-  /** The heading in the help. */
+  /** Heading in the help. */
   readonly heading: string;
   readonly options: OptionTable;
-  /** Whether environment variables set them, too. */
+  /** Whether environment variables set the options, too. */
   readonly environment: boolean;
 }
 
 /**
  * Adds groups of options to a command.
  *
- * @returns the source of what its command line says, once that is parsed.
+ * @returns the source of the options on its command line, available after parsing.
  */
 export function addOptions(command: Command, groups: readonly OptionGroup[]): Layer {
   const added = new Map<OptionSpec, Option>();
@@ -29,7 +29,7 @@ export function addOptions(command: Command, groups: readonly OptionGroup[]): La
   }
   return (spec) => {
     const option = added.get(spec);
-    // Commander also knows variables and defaults, which have sources of their own here.
+    // Commander also reads variables and defaults, which have sources of their own here.
     if (option === undefined || command.getOptionValueSource(option.attributeName()) !== "cli") return;
     const value: unknown = command.getOptionValue(option.attributeName());
     const texts = [value].flat().map((each) => String(option.negate ? !each : each));
@@ -41,7 +41,7 @@ function optionOf({ flag, value, help, fallback, parse, repeatable }: OptionSpec
   if (value === undefined) return new Option(`--${flag}`, help);
   const option = new Option(`--${flag} <${value}>`, repeatable ? `${help} Repeatable.` : help);
   if (fallback !== undefined) option.default(fallback, fallback);
-  // The parser of the option checks them, whichever source they come from.
+  // The parser of the option checks its values, whatever their source.
   if (parse.choices !== undefined) option.argChoices = [...parse.choices];
   return repeatable ? option.argParser(append) : option;
 }
@@ -50,7 +50,7 @@ function append(text: string, texts: readonly string[] = []): readonly string[] 
   return [...texts, text];
 }
 
-/** What takes a switch back that another source has set: `--no-x` for `--x`, and the other way round. */
+/** Returns the option that reverses a switch of another source: `--no-x` for `--x`, and the other way round. */
 function oppositeOf({ flag }: OptionSpec): Option {
   return new Option(flag.startsWith("no-") ? `--${flag.slice(3)}` : `--no-${flag}`).hideHelp();
 }

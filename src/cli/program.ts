@@ -11,16 +11,16 @@ const DESCRIPTION =
   "Serves the Lance Namespace API over REST, gRPC, Connect and gRPC-Web on one port, and works on its catalogs.";
 
 /**
- * Runs `lance-gateway` and returns its exit code. A gateway still serves after that, until a signal comes.
+ * Runs `lance-gateway` and returns its exit code. A gateway keeps serving after that, until a signal arrives.
  *
- * @throws UsageError for wrong use; Error with one clear line for what failed.
+ * @throws UsageError for wrong usage; Error with a single line for a failure.
  */
 export async function runProgram(args: readonly string[], environment: Environment): Promise<number> {
   let code = 0;
   const program = newProgram();
   for (const [name, { group, summary, load }] of Object.entries(COMMANDS)) {
     const command = program.command(name).helpGroup(`${group}:`).description(summary);
-    // Only commands that the line names are loaded, be it to run them, for their help or to complete them.
+    // Only commands that the line names are loaded: to run them, to print their help or to complete them.
     if (!args.includes(name)) continue;
     const definition = await load();
     const layers = describeCommand(command, definition, environment);
@@ -46,7 +46,7 @@ function newProgram(): Command {
       .helpOption("-h, --help", "print help")
       .commandsGroup("Shell:")
       .helpCommand("help [command]", "print help for a command")
-      // What comes after the name of a command is the command's: count has a --version of its own.
+      // Options after the name of a command are the command's: count has a --version of its own.
       .enablePositionalOptions()
       .exitOverride()
       .configureOutput({ writeErr: () => {} })
@@ -67,7 +67,7 @@ function describeCommand(
   return [flags, (spec) => (fromEnvironment.has(spec) ? variables(spec) : undefined)];
 }
 
-/** One line; what an unknown option was given may be a secret. */
+/** Returns a single line; the value of an unknown option may be a secret. */
 function messageOf({ code, message }: CommanderError, args: readonly string[]): string {
   if (code === "commander.help") {
     const what = args.length === 0 ? "a command is missing" : `unknown command '${args.at(-1)}'`;

@@ -1,25 +1,25 @@
 import { sizeText } from "./commands/text-table.ts";
 
-/** Shows people how far a long work is. */
+/** Shows the progress of long work to people. */
 export interface Progress {
-  /** Tells of more that is done. */
+  /** Reports further progress. */
   advance(amount: number): void;
-  /** Takes the bar away. */
+  /** Removes the bar. */
   end(): void;
 }
 
-/** What {@link createProgress} needs. */
+/** Options of {@link createProgress}. */
 export interface ProgressOptions {
   readonly label: string;
-  /** How much there is to do; undefined when nobody knows. */
+  /** Total amount of work; undefined if it is unknown. */
   readonly total: number | undefined;
   readonly unit: "bytes" | "rows";
-  /** Where the bar is drawn. Default: standard error; without a terminal there, there is none. */
+  /** Stream on which the bar is drawn. Default: standard error; the bar appears only on a terminal. */
   readonly output?: Pick<NodeJS.WriteStream, "isTTY" | "write"> & { readonly columns?: number };
 }
 
 const WIDTH = 24;
-/** A longer label makes room for the bar. */
+/** Width to which a longer label is cut. */
 const LABEL_WIDTH = 20;
 const INTERVAL_MS = 100;
 const CLEAR_LINE = "\r\u001b[K";
@@ -44,8 +44,8 @@ export function createProgress({ label, total, unit, output = process.stderr }: 
 }
 
 /**
- * One line of progress. A line that would reach the last column loses the beginning of the label first and then of the bar:
- * a terminal that breaks a line cannot take it away again.
+ * Returns a line of progress. A line that would reach the last column first loses the beginning of the label, then
+ * that of the bar: a line that the terminal has wrapped cannot be erased.
  */
 export function progressText(
   label: string,

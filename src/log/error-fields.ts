@@ -1,8 +1,11 @@
-/** How deep causes and errors of errors are followed. */
+/** Depth to which causes and nested errors are followed. */
 const MAX_DEPTH = 5;
 const MAX_ERRORS = 10;
 
-/** What an error may say beside its text; names and numbers of systems, and nothing that a message carried. */
+/**
+ * Logged fields of an error in addition to its text: names and numbers of systems, and nothing that a message
+ * carried.
+ */
 const FACTS = [
   "code",
   "errno",
@@ -16,10 +19,11 @@ const FACTS = [
 ] as const;
 
 /**
- * An error as the log has it. Only what is listed here goes in: libraries attach whole requests to their errors, with the
- * headers and the bytes that were sent (`rawPacket` of a malformed request, `metadata` of a call, `config`).
+ * Returns the fields of an error for the log. It contains only the listed fields: libraries attach whole requests to
+ * their errors, with the headers and the bytes that were sent (`rawPacket` of a malformed request, `metadata` of a
+ * call, `config`).
  *
- * @param redact what every text passes.
+ * @param redact applied to every text.
  */
 export function errorFields(
   error: Error,

@@ -3,7 +3,7 @@ import { type Call, OF_CALL } from "../namespace/call.ts";
 import { errorFields } from "./error-fields.ts";
 import { redactText } from "./redact.ts";
 
-/** Headers that say how to answer and not who asks; their values may be words of a text. */
+/** Headers about the form of the answer, not about the caller; their values may be words of a text. */
 const PLAIN_HEADERS: ReadonlySet<string> = new Set([
   "accept",
   "accept-encoding",
@@ -19,11 +19,11 @@ const PLAIN_HEADERS: ReadonlySet<string> = new Set([
 const MAX_DEPTH = 4;
 
 /**
- * Creates the log of the program, on standard error. All that goes into it is redacted here and nowhere else: errors keep
- * only what is known to be harmless, and texts lose what looks like a credential, the secrets of the configuration and,
- * in the line of a call, the values of the client's headers and of its context.
+ * Creates the log of the program, on standard error. It redacts everything in this single place: errors keep only
+ * what is known to be harmless, and texts lose everything that looks like a credential, the secrets of the
+ * configuration and, in the line of a call, the values of the client's headers and of its context.
  *
- * @param secrets texts that must not be in the log.
+ * @param secrets texts that must not appear in the log.
  * @param to Default: standard error.
  */
 export function createLog(
@@ -37,7 +37,7 @@ export function createLog(
       redactText(text, call === undefined ? secrets : [...secrets, ...secretsOf(call)]);
     return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, redacted(value, redact)]));
   };
-  // What the formatter makes of an error is all that is to be written.
+  // The formatter's result for an error is written as it is.
   return pino({ level, formatters: { log }, serializers: { err: (fields: unknown) => fields } }, to);
 }
 

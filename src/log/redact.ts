@@ -1,13 +1,13 @@
 const MASK = "***";
 
-/** A shorter text would be found everywhere. */
+/** A shorter text would match everywhere. */
 const MIN_SECRET_LENGTH = 6;
 
 const URL_START = "\\b[a-z][a-z0-9+.-]*:\\/\\/";
 const SECRET_NAME =
   "[\\w-]*(?:authorization|api[-_]?key|access[-_]?key|account[-_]?key|secret|password|passwd|token|signature|credential|cookie)[\\w-]*";
 
-/** What gives away a credential wherever it is, and what stays of it. */
+/** Patterns of credentials, and the part of each match that stays. */
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   // The query of a signed URL is a credential.
   [new RegExp(`(${URL_START}[^\\s?"'<>]*)\\?[^\\s"'<>]*`, "gi"), `$1?${MASK}`],
@@ -22,7 +22,7 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Replaces credentials in a text: those that look like some, and the given ones wherever they are. */
+/** Replaces credentials in a text: those that look like one, and the given ones wherever they appear. */
 export function redactText(text: string, secrets: Iterable<string> = []): string {
   let redacted = text;
   for (const secret of secrets) {

@@ -5,7 +5,7 @@ import type { HistogramSample, Sample, Tallies } from "./tallies.ts";
 /** The library, which is loaded late. */
 export type Library = typeof import("prom-client");
 
-/** A value of a metric as the library writes it down. */
+/** A value of a metric in the form that the library writes. */
 interface Value {
   readonly metricName: string;
   readonly labels: Readonly<Record<string, string | number>>;
@@ -13,7 +13,7 @@ interface Value {
   readonly exemplar?: HistogramSample["exemplars"][number];
 }
 
-/** Adds the gateway's metrics to a registry. They take their values from the tallies when the registry is read. */
+/** Adds the gateway's metrics to a registry. They read their values from the tallies when the registry is read. */
 export function registerTallies(library: Library, registry: Registry, tallies: Tallies): void {
   const counters: readonly (readonly [MetricDeclaration, () => Iterable<Sample>])[] = [
     [METRICS.calls, () => tallies.calls()],
@@ -44,7 +44,7 @@ export function registerTallies(library: Library, registry: Registry, tallies: T
   registry.registerMetric(histogramOf(METRICS.seconds, () => tallies.seconds()));
 }
 
-/** The library's histogram counts every value itself; this one hands over what the tallies have counted. */
+/** The library's histogram counts every value itself; this one returns what the tallies have counted. */
 function histogramOf({ name, help }: MetricDeclaration, samples: () => Iterable<HistogramSample>): Metric {
   const histogram = {
     name,

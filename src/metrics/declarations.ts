@@ -1,4 +1,4 @@
-/** A metric of the gateway, as `/metrics` and the docs have it. */
+/** A metric of the gateway, as in `/metrics` and the docs. */
 export interface MetricDeclaration {
   readonly name: string;
   readonly type: "counter" | "gauge" | "histogram";
@@ -7,8 +7,8 @@ export interface MetricDeclaration {
 }
 
 /**
- * The metrics of the gateway. The values of labels are the contract's, the error table's and the configuration's;
- * nothing that a client makes up becomes one.
+ * The metrics of the gateway. The values of labels come from the contract, the error table and the configuration,
+ * never from a client.
  */
 export const METRICS = {
   calls: {
@@ -49,7 +49,7 @@ export const METRICS = {
   },
 } as const satisfies Record<string, MetricDeclaration>;
 
-/** The upper bounds of the histogram of seconds; a last bucket has what took longer. */
+/** Upper bounds of the histogram of seconds; a last bucket counts longer calls. */
 export const SECONDS_BOUNDS: readonly number[] = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
 ];

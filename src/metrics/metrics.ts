@@ -6,27 +6,30 @@ import { type Library, registerTallies } from "./collectors.ts";
 import { createPages, type Page } from "./pages.ts";
 import { createTallies } from "./tallies.ts";
 
-/** The metrics of one gateway. */
+/** Metrics of a gateway. */
 export interface Metrics {
   readonly calls: CallMetrics;
   /** Counts requests that never became a call. */
   readonly refuse: CountRefusal;
-  /** Counts decisions about a database's upstream that belong to no call; no name stands for the only one. */
+  /**
+   * Returns the counter of decisions about a database's upstream that belong to no call; without a name, the only
+   * database.
+   */
   noteFor(database?: string): NoteDecision;
   readonly page: {
     /**
-     * Writes the metrics down, in the format that an `Accept` header prefers.
+     * Returns the metrics, in the format that an `Accept` header prefers.
      *
-     * @throws Error, while the library cannot be loaded, as when there are no file descriptors left.
+     * @throws Error, while the library cannot be loaded, for example without free file descriptors.
      */
     read(accept?: string): Promise<Page>;
   };
 }
 
-/** The time after which the process is watched without a reader, in milliseconds: the library is slow to load. */
+/** Time after which the process is observed without a reader, in milliseconds: the library is slow to load. */
 const WATCH_AFTER_MS = 1_000;
 
-/** Creates metrics that begin with nothing; their page has those of the process, too. */
+/** Creates empty metrics; their page includes the metrics of the process. */
 export function createMetrics(): Metrics {
   const tallies = createTallies();
   let pages: ReturnType<typeof createPages> | undefined;
@@ -51,13 +54,13 @@ export function createMetrics(): Metrics {
 
 interface Watched {
   readonly library: Library;
-  /** The metrics of the process, which are the same for all gateways in it. */
+  /** The metrics of the process, shared by all gateways in it. */
   readonly registry: Registry;
 }
 
 let watched: Promise<Watched> | undefined;
 
-/** Begins to watch the process, once; the library counts from then on. */
+/** Starts to observe the process, once; the library counts from then on. */
 function watchProcess(): Promise<Watched> {
   watched ??= import("prom-client").then(
     ({ default: library }) => {

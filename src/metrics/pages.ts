@@ -1,13 +1,13 @@
 import type { Metric, RegistryContentType } from "prom-client";
 import type { Library } from "./collectors.ts";
 
-/** Metrics written down. */
+/** Metrics in a text format. */
 export interface Page {
   readonly contentType: string;
   readonly text: string;
 }
 
-/** A metric as a registry reads it; the types of the library leave part of that out. */
+/** A metric as a registry reads it; the library's types omit a part of that. */
 interface Readable {
   readonly name: string;
   readonly type: unknown;
@@ -15,7 +15,7 @@ interface Readable {
 }
 
 /**
- * Creates what writes metrics down: in OpenMetrics, which has exemplars, for clients that prefer it, and otherwise in the
+ * Creates the writer of metrics: in OpenMetrics, which has exemplars, for clients that prefer it, otherwise in the
  * text format of Prometheus.
  */
 export function createPages(
@@ -36,7 +36,9 @@ export function createPages(
   };
 }
 
-/** A registry of OpenMetrics takes `_total` off the names of its counters, which must stay for the other registry. */
+/**
+ * A registry of OpenMetrics removes `_total` from the names of its counters, which must stay for the other registry.
+ */
 function viewOf(metric: Readable): Metric {
   const view = {
     name: metric.name,
@@ -48,14 +50,14 @@ function viewOf(metric: Readable): Metric {
 
 const OPEN_METRICS = "application/openmetrics-text";
 
-/** Whether an `Accept` header names OpenMetrics and ranks nothing else higher that the page can be. */
+/** Whether an `Accept` header names OpenMetrics and prefers it to the page's other format. */
 function prefersOpenMetrics(accept = ""): boolean {
   const rank = (types: readonly string[]) => Math.max(0, ...ranges(accept, types));
   const wanted = rank([OPEN_METRICS]);
   return wanted > 0 && wanted >= rank(["text/plain", "text/*"]);
 }
 
-/** The weights of the given media types in an `Accept` header. */
+/** Returns the weights of the given media types in an `Accept` header. */
 function ranges(accept: string, types: readonly string[]): number[] {
   return accept.split(",").flatMap((range) => {
     const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());

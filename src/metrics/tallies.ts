@@ -5,19 +5,19 @@ import type { CallMetrics, Outcome } from "../pipeline/measure.ts";
 import type { CountRefusal } from "../pipeline/refusals.ts";
 import { SECONDS_BOUNDS } from "./declarations.ts";
 
-/** One value of a metric; the labels are in the order of its declaration. */
+/** A value of a metric; the labels are in the order of its declaration. */
 export interface Sample {
   readonly labels: readonly string[];
   readonly value: number;
 }
 
-/** One series of a histogram. */
+/** A series of a histogram. */
 export interface HistogramSample {
   readonly labels: readonly string[];
-  /** How many values were in each bucket and in no smaller one; the last has those above all bounds. */
+  /** Number of values in each bucket and in no smaller one; the last bucket has those above all bounds. */
   readonly counts: readonly number[];
   readonly sum: number;
-  /** The last call in each bucket that is part of a trace which is recorded. */
+  /** Last call in each bucket that belongs to a recorded trace. */
   readonly exemplars: readonly (Exemplar | undefined)[];
 }
 
@@ -30,9 +30,9 @@ export interface Exemplar {
   readonly timestamp: number;
 }
 
-/** What has been counted, in memory that counting is cheap in. */
+/** Counts of the gateway, in a form that is cheap to increment. */
 export interface Tallies extends CallMetrics {
-  /** Counts decisions of a database that are no call's own. */
+  /** Returns the counter of a database's decisions that belong to no call. */
   noteFor(database: string | undefined): NoteDecision;
   /** Counts a request that never became a call. */
   readonly refuse: CountRefusal;
@@ -53,8 +53,8 @@ interface CallTally {
 }
 
 /**
- * Creates tallies that begin with nothing. A call costs a few look-ups in maps: labels become texts only when somebody
- * reads them, while the counters of prom-client check labels and join them to a key for every value.
+ * Creates empty tallies. A call costs a few map lookups: labels become texts only when the metrics are read, while
+ * the counters of prom-client check labels and join them to a key for every value.
  */
 export function createTallies(): Tallies {
   const methods = new Map<DescMethod, Map<Protocol, CallTally>>();
@@ -161,7 +161,10 @@ function createCallTally(): CallTally {
   };
 }
 
-/** Version 00 of W3C Trace Context and what later versions have in common with it; the last bit says that it is recorded. */
+/**
+ * The parts that version 00 of W3C Trace Context and later versions have in common; the last bit marks a recorded
+ * trace.
+ */
 const TRACE_PARENT =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f][13579bdf](?:$|-)/;
 

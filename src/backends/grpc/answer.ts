@@ -5,27 +5,27 @@ import { LanceError } from "../../namespace/errors.ts";
 import { upstreamError } from "./errors.ts";
 import { Patience } from "./patience.ts";
 
-/** Takes the answer of a call, as grpc-js gives it. */
+/** Takes the answer of a call from grpc-js. */
 export type Done = (error: Error | null, answer?: Message) => void;
 
-/** A call under way. */
+/** A call in flight. */
 interface Running extends EventEmitter {
   cancel(): void;
 }
 
-/** What a call with a single answer needs to be waited for. */
+/** Context for awaiting a call with a single answer. */
 export interface PendingCall {
   readonly call: Call;
-  /** Ends this attempt of it. */
+  /** Ends this attempt of the call. */
   readonly signal: AbortSignal;
-  /** When our own limit for the call ends, in epoch milliseconds. Default: it has none. */
+  /** End of the gateway's own limit for the call, in epoch milliseconds. Default: no limit. */
   readonly endsAt?: number | undefined;
-  /** Whether it has a body that can be read only once. Default: false. */
+  /** Whether the call has a body that can be read only once. Default: false. */
   readonly bodySent?: boolean;
 }
 
 /**
- * Begins a call with a single answer and waits for it, or for the end of our own call.
+ * Starts a call with a single answer and waits for it, or for the end of the client's call.
  *
  * @throws LanceError with its `fault`, or the reason of the signal
  */
@@ -50,7 +50,7 @@ export function answerOf(
     try {
       running = begin(done, patience);
     } catch (thrown) {
-      // The channel was closed a moment ago, because its server is gone.
+      // The channel was just closed, because its server is gone.
       patience.rest();
       throw new LanceError("ServiceUnavailable", "the upstream catalog cannot be reached", {
         cause: thrown,
@@ -64,7 +64,7 @@ export function answerOf(
   });
 }
 
-/** The error of a call that our own limit has ended, and not its client's deadline. */
+/** Returns the error if the gateway's own limit has ended the call, and not its client's deadline. */
 function ownLimit({ deadline }: Call, endsAt: number | undefined): LanceError | undefined {
   if (endsAt === undefined || Date.now() < endsAt || (deadline !== undefined && deadline <= endsAt)) return;
   return new LanceError("DeadlineExceeded", "the upstream catalog did not answer in time", {

@@ -28,7 +28,7 @@ const { describeTable, createTable, queryTable } = LanceNamespaceService.method;
 const MIB = 1024 * 1024;
 
 describe("the gRPC backend", () => {
-  /** What the upstream does next, and what it saw. */
+  /** Behaviour of the upstream, and what it received. */
   let upstream: Partial<LanceNamespace> = {};
   let seen: Call | undefined;
   let server: TestServer;
@@ -337,7 +337,7 @@ describe("the gRPC backend", () => {
   });
 
   it("gives up a connection that is not made in time", async (t) => {
-    // It takes connections and says nothing, so that no HTTP/2 session comes about.
+    // The server accepts connections and sends nothing, so that no HTTP/2 session starts.
     const sockets = new Set<Socket>();
     const silent = createServer((socket) => sockets.add(socket)).listen(0, "127.0.0.1");
     t.onTestFinished(() => {

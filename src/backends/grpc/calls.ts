@@ -21,18 +21,18 @@ import { toMetadata } from "./metadata.ts";
 import { Patience, type TimeLimits } from "./patience.ts";
 import { send, uploadMessages } from "./upload-messages.ts";
 
-/** What the calls of a backend share. */
+/** Context that the calls of a backend share. */
 export interface Upstream {
-  /** Chooses the address for each call, and repeats it. */
+  /** Chooses the address for each call, and retries the call. */
   readonly resilience: Pick<Resilience<Channel>, "run">;
   readonly policy: HeaderPolicy;
   readonly identity: UpstreamIdentity;
-  /** The longest that a call with a single answer may take with all its attempts, in milliseconds. */
+  /** Longest duration of a call with a single answer, including all its attempts, in milliseconds. */
   readonly timeoutMs: number | undefined;
   readonly limits: TimeLimits;
 }
 
-/** The function of a method with one request and one response. */
+/** Returns the function of a method with a single request and a single response. */
 export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
   const { path, requestSerialize, responseDeserialize } = definitionOf(method);
   const { resilience, policy, limits } = upstream;
@@ -64,7 +64,7 @@ export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
   };
 }
 
-/** The function of a method that takes a body; no more of it is read than the upstream takes. */
+/** Returns the function of a method that takes a body; it reads no more of the body than the upstream takes. */
 export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstream) {
   const { path, requestSerialize, responseDeserialize } = definitionOf(method);
   const { resilience, policy, identity, limits } = upstream;
@@ -82,7 +82,7 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
             requestSerialize,
             responseDeserialize,
             metadata,
-            // The time of a body is its sender's.
+            // The sender of a body decides how long it takes.
             deadlineOf(call.deadline),
             done,
           );
@@ -107,7 +107,7 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
   };
 }
 
-/** The function of a method that answers with a body; the upstream sends no more of it than is taken. */
+/** Returns the function of a method that answers with a body; the upstream sends no more of it than is read. */
 export function downloadHandler(method: DescMethodServerStreaming, upstream: Upstream) {
   const { path, requestSerialize, responseDeserialize } = definitionOf(method);
   const { resilience, policy, limits } = upstream;
@@ -144,7 +144,7 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
           const messages: AsyncIterator<Message> = stream[Symbol.asyncIterator]();
           patience.awaitFirst(limits.firstByteMs);
           try {
-            // With the first message it is clear that the upstream has taken the call.
+            // The first message proves that the upstream has accepted the call.
             return [await messages.next(), messages] as const;
           } catch (thrown) {
             leave();
@@ -170,21 +170,23 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
     } finally {
       patience.rest();
       call.signal.removeEventListener("abort", cancel);
-      // A reader that leaves early has no use for the rest.
+      // A reader that leaves early does not need the rest.
       cancel();
       leave();
     }
   };
 }
 
-/** Takes a place among the calls of a channel that is connected. */
+/** Takes a slot among the calls of a connected channel. */
 async function enter(channel: Channel, signal: AbortSignal, endsAt?: number): Promise<Client> {
   const client = await channel.connected();
   await channel.gate.enter(signal, endsAt === undefined ? 0 : Math.max(1, endsAt - Date.now()));
   return client;
 }
 
-/** Makes a call with credentials, and once more with others if there are any and the upstream refuses these. */
+/**
+ * Makes a call with credentials, and retries it once with others if there are any and the upstream refuses the first.
+ */
 async function authorized<T>(
   upstream: Upstream,
   pairs: readonly string[],
@@ -217,7 +219,7 @@ function metadataOf(
   return toMetadata(all);
 }
 
-/** When our own limit for a call ends, in epoch milliseconds; undefined without one. */
+/** Returns the end of the gateway's own limit for a call, in epoch milliseconds; undefined without a limit. */
 function endOf({ timeoutMs }: Upstream, elapsedMs: number): number | undefined {
   return timeoutMs === undefined ? undefined : Date.now() + timeoutMs - elapsedMs;
 }

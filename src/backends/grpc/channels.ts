@@ -14,44 +14,44 @@ import { Gate, type GateLimits } from "../resilience/gate.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
 import { definitionOf } from "./definition.ts";
 
-/** What {@link createChannel} needs beside its address. */
+/** Options of {@link createChannel}, in addition to its address. */
 export interface ChannelOptions {
   readonly tls?: UpstreamTls | undefined;
-  /** How long a connection may take, in milliseconds. */
+  /** Longest time to connect, in milliseconds. */
   readonly connectMs: number;
-  /** How long a connection is quiet before it is probed, in milliseconds. */
+  /** Silence after which a connection is probed, in milliseconds. */
   readonly keepAliveMs: number;
   readonly maxMessageBytes: number;
-  /** How many calls may be under way at once, and how many may wait. */
+  /** Limits on the calls in flight and on those that wait. */
   readonly limits: GateLimits;
 }
 
-/** The connections to one address of an upstream. */
+/** The connections to an address of an upstream. */
 export interface Channel {
   /**
-   * What to call on, when there is a connection.
+   * Returns the client for calls once the channel is connected.
    *
-   * @throws LanceError ServiceUnavailable, when there is none, or none in time.
+   * @throws LanceError ServiceUnavailable, if the channel is not connected, or not in time.
    */
   connected(): Client | Promise<Client>;
-  /** What calls pass on their way; each takes a place. */
+  /** Gate that every call passes; each call takes a slot. */
   readonly gate: Gate;
   close(): void;
 }
 
 const KEEP_ALIVE_TIMEOUT_MS = 10_000;
-/** How much of one answer may be under way ahead of its reader; the same as the listener's. */
+/** How much of an answer may be in transit ahead of its reader, in bytes; equal to the listener's. */
 const WINDOW_BYTES = 8 * 1024 * 1024;
-/** Calls that fail meanwhile are few, because the circuit opens: an upstream that is back shall be noticed soon. */
+/** Few calls fail meanwhile, because the circuit opens; a short backoff detects a recovered upstream soon. */
 const MIN_RECONNECT_BACKOFF_MS = 100;
 const MAX_RECONNECT_BACKOFF_MS = 2_000;
-/** How seldom names are looked up again while connections fail. */
+/** Shortest time between lookups of a name while connections fail, in milliseconds. */
 const MIN_RESOLUTION_INTERVAL_MS = 5_000;
 
 /**
- * Opens a channel; it connects when it is first used, and again whenever its connection is lost.
+ * Opens a channel. It connects on first use, and again whenever its connection is lost.
  *
- * @param server the one server to connect to, in the place of whatever the address leads to
+ * @param server the only server to connect to, instead of those to which the address leads
  */
 export function createChannel(address: string, options: ChannelOptions, server?: string): Channel {
   const settings = settingsOf(options, address, server);
@@ -89,7 +89,7 @@ function unreached(cause: unknown): LanceError {
   });
 }
 
-/** Why there is no connection; only a call is told. */
+/** Returns why the connection failed; the library reports that only to a call. */
 function reasonOf(client: Client, deadline: number): Promise<unknown> {
   const { path, requestSerialize, responseDeserialize } = definitionOf(Health.method.check);
   const request = create(HealthCheckRequestSchema);
@@ -109,8 +109,8 @@ function credentialsOf(tls: UpstreamTls | undefined, address: string): ChannelCr
 }
 
 /**
- * The name that TLS asks for: node refuses an IP address there, so that a name stands in for one, while the
- * certificate is checked for the address.
+ * Returns the name for TLS: node refuses an IP address there, so a name replaces it while the certificate is checked
+ * for the address.
  */
 function targetName({ serverName }: UpstreamTls, address: string): string | undefined {
   return serverName ?? (ipOf(address) === undefined ? undefined : "localhost");
@@ -119,16 +119,16 @@ function targetName({ serverName }: UpstreamTls, address: string): string | unde
 const ADDRESS = /^(?:[a-z0-9]+:(?:\/\/[^/]*\/)?)?\[?(.+?)\]?(?::\d+)?$/;
 
 const HOST = /^(?:dns:(?:\/\/\/)?)?([^/:[\]]+)(?::(\d+))?$/;
-/** What the library takes when an address names no port. */
+/** The library's port for an address without one. */
 const DEFAULT_PORT = "443";
 
-/** The IP address in an address of gRPC; undefined where that has a name. */
+/** Returns the IP address in an address of gRPC; undefined if it has a name. */
 function ipOf(address: string): string | undefined {
   const host = ADDRESS.exec(address)?.[1] ?? "";
   return isIP(host) === 0 ? undefined : host;
 }
 
-/** The name of a host and the port in an address of gRPC; undefined where that has no name, or another resolver. */
+/** Returns the host name and the port in an address of gRPC; undefined if it has no name, or another resolver. */
 export function hostOf(address: string): { readonly host: string; readonly port: string } | undefined {
   const [, host = "", port = DEFAULT_PORT] = HOST.exec(address) ?? [];
   return host === "" || isIP(host) !== 0 ? undefined : { host, port };
@@ -153,11 +153,11 @@ function settingsOf(
     // A name with several addresses is a service with several instances.
     "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
     "grpc.service_config_disable_resolution": 1,
-    // A proxy that the environment names is for the way out of a network, and an upstream is within.
+    // A proxy in the environment is for the way out of a network, and an upstream is inside.
     "grpc.enable_http_proxy": 0,
-    // Backends of different databases share no connection: one that is flooded shall not slow down another.
+    // Backends of different databases share no connection, so that a flooded one does not slow down another.
     "grpc.use_local_subchannel_pool": 1,
-    // Nobody asks for its figures.
+    // The figures of channelz are not used.
     "grpc.enable_channelz": 0,
     ...(named !== undefined && { "grpc.default_authority": `${named.host}:${named.port}` }),
     ...(target !== undefined && { "grpc.ssl_target_name_override": target }),

@@ -1,7 +1,7 @@
 import { type DescMethod, fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import type { MethodDefinition } from "@grpc/grpc-js";
 
-/** A method as grpc-js wants it described. */
+/** Returns the description of a method for grpc-js. */
 export function definitionOf(method: DescMethod): MethodDefinition<Message, Message> {
   const { input, output } = method;
   return {

@@ -31,7 +31,7 @@ describe("upstreamError", () => {
     });
   }
 
-  it("goes by the status where there are no details, and by what the method is about", () => {
+  it("maps a status without details by its code and by the method's resource", () => {
     const named = (code: number, method: Parameters<typeof beginCall>[0] = describeTable) =>
       upstreamError(failure(code, "text"), beginCall(method)).entry.name;
     assert.equal(named(status.NOT_FOUND), "TableNotFound");
@@ -78,7 +78,7 @@ describe("upstreamError", () => {
     });
   }
 
-  it("says what the upstream's own words tell of it", () => {
+  it("derives the fault from the status", () => {
     const faultOf = (code: number) => upstreamError(failure(code, "text"), beginCall(describeTable)).fault;
     assert.equal(faultOf(status.UNAVAILABLE), "unavailable");
     assert.equal(faultOf(status.RESOURCE_EXHAUSTED), "throttled");
@@ -100,7 +100,7 @@ describe("upstreamError", () => {
     assert.equal(upstreamError(failure(status.CANCELLED, ""), call), reason);
   });
 
-  it("is Internal for what is no failure of a call", () => {
+  it("is Internal for anything but a failure of a call", () => {
     const error = upstreamError(new TypeError("broken"), beginCall(describeTable));
     assert.equal(error.entry.name, "Internal");
   });

@@ -10,7 +10,7 @@ import { errorOfStatus } from "../../namespace/status-error.ts";
 const UNREACHED = "the upstream catalog cannot be reached";
 const BROKEN = "the answer of the upstream catalog broke off or cannot be read";
 
-/** What is said of failures for which the library's own text names addresses. */
+/** Texts for failures for which the library's own text names addresses. */
 const TEXTS: Readonly<Record<number, string>> = {
   [status.CANCELLED]: "the upstream catalog broke the call off",
   [status.DEADLINE_EXCEEDED]: "the upstream catalog did not answer in time",
@@ -18,8 +18,8 @@ const TEXTS: Readonly<Record<number, string>> = {
 };
 
 /**
- * What the library says of calls that it could not begin, and of answers that are none. It gives them the codes of an
- * upstream's own errors, so that only its words tell them apart.
+ * The library's own errors, for calls that it could not start and for invalid answers. It gives them the codes of an
+ * upstream's errors, so only its words distinguish them.
  */
 const OWN_WORDS: readonly { code: number; words: RegExp; text: string; fault?: UpstreamFault }[] = [
   {
@@ -50,7 +50,7 @@ const OWN_WORDS: readonly { code: number; words: RegExp; text: string; fault?: U
   },
 ];
 
-/** Rows of the upstream's own after which another answer may be different. */
+/** Errors of the upstream after which another attempt may succeed. */
 const FAULTS: Readonly<Partial<Record<ErrorName, UpstreamFault>>> = {
   ServiceUnavailable: "unavailable",
   Throttling: "throttled",
@@ -58,17 +58,17 @@ const FAULTS: Readonly<Partial<Record<ErrorName, UpstreamFault>>> = {
 
 /** How far a call came before it failed. */
 export interface Progress {
-  /** Whether the answer had begun. */
+  /** Whether the answer had started. */
   readonly begun?: boolean;
   /** Whether a body that can be read only once was being sent. */
   readonly bodySent?: boolean;
 }
 
 /**
- * The error that a failed call of the upstream is to our own client.
+ * Returns the error that a client sees for a failed call of the upstream.
  *
- * What the upstream says in the details of its status counts first, then the status; what the library says itself of
- * connections and of answers that are none is told apart by its words. An abort of our own call comes before all.
+ * The details of the status count first, then the status. The library's own errors, about connections and invalid
+ * answers, are recognised by their words. An abort of the client's call overrides everything.
  */
 export function upstreamError(thrown: unknown, call: Call, progress: Progress = {}): LanceError {
   if (thrown instanceof LanceError) return thrown;
@@ -100,7 +100,7 @@ export function upstreamError(thrown: unknown, call: Call, progress: Progress = 
   );
 }
 
-/** The same fault with regard to what had been sent and received by then. */
+/** Adjusts a fault to what had been sent and received by then. */
 function faultAfter(
   fault: UpstreamFault | undefined,
   { begun = false, bodySent = false }: Progress,
@@ -125,7 +125,7 @@ function detailOf(metadata: Metadata | undefined): ErrorResponse | undefined {
       if (detail !== undefined) return detail;
     }
   } catch {
-    // Details that are no such message say nothing; the status still does.
+    // Malformed details are ignored; the status still counts.
   }
   return undefined;
 }

@@ -13,12 +13,12 @@ import { definitionOf } from "./definition.ts";
 
 const TIMEOUT_MS = 5_000;
 
-/** Whether one server of the upstream can answer. */
+/** Whether any server of the upstream can answer. */
 export async function isServing(servers: readonly Endpoint<Channel>[], log: Logger): Promise<boolean> {
   return (await Promise.all(servers.map((server) => serves(server, log)))).some(Boolean);
 }
 
-/** Whether it can be reached and does not say that it cannot serve; it need not have grpc.health.v1. */
+/** Whether a server can be reached and does not report that it cannot serve; it may lack grpc.health.v1. */
 async function serves({ target: channel, name }: Endpoint<Channel>, log: Logger): Promise<boolean> {
   const { path, requestSerialize, responseDeserialize } = definitionOf(Health.method.check);
   try {

@@ -25,47 +25,50 @@ import { createServers } from "./servers.ts";
 /** Options of {@link createGrpcBackend}. */
 export interface GrpcBackendOptions {
   /**
-   * Where the upstream listens, as gRPC has it: `host:port`, `dns:///host:port`, `unix:path`. Calls go to several
-   * in turn, as they do to all servers that a name has.
+   * Addresses of the upstream in the forms of gRPC: `host:port`, `dns:///host:port`, `unix:path`. Calls go to several
+   * addresses in turn, and to all servers of a name.
    */
   readonly addresses: readonly string[];
-  /** Encrypts the connections. Default: they are not encrypted. */
+  /** TLS of the connections. Default: they are not encrypted. */
   readonly tls?: UpstreamTls | undefined;
   /** Headers of every call to the upstream. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /**
-   * Headers of clients that are passed on, in lower case; a `*` at the end stands for any ending.
-   * Default: {@link DEFAULT_PASSED_HEADERS}.
+   * Headers of clients that are forwarded, in lower case; a `*` at the end matches any ending. Default: {@link
+   * DEFAULT_PASSED_HEADERS}.
    */
   readonly passHeaders?: readonly string[] | undefined;
-  /** Headers in the context of answers that clients get, in the same form. Default: {@link DEFAULT_RETURNED_HEADERS}. */
+  /**
+   * Headers in the context of answers that clients get, in the form of `passHeaders`. Default: {@link
+   * DEFAULT_RETURNED_HEADERS}.
+   */
   readonly returnHeaders?: readonly string[] | undefined;
-  /** Credentials of the calls, or what provides them. Default: passthrough. */
+  /** Credentials of the calls, or their provider. Default: passthrough. */
   readonly identity?: UpstreamIdentityOptions | UpstreamIdentity | undefined;
-  /** How long a connection may take, in milliseconds. Default: 5 s. */
+  /** Longest time to connect, in milliseconds. Default: 5 s. */
   readonly connectMs?: number | undefined;
-  /** How the upstream's time is bounded, in milliseconds. Default: 120 s for a first byte, 60 s between messages. */
+  /** Limits on the upstream's time, in milliseconds. Default: 120 s for a first byte, 60 s between messages. */
   readonly timeLimits?: Partial<TimeLimits> | undefined;
-  /** Keeps answers that describe. Default: every call goes to the upstream. */
+  /** Caches answers that describe. Default: every call goes to the upstream. */
   readonly cache?: UpstreamCacheLimits | undefined;
-  /** The most calls under way at one address. Default: 1,000. */
+  /** Maximum number of calls in flight to an address. Default: 1,000. */
   readonly maxCalls?: number | undefined;
-  /** The most calls that wait for one address; more are Throttling at once. Default: 1,000. */
+  /** Maximum number of calls that wait for an address; further calls are Throttling at once. Default: 1,000. */
   readonly maxWaiting?: number | undefined;
   /** Retries, circuits and hedging. */
   readonly resilience?: ResiliencePolicy | undefined;
   /** Finds all addresses of a host. Default: the system. */
   readonly resolveHost?: ResolveHost | undefined;
-  /** Counts decisions that are no call's own. Default: nobody does. */
+  /** Counts decisions that belong to no call. Default: they are not counted. */
   readonly noteDecision?: NoteDecision | undefined;
   /**
-   * How long a call with a single answer may take with all its attempts, in milliseconds. Default: as long as its
-   * client waits.
+   * Longest duration of a call with a single answer, including all its attempts, in milliseconds. Default: as long as
+   * its client waits.
    */
   readonly timeoutMs?: number | undefined;
-  /** How long a connection is quiet before it is probed, in milliseconds. Default: 30 s. */
+  /** Silence after which a connection is probed, in milliseconds. Default: 30 s. */
   readonly keepAliveMs?: number | undefined;
-  /** The largest message that the upstream may answer with, in bytes. Default: 64 MiB. */
+  /** Largest message of an upstream's answer, in bytes. Default: 64 MiB. */
   readonly maxMessageBytes?: number | undefined;
   readonly log: Logger;
 }
@@ -73,9 +76,9 @@ export interface GrpcBackendOptions {
 const MIB = 1024 * 1024;
 
 /**
- * Creates the backend that hands every operation to an upstream by gRPC. It connects with the first call.
+ * Creates the backend that forwards every operation to an upstream over gRPC. It connects with the first call.
  *
- * @throws Error with one clear line for options that cannot be used.
+ * @throws Error with a single line for unusable options.
  */
 export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Backend> {
   const {

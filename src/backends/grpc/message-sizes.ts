@@ -1,10 +1,13 @@
 /**
- * How much of a body goes into one message, in bytes: a message costs the same whatever its size, upstreams bound
- * their messages, and several of them are under way at once.
+ * Size of the pieces of a body in messages, in bytes: a message costs the same whatever its size, upstreams bound
+ * their messages, and several messages are in transit at once.
  */
 export const MESSAGE_BYTES = 512 * 1024;
 
-/** Passes a body on in pieces of {@link MESSAGE_BYTES}, but for the last: small ones are joined and large ones cut. */
+/**
+ * Passes a body on in pieces of {@link MESSAGE_BYTES}, except for the last: it joins small pieces and cuts large
+ * ones.
+ */
 export async function* inMessageSizes(data: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   let waiting: Uint8Array[] = [];
   let bytes = 0;

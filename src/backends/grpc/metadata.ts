@@ -5,9 +5,9 @@ const NAME = /^[0-9a-z_.-]+$/;
 const VALUE = /^[ -~]*$/;
 
 /**
- * Names and values in turn as metadata; a name that ends in `-bin` has base64 as a header and bytes here.
+ * Converts names and values in turn to metadata; a name that ends in `-bin` has base64 as a header and bytes here.
  *
- * @throws LanceError InvalidInput for what HTTP allows and gRPC does not. It does not say the value, which may be a
+ * @throws LanceError InvalidInput for values that HTTP allows and gRPC does not. It omits the value, which may be a
  *   credential.
  */
 export function toMetadata(pairs: readonly string[]): Metadata {

@@ -1,18 +1,18 @@
 import { LanceError } from "../../namespace/errors.ts";
 
-/** How long an upstream may let a call wait, in milliseconds; 0 for no limit. */
+/** Limits on how long an upstream may make a call wait, in milliseconds; 0 for no limit. */
 export interface TimeLimits {
-  /** For its answer to begin, from when the request is with it, and for it to take the next piece of a body. */
+  /** Until its answer starts, from the end of the request, and until it takes the next piece of a body. */
   readonly firstByteMs: number;
   /** Between two messages of an answer. */
   readonly idleMs: number;
 }
 
-/** Ends a call whose upstream lets it wait for too long; the time of the client's own pauses does not count. */
+/** Ends a call whose upstream makes it wait too long; the client's own pauses do not count. */
 export class Patience {
   readonly #end: () => void;
   #timer: NodeJS.Timeout | undefined;
-  /** Why the call was ended here; undefined if it was not. */
+  /** Reason why the limit ended the call; undefined if it did not. */
   reason: LanceError | undefined;
 
   /** @param end ends the call */
@@ -20,7 +20,7 @@ export class Patience {
     this.#end = end;
   }
 
-  /** From now on the upstream has to do something within so many milliseconds. */
+  /** Starts the limit in which the upstream must act, in milliseconds. */
   awaitFirst(ms: number): void {
     this.#await(ms, () => {
       const text = "the upstream catalog did not answer in time";
@@ -28,7 +28,7 @@ export class Patience {
     });
   }
 
-  /** The same for an answer that has begun. */
+  /** Starts the limit for the next message of an answer that has started. */
   awaitNext(ms: number): void {
     this.#await(ms, () => {
       const text = "the upstream catalog stopped in the middle of its answer";
@@ -36,7 +36,7 @@ export class Patience {
     });
   }
 
-  /** It need not do anything for now. */
+  /** Stops the limit; the upstream need not act for now. */
   rest(): void {
     clearTimeout(this.#timer);
   }

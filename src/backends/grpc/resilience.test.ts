@@ -24,7 +24,7 @@ const { describeTable, createNamespace, createTable, queryTable } = LanceNamespa
 const MIB = 1024 * 1024;
 /** Longer than an upstream in this process needs for anything, in milliseconds. */
 const PATIENCE_MS = 500;
-/** Nothing listens there. */
+/** An address without a listener. */
 const AWAY = "127.0.0.1:1";
 
 describe("the gRPC backend before an upstream in trouble", () => {
@@ -55,7 +55,7 @@ describe("the gRPC backend before an upstream in trouble", () => {
     }
   }
 
-  /** Fails so many times, and answers then. */
+  /** Returns a function that fails a number of times and then answers. */
   function failing<T extends Message>(times: number, answer: T) {
     let calls = 0;
     return {

@@ -30,7 +30,7 @@ describe("hostOf", () => {
   }
 });
 
-/** A server that says which one it is, and keeps calls of the table `held` until they are let go. */
+/** Starts a server that names itself in answers, and holds calls of the table `held` until they are released. */
 async function startPeer(host: string, port = 0) {
   const gate = Promise.withResolvers<void>();
   const arrived = Promise.withResolvers<void>();
@@ -80,7 +80,7 @@ describe("the servers of a name", () => {
     const gone = holder === one ? two : one;
     found = ["127.0.0.3", "127.0.0.4"];
     await gone.close();
-    // The name may be looked up again after a second.
+    // A second later, the name may be looked up again.
     const now = Date.now;
     vi.spyOn(Date, "now").mockImplementation(() => now() + 2_000);
     t.onTestFinished(() => void vi.restoreAllMocks());

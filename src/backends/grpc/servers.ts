@@ -2,19 +2,19 @@ import { type FollowedHosts, followHosts } from "../resilience/followed-hosts.ts
 import type { HostAddress, ResolveHost } from "../resilience/host-addresses.ts";
 import { type Channel, type ChannelOptions, createChannel, hostOf } from "./channels.ts";
 
-/** What {@link createServers} needs. */
+/** Options of {@link createServers}. */
 export interface ServersOptions extends ChannelOptions {
   readonly addresses: readonly string[];
   /** Finds all addresses of a host. Default: the system. */
   readonly resolveHost?: ResolveHost | undefined;
 }
 
-/** Opens the channels to an upstream: one for each server of each address that was given. */
+/** Opens the channels to an upstream: one for each server of each given address. */
 export function createServers(options: ServersOptions): FollowedHosts<Channel> {
   const { addresses, resolveHost } = options;
   if (addresses.length === 0) throw new Error("an upstream needs an address");
 
-  /** A server that cannot be reached may have moved. */
+  /** An unreachable server may have moved. */
   function watched(channel: Channel): Channel {
     return {
       ...channel,
@@ -39,7 +39,7 @@ export function createServers(options: ServersOptions): FollowedHosts<Channel> {
       if (found === undefined) return createChannel(address, options);
       return watched(createChannel(address, options, serverOf(address, found)));
     },
-    // The library lets the calls of a channel that is closed go on.
+    // The library lets the calls of a closed channel continue.
     drain: async (channel) => channel.close(),
     close: async (channel) => channel.close(),
     resolveHost,

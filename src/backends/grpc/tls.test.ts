@@ -34,7 +34,7 @@ describe("TLS to a gRPC upstream", () => {
     );
     const { ca, server: own } = certificates;
     const pair = { cert_chain: Buffer.from(own.cert), private_key: Buffer.from(own.key) };
-    // It takes nobody without a certificate.
+    // The server accepts only clients with a certificate.
     const security = ServerCredentials.createSsl(Buffer.from(ca), [pair], true);
     port = await new Promise((resolve, reject) => {
       server.bindAsync("127.0.0.1:0", security, (error, bound) => (error ? reject(error) : resolve(bound)));

@@ -4,21 +4,21 @@ import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { inMessageSizes } from "./message-sizes.ts";
 
-/** What is told while messages are sent. */
+/** Observes the sending of messages. */
 export interface SendingObserver {
-  /** The upstream has to take what was written, or after the last message has to answer. */
+  /** The upstream must now take what was written, or answer after the last message. */
   onWaiting(): void;
-  /** It has taken what was written, and the next message is waited for. */
+  /** The upstream has taken what was written, and the sender waits for the next message. */
   onTaken(): void;
 }
 
-/** Sends messages, as fast as the upstream takes them, until they or the call are over. */
+/** Sends messages, as fast as the upstream takes them, until they or the call end. */
 export async function send(
   stream: ClientWritableStream<Message>,
   messages: AsyncIterable<Message>,
   { onWaiting, onTaken }: SendingObserver,
 ): Promise<void> {
-  // A call that has ended takes no more messages; how it ended is told to its caller.
+  // A call that has ended takes no more messages; its caller gets the reason.
   let over = false;
   let wake = () => {};
   const onChange = () => wake();
@@ -41,7 +41,7 @@ export async function send(
   onWaiting();
 }
 
-/** The request, and then messages of nothing but the body. */
+/** Yields the request, and then messages that contain only the body. */
 export async function* uploadMessages(
   { input }: DescMethod,
   field: string,

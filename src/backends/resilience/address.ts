@@ -7,32 +7,35 @@ import { type Health, healthOf } from "./faults.ts";
 import type { Endpoint, ResilientCall } from "./resilience.ts";
 import { refusal } from "./resilience.ts";
 
-/** The longest time that an address is left out, in milliseconds. */
+/** Longest ejection of an address, in milliseconds. */
 const MAX_EJECTION_MS = 300_000;
 
-/** What the addresses of an upstream share. */
+/** Context that the addresses of an upstream share. */
 export interface AddressOptions<T> {
   readonly circuitFailures: number;
   readonly circuitOpenMs: number;
   readonly ejectMs: number;
-  /** How long an address may leave calls without an answer before that counts as a failure; 0 for any time. */
+  /**
+   * How long an address may leave calls without an answer before that counts as a failure, in milliseconds; 0 for any
+   * time.
+   */
   readonly silenceMs: number;
-  /** Leaves an address out that has failed, if that is called for; whether it did. */
+  /** Ejects an address that has failed, if it is an outlier; returns whether it did. */
   readonly ejectOutlier: (address: Address<T>) => boolean;
   readonly log: Logger;
   readonly noteDecision: NoteDecision;
 }
 
-/** One address of an upstream, and how it has done lately. */
+/** An address of an upstream, and its recent health. */
 export class Address<T> {
   readonly target: T;
   readonly name: string;
   readonly circuit: Circuit;
   readonly errors = new ErrorShare();
-  /** How many calls wait for it. */
+  /** Number of calls in flight to it. */
   pending = 0;
   readonly #options: AddressOptions<T>;
-  /** Whether its circuit has opened and no call tells of that yet. */
+  /** Whether its circuit has opened and no call has recorded that yet. */
   #hasOpened = false;
   /** When an attempt last ended with an answer. */
   #heardAt = 0;
@@ -59,7 +62,7 @@ export class Address<T> {
     });
   }
 
-  /** Whether it is left out for now; the end of that is noticed here. */
+  /** Whether it is ejected now; reading this also notices the end of an ejection. */
   get isEjected(): boolean {
     if (this.#ejectedUntil === 0) return false;
     if (Date.now() < this.#ejectedUntil) return true;
@@ -71,7 +74,7 @@ export class Address<T> {
     return false;
   }
 
-  /** Leaves it out for a time that doubles while it comes back no better. */
+  /** Ejects the address, for a time that doubles while it comes back no better. */
   eject(): void {
     const { ejectMs, log } = this.#options;
     const relapsed = Date.now() - this.#readmittedAt < MAX_EJECTION_MS;
@@ -83,9 +86,9 @@ export class Address<T> {
   }
 
   /**
-   * Makes a call here.
+   * Makes a call to this address.
    *
-   * @param attempt makes it; it says when the address has the whole request and is waited for
+   * @param attempt makes the call; it reports when the address has the whole request and must answer
    */
   async run<R>(call: ResilientCall, attempt: (target: T, onSent: () => void) => Promise<R>): Promise<R> {
     const turn = this.circuit.enter();
@@ -112,7 +115,7 @@ export class Address<T> {
     }
   }
 
-  /** A probe that gets no answer must not keep other calls away for as long as its caller waits. */
+  /** A probe without an answer must not keep other calls away for as long as its caller waits. */
   #watchProbe(call: ResilientCall, turn: Turn): NodeJS.Timeout | undefined {
     const { silenceMs } = this.#options;
     if (silenceMs === 0) return undefined;
@@ -122,7 +125,7 @@ export class Address<T> {
     }, silenceMs);
   }
 
-  /** Whether no call at all was answered since a time that is long enough ago. */
+  /** Whether no call was answered since a time that is long enough ago. */
   #isSilentSince(time: number): boolean {
     const { silenceMs } = this.#options;
     return silenceMs > 0 && this.#heardAt <= time && Date.now() - time >= silenceMs;

@@ -1,16 +1,16 @@
 import { Address, type AddressOptions } from "./address.ts";
 import type { Endpoint, Repeatable } from "./resilience.ts";
 
-/** The fewest calls that the share of an address's errors is judged from. */
+/** Fewest calls from which the failure rate of an address is judged. */
 const MIN_CALLS = 10;
-/** How far that share is above the one of all the others: so much, and so many times. */
+/** How far the rate must exceed that of all others: by this difference, and by this factor. */
 const MIN_DIFFERENCE = 0.2;
 const MIN_RATIO = 2;
 
-/** How good an address is for the next call; the smallest is taken. */
+/** Rank of an address for the next call; the smallest is taken. */
 const RANK = { probe: 0, good: 1, avoided: 2, ejected: 3, lastProbe: 4, none: 5 } as const;
 
-/** The addresses of an upstream, and which of them gets the next call. */
+/** The addresses of an upstream; it chooses the address of the next call. */
 export class Addresses<T> {
   readonly #options: AddressOptions<T>;
   #all: readonly Address<T>[] = [];
@@ -29,16 +29,17 @@ export class Addresses<T> {
   }
 
   /**
-   * The address for a call: one that works, the one with the fewest calls under way, in turn. An address that has to
-   * show whether it is back gets a call that could be made again.
+   * Returns the address for a call: a working address with the fewest calls in flight, in turn. An address that must
+   * prove that it is back gets a call that could be retried.
    *
    * @param avoid an address that has just failed
-   * @returns undefined, when no address may be called
+   * @returns undefined, if no address may be called
    */
   pick(repeatable: Repeatable, avoid?: Address<T>): Address<T> | undefined {
     const [only] = this.#all;
     if (this.#all.length === 1) return only?.circuit.isClosed || only?.circuit.isProbeDue ? only : undefined;
-    // A call's second choice leaves the turn to other calls; with two addresses, all of them would begin at the same.
+    // A second choice leaves the turn to other calls; otherwise, with two addresses, all calls would start at the
+    // same one.
     if (avoid === undefined) this.#turn += 1;
     let best: Address<T> | undefined;
     let bestRank: number = RANK.none;
@@ -53,13 +54,13 @@ export class Addresses<T> {
     return best;
   }
 
-  /** When the first address may be called again, in milliseconds from now. */
+  /** Time until the first address may be called again, in milliseconds. */
   get closedForMs(): number {
     return Math.min(...this.#all.map(({ circuit }) => circuit.closedForMs));
   }
 
   /**
-   * Leaves an address out if it fails far more often than the others, unless half of all are left out.
+   * Ejects an address that fails far more often than the others, unless half of all are ejected.
    *
    * @returns whether it did.
    */

@@ -1,11 +1,11 @@
 import type { Health } from "./faults.ts";
 
-/** The longest time that a circuit stays open between two probes, in milliseconds. */
+/** Longest time that a circuit stays open between two probes, in milliseconds. */
 const MAX_OPEN_MS = 60_000;
 
-/** What {@link Circuit} needs. */
+/** Options of {@link Circuit}. */
 export interface CircuitOptions {
-  /** After how many failures in a row it opens; 0 for never. */
+  /** Number of consecutive failures after which it opens; 0 for never. */
   readonly failures: number;
   /** How long it stays open at first, in milliseconds. */
   readonly openMs: number;
@@ -13,25 +13,26 @@ export interface CircuitOptions {
   readonly onClose: () => void;
 }
 
-/** A call that a circuit has let through. */
+/** A call that a circuit has admitted. */
 export interface Turn {
-  /** Whether this call alone tries if the address is back. */
+  /** Whether this call alone probes the address. */
   readonly isProbe: boolean;
-  /** Tells what the call showed of the address; only the first time counts. */
+  /** Reports what the call revealed about the address; only the first report counts. */
   tell(health: Health): void;
 }
 
 /**
- * Keeps calls away from an address that fails: it opens after some failures in a row, lets one call through when its
- * time is over, and closes when that succeeds. A probe that shows nothing leaves its place to the next call.
+ * Keeps calls away from an address that fails. It opens after consecutive failures, becomes half-open and admits a
+ * single call when its time is over, and closes when that call succeeds. A probe without a result passes its role to
+ * the next call.
  */
 export class Circuit {
   readonly #options: CircuitOptions;
   #failuresInRow = 0;
-  /** How often it has opened since it was closed. */
+  /** Number of times that it has opened since it was closed. */
   #openings = 0;
   #openUntil = 0;
-  /** Counts changes between open and closed; calls from before the last one say nothing any more. */
+  /** Counts changes between open and closed; calls from before the last change no longer count. */
   #era = 0;
   #isProbed = false;
 
@@ -49,12 +50,12 @@ export class Circuit {
     return !this.isClosed && !this.#isProbed && Date.now() >= this.#openUntil;
   }
 
-  /** How long no call will go through, in milliseconds. */
+  /** How long it admits no call, in milliseconds. */
   get closedForMs(): number {
     return this.isClosed ? 0 : Math.max(0, this.#openUntil - Date.now());
   }
 
-  /** Lets a call through; undefined when it must not be made. */
+  /** Admits a call; returns undefined if the call must not be made. */
   enter(): Turn | undefined {
     const isProbe = !this.isClosed;
     if (isProbe && !this.isProbeDue) return undefined;

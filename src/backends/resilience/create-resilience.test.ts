@@ -9,7 +9,7 @@ beforeEach(() =>
 );
 afterEach(() => vi.useRealTimers());
 
-/** The outcome of a call that waits for the clock. */
+/** Returns the outcome of a call that waits for the clock. */
 async function outcomeOf(outcome: Promise<Outcome>, ms = 60_000): Promise<Outcome> {
   let found: Outcome | undefined;
   void outcome.then((value) => {
@@ -20,7 +20,7 @@ async function outcomeOf(outcome: Promise<Outcome>, ms = 60_000): Promise<Outcom
   return found;
 }
 
-/** A call whose caller gives up after some time. */
+/** Makes a call whose caller gives up after some time. */
 function givenUp(
   upstream: ReturnType<typeof fakeUpstream>,
   ms: number,

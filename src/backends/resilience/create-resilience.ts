@@ -11,7 +11,7 @@ import { RetryBudget } from "./retry-budget.ts";
 const nobody = () => {};
 
 /**
- * Creates what makes the calls of one upstream.
+ * Creates the resilience of an upstream's calls.
  *
  * @param endpoints its addresses, at least one
  */
@@ -26,7 +26,7 @@ export function createResilience<T>(
   const shared = { circuitFailures, circuitOpenMs, ejectMs, silenceMs, log, noteDecision };
   const addresses = new Addresses(endpoints, shared);
 
-  /** One call with all that belongs to it. */
+  /** A call with its context. */
   interface Running<R> {
     readonly call: ResilientCall;
     readonly repeatable: Repeatable;
@@ -59,17 +59,17 @@ export function createResilience<T>(
   }
 
   function elapsedOf({ startedAt }: Running<unknown>): number {
-    // Without a limit nobody asks.
+    // Without a limit the time is not needed.
     return totalMs === 0 ? 0 : Date.now() - startedAt;
   }
 
-  /** Whether a repetition after so many milliseconds would still have time. */
+  /** Whether a retry after this delay, in milliseconds, still has time. */
   function hasTime({ call, startedAt }: Running<unknown>, delay: number): boolean {
     const at = Date.now() + delay;
     return (call.deadline === undefined || at < call.deadline) && (totalMs === 0 || at < startedAt + totalMs);
   }
 
-  /** Goes on after the first failure. */
+  /** Continues after the first failure. */
   async function again<R>(failed: Address<T>, failure: unknown, running: Running<R>): Promise<R> {
     const { call, repeatable } = running;
     let delays: Delays | undefined;
@@ -77,7 +77,7 @@ export function createResilience<T>(
     for (let made = 0; made < retries && !call.signal.aborted; made += 1) {
       if (!mayRepeat(error, repeatable)) break;
       const other = addresses.pick(repeatable, last);
-      // Another address has not asked for patience.
+      // Another address has not asked for a delay.
       const atOnce = made === 0 && other !== last && error.fault !== "throttled";
       delays ??= new Delays(backoffMs, maxBackoffMs);
       const delay = atOnce ? 0 : delays.next(error);

@@ -1,14 +1,14 @@
 import { ExponentialBackoff, fullJitterGenerator, type IBackoff } from "cockatiel";
 import type { LanceError } from "../../namespace/errors.ts";
 
-/** Says how long to wait before each repetition of a call, in milliseconds. */
+/** Determines the delay before each retry of a call, in milliseconds. */
 export class Delays {
   readonly #maxMs: number;
   #step: IBackoff<unknown>;
 
   /**
-   * @param firstMs the longest wait before the first repetition
-   * @param maxMs the longest wait at all
+   * @param firstMs the longest delay before the first retry
+   * @param maxMs the longest delay of all
    */
   constructor(firstMs: number, maxMs: number) {
     this.#maxMs = maxMs;
@@ -16,7 +16,7 @@ export class Delays {
     this.#step = new ExponentialBackoff(options).next();
   }
 
-  /** The wait before the next repetition; undefined if the upstream asks for a longer one than there is. */
+  /** Returns the delay before the next retry; undefined if the upstream asks for a longer delay than the maximum. */
   next(error: LanceError): number | undefined {
     const { duration } = this.#step;
     this.#step = this.#step.next(undefined);
@@ -26,7 +26,10 @@ export class Delays {
   }
 }
 
-/** The value of a `retry-after` header, seconds or a date, in milliseconds from now; undefined for anything else. */
+/**
+ * Returns the value of a `retry-after` header, seconds or a date, in milliseconds from now; undefined for anything
+ * else.
+ */
 export function retryAfterMs(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   const text = value.trim();

@@ -1,7 +1,7 @@
-/** The time that one half of the window covers, in milliseconds. */
+/** Duration of a half of the window, in milliseconds. */
 const HALF_MS = 10_000;
 
-/** Counts which part of an address's calls failed lately: in this half of a window and in the one before. */
+/** Measures the recent failure rate of an address: over this half of a window and the previous one. */
 export class ErrorShare {
   #began = 0;
   #calls = 0;
@@ -15,13 +15,13 @@ export class ErrorShare {
     if (failed) this.#failures += 1;
   }
 
-  /** How many calls the share is of. */
+  /** Number of calls in the window. */
   get calls(): number {
     this.#move();
     return this.#calls + this.#callsBefore;
   }
 
-  /** From 0 to 1. */
+  /** Failure rate, from 0 to 1. */
   get share(): number {
     const { calls } = this;
     return calls === 0 ? 0 : (this.#failures + this.#failuresBefore) / calls;

@@ -6,41 +6,41 @@ import { createResilience } from "./create-resilience.ts";
 import type { ResilienceOptions } from "./options.ts";
 import type { Progress, Repeatable } from "./resilience.ts";
 
-/** What an address does with a call: answers, fails in a way, does not answer, or does not even get it. */
+/** Behaviour of an address: it answers, fails in some way, does not answer, or does not even receive the call. */
 export type Behaviour = "answer" | "hang" | "queue" | UpstreamFault | LanceError;
 
-/** How one call went. */
+/** Outcome of a call. */
 export interface Outcome {
-  /** The name of the address that answered, or the error. */
+  /** Name of the address that answered, or the error. */
   readonly result: string | LanceError;
   readonly decisions: readonly UpstreamDecision[];
 }
 
-/** An upstream whose addresses are told what to do, on a clock that the test moves. */
+/** An upstream whose addresses behave as told, on a clock that the test moves. */
 export interface FakeUpstream {
-  /** What each address does. */
+  /** Behaviour of each address. */
   readonly behaviours: Behaviour[];
-  /** How many calls each address got. */
+  /** Number of calls that each address received. */
   readonly counts: number[];
-  /** Which attempts were ended from outside, by address. */
+  /** Addresses of the attempts that were ended from outside. */
   readonly ended: number[];
-  /** Decisions that were no call's own. */
+  /** Decisions that belonged to no call. */
   readonly noted: UpstreamDecision[];
-  /** Ends the calls that hang with a fault. */
+  /** Ends the hanging calls with a fault. */
   fail(fault: UpstreamFault): void;
-  /** Takes only these addresses from now on. */
+  /** Uses only these addresses from now on. */
   use(targets: readonly number[]): void;
   call(repeatable?: Repeatable, init?: { signal?: AbortSignal; deadline?: number }): Promise<Outcome>;
-  /** Calls so many times, one after the other. */
+  /** Makes a number of calls, one after the other. */
   calls(times: number, repeatable?: Repeatable): Promise<Outcome[]>;
 }
 
-/** The error that a fault comes with. */
+/** Returns the error for a fault. */
 export function faultError(fault: UpstreamFault, headers: Record<string, string> = {}): LanceError {
   return new LanceError("ServiceUnavailable", fault, { fault, headers });
 }
 
-/** Makes an upstream with so many addresses. */
+/** Creates an upstream with a number of addresses. */
 export function fakeUpstream(
   behaviours: Behaviour[],
   options: Partial<ResilienceOptions> = {},
@@ -103,7 +103,7 @@ export function fakeUpstream(
   };
 }
 
-/** Moves the clock in steps, so that what follows from a timer can set the next one. */
+/** Moves the clock in steps, so that a timer's callback can set the next timer. */
 export async function pass(ms: number, stepMs = 10): Promise<void> {
   for (let passed = 0; passed < ms; passed += stepMs) {
     vi.advanceTimersByTime(Math.min(stepMs, ms - passed));

@@ -1,45 +1,45 @@
 import { type HostAddress, type ResolveHost, resolveBySystem, serversOf } from "./host-addresses.ts";
 import type { Endpoint } from "./resilience.ts";
 
-/** How often the addresses of a host are looked up, and how often at the most when connections fail; milliseconds. */
+/** Interval between lookups of a host, and the shortest interval while connections fail, in milliseconds. */
 const LOOKUP_MS = 30_000;
 const LOOKUP_AFTER_FAILURE_MS = 1_000;
 
-/** An address that was given for an upstream. */
+/** A configured address of an upstream. */
 export interface Place {
-  /** As it was given; no two are the same. */
+  /** Address as configured; all are distinct. */
   readonly address: string;
-  /** What it is called in the log. */
+  /** Name in the log. */
   readonly name: string;
-  /** The host to look up; undefined where that has no name. */
+  /** Host to look up; undefined if the address has no host name. */
   readonly host: string | undefined;
 }
 
-/** What {@link followHosts} needs. */
+/** Options of {@link followHosts}. */
 export interface FollowOptions<T> {
   readonly places: readonly Place[];
-  /** Opens what calls are made with. Without addresses, each new connection finds them by itself. */
+  /** Opens a target for calls. Without addresses, each new connection looks the host up itself. */
   open(place: Place, addresses?: readonly HostAddress[]): T;
-  /** Closes it when the calls that it has are over. */
+  /** Closes a target after its calls have ended. */
   drain(target: T): Promise<void>;
   close(target: T): Promise<void>;
   /** Default: the system. */
   readonly resolveHost?: ResolveHost | undefined;
 }
 
-/** The servers of an upstream: one target for each server of each address that was given. */
+/** The servers of an upstream: a target for each server of each configured address. */
 export interface FollowedHosts<T> {
   readonly endpoints: readonly Endpoint<T>[];
-  /** Hands out the endpoints whenever they change. */
+  /** Passes the endpoints on whenever they change. */
   watch(onChange: (endpoints: readonly Endpoint<T>[]) => void): void;
-  /** Tells that a server cannot be reached: it may have moved. */
+  /** Reports that a server cannot be reached: it may have moved. */
   onUnreached(): void;
   close(): Promise<void>;
 }
 
 /**
- * Opens the servers. A host with one address has one target, whose connections find the address anew; one with
- * several has a target for each, and they follow what DNS says.
+ * Opens the servers. A host with a single address has a single target, whose connections look the address up again. A
+ * host with several addresses has a target for each, and they follow DNS.
  */
 export function followHosts<T>(options: FollowOptions<T>): FollowedHosts<T> {
   const { places, resolveHost = resolveBySystem } = options;
@@ -52,14 +52,16 @@ export function followHosts<T>(options: FollowOptions<T>): FollowedHosts<T> {
     places.map((place) => [place.address, { target: options.open(place), name: place.name }]),
   );
 
-  /** One at a time: a resolver that hangs would get more and more of them, and two would open servers twice. */
+  /**
+   * One lookup at a time: a resolver that hangs would accumulate lookups, and two lookups would open servers twice.
+   */
   async function lookUp(): Promise<void> {
     if (isLookingUp) return;
     isLookingUp = true;
     try {
       await follow();
     } catch {
-      // Nobody waits for it; the next one is soon.
+      // Nothing waits for this lookup; the next one is soon.
     } finally {
       lookedUpAt = Date.now();
       isLookingUp = false;
@@ -81,7 +83,7 @@ export function followHosts<T>(options: FollowOptions<T>): FollowedHosts<T> {
   async function endpointsOf(place: Place): Promise<readonly [string, Endpoint<T>][]> {
     const { address, name, host } = place;
     const servers = host === undefined ? [] : serversOf(await resolveHost(host).catch(() => []));
-    // Nothing found is no reason to give up what there is.
+    // An empty result does not replace the known servers.
     if (servers.length === 0) {
       return [...endpoints].filter(([key]) => key === address || key.startsWith(`${address} `));
     }

@@ -1,21 +1,21 @@
 import { LanceError } from "../../namespace/errors.ts";
 
-/** The bounds of a {@link Gate}. */
+/** Bounds of a {@link Gate}. */
 export interface GateLimits {
-  /** The most calls that are inside at once. */
+  /** Maximum number of calls inside at once. */
   readonly places: number;
-  /** The most calls that wait for a place. */
+  /** Maximum number of calls that wait for a slot. */
   readonly maxWaiting: number;
-  /** What the calls wait for, in errors. Default: the upstream catalog. */
+  /** Name, in errors, of the resource that calls wait for. Default: the upstream catalog. */
   readonly name?: string;
 }
 
 interface Waiter {
-  /** Hands over a place. */
+  /** Hands over a slot. */
   enter(): void;
 }
 
-/** Lets a bounded number of calls through at once and a bounded number wait, in the order in which they came. */
+/** Admits a bounded number of calls at once; a bounded number waits, in order of arrival. */
 export class Gate {
   readonly #limits: GateLimits;
   readonly #waiting = new Set<Waiter>();
@@ -29,17 +29,17 @@ export class Gate {
     return this.#limits.name ?? "upstream catalog";
   }
 
-  /** How many calls wait. */
+  /** Number of waiting calls. */
   get waiting(): number {
     return this.#waiting.size;
   }
 
   /**
-   * Takes a place, which {@link leave} gives back.
+   * Takes a slot, which {@link leave} returns.
    *
-   * @param limitMs how long the call may wait, in milliseconds; 0 for as long as its signal lets it
-   * @returns undefined when there was a place at once
-   * @throws LanceError Throttling when too many wait, DeadlineExceeded after the limit; the signal's reason
+   * @param limitMs how long the call may wait, in milliseconds; 0 for as long as its signal allows
+   * @returns undefined if there was a free slot
+   * @throws LanceError Throttling if too many wait, DeadlineExceeded after the limit; the signal's reason
    */
   enter(signal: AbortSignal, limitMs = 0): Promise<void> | undefined {
     if (this.#inside < this.#limits.places) {
@@ -50,7 +50,7 @@ export class Gate {
     return this.#wait(signal, limitMs);
   }
 
-  /** Gives a place back, to the call that has waited longest. */
+  /** Returns a slot, to the call that has waited longest. */
   leave(): void {
     const [next] = this.#waiting;
     if (next === undefined) this.#inside -= 1;

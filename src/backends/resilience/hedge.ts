@@ -1,15 +1,15 @@
-/** What {@link hedge} needs. */
+/** Options of {@link hedge}. */
 export interface HedgeOptions<R> {
-  /** Ends everything. */
+  /** Ends all attempts. */
   readonly signal: AbortSignal;
-  /** How long the first attempt is alone, in milliseconds. */
+  /** How long the first attempt runs alone, in milliseconds. */
   readonly afterMs: number;
   first(signal: AbortSignal): Promise<R>;
-  /** Begins a second attempt; undefined when there shall be none. */
+  /** Returns a second attempt; undefined if it must not be made. */
   second(): ((signal: AbortSignal) => Promise<R>) | undefined;
-  /** Whether a failure is as good as an answer. */
+  /** Whether a failure counts as an answer. */
   isAnswer(error: unknown): boolean;
-  /** The second attempt was first. */
+  /** Called if the second attempt was first. */
   onWon(): void;
 }
 

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 
-/** One address of a host. */
+/** An address of a host. */
 export interface HostAddress {
   readonly address: string;
   readonly family: number;
@@ -10,20 +10,20 @@ export interface HostAddress {
 /** Finds all addresses of a host. */
 export type ResolveHost = (host: string) => Promise<readonly HostAddress[]>;
 
-/** The most servers of one name that are called; each has its own connections. */
+/** Maximum number of servers of a name; each has its own connections. */
 const MAX_SERVERS = 64;
 
-/** Asks the system, which knows `/etc/hosts`, too. */
+/** Resolves through the system, including `/etc/hosts`. */
 export const resolveBySystem: ResolveHost = (host) => lookup(host, { all: true });
 
-/** Whether a host has a name, whose addresses may change. */
+/** Whether a host is a name, whose addresses may change. */
 export function isName(host: string): boolean {
   return isIP(host.replace(/^\[|\]$/g, "")) === 0;
 }
 
 /**
- * Groups addresses by the server that they presumably lead to: a server has one of each family, which a connection
- * tries both. The order of the answer does not matter, and of very many only the first are taken.
+ * Groups addresses by the server to which they presumably lead: a server has an address of each family, and a
+ * connection tries both. The order of the answer does not matter, and only the first addresses of very many are used.
  */
 export function serversOf(addresses: readonly HostAddress[]): readonly (readonly HostAddress[])[] {
   const families = [4, 6].map((wanted) => {

@@ -23,7 +23,7 @@ describe("the budget of repetitions", () => {
         for (const { kind, count } of steps) {
           if (kind === "time") {
             vi.setSystemTime(Math.max(0, Date.now() + count));
-            // A clock that is set back brings the time that it goes again.
+            // A clock that is set back restores the time since then.
             ms += Math.max(0, count);
             continue;
           }

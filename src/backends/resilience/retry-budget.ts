@@ -1,19 +1,19 @@
-/** How many repetitions a second are free, however few calls there are. */
+/** Number of retries per second that are free, however few calls there are. */
 const FREE_PER_SECOND = 3;
-/** The most repetitions that can be saved up. */
+/** Maximum number of accumulated retries. */
 const CAPACITY = 100;
 const FIRST_TOKENS = 10;
 
 /**
- * Bounds the repetitions of an upstream's calls, so that an upstream in trouble gets little more than its share:
- * every call earns a part of one, and so does time.
+ * Bounds the retries of an upstream's calls, so that an upstream in trouble gets little more than its share: every
+ * call earns a part of a retry, and so does time.
  */
 export class RetryBudget {
   readonly #share: number;
   #tokens = FIRST_TOKENS;
   #filledAt = Date.now();
 
-  /** @param share the repetitions that each call earns, from 0 to 1 */
+  /** @param share retries that each call earns, from 0 to 1 */
   constructor(share: number) {
     this.#share = share;
   }
@@ -23,7 +23,7 @@ export class RetryBudget {
     this.#tokens = Math.min(CAPACITY, this.#tokens + this.#share);
   }
 
-  /** Takes one repetition; whether there was one. */
+  /** Takes a retry; returns whether there was one. */
   take(): boolean {
     const now = Date.now();
     // The clock may have been set back.

@@ -1,10 +1,10 @@
 import { type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
 
-/** How long an answer may be used, in milliseconds from when it was asked for. */
+/** How long an answer may be used, in milliseconds since it was requested. */
 export interface Lifetime {
-  /** Without asking the upstream again. */
+  /** Without revalidation. */
   readonly freshMs: number;
-  /** After the upstream said that it still holds. */
+  /** After revalidation by the upstream. */
   readonly usableMs: number;
 }
 
@@ -13,14 +13,14 @@ interface Answer extends Message {
   storageOptions?: Record<string, string>;
 }
 
-/** How long before they expire credentials are no longer handed out, in milliseconds: a client needs some time. */
+/** How long before their expiry credentials are no longer returned, in milliseconds: a client needs some time. */
 const CREDENTIALS_MARGIN_MS = 60_000;
 const MAX_AGE = /(?:^|[\s,])max-age\s*=\s*"?(\d+)/i;
 
 /**
- * How long an answer may be used.
+ * Returns how long an answer may be used.
  *
- * @param ttlMs how long without asking again, if neither the upstream nor credentials in the answer say less
+ * @param ttlMs how long without revalidation, unless the upstream or credentials in the answer say less
  */
 export function lifetimeOf(answer: Message, ttlMs: number, cacheControl = ""): Lifetime {
   const usableMs = /\bno-store\b/i.test(cacheControl) ? 0 : credentialsMs(answer);
@@ -35,7 +35,7 @@ function freshByHeader(cacheControl: string, ttlMs: number): number {
 
 const TEMPORARY = /token|sas|signature|expir/i;
 
-/** How long the credentials in an answer may be handed out; those that seem to be temporary without an end, never. */
+/** Returns how long the credentials in an answer may be returned; 0 if they seem temporary but have no expiry. */
 function credentialsMs({ storageOptions = {} }: Answer): number {
   const expiry = storageOptions["expires_at_millis"];
   if (expiry !== undefined) {
@@ -45,16 +45,16 @@ function credentialsMs({ storageOptions = {} }: Answer): number {
   return Object.keys(storageOptions).some((key) => TEMPORARY.test(key)) ? 0 : Number.POSITIVE_INFINITY;
 }
 
-/** The headers of answers that are about the object; the others are about one exchange. */
+/** Headers that describe the object; all others describe an exchange. */
 const LASTING: ReadonlySet<string> = new Set(["etag", "deprecation", "sunset"]);
 const CONTEXT_PREFIX = "header.";
 
-/** The headers that go with an answer that is used again. */
+/** Returns the headers of a cached answer. */
 export function lastingHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => LASTING.has(name)));
 }
 
-/** An answer without what is about its exchange only. */
+/** Returns an answer without the parts that describe its exchange. */
 export function packAnswer(schema: DescMessage, answer: Message): Uint8Array {
   const { context } = answer as Answer;
   if (context === undefined) return toBinary(schema, answer);

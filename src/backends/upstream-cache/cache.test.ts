@@ -7,7 +7,7 @@ import { as, type Behind, callOf, createCached, METHODS } from "./fixture.ts";
 
 const { describeTable, describeNamespace, tableExists, countTableRows, renameTable, dropNamespace } = METHODS;
 
-/** An upstream whose every answer is another version. */
+/** Returns an upstream that answers with a new version each time. */
 function counting(change: (answer: object, call: Call) => object = (answer) => answer) {
   const seen: Call[] = [];
   const behind: Behind = async (_, call) => {
@@ -135,7 +135,7 @@ describe("createDescribeCache", () => {
     assert.equal(asked, 2);
   });
 
-  it("asks anew for a client that wants no kept answer", async () => {
+  it("asks the upstream again for a client that bypasses the cache", async () => {
     const { behind } = counting();
     const { ask } = createCached(behind);
     await ask(describeTable, ["t"]);
@@ -280,7 +280,7 @@ describe("createDescribeCache", () => {
     });
     const before = ask(describeTable, ["t"]);
     await ask(renameTable, ["t"], {}, { newTableName: "u" });
-    // Whoever asks now must not get the answer that was asked for before.
+    // A caller that asks now must not get the answer of the earlier request.
     const after = ask(describeTable, ["t"]);
     assert.equal(held.length, 2);
     for (const release of held) release();

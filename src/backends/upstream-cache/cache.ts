@@ -9,27 +9,30 @@ import { type Flight, startFlight } from "./flight.ts";
 import { createKeyOf } from "./key.ts";
 import { createSlots } from "./slots.ts";
 
-/** The bounds of a cache. */
+/** Bounds of a cache. */
 export interface UpstreamCacheLimits {
-  /** How long an answer is used without asking the upstream again, in milliseconds. */
+  /** How long an answer is used without revalidation, in milliseconds. */
   readonly ttlMs: number;
-  /** The most answers. Default: 10,000. */
+  /** Maximum number of answers. Default: 10,000. */
   readonly maxEntries?: number | undefined;
-  /** The most memory of answers, in bytes. Default: 64 MiB. */
+  /** Maximum memory of answers, in bytes. Default: 64 MiB. */
   readonly maxBytes?: number | undefined;
 }
 
-/** What {@link createDescribeCache} needs. */
+/** Options of {@link createDescribeCache}. */
 export interface DescribeCacheOptions extends UpstreamCacheLimits {
-  /** All that tells the upstream who calls, and that its answer may depend on: names and values in turn. */
+  /**
+   * Returns everything that identifies the caller to the upstream and that its answer may depend on: names and values
+   * in turn.
+   */
   readonly principalOf: (call: Call, request: Message) => readonly string[] | Promise<readonly string[]>;
-  /** Counts decisions for calls that have left. Default: nobody does. */
+  /** Counts decisions for calls that have ended. Default: they are not counted. */
   readonly noteDecision?: NoteDecision | undefined;
-  /** The time in milliseconds, from any beginning. Default: that of the process. */
+  /** Returns the time in milliseconds, from any origin. Default: that of the process. */
   readonly now?: () => number;
 }
 
-/** Puts the cache before handlers, which it finds by the names of their methods. */
+/** Puts the cache in front of handlers, which it finds by the names of their methods. */
 export type DescribeCache = (
   methods: readonly DescMethod[],
   handlers: Readonly<Record<string, unknown>>,
@@ -37,10 +40,10 @@ export type DescribeCache = (
 
 type UnaryHandler = (request: Message, call: Call) => Promise<Message>;
 
-/** An answer as it is kept. */
+/** A cached answer. */
 interface Kept {
   readonly packed: Uint8Array;
-  /** How much memory it takes. */
+  /** Its memory, in bytes. */
   readonly bytes: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly etag: string | undefined;
@@ -48,13 +51,13 @@ interface Kept {
   readonly usableUntil: number;
 }
 
-/** What a flight brings. */
+/** Result of a flight. */
 interface Landed {
-  /** The answer for the call that it was asked for. */
+  /** The answer for the call that requested it. */
   readonly message: Message;
-  /** Its headers, those of the exchange included. */
+  /** Its headers, including those of the exchange. */
   readonly responseHeaders: Readonly<Record<string, string>>;
-  /** The same for everybody else. */
+  /** The answer for all other callers. */
   readonly kept: Kept;
 }
 
@@ -68,11 +71,11 @@ const CACHED: ReadonlySet<string> = new Set<Operation>([
 const ANSWER_ANEW = /\bno-(?:cache|store)\b/i;
 
 /**
- * Creates the cache of one upstream: it keeps answers that describe tables and namespaces, or say that they exist.
+ * Creates the cache of an upstream, for answers that describe tables and namespaces, or say that they exist.
  *
- * An answer is used for the same request of the same principal only. A call that writes clears what it may touch
- * before it goes to the upstream and after it has ended, however it ends; what is under way meanwhile is not kept.
- * A client's `cache-control: no-cache` asks the upstream anew.
+ * An answer is used only for an equal request of the same principal. A call that writes evicts what it may touch,
+ * before it goes to the upstream and after it has ended in any way; answers in flight meanwhile are not cached. A
+ * client's `cache-control: no-cache` bypasses the cache.
  */
 export function createDescribeCache(options: DescribeCacheOptions): DescribeCache {
   const { ttlMs, principalOf, maxEntries = 10_000, maxBytes = 64 * 1024 * 1024 } = options;
@@ -81,7 +84,7 @@ export function createDescribeCache(options: DescribeCacheOptions): DescribeCach
   const keyOf = createKeyOf();
 
   function cached(method: DescMethod, handler: UnaryHandler): UnaryHandler {
-    /** Asks the upstream, and if something is kept, whether that still holds. */
+    /** Asks the upstream, and revalidates a cached answer. */
     async function ask(request: Message, call: Call, old: Kept | undefined): Promise<Landed> {
       const asked = now();
       const validation: Validation = { known: old?.etag };
@@ -149,7 +152,7 @@ export function createDescribeCache(options: DescribeCacheOptions): DescribeCach
     };
   }
 
-  /** A condition of the client's own would make it unclear what it is that holds. */
+  /** A condition of the client's own would make it unclear which answer is valid. */
   function isRevalidable(kept: Kept | undefined, { headers }: Call): boolean {
     return kept?.etag !== undefined && now() < kept.usableUntil && headers["if-none-match"] === undefined;
   }

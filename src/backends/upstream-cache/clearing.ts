@@ -7,8 +7,9 @@ type Single = (request: Message, ...rest: unknown[]) => Promise<Message>;
 type Streaming = (request: Message, call: Call) => AsyncIterable<Message>;
 
 /**
- * Clears what handlers of calls that write may touch: before, so that nobody is told any more what may change now,
- * and after, because somebody may have asked meanwhile. A call that failed or was cancelled may have had an effect.
+ * Evicts what handlers of writing calls may touch: before the call, so that no caller gets a value that may change
+ * now, and after it, because another caller may have asked meanwhile. A call that failed or was cancelled may have
+ * had an effect.
  */
 export function createClearing(clear: (id: Identifier) => void) {
   return (method: DescMethod, handler: unknown): unknown => {
@@ -35,7 +36,7 @@ export function createClearing(clear: (id: Identifier) => void) {
   };
 
   function before(request: Message, call: Call): () => void {
-    // The handler may write into the request.
+    // The handler may change the request.
     const touched = touchedBy(request, call);
     const run = () => {
       for (const id of touched) clear(id);

@@ -3,14 +3,16 @@ import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { SignRequest, UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { createDescribeCache, type DescribeCache, type UpstreamCacheLimits } from "./cache.ts";
 
-/** What a cache has to know of its upstream: by which headers it knows callers, and who counts its decisions. */
+/**
+ * Properties of an upstream that a cache needs: the headers that identify callers, and the counter of its decisions.
+ */
 export interface CachedUpstream {
   readonly policy: HeaderPolicy;
   readonly identity: UpstreamIdentity;
   readonly noteDecision?: NoteDecision | undefined;
 }
 
-/** Creates the cache before one upstream, or what leaves handlers as they are. */
+/** Creates the cache in front of an upstream, or a function that returns handlers unchanged. */
 export function createUpstreamCache(
   limits: UpstreamCacheLimits | undefined,
   { policy, identity, noteDecision }: CachedUpstream,
@@ -35,7 +37,7 @@ export function createUpstreamCache(
 const signers = new WeakMap<SignRequest, string>();
 let lastSigner = 0;
 
-/** Signatures differ in every request, so that a caller is known by who signs. */
+/** Signatures differ in every request, so the signer identifies a caller. */
 function signerId(sign: SignRequest): string {
   const known = signers.get(sign);
   if (known !== undefined) return known;

@@ -6,15 +6,15 @@ import { createDescribeCache, type DescribeCacheOptions } from "./cache.ts";
 
 export const { method: METHODS } = LanceNamespaceService;
 
-/** A call as the pipeline hands it to a backend. */
+/** Returns a call as the pipeline passes it to a backend. */
 export function callOf(method: DescMethod, id: readonly string[], overrides: Partial<Call> = {}): Call {
   return beginCall(method, { id, ...overrides });
 }
 
-/** What answers behind a cache. */
+/** Answers behind a cache. */
 export type Behind = (request: Message, call: Call) => Promise<Message>;
 
-/** A cache with a clock of its own before one function for all methods. */
+/** Creates a cache with a clock of its own in front of a function for all methods. */
 export function createCached(behind: Behind, options: Partial<DescribeCacheOptions> = {}) {
   let time = 0;
   const methods = LanceNamespaceService.methods;
@@ -30,7 +30,7 @@ export function createCached(behind: Behind, options: Partial<DescribeCacheOptio
     advance(ms: number) {
       time += ms;
     },
-    /** Calls a method with one request and one answer. */
+    /** Calls a method with a single request and a single answer. */
     ask(method: DescMethod, id: readonly string[], overrides: Partial<Call> = {}, init: object = {}) {
       const handler = handlers[method.localName] as Behind;
       return handler(create(method.input, { id: [...id], ...init } as never), callOf(method, id, overrides));
@@ -38,7 +38,7 @@ export function createCached(behind: Behind, options: Partial<DescribeCacheOptio
   };
 }
 
-/** The headers of a caller. */
+/** Returns the headers of a caller. */
 export function as(principal: string): Partial<Call> {
   return { headers: { authorization: principal } };
 }

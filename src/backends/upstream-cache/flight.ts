@@ -2,30 +2,32 @@ import type { Call } from "../../namespace/call.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import { whileWaiting } from "../upstream-identity/while-waiting.ts";
 
-/** One call of the upstream for all who wait for the same answer. It ends early when the last of them has left. */
+/**
+ * A call of the upstream, shared by all callers that wait for the answer. It ends early when the last of them has
+ * left.
+ */
 export interface Flight<T> {
-  /** It takes none of the room for answers. */
+  /** A flight takes none of the memory for answers. */
   readonly bytes: 0;
-  /** Whether it may take as long as a call can wait. */
+  /** Whether the flight has at least as much time as a call. */
   lasts(call: Call): boolean;
-  /** The answer, or what the call is aborted with. */
+  /** Returns the answer, or throws the reason of the call's abort. */
   wait(call: Call): Promise<T>;
 }
 
-/** What is told of a flight. */
+/** Events of a flight. */
 export interface FlightEvents {
-  /** Nobody waits any more. */
+  /** No caller waits any longer. */
   onAbandoned(): void;
-  /** What is decided when the call that it began with has left. */
+  /** Counts decisions after the first caller has left. */
   readonly noteDecision: NoteDecision;
 }
 
 /**
- * Begins a flight.
+ * Starts a flight.
  *
- * @param call whose deadline and request it takes
+ * @param call the call whose deadline and request it takes
  * @param fetch asks the upstream, in a call with a signal of its own
- * @param events what is told of it
  */
 export function startFlight<T>(
   call: Call,
@@ -45,7 +47,7 @@ export function startFlight<T>(
   const result = fetch(own).finally(() => {
     finished = true;
   });
-  // Whoever waits is told; nobody may be left.
+  // The waiting callers get the failure; there may be none left.
   result.catch(() => {});
   return {
     bytes: 0,

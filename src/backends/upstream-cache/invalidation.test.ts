@@ -56,7 +56,7 @@ const METHOD_OF = {
   batch: batchCommitTables,
 };
 
-/** The request of a write. */
+/** Returns the request of a write. */
 function requestOf({ do: kind, ids }: Write): object {
   const [first, second] = ids as readonly Id[];
   if (kind === "rename") return { newNamespaceId: second?.slice(0, -1), newTableName: second?.at(-1) };
@@ -67,15 +67,15 @@ function requestOf({ do: kind, ids }: Write): object {
   return first === undefined ? {} : { operations };
 }
 
-/** Whether one of two objects is the other or holds it. */
+/** Whether two objects are equal, or either contains the other. */
 function related(a: Id, b: Id): boolean {
   return a.slice(0, b.length).every((name, index) => name === b[index]);
 }
 
-/** A write on its way. */
+/** A write in flight. */
 interface Begun {
   readonly keys: readonly string[];
-  /** What it has made of them. */
+  /** The version that it gives to its objects. */
   version: number;
 }
 
@@ -85,7 +85,9 @@ interface Pending {
   fail(): void;
 }
 
-/** An upstream that does its work and answers when it is told; each write gives what it touches a new version. */
+/**
+ * Returns an upstream that works and answers when told; each write gives the objects that it touches a new version.
+ */
 function createUpstream() {
   const versions = new Map<string, number>(IDS.map((id) => [id.join("$"), 0]));
   /** Calls without an answer. */
@@ -125,14 +127,14 @@ function createUpstream() {
 
 let hits = 0;
 
-/** Runs steps and checks every read: it sees at least what had been written by a call that ended before it began. */
+/** Runs steps and checks every read: it sees at least the writes of all calls that ended before it began. */
 async function run(steps: readonly Step[]): Promise<void> {
   const upstream = createUpstream();
   const writes = new Map<AbortSignal, Begun>();
   const { ask } = createCached((_, call) => upstream.behind(call, writes.get(call.signal)));
   const cancels: AbortController[] = [];
   const ended: Promise<void>[] = [];
-  /** What a read that begins now has to see. */
+  /** The versions that a read which begins now must see. */
   const due = new Map(upstream.versions);
   const failures: unknown[] = [];
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
 
-/** The key of an answer: by whom and for what it is asked. */
+/** Returns the key of an answer, from the principal and the request. */
 export type KeyOf = (
   method: DescMethod,
   request: Message,
@@ -16,8 +16,8 @@ interface Asking extends Message {
 }
 
 /**
- * Creates the keys of one cache. They are hashes with a secret that this process alone has, so that nothing in the
- * memory of the cache tells of a credential, or lets a guess of one be tried.
+ * Creates the keys of a cache. They are hashes with a secret of this process, so that the memory of the cache reveals
+ * no credential, and allows no guess to be verified.
  */
 export function createKeyOf(): KeyOf {
   const secret = randomBytes(32);
@@ -29,7 +29,7 @@ export function createKeyOf(): KeyOf {
       .digest("base64");
 }
 
-/** A request without the parts that the call has decided: its object, and headers and credentials. */
+/** Returns a request without the parts that the call has resolved: its object, headers and credentials. */
 function essential(request: Asking): Message {
   const context = Object.entries(request.context ?? {})
     .filter(([key]) => !key.startsWith("header."))

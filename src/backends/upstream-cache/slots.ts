@@ -1,21 +1,21 @@
 import type { Identifier } from "../../namespace/identifier.ts";
 
-/** The bounds of {@link createSlots}. */
+/** Bounds of {@link createSlots}. */
 export interface SlotLimits {
   readonly maxEntries: number;
   readonly maxBytes: number;
 }
 
-/** Values by a key and by the object that they are about; the one that was unused for longest goes first. */
+/** Values by a key and by their object; the least recently used is evicted first. */
 export interface Slots<T> {
-  /** The value of a key, which counts as used now. */
+  /** Returns the value of a key, which counts as used now. */
   get(key: string): T | undefined;
-  /** Whether a value has neither been replaced nor left. */
+  /** Whether a value has neither been replaced nor evicted. */
   has(key: string, value: T): boolean;
-  /** Puts a value in the place of another. */
+  /** Stores a value, replacing any other. */
   put(key: string, id: Identifier, value: T): void;
   delete(key: string): void;
-  /** Deletes what is about an object, the ones above it and all below it. */
+  /** Evicts the values of an object, of those above it and of those below it. */
   clear(id: Identifier): void;
 }
 
@@ -24,16 +24,16 @@ interface Slot<T> {
   readonly value: T;
 }
 
-/** A place in the tree of objects, with the keys of what is about it. */
+/** A node in the tree of objects, with the keys of its values. */
 interface Place {
   readonly children: Map<string, Place>;
   readonly keys: Set<string>;
 }
 
-/** Creates slots without values. */
+/** Creates empty slots. */
 export function createSlots<T extends { readonly bytes: number }>(limits: SlotLimits): Slots<T> {
   const { maxEntries, maxBytes } = limits;
-  /** In the order of their last use. */
+  /** In order of their last use. */
   const slots = new Map<string, Slot<T>>();
   const root = createPlace();
   let held = 0;
@@ -94,7 +94,7 @@ function placeOf(root: Place, id: Identifier): Place {
   return place;
 }
 
-/** Takes a key out of its place, and places out of the tree that have nothing left. */
+/** Removes a key from its node, and empty nodes from the tree. */
 function forget(place: Place, [name, ...rest]: Identifier, key: string): void {
   if (name === undefined) {
     place.keys.delete(key);
@@ -106,7 +106,7 @@ function forget(place: Place, [name, ...rest]: Identifier, key: string): void {
   if (child.keys.size === 0 && child.children.size === 0) place.children.delete(name);
 }
 
-/** The keys on the way to an object, and at it and below. */
+/** Returns the keys on the path to an object, at it and below it. */
 function related(root: Place, id: Identifier): string[] {
   const keys = [...root.keys];
   let place = root;

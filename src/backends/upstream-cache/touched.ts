@@ -7,15 +7,15 @@ type Fields = Message & Record<string, unknown>;
 const EVERYTHING: readonly Identifier[] = [[]];
 
 /**
- * The objects that a call which writes may touch: the one that it is about, the new name of a renamed table, and
- * those that its operations name. A call that names none, or in a form that is not understood, may touch everything.
+ * Returns the objects that a writing call may touch: its own, the new name of a renamed table, and those that its
+ * operations name. A call that names none, or in an unknown form, may touch everything.
  */
 export function touchedBy(request: Message, call: Call): readonly Identifier[] {
   const found: Identifier[] = call.id.length > 0 ? [call.id] : [];
   try {
     visit(request as Fields, call, undefined, found);
   } catch {
-    // The upstream will say what is wrong with a name.
+    // The upstream reports what is wrong with a name.
     return EVERYTHING;
   }
   return found.length === 0 ? EVERYTHING : found;
@@ -36,14 +36,14 @@ function visit(message: Fields, call: Call, common: string | undefined, found: I
   }
 }
 
-/** The object that a message names by a list or by one string. */
+/** Returns the object that a message names by a list or by a string. */
 function namesOf(message: Fields, delimiter?: string): Identifier {
   const { id, identifier } = message as { id?: unknown; identifier?: unknown };
   if (Array.isArray(id) && id.length > 0) return [...id];
   return typeof identifier === "string" && identifier !== "" ? parseIdentifier(identifier, delimiter) : [];
 }
 
-/** The messages in the value of a field: its own, those of a list, or the chosen one of several. */
+/** Returns the messages in the value of a field: its own, those of a list, or the chosen case of a oneof. */
 function messagesIn(value: unknown): readonly Fields[] {
   if (Array.isArray(value)) return value.filter(isMessageLike);
   if (isMessageLike(value)) return [value];

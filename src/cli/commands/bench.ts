@@ -7,7 +7,7 @@ import { textTable } from "./text-table.ts";
 
 type Id = readonly string[];
 
-/** What can be measured: one call for each. Only reads, so that nothing is left behind. */
+/** The measured operations, with a call for each. All are reads, so that nothing is left behind. */
 const CALLS: Readonly<
   Record<string, (namespace: Namespace, id: Id, signal: AbortSignal) => Promise<unknown>>
 > = {
@@ -46,7 +46,7 @@ const OPTIONS = {
 
 const WARM_UP_MS = 1_000;
 
-/** `lance-gateway bench`: how fast a catalog answers, from here. */
+/** `lance-gateway bench`: measures how fast a catalog answers this machine. */
 export const bench = catalogCommand({
   operands: "[PATH]",
   options: OPTIONS,
@@ -55,7 +55,7 @@ export const bench = catalogCommand({
     const { call, connections, duration } = options;
     if (call !== "list" && id.length === 0) throw new UsageError(`--call ${call} needs the PATH of a table`);
     const run = () => (CALLS[call] as (typeof CALLS)[string])(namespace, id, signal);
-    // What cannot work at all is told before it is measured.
+    // A call that cannot succeed fails before the measurement.
     await run();
     await load(run, connections, WARM_UP_MS, signal);
     const times = await load(run, connections, duration, signal);
@@ -66,7 +66,7 @@ export const bench = catalogCommand({
   },
 });
 
-/** Calls over and over for a time, and gives how long each call took, in milliseconds. */
+/** Repeats a call for a time, and returns the duration of each call, in milliseconds. */
 async function load(
   run: () => Promise<unknown>,
   connections: number,

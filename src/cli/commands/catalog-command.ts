@@ -9,32 +9,34 @@ import { CONNECTION_OPTIONS, errorLine, withNamespace } from "./connection.ts";
 
 type WithJson<T> = T & { readonly json: typeof JSON_OPTION };
 
-/** What a command has to work with. */
+/** Context of a running command. */
 export interface Work<T extends OptionTable> {
   readonly namespace: Namespace;
   readonly operands: readonly string[];
   readonly options: OptionValues<WithJson<T>>;
   /** Aborts at Ctrl-C. */
   readonly signal: AbortSignal;
-  /** Writes to standard output, no faster than it is read. */
+  /** Writes to standard output, with backpressure. */
   print(text: string): Promise<void>;
 }
 
-/** What makes a command on a catalog. */
+/** Definition of a command on a catalog. */
 export interface CatalogCommandOptions<T extends OptionTable> {
-  /** The operands as the help has them, for example `<TABLE> [FILE]`. */
+  /** The operands as the help shows them, for example `<TABLE> [FILE]`. */
   readonly operands: string;
-  /** The command's own options; `--json` and those of the connection come with it. */
+  /** The command's own options, in addition to `--json` and those of the connection. */
   readonly options: T;
-  /** Whether a directory that is missing is made. Default: false. */
+  /** Whether the command creates a missing directory. Default: false. */
   readonly creates?: boolean;
   run(work: Work<T>): Promise<void>;
 }
 
-/** The exit code of a command that Ctrl-C ended, as shells have it. */
+/** Exit code of a command that Ctrl-C ended, as in shells. */
 const INTERRUPTED = 130;
 
-/** Makes a command that works on a catalog through the client. Ctrl-C cancels what it does; a second one ends it. */
+/**
+ * Creates a command that works on a catalog through the client. Ctrl-C cancels it; a second Ctrl-C ends the process.
+ */
 export function catalogCommand<const T extends OptionTable>(
   command: CatalogCommandOptions<T>,
 ): CommandDefinition {
@@ -79,7 +81,7 @@ async function print(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, "drain");
 }
 
-/** A reader that has seen enough, such as `head`, is no failure. */
+/** A reader that stops early, such as `head`, is not a failure. */
 function leaveQuietly(error: NodeJS.ErrnoException): void {
   if (error.code === "EPIPE") process.exit(0);
   throw error;

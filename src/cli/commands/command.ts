@@ -2,22 +2,22 @@ import type { Layer } from "../../config/layers.ts";
 import type { Environment } from "../../config/option-spec.ts";
 import type { OptionGroup } from "../flags.ts";
 
-/** What a command line says. */
+/** Parsed command line. */
 export interface CommandLine {
   readonly operands: readonly string[];
-  /** The sources of the command's options, the most important first. */
+  /** Sources of the command's options, the most important first. */
   readonly layers: readonly Layer[];
 }
 
 /** A command of `lance-gateway`. */
 export interface CommandDefinition {
-  /** Its operands as the help has them, for example `<TABLE> [FILE]`. Default: none. */
+  /** Operands as the help shows them, for example `<TABLE> [FILE]`. Default: none. */
   readonly operands?: string;
   readonly groups: readonly OptionGroup[];
   /**
-   * Runs it and returns the exit code.
+   * Runs the command and returns its exit code.
    *
-   * @throws UsageError for wrong use; Error with one clear line for what failed.
+   * @throws UsageError for wrong usage; Error with a single line for a failure.
    */
   run(line: CommandLine, environment: Environment): Promise<number>;
 }

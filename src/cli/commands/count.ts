@@ -2,7 +2,7 @@ import { catalogCommand } from "./catalog-command.ts";
 import { parsePath } from "./operands.ts";
 import { ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
 
-/** `lance-gateway count`: the number of rows of a table. */
+/** `lance-gateway count`: prints the number of rows of a table. */
 export const count = catalogCommand({
   operands: "<TABLE>",
   options: { filter: ROW_OPTIONS.filter, ...STATE_OPTIONS },

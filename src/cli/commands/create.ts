@@ -27,7 +27,7 @@ const OPTIONS = {
   properties: PROPERTY_OPTION,
 } as const satisfies OptionTable;
 
-/** `lance-gateway create`: a new namespace. */
+/** `lance-gateway create`: creates a namespace. */
 export const create = catalogCommand({
   operands: "<NAMESPACE>",
   options: OPTIONS,

@@ -12,7 +12,7 @@ import { catalogCommand } from "./catalog-command.ts";
 import { parsePath } from "./operands.ts";
 import { textTable } from "./text-table.ts";
 
-/** `lance-gateway describe`: what is known of a table or a namespace. */
+/** `lance-gateway describe`: describes a table or a namespace. */
 export const describe = catalogCommand({
   operands: "<PATH>",
   options: {},
@@ -37,7 +37,7 @@ export const describe = catalogCommand({
   },
 });
 
-/** The JSON of the REST API. */
+/** Returns the JSON of the REST API. */
 function jsonOf(
   schema: typeof DescribeTableResponseSchema | typeof DescribeNamespaceResponseSchema,
   message: DescribeTableResponse | DescribeNamespaceResponse,

@@ -22,7 +22,7 @@ const OPTIONS = {
   },
 } as const satisfies OptionTable;
 
-/** `lance-gateway export`: rows of a table into a file, all of them or none. */
+/** `lance-gateway export`: writes rows of a table to a file, all or none. */
 export const exportRows = catalogCommand({
   operands: "<TABLE> <FILE>",
   options: OPTIONS,

@@ -29,16 +29,16 @@ const OPTIONS = {
   json: JSON_OPTION,
 } as const satisfies OptionTable;
 
-/** What became of a leftover. */
+/** Result for a leftover. */
 type Action = "would remove" | "removed" | "kept" | "failed";
 
 interface Line extends Omit<Leftover, "remove"> {
   readonly action: Action;
-  /** Why it failed. */
+  /** Reason of a failure. */
   readonly error?: string;
 }
 
-/** `lance-gateway gc`: finds and clears what crashes leave in a directory. */
+/** `lance-gateway gc`: finds and removes what crashes leave in a directory. */
 export const gc: CommandDefinition = {
   groups: [
     { heading: "Options", options: OPTIONS, environment: false },
@@ -48,7 +48,7 @@ export const gc: CommandDefinition = {
     const options = readTable({ ...OPTIONS, ...ROOT_OPTIONS }, layers);
     const { findLeftovers } = await import("../../backends/dir/maintenance/find-leftovers.ts");
     const lines = await withCatalog(options, options.delete, async ({ context, readOnly }) => {
-      // Nothing is removed from what cannot be written, so the server's clock is good enough there.
+      // `gc` removes nothing from a read-only storage, so the machine's clock suffices there.
       const now = readOnly === undefined ? await context.clock.now() : Date.now();
       const before = now - options.olderThan;
       const found: Line[] = [];

@@ -7,7 +7,7 @@ import { catalogCommand } from "./catalog-command.ts";
 import { PROPERTY_OPTION } from "./create.ts";
 import { parsePath, pathText } from "./operands.ts";
 
-/** The format of a file whose name does not tell. */
+/** Format of a file whose name does not reveal it. */
 export const FORMAT_OPTION = {
   flag: "format",
   value: "FORMAT",
@@ -27,7 +27,7 @@ const OPTIONS = {
   properties: PROPERTY_OPTION,
 } as const satisfies OptionTable;
 
-/** `lance-gateway import`: a file of rows into a table, all of them or none. */
+/** `lance-gateway import`: writes the rows of a file to a table, all or none. */
 export const importRows = catalogCommand({
   operands: "<FILE> <TABLE>",
   options: OPTIONS,

@@ -10,7 +10,7 @@ interface Entry {
   readonly path: string;
 }
 
-/** `lance-gateway ls`: what is in a namespace. */
+/** `lance-gateway ls`: lists a namespace. */
 export const ls = catalogCommand({
   operands: "[NAMESPACE]",
   options: {

@@ -16,7 +16,7 @@ const OPTIONS = {
   json: JSON_OPTION,
 } as const satisfies OptionTable;
 
-/** `lance-gateway migrate`: gives tables that only their directories tell of rows in the manifest. */
+/** `lance-gateway migrate`: adds rows to the manifest for tables that only have directories. */
 export const migrate: CommandDefinition = {
   groups: [
     { heading: "Options", options: OPTIONS, environment: false },

@@ -1,12 +1,12 @@
 import type { Identifier } from "../../client/exports.ts";
 
-/** A path such as `team/people` as the names of an object; `/` and nothing are the root. */
+/** Parses a path such as `team/people` into the names of an object; `/` and the empty text are the root. */
 export function parsePath(text: string): Identifier {
-  // A dollar joins names in the REST API; shells want it quoted.
+  // The REST API joins names with a dollar, which shells require to be quoted.
   return text.split(/[/$]/).filter((name) => name !== "");
 }
 
-/** The path of an object, for people. */
+/** Returns the path of an object, for people. */
 export function pathText(id: Identifier): string {
   return id.length === 0 ? "/" : id.join("/");
 }

@@ -42,10 +42,10 @@ const OPTIONS = {
   ...STATE_OPTIONS,
 } as const satisfies OptionTable;
 
-/** Cells are cut to so many characters for people. */
+/** Number of characters to which cells are truncated for people. */
 const CELL_CHARACTERS = 60;
 
-/** `lance-gateway query`: rows of a table, as a table or, with `--json`, one JSON object in each line. */
+/** `lance-gateway query`: prints rows of a table, as a table or, with `--json`, as a JSON object per line. */
 export const query = catalogCommand({
   operands: "<TABLE>",
   options: OPTIONS,
@@ -85,7 +85,7 @@ function cellText(value: unknown): string {
   return line.length <= CELL_CHARACTERS ? line : `${line.slice(0, CELL_CHARACTERS - 1)}…`;
 }
 
-/** JSON with 64-bit integers as digits and bytes as base64. */
+/** Returns JSON with 64-bit integers as digits and bytes as base64. */
 function jsonText(value: unknown): string {
   if (typeof value === "bigint") return String(value);
   if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";

@@ -1,7 +1,7 @@
 import { type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseInteger, parseText } from "../../config/parsers.ts";
 
-/** Which state of a table is read. */
+/** Options for the state of a table to read. */
 export const STATE_OPTIONS = {
   version: {
     flag: "version",
@@ -12,7 +12,7 @@ export const STATE_OPTIONS = {
   branch: { flag: "branch", value: "NAME", help: "Branch to read. Default: main.", parse: parseText },
 } as const satisfies OptionTable;
 
-/** Which rows and columns are read. */
+/** Options for the rows and columns to read. */
 export const ROW_OPTIONS = {
   filter: {
     flag: "filter",
@@ -28,7 +28,7 @@ export const ROW_OPTIONS = {
   },
 } as const satisfies OptionTable;
 
-/** Numbers as a JSON array. */
+/** Parses numbers from a JSON array. */
 export function parseNumbers(text: string): readonly number[] {
   const problem = new UsageError("must be a JSON array of numbers such as [0.5,1]");
   try {

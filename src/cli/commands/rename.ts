@@ -2,7 +2,7 @@ import { UsageError } from "../../config/option-spec.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath, pathText } from "./operands.ts";
 
-/** `lance-gateway rename`: another name or another namespace for a table. */
+/** `lance-gateway rename`: changes the name or the namespace of a table. */
 export const rename = catalogCommand({
   operands: "<TABLE> <NEW-PATH>",
   options: {},

@@ -2,7 +2,7 @@ import { readConfiguration } from "../../config/configuration.ts";
 import { OPTION_GROUPS } from "../../config/options.ts";
 import type { CommandDefinition } from "./command.ts";
 
-/** `lance-gateway serve`: a gateway before a directory or an upstream catalog. */
+/** `lance-gateway serve`: serves a directory or an upstream catalog. */
 export const serve: CommandDefinition = {
   groups: Object.entries(OPTION_GROUPS).map(([heading, options]) => ({
     heading,

@@ -2,13 +2,13 @@ import type { CommandDefinition } from "./command.ts";
 
 /** A command in the list of the help. */
 export interface CommandEntry {
-  /** The heading under which the help lists it. */
+  /** Heading under which the help lists the command. */
   readonly group: string;
   readonly summary: string;
   load(): Promise<CommandDefinition>;
 }
 
-/** The commands, each loaded when it is used. */
+/** The commands, each loaded on use. */
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   serve: {
     group: "Server",

@@ -1,10 +1,10 @@
 import { extname } from "node:path";
 import { UsageError } from "../../config/option-spec.ts";
 
-/** The kinds of files that rows come from and go to. */
+/** Formats of files that commands read and write. */
 export const FILE_FORMATS = ["arrow", "arrows", "parquet"] as const;
 
-/** `arrow`: an Arrow IPC file, which Feather version 2 is too. `arrows`: an Arrow IPC stream. */
+/** `arrow`: an Arrow IPC file, which is also Feather version 2. `arrows`: an Arrow IPC stream. */
 export type FileFormat = (typeof FILE_FORMATS)[number];
 
 const BY_ENDING: Readonly<Record<string, FileFormat>> = {
@@ -16,7 +16,7 @@ const BY_ENDING: Readonly<Record<string, FileFormat>> = {
   ".pq": "parquet",
 };
 
-/** The format that the ending of a file's name stands for. */
+/** Returns the format for the extension of a file's name. */
 export function formatOfName(file: string): FileFormat {
   const format = BY_ENDING[extname(file).toLowerCase()];
   if (format !== undefined) return format;

@@ -3,23 +3,23 @@ import { joinIpcStreams } from "../../arrow/join-streams.ts";
 import { splitIpcStream } from "../../arrow/split-stream.ts";
 import { LanceError } from "../../namespace/errors.ts";
 
-/** The rows that are read at once. */
+/** Number of rows that are read at once. */
 const BATCH_ROWS = 8192;
-/** The rows, and the bytes, of a row group; one is in memory while it is written. */
+/** Maximum rows, and bytes, of a row group, which is in memory while it is written. */
 const GROUP_ROWS = 128 * 1024;
 const GROUP_BYTES = 64 * 1024 * 1024;
 
-/** Rows as an Arrow IPC stream, and how many there are. */
+/** Rows as an Arrow IPC stream, and their number. */
 export interface ParquetRows {
   readonly rows: number;
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
 /**
- * Opens a Parquet file; it is read as its rows are asked for.
+ * Opens a Parquet file; it is read as its rows are requested.
  *
- * @param passed is told of the rows that have been handed over.
- * @throws LanceError InvalidInput, when it is no Parquet file.
+ * @param passed called with the number of rows that were handed over.
+ * @throws LanceError InvalidInput, if the file is not Parquet.
  */
 export async function openParquet(file: string, passed: (rows: number) => void): Promise<ParquetRows> {
   const { ParquetFile } = await import("parquet-wasm");
@@ -29,7 +29,7 @@ export async function openParquet(file: string, passed: (rows: number) => void):
   const rows = parquet.metadata().fileMetadata().numRows();
 
   async function* batches() {
-    // The schema goes ahead, so that a file without rows makes a table.
+    // The schema precedes the rows, so that a file without rows creates a table.
     const schema = parquet.schema().intoIPCStream();
     yield () => once(schema);
     const stream = await parquet.stream({ batchSize: BATCH_ROWS });
@@ -54,9 +54,9 @@ export async function openParquet(file: string, passed: (rows: number) => void):
 }
 
 /**
- * Turns an Arrow IPC stream into a Parquet file, compressed with Zstandard, row group by row group.
+ * Converts an Arrow IPC stream to a Parquet file, compressed with Zstandard, one row group at a time.
  *
- * @throws LanceError InvalidInput, when Parquet has no form for the rows, and whatever the stream throws.
+ * @throws LanceError InvalidInput, if Parquet cannot represent the rows, and every error of the stream.
  */
 export async function* toParquet(rows: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const library = await import("parquet-wasm");
@@ -73,7 +73,7 @@ export async function* toParquet(rows: AsyncIterable<Uint8Array>): AsyncIterable
       const next = await streams.next();
       return next.done ? undefined : library.Table.fromIPCStream(next.value);
     } catch (thrown) {
-      // The library makes a text of it on the way.
+      // The library converts the error to a text.
       failure = thrown;
       throw thrown;
     }

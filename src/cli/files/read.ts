@@ -12,7 +12,7 @@ import type { FileFormat } from "./formats.ts";
 export interface FileRows {
   /** An Arrow IPC stream. */
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** How much there is, in `unit`s. */
+  /** Amount of rows, in `unit`s. */
   readonly total: number;
   readonly unit: "bytes" | "rows";
 }
@@ -21,10 +21,10 @@ const CHUNK_BYTES = 256 * 1024;
 const HEAD_BYTES = 8;
 
 /**
- * Opens a file of rows. It is read piece by piece, and Arrow's messages pass as they are.
+ * Opens a file of rows. It reads piece by piece, and passes Arrow's messages unchanged.
  *
- * @param advanced is told how much has been handed over.
- * @throws LanceError InvalidInput, when the file is not of the format, and Error when it cannot be read.
+ * @param advanced called with the amount that was handed over.
+ * @throws LanceError InvalidInput, if the file is not of the format, and Error if it cannot be read.
  */
 export async function openRows(
   file: string,
@@ -42,7 +42,7 @@ export async function openRows(
   return { bytes: arrowStream(file, total, advanced), total, unit: "bytes" };
 }
 
-/** Whether it is a file or a stream is seen in its first bytes. */
+/** The first bytes distinguish a file from a stream. */
 async function checkArrow(file: string, format: FileFormat): Promise<void> {
   await using handle = await open(file);
   const head = Buffer.alloc(HEAD_BYTES);
@@ -72,7 +72,7 @@ async function* arrowStream(
   try {
     first = await messages.next();
   } catch {
-    // Some writers have the schema in the index at the end of the file, and nowhere else.
+    // Some writers put the schema only into the index at the end of the file.
     yield* indexedStream(file, size, advanced);
     return;
   }

@@ -4,7 +4,7 @@ import { toIpcFile } from "../../arrow/file.ts";
 import { toIpcStream } from "../../arrow/to-stream.ts";
 import type { FileFormat } from "./formats.ts";
 
-/** How an answer, an Arrow IPC stream or file, becomes a file of a format. */
+/** Converts an answer, an Arrow IPC stream or file, to a file of a format. */
 const ENCODERS: Readonly<
   Record<FileFormat, (answer: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>>
 > = {
@@ -17,11 +17,11 @@ const ENCODERS: Readonly<
 };
 
 /**
- * Writes an answer into a file, which appears when it is whole: until then its rows are in a file beside it, which
- * goes away if they do not all come.
+ * Writes an answer to a file, which appears when it is complete. Until then its rows are in a temporary file beside
+ * it, which is removed if the answer fails.
  *
- * @param advanced is told of the bytes that have been written.
- * @throws Error with one clear line, when the file cannot be written, and whatever the answer throws.
+ * @param advanced called with the number of bytes that were written.
+ * @throws Error with a single line, if the file cannot be written, and every error of the answer.
  */
 export async function writeRows(
   file: string,
