@@ -12,14 +12,10 @@ const TIME_LIMIT_MS = 120_000;
 /** The same for real clients, which install their environments first. */
 const CLIENT_TIME_LIMIT_MS = 20 * 60_000;
 
-function project(
-  name: string,
-  include: readonly string[],
-  { exclude = [], limit = TIME_LIMIT_MS }: { exclude?: readonly string[]; limit?: number } = {},
-) {
+function project(name: string, include: readonly string[], limit = TIME_LIMIT_MS) {
   return {
     extends: true,
-    test: { name, include: [...include], exclude: [...exclude], testTimeout: limit, hookTimeout: limit },
+    test: { name, include: [...include], testTimeout: limit, hookTimeout: limit },
   } satisfies TestProjectConfiguration;
 }
 
@@ -43,11 +39,8 @@ export default defineConfig({
       project("contract", ["test/{contract,stores}/**/*.test.ts"]),
       project("matrix", ["test/matrix/**/*.test.ts"]),
       project("faults", ["test/faults/**/*.test.ts"]),
-      project("clients", ["test/{clients,chains}/**/*.test.ts"], {
-        exclude: ["test/clients/browser.test.ts"],
-        limit: CLIENT_TIME_LIMIT_MS,
-      }),
-      project("browser", ["test/clients/browser.test.ts"], { limit: CLIENT_TIME_LIMIT_MS }),
+      project("clients", ["test/{clients,chains}/**/*.test.ts"], CLIENT_TIME_LIMIT_MS),
+      project("browser", ["test/browser/**/*.test.ts"], CLIENT_TIME_LIMIT_MS),
     ],
   },
 });

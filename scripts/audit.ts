@@ -1,5 +1,5 @@
 // Fails when the registry knows of a vulnerability in what the package depends on. A registry that keeps no
-// advisories cannot tell; that is said and does not fail.
+// advisories gives no report; the output says so, and the check does not fail.
 import { spawnSync } from "node:child_process";
 
 interface Report {
@@ -11,10 +11,10 @@ const { stdout } = spawnSync("npm", ["audit", "--omit=dev", "--json"], { encodin
 const report = JSON.parse(stdout) as Report;
 const total = report.metadata?.vulnerabilities.total;
 if (total === undefined) {
-  console.log(`not checked: ${report.message ?? "the registry gave no report"}`);
+  console.warn(`NOT CHECKED: npm audit gave no report (${report.message ?? "no reason given"}).`);
 } else if (total > 0) {
   console.error(stdout);
   process.exit(1);
 } else {
-  console.log("no known vulnerabilities");
+  console.log("No known vulnerabilities.");
 }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { writeArrowFiles } from "./support/arrow-files.ts";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
-import { recordResult, resultIn } from "./support/session.ts";
+import { recordPrinted } from "./support/session.ts";
 import { ROOT, runSession, runTool } from "./support/tools.ts";
 
 const PLUGINS = [
@@ -38,6 +38,6 @@ describe("a gRPC client generated for Go", () => {
     await generateStubs();
     const program = join(cache, "bin", "go-session");
     await runTool("go", ["build", "-o", program, "."], { cwd: module });
-    recordResult(resultIn(await runSession(program, [gateway.address, writeArrowFiles()])));
+    recordPrinted(await runSession(program, [gateway.address, writeArrowFiles()]));
   });
 });

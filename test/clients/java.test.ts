@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { writeArrowFiles } from "./support/arrow-files.ts";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
-import { recordResult, resultIn } from "./support/session.ts";
+import { recordPrinted } from "./support/session.ts";
 import { runSession } from "./support/tools.ts";
 
 describe("the Java client", () => {
@@ -15,8 +15,6 @@ describe("the Java client", () => {
   it("has an ordinary session", async () => {
     const values = [`-Duri=${gateway.uri}`, `-Drows=${writeArrowFiles()}`];
     const pom = join(import.meta.dirname, "java", "pom.xml");
-    recordResult(
-      resultIn(await runSession("mvn", ["-q", "-B", "-f", pom, "compile", "exec:java", ...values])),
-    );
+    recordPrinted(await runSession("mvn", ["-q", "-B", "-f", pom, "compile", "exec:java", ...values]));
   });
 });

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { pythonInterpreter } from "../../../scripts/python-environment.ts";
-import { recordResult, resultIn } from "./session.ts";
+import { recordPrinted } from "./session.ts";
 import { runSession } from "./tools.ts";
 
 const folder = join(import.meta.dirname, "..", "python");
@@ -16,7 +16,7 @@ export async function runPython(script: string, ...args: readonly string[]): Pro
 
 /** Runs a script that is a session, and keeps its result. */
 export async function runPythonSession(script: string, ...args: readonly string[]): Promise<void> {
-  recordResult(resultIn(await runSession(pythonInterpreter(), [join(folder, script), ...args])));
+  recordPrinted(await runSession(pythonInterpreter(), [join(folder, script), ...args]));
 }
 
 /** Runs a piece of Python source, as {@link runPython} runs a script. */

@@ -2,14 +2,12 @@ import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What a client's session came to. */
+/** A client's session in which every call had the right result. */
 export interface SessionResult {
   readonly client: string;
   readonly version: string;
   /** The calls whose result was checked. */
   readonly calls: number;
-  /** Those of them whose result was the right one. */
-  readonly passed: number;
 }
 
 /** Where a run leaves the results of its sessions; `scripts/clients.ts` collects them. */
@@ -18,20 +16,25 @@ export const RESULTS_FOLDER = join(import.meta.dirname, "..", "..", "..", ".cach
 /** A session is worth its name from this number of calls on. */
 const ORDINARY_CALLS = 40;
 
-/** Keeps the result of a session for the README's table, and fails the test if a call did not pass. */
-export function recordResult(result: SessionResult): void {
+/**
+ * Keeps the result of a session for the README's table.
+ *
+ * @throws AssertionError when a call did not pass, or when there were too few
+ */
+export function recordResult({ client, version, calls }: SessionResult, passed: number): void {
+  assert.equal(passed, calls, `${client}: ${calls - passed} calls failed`);
+  assert.ok(calls >= ORDINARY_CALLS, `${client}: only ${calls} calls`);
   mkdirSync(RESULTS_FOLDER, { recursive: true });
-  const file = `${result.client.replaceAll(/[^\w.-]+/g, "-")}.json`;
-  writeFileSync(join(RESULTS_FOLDER, file), JSON.stringify(result));
-  assert.ok(result.calls >= ORDINARY_CALLS, `${result.client}: only ${result.calls} calls`);
-  assert.equal(result.passed, result.calls, `${result.client}: ${result.calls - result.passed} calls failed`);
+  const file = `${client.replaceAll(/[^\w.-]+/g, "-")}.json`;
+  writeFileSync(join(RESULTS_FOLDER, file), JSON.stringify({ client, version, calls }));
 }
 
-/** The result that a client's program prints, on a line of its own but for what colours a terminal. */
-export function resultIn(output: string): SessionResult {
-  const result = /\{[^{}]*"passed"[^{}]*\}/.exec(output)?.[0];
-  assert.ok(result, `no result in: ${output}`);
-  return JSON.parse(result) as SessionResult;
+/** Records the result that a client's program prints, on a line of its own but for what colours a terminal. */
+export function recordPrinted(output: string): void {
+  const printed = /\{[^{}]*"passed"[^{}]*\}/.exec(output)?.[0];
+  assert.ok(printed, `no result in: ${output}`);
+  const { passed, ...result } = JSON.parse(printed) as SessionResult & { readonly passed: number };
+  recordResult(result, passed);
 }
 
 /** A session of a client in this process. */
@@ -55,7 +58,7 @@ export function createSession(client: string, version: string, tell: (text: stri
         tell(`${client}: ${call}: ${error}`);
       }
     },
-    end: () => recordResult({ client, version, calls, passed }),
+    end: () => recordResult({ client, version, calls }, passed),
   };
 }
 
@@ -91,7 +94,7 @@ export function watchClient(client: string, version: string): WatchedClient {
     return isOwn ? watch(result) : result;
   }
 
-  return { watch, end: () => recordResult({ client, version, calls, passed: calls }) };
+  return { watch, end: () => recordResult({ client, version, calls }, calls) };
 }
 
 /** Whether an object has methods of its own that answer with promises: data has none. */
