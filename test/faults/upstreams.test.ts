@@ -5,7 +5,7 @@ import { type Case, casesOf, expectedOf, type FaultyWorld, startFaultyWorld } fr
 import { runSeries, SERIES } from "./upstreams/series.ts";
 
 /** A call that is never answered fails its test instead of keeping it for ever. */
-const timeout = 20_000;
+const timeout = 60_000;
 
 describe("upstreams with faults", { concurrent: true }, () => {
   let world: FaultyWorld;

@@ -26,10 +26,12 @@ export type Wire = "REST" | "gRPC";
 export const WIRES: readonly Wire[] = ["REST", "gRPC"];
 
 /** How long the gateway waits for a head, and for the next piece of a body, in milliseconds: of a slow upstream. */
-export const PATIENCE_MS = { slow: 1_500, other: 20_000 } as const;
+export const PATIENCE_MS = { slow: 4_000, other: 60_000 } as const;
 /** A pause that the gateway bears; one that it does not, where the timers of its HTTP client are coarse. */
 const SHORT_MS = 200;
-const LONG_MS = 5_000;
+/** A pause before each tenth of a body, which takes longer as a whole than the gateway waits for a head. */
+const TRICKLE_MS = 500;
+const LONG_MS = 10_000;
 /** A body that is cut off at once may be cut off before what was sent of it is read. */
 const ON_ITS_WAY_MS = 20;
 const AWAY_MS = 50;
@@ -106,8 +108,8 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "body trickles",
     slow: true,
-    rest: (exchange) => trickleRest(exchange, SHORT_MS),
-    grpc: (exchange) => trickleGrpc(exchange, SHORT_MS),
+    rest: (exchange) => trickleRest(exchange, TRICKLE_MS),
+    grpc: (exchange) => trickleGrpc(exchange, TRICKLE_MS),
     // A message of gRPC comes whole or not at all.
     expected: { REST: all("ok, 1"), gRPC: { ...all("DeadlineExceeded, 1"), query: "ok, 1" } },
   },
