@@ -14,6 +14,7 @@ import type { GrpcHandler } from "../wires/grpc/handler.ts";
 import { DEFAULT_SILENCE_MS } from "../wires/stall.ts";
 import type { TakeAddress } from "./addressing.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS, settlesWithin } from "./drain.ts";
+import { createResetAllowances } from "./reset-allowance.ts";
 import { limitHttp1Silence, limitIdleness, limitStreamSilence } from "./silence.ts";
 import { sniff } from "./sniff.ts";
 import { readTarget } from "./target.ts";
@@ -88,13 +89,6 @@ const TCP_KEEP_ALIVE_MS = 30_000;
 const GRPC_CONTENT_TYPE = /^application\/grpc(?!-web)/i;
 
 /**
- * Cancelled calls arrive as resets, and a busy client cancels many: all calls that a connection may have open at
- * once, and then some each second. Node's default would end its connection at a tenth of that rate; a higher rate
- * only costs time.
- */
-const STREAM_RESETS = { streamResetBurst: 1_000, streamResetRate: 300 };
-
-/**
  * Node refuses new streams of a connection whose queues exceed this, in megabytes. Each stream waits for its reader
  * with a single message, and the number of streams is bounded, so stalled readers must not fail the others.
  */
@@ -130,6 +124,7 @@ export function createListener(options: ListenerOptions): Listener {
   const told = new WeakSet<Error>();
   const spare = new WeakSet<Socket>();
   const sessions = new Set<ServerHttp2Session>();
+  const resets = createResetAllowances();
   const toldToGo = new WeakSet<ServerHttp2Session>();
   /** Whether clients are told to reconnect, and whether idle connections are closed. */
   let [leaving, draining] = [false, false];
@@ -233,8 +228,9 @@ export function createListener(options: ListenerOptions): Listener {
   function serveHttp2(socket: Socket): void {
     // Node's HTTP/2 expects a socket that ends when its peer does.
     socket.allowHalfOpen = false;
+    const { remoteAddress } = socket;
     const session = performServerHandshake(socket, {
-      ...STREAM_RESETS,
+      ...resets.of(remoteAddress),
       maxSessionMemory: MAX_SESSION_MEMORY,
       settings: { initialWindowSize: streamWindowBytes, maxConcurrentStreams },
     });
@@ -242,7 +238,10 @@ export function createListener(options: ListenerOptions): Listener {
     sessions.add(session);
     const calls = limitIdleness(session, idleness);
     session.on("close", () => sessions.delete(session));
-    session.on("error", (error) => onBroken(error, "an HTTP/2 session broke"));
+    session.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ERR_HTTP2_ERROR") resets.noteBroken(remoteAddress);
+      onBroken(error, "an HTTP/2 session broke");
+    });
     session.on("stream", (stream, headers, flags, rawHeaders) => {
       // A stream that was reset with its first bytes needs no answer, and has no reader for it.
       if (stream.destroyed || stream.aborted) return ignoreErrors(stream);

@@ -163,4 +163,29 @@ describe("a flood of resets", () => {
     await assertServes(other);
     other.destroy();
   });
+
+  it("ends the next connection from its address sooner, and serves calls on others", {
+    timeout,
+  }, async () => {
+    await using server = await startServer();
+    const resetsOf = async () => {
+      const attacker = connectHttp2(server.url);
+      attacker.on("error", () => {});
+      const closed = new Promise((resolve) => attacker.on("close", resolve));
+      let resets = 0;
+      while (!attacker.closed && !attacker.destroyed) {
+        const stream = attacker.request({ ...GRPC, ":path": pathOfMethod(METHODS.describeTable) });
+        stream.on("error", () => {});
+        stream.close(constants.NGHTTP2_CANCEL);
+        if (++resets % 10 === 0) await turn();
+      }
+      await closed;
+      return resets;
+    };
+    const [first, second] = [await resetsOf(), await resetsOf()];
+    assert.ok(second < first / 2, `${first} resets, and then ${second}`);
+    const other = connectHttp2(server.url);
+    for (let calls = 0; calls < 200; calls++) await assertServes(other);
+    other.destroy();
+  });
 });

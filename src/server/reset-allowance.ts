@@ -1,0 +1,53 @@
+/** How many streams the client of a connection may reset, as options of an HTTP/2 session: at once, and each second. */
+export interface ResetAllowance {
+  readonly streamResetBurst: number;
+  readonly streamResetRate: number;
+}
+
+/**
+ * Allowance of a connection. A busy client cancels many calls: every call that its connection may have open at once, and
+ * then some each second. The rate is ten times Node's default; a higher rate only takes more time.
+ */
+const FULL: ResetAllowance = { streamResetBurst: 1_000, streamResetRate: 300 };
+
+/**
+ * Allowance of a new connection from an address with a broken connection. All clients behind a proxy have its address, so
+ * this leaves them Node's default rate.
+ */
+const REDUCED: ResetAllowance = { streamResetBurst: 100, streamResetRate: 33 };
+
+/** How long an address is remembered after its last broken connection, in milliseconds. */
+const REMEMBERED_MS = 60_000;
+
+/** How many addresses are remembered. */
+const MAX_ADDRESSES = 1_024;
+
+/** Allowances of connections by their client's address. */
+export interface ResetAllowances {
+  /** Returns the allowance of a new connection. */
+  of(address: string | undefined): ResetAllowance;
+  /** Notes that a connection was ended because its client broke the protocol or reset too many streams. */
+  noteBroken(address: string | undefined): void;
+}
+
+/**
+ * Creates allowances. Without them, a client that is cut off for a flood of resets reconnects and has a whole allowance
+ * again.
+ *
+ * @param now the time in milliseconds
+ */
+export function createResetAllowances(now: () => number = () => performance.now()): ResetAllowances {
+  const brokenAt = new Map<string, number>();
+  return {
+    of(address = "") {
+      const since = brokenAt.get(address);
+      return since !== undefined && now() - since < REMEMBERED_MS ? REDUCED : FULL;
+    },
+    noteBroken(address = "") {
+      brokenAt.delete(address);
+      brokenAt.set(address, now());
+      const [oldest] = brokenAt.keys();
+      if (brokenAt.size > MAX_ADDRESSES && oldest !== undefined) brokenAt.delete(oldest);
+    },
+  };
+}
