@@ -8,7 +8,11 @@ import { lintSource } from "./source.ts";
 const PAGES = ["*.md", "docs/**/*.md", "examples/**/*.md"];
 
 /** Sources whose comments and test titles follow the rules. */
-const SOURCES: readonly string[] = ["{scripts,src/{arrow,client,dialects,namespace,pipeline}}/**/*.ts"];
+const SOURCES: readonly string[] = [
+  "scripts/**/*.ts",
+  "src/{arrow,cli,client,dialects,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
+  "src/backends/{grpc,resilience,upstream-cache}/*.ts",
+];
 
 /** Checks links, named files and prose of all pages, and comments and test titles of the sources. */
 export function checkProse(root: string): Finding[] {

@@ -12,22 +12,22 @@ import { probesPlugin } from "./probes.ts";
 import type { Readiness } from "./readiness.ts";
 import { addRefusals, type Refusals } from "./refusals.ts";
 
-/** What {@link createApp} needs. */
+/** Options of {@link createApp}. */
 export interface AppOptions extends HttpWiresOptions {
   readonly readiness: Readiness;
-  /** What `/metrics` answers with. Default: there is no such path. */
+  /** Content of `/metrics`. Default: the path does not exist. */
   readonly metrics?: MetricsPage | undefined;
   readonly hosts: HostCheck;
-  /** The origins whose pages may call from browsers; `*` stands for any. */
+  /** Origins whose pages may call from browsers; `*` matches any. */
   readonly origins: readonly string[];
-  /** Further plugins, which come before the wires. Default: none. */
+  /** Further plugins, registered before the wires. Default: none. */
   readonly plugins?: readonly FastifyPluginCallback[] | undefined;
 }
 
-/** Everything that is not native gRPC, as one instance of Fastify. */
+/** A Fastify instance that serves everything except native gRPC. */
 export interface App {
   readonly fastify: FastifyInstance;
-  /** Requests that are answered with an error whatever they ask for. */
+  /** Requests that get an error whatever their target. */
   readonly refusals: Refusals;
   /** Answers a request of node:http, or of node:http2 through its compatibility API, once Fastify is ready. */
   answer(request: IncomingMessage, response: ServerResponse): void;
@@ -35,7 +35,7 @@ export interface App {
 
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 
-/** Creates the application: what concerns all paths first, then probes, metrics, further plugins, and the wires. */
+/** Creates the application: hooks for all paths first, then probes, metrics, further plugins, and the wires. */
 export function createApp(options: AppOptions): App {
   const { readiness, metrics, hosts, origins, plugins = [] } = options;
   const app = createFastify(options);
@@ -52,7 +52,7 @@ export function createApp(options: AppOptions): App {
     fastify: app,
     refusals,
     answer(request, response) {
-      // HTTP/2 lets a client invent methods, of which Fastify knows nothing.
+      // HTTP/2 lets a client invent methods that Fastify does not know.
       if (!KNOWN_METHODS.has(request.method ?? "")) {
         refusals.add(request, unknownMethod(request.method));
         request.method = "GET";
@@ -62,7 +62,7 @@ export function createApp(options: AppOptions): App {
   };
 }
 
-/** Fastify with the settings of a server that has a listener of its own (docs/adr/0040). */
+/** Creates Fastify with the settings for a server that has its own listener (docs/adr/0040). */
 function createFastify(options: AppOptions): FastifyInstance {
   const rewrite = createTargetRewrite(options.transcoders);
   const onError = createErrorHandler(options);
@@ -70,12 +70,12 @@ function createFastify(options: AppOptions): FastifyInstance {
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"]),
     rewriteUrl: ({ url = "" }) => rewrite(url),
     frameworkErrors: onError,
-    // The listener tells clients to go, and answers until they have gone.
+    // The listener tells clients to reconnect, and answers until they have disconnected.
     return503OnClosing: false,
     routerOptions: {
-      // The head of a request has a bound, which Node holds clients to; identifiers have none of their own.
+      // Node bounds the head of a request; identifiers have no bound of their own.
       maxParamLength: Number.MAX_SAFE_INTEGER,
-      // The wires read the query as their messages have it.
+      // The wires parse the query by their messages.
       querystringParser: () => NO_QUERY,
       compile: true,
     },

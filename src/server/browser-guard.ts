@@ -4,22 +4,22 @@ import type { NoteRefusal } from "../pipeline/refusals.ts";
 import type { HostCheck } from "./host-check.ts";
 import { isProbe, pathOf, refuse } from "./refusals.ts";
 
-/** Pages that only show something; links on other pages may lead there. */
+/** Pages without side effects, to which other pages may link. */
 const PAGES: ReadonlySet<string> = new Set(["/metrics"]);
 
-/** What {@link addBrowserGuard} needs. */
+/** Options of {@link addBrowserGuard}. */
 export interface BrowserGuardOptions {
   readonly hosts: HostCheck;
-  /** The origins whose pages may call; `*` stands for any. */
+  /** Origins whose pages may call; `*` matches any. */
   readonly origins: readonly string[];
-  /** Is told of what is refused. */
+  /** Called for refused requests. */
   readonly refused?: NoteRefusal | undefined;
 }
 
 /**
- * Adds the hook that refuses requests that a page of another site makes a browser send, and requests for a host that is
- * not served here (docs/adr/0037). Programs that are no browsers send none of the headers that this looks at, but for
- * the host.
+ * Adds the hook that refuses requests which a page of another site makes a browser send, and requests for a host that
+ * is not served here (docs/adr/0037). Programs other than browsers send only the host among the headers that it
+ * checks.
  */
 export function addBrowserGuard(
   app: FastifyInstance,
@@ -50,7 +50,7 @@ function foreignPage(): LanceError {
   );
 }
 
-/** The host and port that a request is for, if it says so. */
+/** Returns the host and port of a request, if it names them. */
 function hostOf({ raw: { headers } }: FastifyRequest): string | undefined {
   return (headers[":authority"] as string | undefined) ?? headers.host;
 }
@@ -58,8 +58,8 @@ function hostOf({ raw: { headers } }: FastifyRequest): string | undefined {
 type OriginCheck = (request: FastifyRequest, host: string | undefined) => boolean;
 
 /**
- * Tells whether a request is made by a page of another origin that may not call. Browsers say so in `sec-fetch-site`;
- * those that do not know it send `origin` with everything but plain links, images and the like.
+ * Creates the check whether a page of another origin makes the request and may not call. Browsers reveal the origin
+ * in `sec-fetch-site`; older ones send `origin` with everything except plain links, images and the like.
  */
 function createOriginCheck(origins: readonly string[]): OriginCheck {
   if (origins.includes("*")) return () => false;

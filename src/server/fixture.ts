@@ -1,4 +1,4 @@
-// What the tests of this folder share: a whole server over a fake service, and raw sockets.
+// Fixtures of this folder's tests: a whole server over a fake service, and raw sockets.
 import { connect, type Socket } from "node:net";
 import type { FastifyPluginCallback } from "fastify";
 import { fakeService, memoryLog } from "../wires/grpc/fixture.ts";
@@ -6,13 +6,13 @@ import type { HttpHandler } from "./listener.ts";
 import { createReadiness } from "./readiness.ts";
 import { createServer, type ServerOptions } from "./server.ts";
 
-/** What a test may say of a server. */
+/** Options of a test's server. */
 export interface FixtureOptions extends Partial<ServerOptions> {
-  /** Answers `/`, what has one segment, and what is below `/v1/`. Default: the number of bytes that were sent. */
+  /** Answers `/`, paths of one segment, and paths below `/v1/`. Default: the number of received bytes. */
   readonly rest?: HttpHandler;
 }
 
-/** Starts a server that is ready. */
+/** Starts a server and makes it ready. */
 export async function startServer({ rest = countBytes, ...options }: FixtureOptions = {}) {
   const { log, lines } = memoryLog();
   const readiness = createReadiness();
@@ -58,7 +58,7 @@ function rawPlugin(answer: HttpHandler): FastifyPluginCallback {
   };
 }
 
-/** A raw connection; what arrives on it collects in `received()`. */
+/** Opens a raw connection; `received()` returns the data that has arrived. */
 export function rawConnection(port: number) {
   const socket: Socket = connect({ port, host: "127.0.0.1", noDelay: true });
   let text = "";

@@ -1,13 +1,13 @@
 import type { FastifyPluginCallback } from "fastify";
 import { refuseOtherMethods } from "./probes.ts";
 
-/** What `/metrics` answers with. */
+/** Content of `/metrics`. */
 export interface MetricsPage {
-  /** Writes the metrics down, in the format that an `Accept` header prefers. */
+  /** Returns the metrics, in the format that an `Accept` header prefers. */
   read(accept?: string): Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-/** The page of metrics. */
+/** Serves the page of metrics. */
 export const metricsPlugin: FastifyPluginCallback<{ metrics: MetricsPage }> = (app, { metrics }, done) => {
   app.get("/metrics", async ({ headers }, reply) => {
     try {

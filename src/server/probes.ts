@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginCallback } from "fastify";
 import type { Readiness } from "./readiness.ts";
 
-/** The probes: `/healthz` says that the process runs, `/readyz` whether calls can be answered now. */
+/** Serves the probes: `/healthz` reports that the process runs, `/readyz` whether it can answer calls now. */
 export const probesPlugin: FastifyPluginCallback<{ readiness: Readiness }> = (app, { readiness }, done) => {
   app.get("/healthz", (_request, reply) => reply.type("text/plain").send("ok\n"));
 
@@ -14,7 +14,7 @@ export const probesPlugin: FastifyPluginCallback<{ readiness: Readiness }> = (ap
   done();
 };
 
-/** Answers 405 to everything but reads of a page. */
+/** Answers 405 to every method that does not read the page. */
 export function refuseOtherMethods(app: FastifyInstance, url: string): void {
   const method = app.supportedMethods.filter((each) => each !== "GET" && each !== "HEAD");
   app.route({

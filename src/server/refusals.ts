@@ -4,20 +4,20 @@ import type { LanceError } from "../namespace/errors.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import { withoutQuery } from "../wires/rest/http.ts";
 
-/** Probes come by any name and always get an answer: they say nothing but whether the process runs. */
+/** Probes are answered under any host: they reveal only whether the process runs. */
 const PROBES: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 
-/** Requests that are answered with an error whatever they ask for. */
+/** Requests that get an error whatever their target. */
 export interface Refusals {
   /**
-   * Says so of a request before Fastify gets it.
+   * Marks a request before Fastify gets it.
    *
    * @param exceptProbes whether probes are answered nevertheless. Default: false.
    */
   add(request: IncomingMessage, error: LanceError, exceptProbes?: boolean): void;
 }
 
-/** Adds the hook that refuses such requests, before all others. */
+/** Adds the hook that refuses marked requests, before all other hooks. */
 export function addRefusals(
   app: FastifyInstance,
   { refused }: { readonly refused?: NoteRefusal | undefined },
@@ -38,12 +38,16 @@ export function isProbe(request: FastifyRequest): boolean {
   return PROBES.has(pathOf(request));
 }
 
-/** The path of a request as it was sent. */
+/** Returns the path of a request as it was sent. */
 export function pathOf({ originalUrl }: FastifyRequest): string {
   return withoutQuery(originalUrl);
 }
 
-/** Notes that a request is refused before it is of any protocol. @returns the error, for the hook to end with. */
+/**
+ * Records that a request is refused before a protocol handles it.
+ *
+ * @returns the error, with which the hook ends.
+ */
 export function refuse(
   request: FastifyRequest,
   error: LanceError,

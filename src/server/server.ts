@@ -17,49 +17,51 @@ import type { MetricsPage } from "./metrics-page.ts";
 import type { Readiness } from "./readiness.ts";
 import { reflectionRpcs } from "./reflection.ts";
 
-/** What {@link createServer} needs. */
+/** Options of {@link createServer}. */
 export interface ServerOptions extends ConnectionLimits, GrpcLimits {
-  /** What answers the calls of gRPC, gRPC-Web and Connect. */
+  /** Answers the calls of gRPC, gRPC-Web and Connect. */
   readonly service: Service;
-  /** The REST API, in each dialect that clients speak. Default: there is no REST. */
+  /** The REST API, in each dialect of its clients. Default: REST is not served. */
   readonly transcoders?: readonly Transcoder[] | undefined;
   /** Plugins of Fastify beside the API. Default: none. */
   readonly plugins?: readonly FastifyPluginCallback[] | undefined;
   readonly readiness: Readiness;
-  /** What `/metrics` answers with. Default: there is no such path. */
+  /** Content of `/metrics`. Default: the path does not exist. */
   readonly metrics?: MetricsPage | undefined;
-  /** Which parts of addresses name databases. Default: none. */
+  /** Parts of addresses that name databases. Default: none. */
   readonly addressing?: Addressing | undefined;
-  /** The origins whose pages may call from browsers; `*` stands for any. Default: none. */
+  /** Origins whose pages may call from browsers; `*` matches any. Default: none. */
   readonly corsOrigins?: readonly string[] | undefined;
-  /** The hosts that are served, as in {@link createHostCheck}. Default: any, or on loopback its own names. */
+  /** Hosts that are served, as in {@link createHostCheck}. Default: any, or on loopback its own names. */
   readonly allowedHosts?: readonly string[] | undefined;
   readonly log: Logger;
-  /** Is told of every connection that is accepted. */
+  /** Called for every accepted connection. */
   readonly accepted?: (() => void) | undefined;
-  /** Is told of requests that fail before they are a call. */
+  /** Called for requests that fail before they become a call. */
   readonly refused?: NoteRefusal | undefined;
 }
 
-/** The server on its one port. */
+/** The server on its port. */
 export interface GatewayServer {
   /**
-   * Begins to accept connections; port 0 takes a free one.
+   * Starts to accept connections; port 0 takes a free one.
    *
-   * @throws Error, from node:net, when the port cannot be had.
+   * @throws Error, from node:net, if the port is not available.
    */
   listen(options: { host: string; port: number }): Promise<AddressInfo>;
   /**
-   * Drains: no longer ready, clients told to go, everything served for `delayMs` milliseconds (default 0) so that
-   * balancers see it, then no new connections, running calls awaited for `graceMs` milliseconds (default 30 s) and then
-   * cut off. Resolves to whether all of them finished.
+   * Drains: the server becomes unready, tells clients to reconnect, and serves everything for `delayMs` milliseconds
+   * (default 0) so that load balancers notice. Then it accepts no new connections, waits for running calls for
+   * `graceMs` milliseconds (default 30 s), and cuts off the rest. Resolves to whether all calls finished.
    */
   close(options?: { graceMs?: number; delayMs?: number }): Promise<boolean>;
 }
 
 const DEFAULT_GRACE_MS = 30_000;
 
-/** Creates the server: gRPC, gRPC-Web, Connect, REST, probes, metrics, gRPC health and reflection on one port. */
+/**
+ * Creates the server: gRPC, gRPC-Web, Connect, REST, probes, metrics, gRPC health and reflection on a single port.
+ */
 export function createServer(options: ServerOptions): GatewayServer {
   const { service, readiness, transcoders = [], corsOrigins: origins = [], allowedHosts = [] } = options;
   const health = healthRpcs(readiness, [LanceNamespaceService.typeName]);
@@ -69,7 +71,7 @@ export function createServer(options: ServerOptions): GatewayServer {
   const app = createApp({ ...options, rpcs, transcoders, hosts, origins });
   const listener = createListener({
     ...options,
-    // No browser speaks gRPC itself, so that this needs no guard.
+    // Browsers cannot make gRPC calls, so this handler needs no guard.
     grpc: createGrpcHandler({ ...options, rpcs }),
     http: app.answer,
     refuse(request, response, error) {

@@ -9,7 +9,7 @@ import { parseJsonExactly } from "./json-text.ts";
 /**
  * Reads the body of an answer.
  *
- * @param contentType what it is said to be.
+ * @param contentType declared type of the body.
  * @throws LanceError ServiceUnavailable
  */
 export type AnswerReader = (text: string, contentType: string | undefined) => Message;
@@ -20,9 +20,9 @@ const TEXT_TYPE = /^text\//i;
 /**
  * Compiles the reader of a method's answers.
  *
- * Where the body is one field, the whole message is taken, too: some servers send it.
+ * If the body is a single field, the reader also accepts the whole message, which some servers send.
  *
- * @param field the field that the body is, or undefined when it is the whole message.
+ * @param field the field that is the body, or undefined if the body is the whole message.
  */
 export function createAnswerReader(
   output: DescMessage,
@@ -56,7 +56,7 @@ function fieldReader(output: DescMessage, field: DescField, decoders: JsonDecode
   };
 }
 
-/** A map of texts has no objects in it, and a scalar no members. */
+/** A map of texts contains no objects, and a scalar has no members. */
 function isWrapped(json: unknown, name: string, field: DescField): json is Record<string, unknown> {
   if (!isJsonObject(json)) return false;
   return field.fieldKind === "map" ? isJsonObject(json[name]) : Object.hasOwn(json, name);

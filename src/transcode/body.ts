@@ -9,12 +9,12 @@ import { parseJson, parseRequestExactly } from "./json-text.ts";
 /** A request read from its body. */
 export interface JsonBody {
   readonly message: Message;
-  /** The body's object, when the body is the whole message. */
+  /** The body's object, if the body is the whole message. */
   readonly json: Record<string, unknown> | undefined;
 }
 
 /**
- * Reads the JSON text of a body. Nothing at all and `null` stand for `{}`.
+ * Reads the JSON text of a body. An empty text and `null` mean `{}`.
  *
  * @param isBound whether a field, by its REST name, has a value from the path or the query.
  * @throws LanceError InvalidInput
@@ -24,7 +24,7 @@ export type BodyReader = (text: string | undefined, isBound: (name: string) => b
 /**
  * Compiles the reader of a request's body.
  *
- * @param field the field that the body is, or undefined when it is the whole message.
+ * @param field the field that is the body, or undefined if the body is the whole message.
  */
 export function createBodyReader(
   input: DescMessage,

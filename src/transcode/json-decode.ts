@@ -21,26 +21,28 @@ import { wellKnownCodec } from "./json-wkt.ts";
 /**
  * Reads a JSON value at a depth of nesting. It throws FieldError.
  *
- * `isBound` tells of a field, by its REST name, whether it has a value from elsewhere, so that it is not
- * missing where it is required; it goes for the outermost message only.
+ * `isBound` returns whether a field, by its REST name, has a value from elsewhere, so that a required field may be
+ * missing; it applies to the outermost message only.
  */
 export type DecodeJson = (json: unknown, depth: number, isBound?: (name: string) => boolean) => unknown;
 
 /** Compiles readers of JSON; each message type is compiled once. */
 export interface JsonDecoders {
-  /** The reader of a message. */
+  /** Returns the reader of a message. */
   message(descriptor: DescMessage): DecodeJson;
-  /** The reader of a field's value. */
+  /** Returns the reader of a field's value. */
   field(field: DescField): DecodeJson;
-  /** The reader of one item of a repeated field or of one value of a map; of another field, its value. */
+  /**
+   * Returns the reader of an item of a repeated field or of a value of a map; for another field, that of its value.
+   */
   item(field: DescField): DecodeJson;
 }
 
 /**
- * Creates a compiler of readers. What it compiles throws Error for a descriptor that has no form in JSON.
+ * Creates a compiler of readers. The compiler throws Error for a descriptor without a form in JSON.
  *
  * @param forms how a dialect writes messages that are objects, by the names of their types.
- * @param lenient whether required fields may be missing, and values of enums unknown: they count as unspecified.
+ * @param lenient whether required fields may be missing, and values of enums unknown, which count as unspecified.
  */
 export function createJsonDecoders(forms?: Dialect["forms"], lenient = false): JsonDecoders {
   const compiled = new Map<DescMessage, DecodeJson>();
@@ -48,7 +50,7 @@ export function createJsonDecoders(forms?: Dialect["forms"], lenient = false): J
   function message(descriptor: DescMessage): DecodeJson {
     const known = compiled.get(descriptor);
     if (known !== undefined) return known;
-    // A message type may contain itself: what refers to it meanwhile goes through this.
+    // A message type may contain itself: references to it go through this meanwhile.
     let decode: DecodeJson | undefined;
     compiled.set(descriptor, (json, depth) => (decode as DecodeJson)(json, depth));
     decode = compile(descriptor);
@@ -109,7 +111,7 @@ export function createJsonDecoders(forms?: Dialect["forms"], lenient = false): J
   return { message, field, item };
 }
 
-/** A field as the reader of its message needs it. */
+/** A field in the form that the reader of its message needs. */
 interface Slot {
   readonly name: string;
   readonly local: string;
@@ -220,7 +222,7 @@ function mapDecoder(decode: DecodeJson, keyType: ScalarType): DecodeJson {
   };
 }
 
-/** Sets a key that a client chose: a plain assignment of `__proto__` would reach the prototype. */
+/** Sets a key that a client chose: assigning `__proto__` would change the prototype. */
 function setOwn(map: MessageRecord, key: string, value: unknown): void {
   if (key !== "__proto__") map[key] = value;
   else Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });
@@ -230,7 +232,7 @@ function checkDepth(depth: number): void {
   if (depth >= MAX_JSON_DEPTH) throw new FieldError("is nested too deeply");
 }
 
-/** Whether an object of JSON has a value of its own, other than null, under a name. */
+/** Whether an object of JSON has an own value other than null under a name. */
 export function hasValue(json: Record<string, unknown>, name: string): boolean {
   return Object.hasOwn(json, name) && json[name] !== null;
 }

@@ -3,13 +3,13 @@ import { MAX_JSON_DEPTH } from "../namespace/json.ts";
 import { countJsonValues, SMALL_JSON_BYTES } from "./json-scan.ts";
 import { jsonErrorPosition } from "./json-syntax.ts";
 
-/** The most characters of a 64-bit integer, sign included. */
+/** Maximum length of a 64-bit integer, in characters, including the sign. */
 const MAX_INT64_LENGTH = 20;
 
-/** The longest text in which the place of an error is looked for. */
+/** Longest text in which the position of an error is searched. */
 const MAX_LOCATED_LENGTH = 256 * 1024;
 
-/** Each value takes some 2 µs to be read exactly. */
+/** Reading a value exactly takes about 2 µs. */
 const MAX_EXACT_VALUES = 20_000;
 
 const DIGITS = /^-?[0-9]+$/;
@@ -17,7 +17,7 @@ const DIGITS = /^-?[0-9]+$/;
 /**
  * Parses JSON.
  *
- * @param what what the text is, for the error.
+ * @param what name of the text, for the error.
  * @throws LanceError InvalidInput with the position of the first character that does not fit.
  */
 export function parseJson(text: string, what: string): unknown {
@@ -28,7 +28,7 @@ export function parseJson(text: string, what: string): unknown {
   }
 }
 
-/** Where a text stops being JSON, unless it is too long to be looked through for that. */
+/** Returns the position at which a text stops being JSON, unless the text is too long to search. */
 function placeOfError(text: string): string {
   if (text.length > MAX_LOCATED_LENGTH) return "";
   const position = jsonErrorPosition(text);
@@ -57,12 +57,12 @@ export function parseRequestExactly(text: string): unknown {
   return parseJsonExactly(text);
 }
 
-/** The same for a text of any size, which an upstream sent. */
+/** Parses as {@link parseRequestExactly}, for a text of any size from an upstream. */
 export function parseJsonExactly(text: string): unknown {
   try {
     return JSON.parse(text, exactly as (key: string, value: unknown) => unknown);
   } catch (cause) {
-    // The only failure left is the engine's stack: a reviver is called recursively.
+    // Only the engine's stack can fail here: it calls a reviver recursively.
     throw new LanceError("InvalidInput", "request body is nested too deeply", { cause });
   }
 }

@@ -2,7 +2,7 @@ import { type DescMessage, fromJson, type JsonValue, type Message, toJson } from
 import { MAX_JSON_DEPTH } from "../namespace/json.ts";
 import { FieldError } from "./field-error.ts";
 
-/** How a well-known type is read and written; protobuf-es knows their JSON. */
+/** Reads and writes a well-known type; protobuf-es knows their JSON. */
 export interface WellKnownCodec {
   decode(json: unknown, depth: number): unknown;
   encode(value: unknown): string;
@@ -17,9 +17,9 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 /**
- * The codec of a well-known type; undefined for any other message.
+ * Returns the codec of a well-known type; undefined for any other message.
  *
- * @throws Error for a well-known type that the REST API has no form for.
+ * @throws Error for a well-known type without a form in the REST API.
  */
 export function wellKnownCodec(message: DescMessage): WellKnownCodec | undefined {
   if (!message.typeName.startsWith("google.protobuf.")) return undefined;
@@ -61,8 +61,8 @@ function isUnsetValue(value: unknown): boolean {
 }
 
 /**
- * Checks the depth and the numbers of a JSON value, and turns integers that were re-read from their digits
- * into numbers, in place.
+ * Checks the depth and the numbers of a JSON value, and converts integers that were re-read from their digits to
+ * numbers, in place.
  */
 function checkPlain(json: unknown, depth: number): JsonValue {
   if (typeof json === "bigint") return Number(json);

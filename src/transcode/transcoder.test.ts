@@ -174,7 +174,7 @@ interface Rule {
   readonly responseBody?: string;
 }
 
-/** A service `t.S` with a method for each rule. */
+/** Returns a service `t.S` with a method for each rule. */
 function serviceOf(rules: readonly Rule[]): DescService {
   const file = create(FileDescriptorProtoSchema, {
     name: "t.proto",

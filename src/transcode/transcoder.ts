@@ -7,38 +7,38 @@ import { type Binding, type Codecs, compileBinding } from "./binding.ts";
 import { createJsonDecoders } from "./json-decode.ts";
 import { createJsonEncoders } from "./json-encode.ts";
 
-/** How the media types of Arrow begin. */
+/** Prefix of Arrow's media types. */
 const ARROW = "application/vnd.apache.arrow";
 
-/** The bindings of one HTTP method and path: of two, one takes JSON or nothing, and the other takes bytes. */
+/** The bindings of an HTTP method and path: of two, one takes JSON or no body, and the other takes bytes. */
 export interface Route {
-  /** The HTTP method in capitals. */
+  /** HTTP method in capitals. */
   readonly httpMethod: string;
-  /** The template of the first binding; others differ from it by the names of variables alone. */
+  /** Template of the first binding; others differ from it only in the names of variables. */
   readonly template: Template;
   readonly plain?: Binding | undefined;
   readonly raw?: Binding | undefined;
 }
 
-/** The REST form of services in one dialect. */
+/** The REST form of services in a dialect. */
 export interface Transcoder {
   readonly dialect: Dialect;
   /** All bindings, in the order of the methods and their rules. */
   readonly bindings: readonly Binding[];
-  /** The same by HTTP method and path. */
+  /** All bindings, by HTTP method and path. */
   readonly routes: readonly Route[];
 }
 
-/** What two routes have in common that no request can tell apart: the HTTP method, and the path without names. */
+/** Returns the HTTP method and the path without names; no request can distinguish two routes with equal keys. */
 export function routeKey({ httpMethod, template }: Pick<Route, "httpMethod" | "template">): string {
   const segments = template.segments.map((segment) => (segment === "*" ? segment : segment.literal));
   return `${httpMethod} /${segments.join("/")}`;
 }
 
 /**
- * The binding of a route that a request is for.
+ * Returns the binding of a route for a request.
  *
- * @param contentType what the body is said to be.
+ * @param contentType declared type of the body.
  */
 export function bindingFor({ plain, raw }: Route, contentType = ""): Binding {
   if (raw === undefined || (plain !== undefined && !contentType.startsWith(ARROW))) return plain as Binding;
@@ -46,11 +46,11 @@ export function bindingFor({ plain, raw }: Route, contentType = ""): Binding {
 }
 
 /**
- * Compiles the `google.api.http` annotations of services; methods without one have no REST form.
+ * Compiles the `google.api.http` annotations of services; methods without an annotation have no REST form.
  *
  * @param dialect Default: the specification's.
- * @throws Error, naming the method, for a bad template, an unknown or unfit field, or two equal routes, unless
- *   one of them takes bytes and the other does not.
+ * @throws Error, naming the method, for a bad template, an unknown or unfit field, or two equal routes, unless one of
+ *   them takes bytes and the other does not.
  */
 export function createTranscoder(
   services: readonly DescService[],

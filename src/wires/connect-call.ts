@@ -13,26 +13,26 @@ import type { ErrorDetails } from "./grpc/status.ts";
 import { hasKnownEnd } from "./rest/http.ts";
 import { pathOf, type Rpc, type StreamRpc, type UnaryRpc } from "./rpc.ts";
 
-/** What calls of Connect and gRPC-Web need. */
+/** Options of Connect and gRPC-Web calls. */
 export interface ConnectCallOptions {
   readonly log: Logger;
-  /** Is told of requests that fail before they are a call. */
+  /** Called for requests that fail before they become a call. */
   readonly refused?: NoteRefusal | undefined;
-  /** The largest message that is accepted, in bytes, packed and unpacked. Default: 16 MiB. */
+  /** Largest accepted message, in bytes, packed and unpacked. Default: 16 MiB. */
   readonly maxMessageBytes?: number | undefined;
-  /** The time of unary calls that bring no deadline, in milliseconds; 0 for none. Default: none. */
+  /** Deadline of unary calls that bring none, in milliseconds; 0 for none. Default: none. */
   readonly defaultDeadlineMs?: number | undefined;
   /** Lists the details of errors. Default: the error response of the namespace API. */
   readonly errorDetails?: ErrorDetails | undefined;
 }
 
-/** Adds what answers an rpc to the library's router. */
+/** Adds the implementation of an rpc to the library's router. */
 export function addRpc(router: ConnectRouter, rpc: Rpc, options: ConnectCallOptions): void {
   if (rpc.kind === "unary") {
     router.rpc(rpc.method, unaryImplementation(rpc, options));
     return;
   }
-  // What is large in a stream is Arrow, which brings its own compression.
+  // Large messages of a stream contain Arrow, which has its own compression.
   const uncompressed = { compressMinBytes: options.maxMessageBytes ?? Number.POSITIVE_INFINITY };
   router.rpc(rpc.method, streamImplementation(rpc, options) as never, uncompressed);
 }
@@ -80,7 +80,7 @@ function streamImplementation(rpc: StreamRpc, options: ConnectCallOptions): unkn
   }
 }
 
-/** As {@link toConnectError}; what fails before the pipeline has it is noted. */
+/** Converts as {@link toConnectError}, and records failures that precede the pipeline. */
 function failed(thrown: unknown, call: Call, { refused, errorDetails }: ConnectCallOptions): ConnectError {
   if (!call.begun) {
     const { requestId, protocol, method } = call;
@@ -89,7 +89,7 @@ function failed(thrown: unknown, call: Call, { refused, errorDetails }: ConnectC
   return toConnectError(thrown, call, errorDetails);
 }
 
-/** @param defaultMs the time of a call that brings no deadline; the library watches over those that do. */
+/** @param defaultMs deadline of a call that brings none; the library watches the deadlines of the others. */
 function begin(method: DescMethod, context: HandlerContext, log: Logger, defaultMs = 0): Call {
   const given = context.timeoutMs();
   const remaining = timeAllowed(given, defaultMs);
@@ -133,7 +133,9 @@ function copyHeaders(call: Call, context: HandlerContext): void {
     context.responseTrailer.set(name, value);
 }
 
-/** Messages that whoever gets them counts from then on; what has arrived of the next one is a piece at most. */
+/**
+ * Yields messages whose consumer counts their bytes from then on; at most a piece of the next message has arrived.
+ */
 async function* handedOver(messages: AsyncIterable<Message>, hold: ByteHold): AsyncIterable<Message> {
   for await (const message of messages) {
     hold.release();

@@ -11,7 +11,7 @@ import { stopReading } from "./grpc/server-call.ts";
 import { isHttp2, withoutQuery } from "./rest/http.ts";
 import { discardBody } from "./rest/linger.ts";
 
-/** What the library refuses by itself, by the status of its answer. */
+/** Refusals by the library itself, by the status of its answer. */
 const REFUSALS: ReadonlyMap<number, ErrorName> = new Map<number, ErrorName>([
   [405, "MethodNotAllowed"],
   [415, "UnsupportedMediaType"],
@@ -19,18 +19,18 @@ const REFUSALS: ReadonlyMap<number, ErrorName> = new Map<number, ErrorName>([
   [504, "DeadlineExceeded"],
 ]);
 
-/** What an exchange needs beside the request and the reply. */
+/** Context of an exchange, in addition to the request and the reply. */
 export interface ConnectExchangeOptions {
   readonly log: Logger;
-  /** The bytes of the request that are kept. */
+  /** Bytes of the request that are kept. */
   readonly hold: ByteHold;
-  /** Is told of requests that fail before they are a call. */
+  /** Called for requests that fail before they become a call. */
   readonly refused?: NoteRefusal | undefined;
-  /** The error that answers the request whatever is in it. */
+  /** The error that answers the request whatever it contains. */
   readonly refusal?: LanceError | undefined;
 }
 
-/** One request of Connect or gRPC-Web and its answer, beside what the library does with both. */
+/** A request of Connect or gRPC-Web and its answer, in addition to the library's handling of both. */
 export class ConnectExchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -63,12 +63,12 @@ export class ConnectExchange {
     return isHttp2(response) ? response.stream.destroyed || response.stream.closed : response.destroyed;
   }
 
-  /** Ends the answer in a way that the client notices, as the library does not. */
+  /** Ends the answer in a way that the client notices; the library does not. */
   breakOff(error: unknown): void {
     const { response, requestId } = this;
     this.#log.debug({ err: error, requestId }, "the exchange with the client broke off");
     this.#reply.hijack();
-    // A stream that is only destroyed ends as if nothing were wrong.
+    // A destroyed stream would end without an error for the client.
     if (isHttp2(response)) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else response.destroy();
   }
@@ -77,22 +77,22 @@ export class ConnectExchange {
     const { request, response } = this;
     response.on("finish", () => {
       if (this.call === undefined) this.#noteRefusal(refused);
-      // Over HTTP/1.1 the rest of a body that was refused stands before the next request.
+      // Over HTTP/1.1 the rest of a refused body precedes the next request.
       if (!isHttp2(response) && !request.complete)
         discardBody(request, () => request.complete || request.destroy());
     });
-    // Its response finishes only when the stream closes, for which a client that goes on sending has to be told to stop.
+    // The response finishes only when the stream closes, so a client that continues to send must be told to stop.
     if (isHttp2(response)) response.stream.on("finish", () => stopReading(response.stream));
-    // A write over HTTP/2 that waits for its reader hears of neither "drain" nor an error when that leaves. It is
-    // told after the call's own signal, which knows better why.
+    // A write over HTTP/2 that waits for its reader gets neither "drain" nor an error when the reader leaves. This
+    // event comes after the call's own signal, which knows the reason.
     response.on("close", () => {
       if (!response.writableEnded) setImmediate(() => response.emit("error", clientLeft()));
     });
   }
 
   /**
-   * Tells the library that an answer cannot be written because the client has left. What else Node says of that, the
-   * library writes to the console.
+   * Tells the library that an answer cannot be written because the client has disconnected. The library writes any
+   * other error of Node to the console.
    */
   #explainErrors(): void {
     const { response } = this;
@@ -112,20 +112,23 @@ export class ConnectExchange {
   }
 }
 
-/** The error of a write whose client has left, with the code by which the library knows that nobody needs to hear of it. */
+/**
+ * Returns the error of a write to a disconnected client, with the code by which the library recognises that it need
+ * not be reported.
+ */
 function clientLeft(): Error {
   return Object.assign(new Error("the client left"), { code: "ECONNRESET" });
 }
 
-/** What the library hands through to those who answer. */
+/** Context that the library passes through to the implementation of an rpc. */
 export const EXCHANGE = createContextKey<ConnectExchange | undefined>(undefined, { description: "exchange" });
 
-/** The context values of a request with an exchange. */
+/** Returns the context values of a request with an exchange. */
 export function contextOf(exchange: ConnectExchange) {
   return createContextValues().set(EXCHANGE, exchange);
 }
 
-/** The error of an exchange that is broken off already: the library says nothing more of it. */
+/** Returns the error of an exchange that is already broken off, which the library does not report again. */
 export function brokenOff(cause: unknown): ConnectError {
   return new ConnectError("the exchange broke off", Code.Aborted, undefined, undefined, cause);
 }

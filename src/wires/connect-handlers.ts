@@ -18,23 +18,26 @@ import { hasLongRest } from "./rest/linger.ts";
 import type { Rpc } from "./rpc.ts";
 import { DEFAULT_SILENCE_MS, stalled } from "./stall.ts";
 
-/** What {@link createConnectHandlers} needs. */
+/** Options of {@link createConnectHandlers}. */
 export interface ConnectHandlersOptions extends ConnectCallOptions {
   readonly rpcs: readonly Rpc[];
-  /** How long a client of HTTP/2 may take nothing of an answer, in milliseconds; 0 for no limit. Default: 60 s. */
+  /**
+   * Longest time in which a client of HTTP/2 reads nothing of an answer, in milliseconds; 0 for no limit. Default: 60
+   * s.
+   */
   readonly silenceMs?: number | undefined;
-  /** The messages that others have inside as `google.protobuf.Any`, for JSON. Default: none. */
+  /** Messages that may appear inside `google.protobuf.Any`, for JSON. Default: none. */
   readonly registry?: Registry | undefined;
 }
 
-/** The library's handler of an rpc for messages in one form, and the check that each message passes first. */
+/** The library's handler of an rpc for messages in an encoding, and the check that each message passes first. */
 interface CodecHandler {
   readonly check: MessageCheck;
   readonly handle: UniversalHandler;
 }
 
 /**
- * The handlers of rpcs, as the library's adapters take them. They are the library's own, with the bounds of this server
+ * Creates the handlers of rpcs for the library's adapters. They are the library's own, with the bounds of this server
  * around the bodies of requests and answers. Requests carry their exchange in the context.
  */
 export function createConnectHandlers(options: ConnectHandlersOptions): UniversalHandler[] {
@@ -79,7 +82,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions): UniversalHand
         : failing(inWords(refusal));
     // The library would refuse a length without the details of the error.
     universal.header.delete("content-length");
-    // The answer is there when the call has ended, or has begun to stream and holds nothing but what arrives.
+    // The answer exists when the call has ended, or has started to stream and holds only what arrives.
     const made = await handle({ ...universal, body }).finally(() => hold.release());
     const cutOff = () => exchange.breakOff(stalled(silenceMs));
     const taken = made.body && isHttp2(response) ? takenBody(made.body, silenceMs, cutOff) : made.body;
@@ -104,7 +107,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions): UniversalHand
   });
 }
 
-/** The body of an answer, which breaks off visibly when it fails or cannot be written. */
+/** Yields the body of an answer, and breaks it off visibly if it fails or cannot be written. */
 async function* guarded(
   pieces: AsyncIterable<Uint8Array>,
   exchange: ConnectExchange,

@@ -10,9 +10,9 @@ import { type ConnectHandlersOptions, createConnectHandlers } from "./connect-ha
 import { FREE_BYTES } from "./limits.ts";
 import { withoutQuery } from "./rest/http.ts";
 
-/** What {@link connectPlugin} needs. */
+/** Options of {@link connectPlugin}. */
 export interface ConnectOptions extends ConnectHandlersOptions {
-  /** What messages take their memory from while they arrive and are worked on. Default: no bound. */
+  /** Memory budget of messages, from their arrival to the end of their calls. Default: no bound. */
   readonly budget?: ByteBudget | undefined;
 }
 
@@ -36,7 +36,11 @@ export const connectPlugin: FastifyPluginCallback<ConnectOptions> = (app, option
   done();
 };
 
-/** @throws LanceError InvalidInput for a request without a host, of which the library could make no URL. */
+/**
+ * Checks that a request has a host, without which the library cannot create a URL.
+ *
+ * @throws LanceError InvalidInput
+ */
 function checkAuthority({ id, host, originalUrl }: FastifyRequest, { refused }: ConnectOptions): void {
   if (URL.canParse(`http://${host}`)) return;
   const error = new LanceError("InvalidInput", `${JSON.stringify(host)} is not the name of a host`);
@@ -44,7 +48,7 @@ function checkAuthority({ id, host, originalUrl }: FastifyRequest, { refused }: 
   throw error;
 }
 
-/** Creates what answers, in its protocol, a request of Connect or gRPC-Web for a method that there is not. */
+/** Creates the function that answers, in its protocol, a request of Connect or gRPC-Web for an unknown method. */
 export function createUnknownMethod(options: ConnectOptions) {
   const { rpcs, log, refused, budget = createByteBudget() } = options;
   const handlers = createConnectHandlers({
@@ -52,7 +56,7 @@ export function createUnknownMethod(options: ConnectOptions) {
     rpcs: (["unary", "stream"] as const).flatMap((kind) => rpcs.find((rpc) => rpc.kind === kind) ?? []),
   });
 
-  /** @returns the reply; undefined when the request is of neither protocol. */
+  /** @returns the reply; undefined if the request is of neither protocol. */
   return (request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined => {
     const kind = callKind(request.raw);
     const handle =

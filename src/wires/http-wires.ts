@@ -11,13 +11,13 @@ import {
 } from "./rest.ts";
 import { requestIdOf } from "./rpc.ts";
 
-/** What {@link httpWires} needs. */
+/** Options of {@link httpWires}. */
 export type HttpWiresOptions = RestOptions & ConnectOptions;
 
 /**
- * REST, Connect and gRPC-Web as one plugin of Fastify, below any prefix. Hooks of the application run before them.
+ * REST, Connect and gRPC-Web as a single Fastify plugin, below any prefix. Hooks of the application run before them.
  *
- * Identifiers are as long as they are and are percent-encoded: the application's `maxParamLength` has to allow for that.
+ * Identifiers may be long and are percent-encoded: the application's `maxParamLength` must allow for that.
  */
 export const httpWires: FastifyPluginCallback<HttpWiresOptions> = (app, options, done) => {
   app.decorateRequest("exchange", null);
@@ -34,18 +34,18 @@ export const httpWires: FastifyPluginCallback<HttpWiresOptions> = (app, options,
   done();
 };
 
-/** Bodies are read within the bounds of a call, once it is known what the route takes: here they pass as they are. */
+/** Lets bodies pass unread: the call reads them within its bounds, once it knows what the route takes. */
 export function passBodiesOn(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
 }
 
-/** Creates what answers with the JSON of an error, whoever has thrown it. */
+/** Creates the handler that answers any error with its JSON. */
 export function createErrorHandler(options: HttpWiresOptions) {
   return (thrown: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const isOpen = (request as RequestWithExchange).exchange != null;
     const exchange = openExchange(request, reply, options);
-    // Whoever throws an error of the table has noted it.
+    // The code that throws an error of the table has recorded it.
     if (!isOpen && !(thrown instanceof LanceError)) options.refused?.(refusalOf(exchange, thrown));
     exchange.fail(thrown);
   };

@@ -32,7 +32,7 @@ const JSON_TYPE = { "content-type": "application/json" };
 
 type Fields = Record<string, unknown>;
 
-/** What the service does; each test sets what it needs. */
+/** Behaviour of the service; each test sets what it needs. */
 let unary: (request: Fields, call: Call) => Promise<Fields> = async () => ({});
 let upload: (request: Fields, data: AsyncIterable<Uint8Array>, call: Call) => Promise<Fields> =
   async () => ({});
@@ -173,7 +173,7 @@ test("404, 405 and 415 are JSON", async () => {
   assert.equal((await post("/v1/table/t/describe", "x", chunked)).status, 415);
   const odd = { ...chunked, "content-type": "application/octet-stream" };
   assert.equal((await post("/v1/table/t/describe", "", odd)).status, 200);
-  // Of a form it would be the way past the consent that browsers ask for.
+  // A form's media type would bypass the consent that browsers ask for.
   assert.equal((await post("/v1/table/t/describe", "", chunked)).status, 415);
   assert.equal((await post("/v1/table/t/describe", "{}", {})).status, 200);
   assert.equal((await post("/v1/table/t/describe", "{}", { "content-encoding": "compress" })).status, 415);
@@ -387,7 +387,8 @@ test("HTTP/2 has the same answers, and a failed download resets its stream", asy
     await assert.rejects(ask("/v1/table/t/query", "{}"), { code: "ERR_HTTP2_STREAM_ERROR" });
   } finally {
     session.destroy();
-    // On a busy machine the server may not hear that its client has gone, and an open session keeps the process.
+    // On a busy machine the server may not notice that its client has disconnected, and an open session keeps the
+    // process alive.
     const [peer] = (await accepted) as [ServerHttp2Session];
     peer.destroy();
     http2.close();

@@ -8,15 +8,21 @@ import { restRoutes } from "./rest/routes.ts";
 import { createServeCall, type RestCallOptions, refusalOf } from "./rest/serve.ts";
 import { DEFAULT_SILENCE_MS } from "./stall.ts";
 
-/** What {@link restPlugin} needs. */
+/** Options of {@link restPlugin}. */
 export interface RestOptions extends RestCallOptions {
-  /** One for each dialect; the first whose dialect recognises a request answers it, and the last any other. */
+  /**
+   * Transcoders, one for each dialect; the first whose dialect recognises a request answers it, and the last answers
+   * any other.
+   */
   readonly transcoders: readonly Transcoder[];
-  /** How long a client of HTTP/2 may take nothing of an answer, in milliseconds; 0 for no limit. Default: 60 s. */
+  /**
+   * Longest time in which a client of HTTP/2 reads nothing of an answer, in milliseconds; 0 for no limit. Default: 60
+   * s.
+   */
   readonly silenceMs?: number | undefined;
   /**
-   * Whether the application itself drops the slashes at the end of a path. Default: false, and each route is there with
-   * a slash at its end, too.
+   * Whether the application itself removes the slashes at the end of a path. Default: false; each route then also
+   * exists with a slash at its end.
    */
   readonly dropsSlashes?: boolean | undefined;
 }
@@ -24,9 +30,8 @@ export interface RestOptions extends RestCallOptions {
 /**
  * The REST API: a route for each HTTP method and path of the contract.
  *
- * Every answer has the request's id in `x-request-id`; a request may give its own, and the time that it waits in
- * `x-request-timeout-ms`. Failures, and paths that are no route's, belong to the instance around it, which
- * `httpWires` sets up.
+ * Every answer has the request's id in `x-request-id`; a request may set its own, and the time that it waits in
+ * `x-request-timeout-ms`. The enclosing instance, which `httpWires` sets up, handles failures and unknown paths.
  */
 export const restPlugin: FastifyPluginCallback<RestOptions> = (app, options, done) => {
   const { transcoders, dropsSlashes = false } = options;
@@ -51,7 +56,7 @@ export const restPlugin: FastifyPluginCallback<RestOptions> = (app, options, don
   done();
 };
 
-/** Answers paths that are no route's, and HTTP methods that a path does not take. */
+/** Answers unknown paths, and HTTP methods that a path does not support. */
 export function createUnknownPath(options: RestOptions) {
   const { transcoders, refused } = options;
   const methods = [...new Set(restRoutes(transcoders).map(({ method }) => method))].sort();
@@ -78,7 +83,7 @@ function unknownRoute({ request, path }: Exchange, allowed: readonly string[]): 
   });
 }
 
-/** The place of the transcoder whose dialect a request speaks. */
+/** Returns the index of the transcoder for the dialect of a request. */
 function dialectIndex({ request: { headers }, query }: Exchange, transcoders: readonly Transcoder[]): number {
   const found = transcoders.findIndex(({ dialect }) => dialect.recognises({ headers, query }));
   return found === -1 ? transcoders.length - 1 : found;
@@ -87,7 +92,7 @@ function dialectIndex({ request: { headers }, query }: Exchange, transcoders: re
 /** A request that may have an exchange; Fastify's request has the property from `httpWires`. */
 export type RequestWithExchange = FastifyRequest & { exchange: Exchange | null };
 
-/** The exchange of a request, made where it is needed first. */
+/** Returns the exchange of a request, creating it on first use. */
 export function openExchange(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -52,9 +52,7 @@ export function followHosts<T>(options: FollowOptions<T>): FollowedHosts<T> {
     places.map((place) => [place.address, { target: options.open(place), name: place.name }]),
   );
 
-  /**
-   * One lookup at a time: a resolver that hangs would accumulate lookups, and two lookups would open servers twice.
-   */
+  /** Runs a single lookup at a time: a resolver that hangs would accumulate them, and two would open servers twice. */
   async function lookUp(): Promise<void> {
     if (isLookingUp) return;
     isLookingUp = true;

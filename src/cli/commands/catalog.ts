@@ -33,8 +33,8 @@ export interface CatalogChoice {
 /**
  * Works on a catalog without serving it.
  *
- * @param writes whether the command is going to write
- * @throws Error with one clear line, when there is no catalog or it cannot be written
+ * @param writes whether the command writes
+ * @throws Error with a single line, if the catalog is missing or cannot be written
  */
 export async function withCatalog<T>(
   { root, tableDirectory, storageOptions }: CatalogChoice,

@@ -35,7 +35,7 @@ export async function withNamespace<T>(
   return await work(namespace);
 }
 
-/** What a thrown value is to people: its message, and the name of the error where it has one. */
+/** Returns a thrown value as a line for people: its message, and the name of the error if it has one. */
 export function errorLine(thrown: unknown): string {
   if (thrown instanceof LanceError) return `${thrown.message.replaceAll(/\s*\n\s*/g, " ")} (${thrown.kind})`;
   return thrown instanceof Error ? thrown.message : String(thrown);

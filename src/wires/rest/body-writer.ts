@@ -4,10 +4,10 @@ import type { LanceError } from "../../namespace/errors.ts";
 import { onStall, stalled } from "../stall.ts";
 import { isHttp2, type RestResponse } from "./http.ts";
 
-/** A first piece of no more bytes than this may be the whole answer, which then leaves in one packet. */
+/** Size of a first piece, in bytes, up to which it may be the whole answer, which then leaves in a single packet. */
 const SMALL_PIECE_BYTES = 64 * 1024;
 
-/** Writes the body of an answer piece by piece, and gives the memory of each piece back as early as it can. */
+/** Writes the body of an answer piece by piece, and frees the memory of each piece as early as it can. */
 export class BodyWriter {
   readonly #response: RestResponse;
   readonly #silenceMs: number;
@@ -15,7 +15,8 @@ export class BodyWriter {
   #wrote = false;
 
   /**
-   * @param silenceMs how long a client of HTTP/2 may take nothing of a piece, in milliseconds; 0 for no limit.
+   * @param silenceMs longest time in which a client of HTTP/2 reads nothing of a piece, in milliseconds; 0 for no
+   *   limit.
    * @param onSilence called then.
    */
   constructor(response: RestResponse, silenceMs: number, onSilence: (error: LanceError) => void) {
@@ -25,8 +26,8 @@ export class BodyWriter {
   }
 
   /**
-   * Sends a piece of the body. Resolves when the system has taken it, so that its memory is no longer in use, or
-   * when the client is gone; a small first piece is not waited for.
+   * Sends a piece of the body. Resolves when the system has taken it, so that its memory is no longer in use, or when
+   * the client has disconnected; it does not wait for a small first piece.
    */
   async write(piece: Uint8Array): Promise<void> {
     const response: Writable = this.#response as ServerResponse;

@@ -9,12 +9,13 @@ import type { Exchange } from "./exchange.ts";
 import { contentLength, hasBody } from "./http.ts";
 
 /**
- * Reads a body of JSON text; undefined when it is empty.
+ * Reads a body of JSON text; returns undefined if it is empty.
  *
- * @param maxBytes the most bytes, before and after decompression.
- * @param hold what the bytes are taken from before they are kept; the caller gives them back.
- * @throws LanceError PayloadTooLarge, Throttling, DeadlineExceeded for a body that does not come, UnsupportedMediaType for a body that is said not to be JSON, InvalidInput
- * for a body that is not UTF-8, not compressed as it says, nested too deeply or has too much in it, Cancelled when the client goes away.
+ * @param maxBytes maximum size, before and after decompression.
+ * @param hold account from which the bytes are taken before they are kept; the caller returns them.
+ * @throws LanceError PayloadTooLarge, Throttling, DeadlineExceeded for a body that does not arrive,
+ *   UnsupportedMediaType for a body whose declared type is not JSON, InvalidInput for a body that is not UTF-8, not
+ *   compressed as declared, nested too deeply or too costly, Cancelled when the client disconnects.
  */
 export async function readJsonText(
   exchange: Exchange,
@@ -26,7 +27,7 @@ export async function readJsonText(
   const announced = contentLength(request);
   if (announced !== undefined && announced > maxBytes) throw tooLarge(maxBytes);
   const { "content-type": contentType } = request.headers;
-  // Only once it is known that there is a body: clients give odd content types for empty ones.
+  // Only once a body has started: clients send odd content types with empty ones.
   const onStart = () => checkJsonType(contentType);
   if (announced !== undefined && announced > 0) onStart();
   const body = await collect(exchange, decodeBody(exchange), { maxBytes, hold, onStart });
@@ -37,17 +38,17 @@ export async function readJsonText(
 }
 
 /**
- * The pieces of a body that is passed on as it is, decompressed. Nothing is read ahead of the reader.
+ * Yields the pieces of a body that passes through unchanged, decompressed. It reads nothing ahead of the reader.
  *
- * The iterable throws LanceError InvalidInput for a body that is not compressed as it says, and the reason of the
- * exchange's end when that comes first, as when the client goes away.
+ * The iterable throws LanceError InvalidInput for a body that is not compressed as declared, and the reason of the
+ * exchange's end if that is first, for example when the client disconnects.
  */
 export async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array> {
   const { request } = exchange;
   if (!hasBody(request)) return;
   const { stream, failure } = decodeBody(exchange);
   try {
-    // A reader that stops early must not take the connection, and the answer, with it.
+    // A reader that stops early must not close the connection, which the answer still needs.
     for await (const piece of stream.iterator({ destroyOnReturn: false })) {
       if (exchange.done) break;
       yield piece as Uint8Array;
@@ -55,7 +56,7 @@ export async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array
   } catch (thrown) {
     throw exchange.done ? endOf(exchange) : failure(thrown);
   }
-  // Over HTTP/2 a stream that the client resets ends like a whole one.
+  // Over HTTP/2 a stream that the client resets ends like a complete one.
   if (exchange.done) throw endOf(exchange);
 }
 
@@ -67,11 +68,12 @@ function tooLarge(maxBytes: number): LanceError {
   return new LanceError("PayloadTooLarge", `request body is larger than ${maxBytes} bytes`);
 }
 
-/** The media types that a form, and any page without the server's consent, can send. */
+/** Media types that a form, and so any page without the server's consent, can send. */
 const FORM_TYPE = /^\s*(?:application\/x-www-form-urlencoded|multipart\/form-data|text\/plain)\s*(?:;|$)/i;
 
 /**
- * Refuses what a form can send, bodies that are empty too: an old browser sends it from any page and says nothing else.
+ * Refuses the media types of forms, even with empty bodies: an old browser sends them from any page without
+ * identifying headers.
  *
  * @throws LanceError UnsupportedMediaType
  */

@@ -2,11 +2,11 @@ import type { FastifyError } from "fastify";
 import { LanceError, toLanceError } from "../../namespace/errors.ts";
 
 /**
- * The JSON of an error. It has both shapes that clients know: the public API's `error` and `code`, and the
+ * Returns the JSON of an error. It has both shapes that clients know: the public API's `error` and `code`, and the
  * `type`, `title` and `status` of RFC 9457.
  *
- * @param status the HTTP status of the answer.
- * @param path the request's; it is the `instance` of an error that has none of its own.
+ * @param status HTTP status of the answer.
+ * @param path path of the request, which is the `instance` of an error without its own.
  */
 export function errorText(error: LanceError, status: number, path: string): string {
   const { entry, message, detail, instance = path } = error;
@@ -14,7 +14,9 @@ export function errorText(error: LanceError, status: number, path: string): stri
   return JSON.stringify({ error: message, code, type, title, status, detail, instance });
 }
 
-/** The row of the error table for a thrown value: what Fastify finds wrong with a request is the client's fault. */
+/**
+ * Returns the row of the error table for a thrown value: the faults that Fastify finds in a request are the client's.
+ */
 export function knownError(thrown: unknown): LanceError {
   const { code = "", statusCode = 0 } = (thrown ?? {}) as Partial<FastifyError>;
   if (!/^FST_ERR_/.test(code) || statusCode < 400 || statusCode >= 500) return toLanceError(thrown);

@@ -12,7 +12,7 @@ import { errorText, knownError } from "./error-body.ts";
 import { isHttp2, type RestRequest, type RestResponse, splitTarget } from "./http.ts";
 import { discardBody, hasLongRest } from "./linger.ts";
 
-/** Headers that are the wire's own or the connection's; a call cannot set them. */
+/** Headers that belong to the wire or the connection; a call cannot set them. */
 const RESERVED =
   /^(?::.*|content-length|te|trailer|connection|keep-alive|proxy-connection|transfer-encoding|upgrade|x-request-id)$/;
 
@@ -23,36 +23,38 @@ const ignore = () => {};
 const asItIs = (payload: unknown) => payload as string;
 
 /**
- * One request of Fastify and its answer, over HTTP/1.1 or HTTP/2, and what can cut it short. Fastify sends the answer,
- * except where it cannot: before the end of the request's body, piece by piece, and in a way that breaks off.
+ * A request of Fastify and its answer, over HTTP/1.1 or HTTP/2, and everything that can interrupt it. Fastify sends
+ * the answer, except where it cannot: before the end of the request's body, piece by piece, and in a way that breaks
+ * off.
  *
- * The exchange is done exactly once: when its answer is handed over, or when the client is gone. From then on nothing
- * more is sent. `signal` aborts, with a LanceError as its reason, when the client is gone or the deadline has passed.
+ * The exchange is done exactly once: when its answer is handed over, or when the client disconnects. From then on
+ * nothing more is sent. `signal` aborts, with a LanceError as its reason, when the client disconnects or the deadline
+ * expires.
  */
 export class Exchange {
   readonly request: RestRequest;
   readonly response: RestResponse;
   readonly requestId: string;
-  /** The path as it was sent. */
+  /** Path as it was sent. */
   readonly path: string;
-  /** The query as it was sent, without its question mark. */
+  /** Query as it was sent, without its question mark. */
   readonly query: string;
   readonly log: Logger;
   /** The call that the request has become. */
   call: Call | undefined;
-  /** Headers of the answer; they are read when it begins. */
+  /** Headers of the answer, read when the answer starts. */
   responseHeaders: Headers = {};
-  /** Headers that every answer to this client has. */
+  /** Headers of every answer to this client. */
   dialectHeaders: Headers = {};
   /**
-   * How long a client of HTTP/2 may take nothing of the answer, in milliseconds; 0 for no limit. Over HTTP/1.1 the
-   * connection has this limit.
+   * Longest time in which a client of HTTP/2 reads nothing of the answer, in milliseconds; 0 for no limit. Over
+   * HTTP/1.1 the connection has this limit.
    */
   silenceMs = DEFAULT_SILENCE_MS;
   done = false;
-  /** The HTTP status of an error. */
+  /** Returns the HTTP status of an error. */
   statusOf: (error: LanceError) => number = ({ entry }) => entry.httpStatus;
-  /** Called once, when the exchange is done in whatever way. */
+  /** Called once, when the exchange is done in any way. */
   onDone: (() => void) | undefined;
   readonly #reply: FastifyReply;
   readonly #abort = new AbortController();
@@ -68,7 +70,7 @@ export class Exchange {
     this.query = query;
     this.log = log;
     this.#reply = reply;
-    // A lost connection is an error event to node; "close" follows it and is all that matters here.
+    // A lost connection is an error event to node; only the "close" that follows it matters here.
     this.request.on("error", ignore);
     this.response.on("error", ignore);
     this.response.on("close", () => this.#cancel());
@@ -98,7 +100,7 @@ export class Exchange {
     this.#body = new BodyWriter(this.response, this.silenceMs, (error) => this.cutOff(error));
   }
 
-  /** Sends a piece of the body, as {@link BodyWriter.write} does; nothing when the exchange is done. */
+  /** Sends a piece of the body, as {@link BodyWriter.write} does; does nothing once the exchange is done. */
   async write(piece: Uint8Array): Promise<void> {
     if (!this.done) await this.#body?.write(piece);
   }
@@ -112,15 +114,15 @@ export class Exchange {
   }
 
   /**
-   * Answers with the error of a thrown value; what clients must not see is logged. After the head has gone
-   * it breaks the connection or the stream off, so that the client cannot take what it has for the whole.
+   * Answers with the error of a thrown value, and logs what clients must not see. After the head has gone, it breaks
+   * off the connection or the stream, so that the client cannot mistake the part for the whole.
    */
   fail(thrown: unknown): void {
     if (this.done) return;
     const error = knownError(thrown);
     if (error.kind === "Internal" && error !== thrown) {
       this.log.error({ err: thrown, requestId: this.requestId }, "REST call failed with an unknown error");
-      // They may be what failed: a header with a line break, for one.
+      // These headers may have failed themselves, for example by a line break.
       for (const name in this.responseHeaders) this.#reply.removeHeader(name);
       this.responseHeaders = {};
     }
@@ -128,7 +130,7 @@ export class Exchange {
     else this.#answerError(error);
   }
 
-  /** Ends the exchange in a way that no client takes for a regular end. */
+  /** Ends the exchange in a way that no client mistakes for a regular end. */
   breakOff(): void {
     this.#settle();
     this.#reply.hijack();
@@ -137,7 +139,7 @@ export class Exchange {
     else response.destroy();
   }
 
-  /** Fails, and tells whoever still works on the answer. */
+  /** Fails, and notifies the code that still works on the answer. */
   cutOff(error: LanceError): void {
     if (this.done) return;
     this.fail(error);
@@ -174,7 +176,7 @@ export class Exchange {
   }
 
   /**
-   * The answer goes out whole and the connection closes afterwards: closed at once, with data of the client on its way,
+   * Sends the whole answer and closes the connection afterwards. Closed at once, with data of the client in transit,
    * it would be reset and the answer could be lost.
    */
   #sendEarly(status: number, text: string): void {
@@ -184,7 +186,7 @@ export class Exchange {
     discardBody(this.request, () => this.response.end());
   }
 
-  /** Takes the answer out of Fastify's hands, with the headers that it has. */
+  /** Takes the answer over from Fastify, with the headers that it has. */
   #writeHead(status: number, own: Readonly<Record<string, string | number>>): void {
     const headers = { ...this.#reply.getHeaders(), ...own };
     this.#reply.hijack();

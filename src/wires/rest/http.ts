@@ -4,7 +4,7 @@ import { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 /** A request of either version of HTTP. */
 export type RestRequest = IncomingMessage | Http2ServerRequest;
 
-/** The response that goes with it. */
+/** Response to a {@link RestRequest}. */
 export type RestResponse = ServerResponse | Http2ServerResponse;
 
 /** Whether a response belongs to a stream of HTTP/2. */
@@ -12,28 +12,28 @@ export function isHttp2(response: RestResponse): response is Http2ServerResponse
   return response instanceof Http2ServerResponse;
 }
 
-/** Whether a request announces a body; it may still turn out to be empty. */
+/** Whether a request announces a body; the body may still be empty. */
 export function hasBody(request: RestRequest): boolean {
   if (request instanceof Http2ServerRequest) return !request.stream.endAfterHeaders;
   const { headers } = request;
   return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
 }
 
-/** The size that a request gives for its body, in bytes; undefined when it gives none. */
+/** Returns the size that a request announces for its body, in bytes; undefined if it announces none. */
 export function contentLength(request: RestRequest): number | undefined {
   const header = request.headers["content-length"];
   return header === undefined ? undefined : Number(header);
 }
 
 /**
- * Whether node knows that the body of a request came as a whole when it ends: it has a length, to which node holds the
+ * Whether node can tell a complete body from an interrupted one: the body has a length, to which node holds the
  * client, or the chunked coding of HTTP/1.1.
  */
 export function hasKnownEnd(request: Pick<RestRequest, "httpVersionMajor" | "headers">): boolean {
   return request.httpVersionMajor === 1 || request.headers["content-length"] !== undefined;
 }
 
-/** The headers of a request by lower-case name, with several values of one name joined. */
+/** Returns the headers of a request by lower-case name, with several values of a name joined. */
 export function flattenHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const flat: Record<string, string> = Object.create(null);
   for (const name in headers) {
@@ -45,7 +45,7 @@ export function flattenHeaders(headers: IncomingHttpHeaders): Record<string, str
   return flat;
 }
 
-/** A request's target, split at the query; the absolute form, which proxies use, is cut to its path. */
+/** Splits a request's target at the query; it reduces the absolute form, which proxies use, to its path. */
 export function splitTarget(target: string): { path: string; query: string } {
   const start = target.startsWith("/") ? 0 : pathStart(target);
   const mark = target.indexOf("?", start);
@@ -53,7 +53,7 @@ export function splitTarget(target: string): { path: string; query: string } {
   return { path: target.slice(start, mark), query: target.slice(mark + 1) };
 }
 
-/** A request's target as it is, up to the query. */
+/** Returns a request's target as it is, up to the query. */
 export function withoutQuery(target: string): string {
   const mark = target.indexOf("?");
   return mark === -1 ? target : target.slice(0, mark);

@@ -1,15 +1,15 @@
 import { type Route, routeKey, type Transcoder } from "../../transcode/transcoder.ts";
 
-/** One route of Fastify, whatever the dialect. */
+/** A Fastify route, for all dialects. */
 export interface RestRoute {
   readonly method: string;
-  /** The path in the notation of Fastify, for example `/v1/table/:identifier/describe`. */
+  /** Path in the notation of Fastify, for example `/v1/table/:identifier/describe`. */
   readonly url: string;
-  /** What answers in each dialect, in the order of the transcoders; a dialect may lack the route. */
+  /** The route in each dialect, in the order of the transcoders; a dialect may lack it. */
   readonly byDialect: readonly (Route | undefined)[];
 }
 
-/** The routes of all dialects, in the order of the contract. */
+/** Returns the routes of all dialects, in the order of the contract. */
 export function restRoutes(transcoders: readonly Transcoder[]): RestRoute[] {
   const byKey = transcoders.map(({ routes }) => new Map(routes.map((route) => [routeKey(route), route])));
   const all = new Map(transcoders.flatMap(({ routes }) => routes.map((route) => [routeKey(route), route])));

@@ -30,34 +30,34 @@ import { flattenHeaders, hasKnownEnd } from "./http.ts";
 
 const TIMEOUT = /^[0-9]{1,15}$/;
 
-/** What calls of REST need. */
+/** Options of REST calls. */
 export interface RestCallOptions {
   readonly service: Service;
   readonly log: Logger;
-  /** Is told of requests that fail before they are a call. */
+  /** Called for requests that fail before they become a call. */
   readonly refused?: NoteRefusal | undefined;
   /**
-   * The largest JSON body, in bytes, packed and unpacked. Default: 16 MiB. Arrow bodies have no limit here:
-   * they are passed on piece by piece.
+   * Largest JSON body, in bytes, packed and unpacked. Default: 16 MiB. Arrow bodies have no limit here: they pass
+   * through piece by piece.
    */
   readonly maxMessageBytes?: number | undefined;
-  /** What JSON bodies take their memory from, from their first piece to the end of the call. Default: no bound. */
+  /** Memory budget of JSON bodies, from their first piece to the end of the call. Default: no bound. */
   readonly budget?: ByteBudget | undefined;
-  /** The time of calls without Arrow bodies that bring no deadline, in milliseconds; 0 for none. Default: none. */
+  /** Deadline of calls without Arrow bodies that bring none, in milliseconds; 0 for none. Default: none. */
   readonly defaultDeadlineMs?: number | undefined;
 }
 
-/** What a request asks for: a binding in a dialect, with the segments of its path as they were sent. */
+/** The target of a request: a binding in a dialect, with the segments of its path as they were sent. */
 export interface Asked {
   readonly binding: Binding;
   readonly dialect: Dialect;
   readonly segments: readonly string[];
 }
 
-/** Makes a call of a request and answers it. Resolves, and rejects, as Fastify expects of a handler. */
+/** Turns a request into a call and answers it. Resolves, and rejects, as Fastify expects of a handler. */
 export type ServeCall = (exchange: Exchange, asked: Asked, reply: FastifyReply) => Promise<FastifyReply>;
 
-/** Creates what answers the requests of all routes. */
+/** Creates the function that answers the requests of all routes. */
 export function createServeCall(options: RestCallOptions): ServeCall {
   const { service, refused, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
   const { budget = createByteBudget(), defaultDeadlineMs = 0 } = options;
@@ -68,7 +68,7 @@ export function createServeCall(options: RestCallOptions): ServeCall {
       await answer(exchange, asked, hold);
     } catch (thrown) {
       if (exchange.call?.begun !== true) refused?.(refusalOf(exchange, thrown));
-      // Once its head has gone, an answer is out of Fastify's hands.
+      // Once its head has gone, Fastify no longer controls an answer.
       if (!exchange.done && !reply.sent) throw thrown;
       exchange.fail(thrown);
     } finally {
@@ -106,7 +106,7 @@ export function createServeCall(options: RestCallOptions): ServeCall {
   }
 }
 
-/** What is noted of a request that fails before it is a call. */
+/** Returns the record of a request that fails before it becomes a call. */
 export function refusalOf({ requestId, path }: Pick<Exchange, "requestId" | "path">, thrown: unknown) {
   return { protocol: "rest", code: knownError(thrown).kind, requestId, path } as const;
 }
@@ -128,7 +128,7 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs
     accept: headers["accept"],
     log: exchange.log,
     hasKnownEnd: hasKnownEnd(exchange.request),
-    // A decoder may go on with the memory of what it gave.
+    // A decoder may continue to use the memory of its output.
     ownsBody: headers["content-encoding"] === undefined,
     releasesChunks: true,
     cutOff: (error) => exchange.cutOff(error),
@@ -147,7 +147,9 @@ function timeoutOf(header: string | undefined): number | undefined {
   throw new LanceError("InvalidInput", "x-request-timeout-ms must be a number of milliseconds");
 }
 
-/** Sends the bytes of a stream of messages. The head waits for the first one, so that an error has its status. */
+/**
+ * Sends the bytes of a stream of messages. The head waits for the first message, so that an error gets its status.
+ */
 async function sendPieces(
   exchange: Exchange,
   binding: Binding,
@@ -164,7 +166,7 @@ async function sendPieces(
     }
     exchange.finish();
   } finally {
-    // The iterator may be waiting for something that never comes; its end is not waited for.
+    // The iterator may wait forever; its end is not awaited.
     if (exchange.done) iterator.return?.().catch(() => {});
   }
 }

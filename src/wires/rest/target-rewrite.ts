@@ -4,8 +4,8 @@ import { splitTarget } from "./http.ts";
 const SLASH = 47;
 
 /**
- * Creates what Fastify rewrites the targets of requests with: paths of REST may have any number of slashes at both ends,
- * and a target may be none that Fastify's router can read.
+ * Creates the function with which Fastify rewrites the targets of requests: paths of REST may have any number of
+ * slashes at both ends, and Fastify's router may be unable to read a target.
  */
 export function createTargetRewrite(transcoders: readonly Transcoder[]): (target: string) => string {
   const routes = transcoders.flatMap((transcoder) => transcoder.routes);
@@ -21,7 +21,7 @@ export function createTargetRewrite(transcoders: readonly Transcoder[]): (target
     const trimmed = path.slice(start, end);
     const isRest = roots.has(trimmed.split("/", 1)[0] ?? "");
     const whole = isRest ? `/${trimmed}` : path.startsWith("/") ? path : `/${path}`;
-    // The router would take what follows a "#" for something else.
+    // The router would treat the text after a "#" as a fragment.
     return whole.replaceAll("#", "%23") + (query === "" ? "" : `?${query}`);
   };
 }
