@@ -11,6 +11,7 @@ import { indexTests } from "./indices.ts";
 import { jobTests } from "./jobs.ts";
 import { managedVersionTests } from "./managed-versions.ts";
 import { mergeTests } from "./merge.ts";
+import { metadataTests } from "./metadata.ts";
 import { namespaceTests } from "./namespaces.ts";
 import { queryTests } from "./query.ts";
 import { refTests } from "./refs.ts";
@@ -53,6 +54,7 @@ export function contractSuite(name: string, { open, capabilities }: ContractOpti
     transactionTests(world);
     renameTests(world);
     columnTests(world);
+    metadataTests(world);
     indexTests(world);
     jobTests(world);
     unsupportedTests(world);

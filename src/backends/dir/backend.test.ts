@@ -1,17 +1,7 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  Field,
-  FixedSizeList,
-  Float32,
-  Int32,
-  Table,
-  tableFromIPC,
-  tableToIPC,
-  Utf8,
-  vectorFromArray,
-} from "apache-arrow";
+import { Table, tableFromIPC, tableToIPC, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
 import { CreateTableMode, InsertMode } from "../../gen/lance/namespace/v1/data_pb.ts";
 import {
@@ -19,29 +9,8 @@ import {
   DropNamespaceBehavior,
   DropNamespaceMode,
 } from "../../gen/lance/namespace/v1/namespace_pb.ts";
-import { RegisterTableMode } from "../../gen/lance/namespace/v1/table_pb.ts";
-import { createDirectoryBackend } from "./index.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "./test-support.ts";
-
-function rows(ids: readonly number[]): Uint8Array {
-  const vector = new FixedSizeList(2, new Field("item", new Float32(), true));
-  return tableToIPC(
-    new Table({
-      id: vectorFromArray(ids, new Int32()),
-      name: vectorFromArray(
-        ids.map((id) => `row ${id}`),
-        new Utf8(),
-      ),
-      vector: vectorFromArray(
-        ids.map((id) => [id, id]),
-        vector,
-      ),
-    }),
-    "stream",
-  );
-}
-
-const idsOf = (ipc: Uint8Array) => [...(tableFromIPC(ipc).getChild("id") ?? [])].map(Number);
+import { idsOf, rows } from "./rows-fixture.ts";
+import { failsWith, openClient, temporaryDirectory } from "./test-support.ts";
 
 test("namespaces are created, described, listed and dropped", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));
@@ -193,74 +162,6 @@ test("a declared table is there without data, and any write makes it real", asyn
   await assert.rejects(client.call("declareTable", "n"), failsWith("TableAlreadyExists"));
 });
 
-test("deregistered tables keep their data and can be registered again", async (t) => {
-  const client = await openClient(t, await temporaryDirectory(t));
-  await client.upload("createTable", "t", {}, rows([1]));
-  await client.call("deregisterTable", "t");
-  await assert.rejects(client.call("describeTable", "t"), failsWith("TableNotFound"));
-  assert.deepEqual((await client.call("listTables", "$")).tables, []);
-  await client.upload("createTable", "t", {}, rows([7, 8]));
-  await client.call("registerTable", "back", { location: "t.lance" });
-  assert.deepEqual(idsOf(await client.query("back")), [1]);
-  assert.deepEqual(idsOf(await client.query("t")), [7, 8]);
-  assert.deepEqual((await client.call("listTables", "$")).tables, ["back", "t"]);
-  await assert.rejects(
-    client.call("registerTable", "back", { location: "x.lance" }),
-    failsWith("TableAlreadyExists"),
-  );
-  await client.call("registerTable", "back", { location: "x.lance", mode: RegisterTableMode.OVERWRITE });
-});
-
-test("locations do not leave the catalog or another table's directory", async (t) => {
-  const root = await temporaryDirectory(t);
-  const outside = await temporaryDirectory(t);
-  const client = await openClient(t, root);
-  await client.upload("createTable", "t", {}, rows([1]));
-  await symlink(outside, join(root, "data", "link"));
-  const bad = [
-    "../x",
-    "a/../../x",
-    "..",
-    ".",
-    "",
-    "/etc",
-    "file:///etc",
-    "s3://bucket/x",
-    "%2e%2e/x",
-    "a%2f..",
-    "a\\..\\b",
-    "a//b",
-    "a/",
-    ".hidden",
-    "__manifest",
-    "__manifest/x",
-    "t.lance",
-    "t.lance/data",
-    "link",
-    "link/x",
-    "a\0b",
-  ];
-  for (const location of bad) {
-    await assert.rejects(
-      client.call("registerTable", "x", { location }),
-      failsWith("InvalidInput"),
-      location,
-    );
-    if (location === "") continue;
-    await assert.rejects(client.call("declareTable", "x", { location }), failsWith("InvalidInput"), location);
-  }
-  await client.call("registerTable", "x", { location: "deep/x.lance" });
-  await assert.rejects(client.call("registerTable", "y", { location: "deep" }), failsWith("InvalidInput"));
-
-  // A link that appears after the registration is refused when the table is used.
-  await client.call("registerTable", "z", { location: "later" });
-  await symlink(outside, join(root, "data", "later"));
-  await writeFile(join(outside, "precious"), "");
-  await assert.rejects(client.call("countTableRows", "z"), failsWith("InvalidInput"));
-  await client.call("dropTable", "z");
-  assert.deepEqual(await readdir(outside), ["precious"]);
-});
-
 test("any page size gives every table once", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
@@ -283,22 +184,4 @@ test("any page size gives every table once", async (t) => {
     assert.deepEqual(seen, names);
   }
   assert.deepEqual((await client.call("listAllTables", "$", { limit: 3 })).tables, names.slice(0, 3));
-});
-
-test("a root that already is a catalog is its own base, and a bad root is refused in one line", async (t) => {
-  const root = await temporaryDirectory(t);
-  const client = await openClient(t, root, { tableDirectory: "." });
-  await client.upload("createTable", "t", {}, rows([1]));
-  assert.deepEqual((await readdir(root)).sort(), ["__manifest", "t.lance"]);
-  const again = await openClient(t, root);
-  assert.deepEqual((await again.call("listTables", "$")).tables, ["t"]);
-
-  const file = join(root, "file");
-  await writeFile(file, "");
-  for (const options of [{ root: file }, { root, tableDirectory: "../elsewhere" }]) {
-    await assert.rejects(createDirectoryBackend({ ...options, log: silent }), (error: Error) => {
-      assert.match(error.message, /^cannot use \S+ as the directory of a catalog: [^\n]+$/);
-      return true;
-    });
-  }
 });

@@ -1,87 +1,27 @@
 import assert from "node:assert/strict";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import { create, type DescMethod } from "@bufbuild/protobuf";
-import { afterAll, describe, test } from "vitest";
-import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../../namespace/call.ts";
-import { type ErrorName, LanceError } from "../../namespace/errors.ts";
-import type { Backend } from "../../namespace/lance-namespace.ts";
-import type { HostAddress } from "../resilience/host-addresses.ts";
-import { callOf, callUnary, sendJson } from "./fixture.ts";
-import { createRestBackend } from "./index.ts";
-import type { RestBackendOptions } from "./options.ts";
-
-const { describeTable, dropTable, createTable, insertIntoTable, queryTable } = LanceNamespaceService.method;
-
-type Answer = (response: ServerResponse, count: number, request: IncomingMessage) => void;
-
-interface Peer {
-  readonly port: number;
-  readonly uri: string;
-  /** The requests so far. */
-  count: number;
-  onConnection(listener: () => void): void;
-  close(): void;
-}
-
-const closers: (() => unknown)[] = [];
-afterAll(() => Promise.all(closers.map((close) => close())));
-
-/** A server that answers as it is told, by the number of its request. */
-async function peer(answer: Answer, port = 0, host = "127.0.0.1"): Promise<Peer> {
-  const server = createServer((request, response) => {
-    self.count += 1;
-    const { count } = self;
-    request.resume().on("end", () => answer(response, count, request));
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject).listen(port, host, () => resolve());
-  });
-  const { port: found } = server.address() as AddressInfo;
-  const self: Peer = {
-    port: found,
-    uri: `http://${host}:${found}`,
-    count: 0,
-    onConnection: (listener) => server.on("connection", listener),
-    close() {
-      server.close();
-      server.closeAllConnections();
-    },
-  };
-  closers.push(() => self.close());
-  return self;
-}
-
-async function backendOf(options: Partial<RestBackendOptions> & Pick<RestBackendOptions, "uri">) {
-  const backend = await createRestBackend({ log: callOf(describeTable).log, ...options });
-  // By now a name has been looked up.
-  await new Promise(setImmediate);
-  closers.push(() => backend.close());
-  return backend;
-}
-
-const well: Answer = (response) => sendJson(response, { location: "l" });
-const unavailable: Answer = (response) => response.writeHead(503, { "retry-after": "0" }).end();
-const reset: Answer = (response) => response.destroy();
-const silent: Answer = () => {};
-
-/** Answers the first requests in one way and the rest well. */
-const first =
-  (times: number, bad: Answer): Answer =>
-  (response, count, request) =>
-    (count <= times ? bad : well)(response, count, request);
-
-async function outcome(backend: Backend, method: DescMethod, overrides: Partial<Call> = {}) {
-  const call = callOf(method, overrides);
-  const error = await callUnary({ backend } as never, method, {}, call).then(
-    () => undefined,
-    (thrown: unknown) => thrown as LanceError,
-  );
-  return { seen: error?.kind ?? "answer", decisions: call.decisions, error };
-}
-
-const KEY = { "idempotency-key": "k" };
+import { describe, test } from "vitest";
+import { callOf, sendJson } from "./fixture.ts";
+import {
+  type Answer,
+  backendOf,
+  createTable,
+  describeTable,
+  dropTable,
+  failing,
+  first,
+  half,
+  insertIntoTable,
+  KEY,
+  outcome,
+  peer,
+  queryTable,
+  reset,
+  silent,
+  unavailable,
+  well,
+} from "./peer-fixture.ts";
 
 const repeated: readonly [
   what: string,
@@ -116,10 +56,6 @@ const repeated: readonly [
   ],
   ["no read that is to wait for long", describeTable, patient, {}, 1, "Throttling"],
 ];
-
-function half(response: ServerResponse): void {
-  response.writeHead(200, { "content-length": 10 }).write("{}", () => response.destroy());
-}
 
 function patient(response: ServerResponse): void {
   response.writeHead(429, { "retry-after": "3600" }).end();
@@ -169,8 +105,6 @@ describe("what is sent again", () => {
     }
   });
 });
-
-const failing = (name: ErrorName) => (error: unknown) => error instanceof LanceError && error.is(name);
 
 describe("several addresses", () => {
   test("take calls in turn", async () => {
@@ -261,106 +195,4 @@ test("the time for the whole call is that of all attempts", async () => {
   const backend = await backendOf({ uri: server.uri, timeLimits: { totalMs: 600 } });
   const { seen, decisions } = await outcome(backend, describeTable);
   assert.deepEqual([seen, decisions, server.count], ["DeadlineExceeded", ["retry"], 2]);
-});
-
-describe("more calls than connections", () => {
-  const limits = { maxCalls: 1, maxWaiting: 1, resilience: { retries: 0 } };
-
-  test("wait, and are refused at once past the bound of the queue", async () => {
-    const held: ServerResponse[] = [];
-    const arrived = Promise.withResolvers<void>();
-    const server = await peer((response, _, { method }) => {
-      if (method === "GET") return void sendJson(response, {});
-      held.push(response);
-      arrived.resolve();
-    });
-    const backend = await backendOf({ uri: server.uri, ...limits });
-    const first = outcome(backend, describeTable);
-    const second = outcome(backend, dropTable);
-    const { seen, decisions, error } = await outcome(backend, describeTable);
-    assert.deepEqual([seen, decisions, error?.headers["retry-after"]], ["Throttling", ["crowded"], "1"]);
-    await arrived.promise;
-    assert.equal(await backend.ready(), true, "a probe has a connection of its own");
-    sendJson(held[0] as ServerResponse, {});
-    assert.equal((await first).seen, "answer");
-    while (held.length < 2) await new Promise(setImmediate);
-    sendJson(held[1] as ServerResponse, {});
-    assert.equal((await second).seen, "answer");
-  });
-
-  test("give their places back however they end", async () => {
-    let answer: Answer = silent;
-    const server = await peer((...args) => answer(...args));
-    const backend = await backendOf({
-      uri: server.uri,
-      ...limits,
-      timeLimits: { totalMs: 100 },
-      resilience: { retries: 0, circuitFailures: 0 },
-    });
-    const waiting = new AbortController();
-    const late = outcome(backend, describeTable);
-    const never = outcome(backend, describeTable, { signal: waiting.signal });
-    waiting.abort(new LanceError("DeadlineExceeded", "over"));
-    assert.deepEqual([(await never).seen, (await late).error?.fault], ["DeadlineExceeded", "silent"]);
-    for (answer of [reset, half, well]) await outcome(backend, describeTable);
-    const controller = new AbortController();
-    answer = silent;
-    const left = outcome(backend, describeTable, { signal: controller.signal });
-    controller.abort(new LanceError("Cancelled", "gone"));
-    assert.equal((await left).seen, "Cancelled");
-    answer = (response) => response.writeHead(200).write("ARROW1");
-    for (let round = 0; round < 3; round += 1) {
-      const handler = backend.operations.queryTable;
-      for await (const _ of handler?.(create(queryTable.input), callOf(queryTable)) ?? []) break;
-    }
-    answer = well;
-    assert.equal((await outcome(backend, describeTable)).seen, "answer");
-  });
-});
-
-describe("the servers of one name", () => {
-  test("have circuits of their own, and follow what is found", async () => {
-    const one = await peer(well, 0, "127.0.0.1");
-    const two = await peer(well, one.port, "127.0.0.2");
-    const three = await peer(well, one.port, "127.0.0.3");
-    let found = ["127.0.0.1", "127.0.0.2"];
-    const resolveHost = async (): Promise<HostAddress[]> => found.map((address) => ({ address, family: 4 }));
-    const backend = await backendOf({ uri: `http://catalog.test:${one.port}`, resolveHost });
-    for (let call = 0; call < 4; call += 1) await outcome(backend, describeTable);
-    assert.deepEqual([one.count, two.count], [2, 2]);
-    found = ["127.0.0.1", "127.0.0.3"];
-    two.close();
-    while (three.count === 0) {
-      assert.equal((await outcome(backend, describeTable)).seen, "answer");
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-  });
-
-  test("keep their name towards the server", async () => {
-    const hosts: (string | undefined)[] = [];
-    const server = await peer((response, _, { headers }) => {
-      hosts.push(headers.host);
-      sendJson(response, {});
-    });
-    const resolveHost = async () => [
-      { address: "127.0.0.1", family: 4 },
-      { address: "127.0.0.9", family: 4 },
-    ];
-    const backend = await backendOf({ uri: `http://catalog.test:${server.port}`, resolveHost });
-    for (let call = 0; call < 2; call += 1) await outcome(backend, describeTable);
-    assert.ok(
-      hosts.length > 0 && hosts.every((host) => host === `catalog.test:${server.port}`),
-      String(hosts),
-    );
-  });
-});
-
-test("connections are renewed, and no request is lost by it", async () => {
-  let connections = 0;
-  const server = await peer(well);
-  server.onConnection(() => {
-    connections += 1;
-  });
-  const backend = await backendOf({ uri: server.uri, connectionAgeMs: 20, resilience: { retries: 0 } });
-  while (connections < 4) assert.equal((await outcome(backend, describeTable)).seen, "answer");
 });

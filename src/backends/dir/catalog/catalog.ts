@@ -5,6 +5,7 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
 import { StateMismatch } from "./commit-plan.ts";
+import { createCommitQueue } from "./commit-queue.ts";
 import { type Decision, decide, type Mutation, type Outcome } from "./decide.ts";
 import { allowStaleness, type Head, startStopwatch } from "./freshness.ts";
 import { createHousekeeping } from "./housekeeping.ts";
@@ -44,20 +45,11 @@ export interface Catalog {
   close(): Promise<void>;
 }
 
-/** The most mutations in one commit. */
-const MAX_GROUP = 512;
-
 /**
  * A commit that has taken longer may have been overtaken by so many others that the version before its own is gone,
  * in milliseconds; see {@link ManifestTable.isCurrent}.
  */
 const SURE_WITHIN_MS = 5_000;
-
-interface Waiting {
-  readonly mutation: Mutation<unknown>;
-  readonly resolve: (answer: unknown) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 /** Options of {@link createCatalog}. */
 export interface CatalogOptions {
@@ -81,19 +73,18 @@ export function createCatalog(
   let version = 0;
   let generation = 0;
   let committing: Promise<unknown> | undefined;
-  let draining: Promise<void> | undefined;
   let loadsStarted = 0;
   let newestLoad = 0;
   let isSound = true;
   /** Whether the newest version may be lost with the power; the next one has all that is in it. */
   let isUnsynced = false;
   const integrity = createIntegrity(log);
-  const waiting: Waiting[] = [];
-  const turns: (() => Promise<void>)[] = [];
   /** The changes whose verdicts go with the next commit. */
   const forgettable = new Set<string>();
   const chores = maintenance ? manifest.chores({ current, join }, log) : [];
   const housekeeping = createHousekeeping(chores, log);
+
+  const queue = createCommitQueue(commitWithRetries, maxWaiting);
 
   const isNewest = (head: Head) => isSound && head.version === version && head.generation === generation;
 
@@ -135,7 +126,7 @@ export function createCatalog(
    * Commits a group on the newest state and returns the outcome of each of its mutations; undefined when another
    * process was faster, or the table had to be created, and nothing is committed.
    */
-  async function commitGroup(group: readonly Waiting[]): Promise<readonly Outcome[] | undefined> {
+  async function commitGroup(group: readonly Mutation<unknown>[]): Promise<readonly Outcome[] | undefined> {
     const sinceRefresh = startStopwatch();
     await refresh();
     const [base, onto] = [version, state];
@@ -155,15 +146,14 @@ export function createCatalog(
 
   /** Decides a group, without the mutations by which rows would lose values; undefined when the version is gone. */
   async function decideGroup(
-    group: readonly Waiting[],
+    group: readonly Mutation<unknown>[],
     base: number,
     onto: CatalogState,
   ): Promise<Decision | undefined> {
-    const mutations = group.map(({ mutation }) => mutation);
     const kept = new Set<string>();
     // Mutations that are refused leave others with other states, which may lose more rows. Each turn finds one at least.
     for (;;) {
-      const decision = decide(onto, mutations, kept);
+      const decision = decide(onto, group, kept);
       if (base === 0 || decision.changes.size === 0) return decision;
       const losing = await manifest.losing(base, onto, decision.changes);
       if (losing === undefined) return undefined;
@@ -221,21 +211,13 @@ export function createCatalog(
   /** Joins fragments between the commits of two groups; false when they have changed meanwhile. */
   async function join(fragments: readonly DataFragment[]): Promise<boolean> {
     const prepared = await manifest.prepareJoin(version, state, fragments);
-    return inTurn(async () => {
+    return queue.between(async () => {
       const sinceRefresh = startStopwatch();
       await refresh();
       return take(sinceRefresh, new Map(), () => manifest.join(version, prepared));
     });
   }
-  /** Does something while no group is being committed. */
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      turns.push(() => work().then(resolve, reject));
-      draining ??= drain();
-    });
-  }
-
-  async function commitWithRetries(group: readonly Waiting[]): Promise<readonly Outcome[]> {
+  async function commitWithRetries(group: readonly Mutation<unknown>[]): Promise<readonly Outcome[]> {
     for (let tries = 0; tries <= maxRetries; tries++) {
       if (tries > 0) await sleep(Math.random() * 10 * tries);
       const outcomes = await commitGroup(group).catch((error: unknown) => {
@@ -252,34 +234,6 @@ export function createCatalog(
     throw new LanceError("ConcurrentModification", "the catalog kept changing; try again");
   }
 
-  /** Commits a group and answers each caller. A group that fails as a whole is halved, so that only one's own fault counts. */
-  async function answer(group: readonly Waiting[]): Promise<void> {
-    try {
-      const outcomes = await commitWithRetries(group);
-      for (const [i, outcome] of outcomes.entries()) {
-        if ("error" in outcome) group[i]?.reject(outcome.error);
-        else group[i]?.resolve(outcome.answer);
-      }
-    } catch (error) {
-      const isCertain = error instanceof NothingCommitted;
-      if (!isCertain || group.length === 1) {
-        for (const { reject } of group) reject(isCertain ? error.cause : error);
-        return;
-      }
-      const half = Math.ceil(group.length / 2);
-      await answer(group.slice(0, half));
-      await answer(group.slice(half));
-    }
-  }
-  async function drain(): Promise<void> {
-    while (waiting.length > 0 || turns.length > 0) {
-      await turns.shift()?.();
-      const group = waiting.splice(0, MAX_GROUP);
-      if (group.length > 0) await answer(group);
-    }
-    draining = undefined;
-  }
-
   const refreshForRead = allowStaleness(async () => {
     const head = manifest.headNow();
     if (head === undefined || !isNewest(head)) await refresh();
@@ -294,28 +248,16 @@ export function createCatalog(
       const { tableMetadata = {} } = (version === 0 ? undefined : await manifest.manifestOf(version)) ?? {};
       return Object.fromEntries(Object.entries(tableMetadata).filter(([key]) => !key.startsWith("lance.")));
     },
-    mutate<T>(mutation: Mutation<T>) {
-      if (waiting.length >= maxWaiting) return Promise.reject(tooMany());
-      return new Promise<T>((resolve, reject) => {
-        waiting.push({ mutation, resolve: resolve as (answer: unknown) => void, reject });
-        draining ??= drain();
-      });
-    },
+    mutate: queue.mutate,
     forget(changeId) {
       forgettable.add(changeId);
     },
     async close() {
       await housekeeping.close();
-      await draining;
+      await queue.drained();
       await manifest.close();
     },
   };
-}
-
-function tooMany(): LanceError {
-  return new LanceError("Throttling", "too many changes of the catalog wait to be committed; try again", {
-    headers: { "retry-after": "1" },
-  });
 }
 
 function isMismatch(error: unknown): boolean {

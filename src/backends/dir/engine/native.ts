@@ -1,5 +1,12 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import type {
+  NativeIndex,
+  NativeIndexMakers,
+  NativeIndexParameters,
+  NativeIndexStats,
+} from "./native-index.ts";
+import type { NativeQuery, NativeTextQueries } from "./native-query.ts";
 
 /*
  * The engine's JavaScript wrapper decodes and encodes Arrow; the native classes below it take and give Arrow
@@ -87,35 +94,6 @@ export interface NativeBranches {
   delete(name: string): Promise<void>;
 }
 
-/** An index of a table. */
-export interface NativeIndex {
-  readonly name: string;
-  /** For example `FTS`, `BTree` or `IvfPq`. */
-  readonly indexType: string;
-  /** Field paths. */
-  readonly columns: readonly string[];
-  readonly indexUuid?: string;
-  readonly typeUrl?: string;
-  readonly createdAt?: Date;
-  readonly numIndexedRows?: number;
-  readonly numUnindexedRows?: number;
-  readonly sizeBytes?: number;
-  readonly numSegments?: number;
-  readonly indexVersion?: number;
-  /** An object whose shape depends on the type. */
-  readonly indexDetails?: unknown;
-}
-
-/** How far an index covers a table. */
-export interface NativeIndexStats {
-  readonly numIndexedRows: number;
-  readonly numUnindexedRows: number;
-  /** For example `BTREE` or `IVF_PQ`. */
-  readonly indexType: string;
-  readonly distanceType?: string;
-  readonly numIndices?: number;
-}
-
 /** Work that goes on in the background. */
 export interface NativeJob {
   /** Ends with the work, and rejects when it failed or was cancelled. */
@@ -130,72 +108,6 @@ export interface NativeAlteration {
   nullable?: boolean;
   /** A type as JSON, in Lance's own names. */
   dataType?: string;
-}
-
-/** A kind of index with its parameters; made by {@link NativeIndexMakers}. */
-export interface NativeIndexParameters {
-  /** Only the engine makes these. */
-  readonly nativeIndex?: never;
-}
-
-type Count = number | undefined;
-type Flag = boolean | undefined;
-type Text = string | undefined;
-
-/** The makers of index parameters. They end the process when a language is not one that they know. */
-export interface NativeIndexMakers {
-  btree(): NativeIndexParameters;
-  bitmap(): NativeIndexParameters;
-  labelList(): NativeIndexParameters;
-  fm(): NativeIndexParameters;
-  fts(
-    withPosition: Flag,
-    baseTokenizer: Text,
-    language: Text,
-    maxTokenLength: Count,
-    lowerCase: Flag,
-    stem: Flag,
-    removeStopWords: Flag,
-    customStopWords: string[] | undefined,
-    asciiFolding: Flag,
-    ngramMinLength: Count,
-    ngramMaxLength: Count,
-    prefixOnly: Flag,
-    blockSize: Count,
-  ): NativeIndexParameters;
-  ivfFlat(distance: Text, partitions: Count, maxIterations: Count, sampleRate: Count): NativeIndexParameters;
-  ivfPq(
-    distance: Text,
-    partitions: Count,
-    subVectors: Count,
-    bits: Count,
-    maxIterations: Count,
-    sampleRate: Count,
-  ): NativeIndexParameters;
-  ivfRq(
-    distance: Text,
-    partitions: Count,
-    bits: Count,
-    maxIterations: Count,
-    sampleRate: Count,
-  ): NativeIndexParameters;
-  hnswPq(
-    distance: Text,
-    partitions: Count,
-    subVectors: Count,
-    maxIterations: Count,
-    sampleRate: Count,
-    m: Count,
-    efConstruction: Count,
-  ): NativeIndexParameters;
-  hnswSq(
-    distance: Text,
-    partitions: Count,
-    maxIterations: Count,
-    sampleRate: Count,
-    m: Count,
-    efConstruction: Count,
-  ): NativeIndexParameters;
 }
 
 /** The figures of a table. */
@@ -225,77 +137,6 @@ export interface NativeMerge {
     numUpdatedRows: number;
     numDeletedRows: number;
   }>;
-}
-
-/** What a scan and a search share; each call changes the query. */
-export interface NativeQueryBase {
-  onlyIf(predicate: string): void;
-  fullTextSearch(query: { query: string | NativeTextQuery; columns?: string[] | null }): void;
-  /** Columns by name and SQL expression. */
-  select(columns: [string, string][]): void;
-  selectColumns(columns: string[]): void;
-  limit(limit: number): void;
-  offset(offset: number): void;
-  fastSearch(): void;
-  withRowId(): void;
-  orderBy(ordering: { columnName: string; ascending: boolean; nullsFirst: boolean }[]): void;
-  /** The schema of the result as an Arrow IPC file without batches. */
-  outputSchema(): Promise<Buffer>;
-  /** The timeout, in milliseconds, holds until the last batch has been taken. */
-  execute(maxBatchRows?: number, timeoutMs?: number): Promise<NativeBatches>;
-  explainPlan(verbose: boolean): Promise<string>;
-  /** Runs the query. */
-  analyzePlan(): Promise<string>;
-}
-
-export interface NativeQuery extends NativeQueryBase {
-  nearestTo(vector: Float32Array): NativeVectorQuery;
-}
-
-export interface NativeVectorQuery extends NativeQueryBase {
-  column(column: string): void;
-  addQueryVector(vector: Float32Array): void;
-  distanceType(type: string): void;
-  postfilter(): void;
-  refineFactor(factor: number): void;
-  nprobes(count: number): void;
-  minimumNprobes(count: number): void;
-  maximumNprobes(count: number): void;
-  distanceRange(lower?: number, upper?: number): void;
-  ef(ef: number): void;
-  bypassVectorIndex(): void;
-}
-
-/** A node of a structured full-text query. */
-export interface NativeTextQuery {
-  readonly queryType: string;
-}
-
-/** The makers of full-text queries. */
-export interface NativeTextQueries {
-  matchQuery(
-    terms: string,
-    column: string,
-    boost: number,
-    fuzziness: number,
-    maxExpansions: number,
-    operator: "AND" | "OR",
-    prefixLength: number,
-  ): NativeTextQuery;
-  phraseQuery(terms: string, column: string, slop: number): NativeTextQuery;
-  boostQuery(positive: NativeTextQuery, negative: NativeTextQuery, negativeBoost: number): NativeTextQuery;
-  multiMatchQuery(
-    terms: string,
-    columns: string[],
-    boosts: number[],
-    operator: "AND" | "OR",
-  ): NativeTextQuery;
-  booleanQuery(queries: [occur: "MUST" | "SHOULD" | "MUST_NOT", query: NativeTextQuery][]): NativeTextQuery;
-}
-
-/** The batches of a result, each an Arrow IPC file of its own; null at the end. */
-export interface NativeBatches {
-  next(): Promise<Buffer | null>;
 }
 
 /** The native module, as far as it is used. */

@@ -1,7 +1,8 @@
 import type { ArrowField } from "../../../../arrow/schema.ts";
 import type { CreateTableIndexRequest } from "../../../../gen/lance/namespace/v1/index_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { loadNative, type NativeIndexMakers, type NativeIndexParameters } from "../../engine/native.ts";
+import { loadNative } from "../../engine/native.ts";
+import type { NativeIndexMakers, NativeIndexParameters } from "../../engine/native-index.ts";
 import { distanceName } from "../query/vector.ts";
 
 /** What a request says of an index, beside where it is; plain values, which a job can keep. */

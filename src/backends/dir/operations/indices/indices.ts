@@ -14,7 +14,7 @@ import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import type { NativeIndex } from "../../engine/native.ts";
+import type { NativeIndex } from "../../engine/native-index.ts";
 import type { JobContext, PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/guarded.ts";

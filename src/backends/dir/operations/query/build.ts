@@ -2,7 +2,8 @@ import { formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts
 import { createPace } from "../../../../arrow/pace.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { NativeQueryBase, NativeTable, NativeVectorQuery } from "../../engine/native.ts";
+import type { NativeTable } from "../../engine/native.ts";
+import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
 import { checkCounts, DEFAULT_SEARCH_ROWS, isSearch, type QueryFields, withinTable } from "./fields.ts";
 import { type TextSearch, textSearch } from "./text.ts";

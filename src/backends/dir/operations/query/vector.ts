@@ -1,7 +1,7 @@
 import { type FoundField, formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
 import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import type { NativeQuery, NativeVectorQuery } from "../../engine/native.ts";
+import type { NativeQuery, NativeVectorQuery } from "../../engine/native-query.ts";
 import type { QueryFields } from "./fields.ts";
 
 /** The vector column where a request names none and the table has several. */

@@ -10,7 +10,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { createTurns } from "../../concurrency/turns.ts";
-import type { NativeQueryBase } from "../../engine/native.ts";
+import type { NativeQueryBase } from "../../engine/native-query.ts";
 import { onePredicate } from "../../engine/predicate.ts";
 import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";

@@ -12,7 +12,7 @@ import type { Call } from "../../../../namespace/call.ts";
 import type { Turns } from "../../concurrency/turns.ts";
 import { timeLimit } from "../../concurrency/wait.ts";
 import { hasNoNeighbours } from "../../engine/errors.ts";
-import type { NativeBatches } from "../../engine/native.ts";
+import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/guarded.ts";

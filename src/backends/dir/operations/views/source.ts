@@ -5,7 +5,8 @@ import { FieldSchema } from "../../../../gen/lance/format/file_pb.ts";
 import { DataFragmentSchema, type Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
-import type { NativeQuery, NativeTable } from "../../engine/native.ts";
+import type { NativeTable } from "../../engine/native.ts";
+import type { NativeQuery } from "../../engine/native-query.ts";
 import type { OutputSchema } from "./definition.ts";
 import type { ViewQuery } from "./query-text.ts";
 

@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { setTimeout as sleep } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { describe, it } from "vitest";
+import { paddedStream } from "../../../test/support/arrow.ts";
+import { beginCall } from "../../../test/support/caller.ts";
+import { steady } from "../../../test/support/steady.ts";
+import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { CreateTableRequestSchema, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
+import { QueryTableResponseSchema } from "../../gen/lance/namespace/v1/query_pb.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
+import { createTable, failsWith, MIB, queryTable, useUpstream } from "./fixture.ts";
+
+describe("uploads and downloads of the gRPC backend", () => {
+  const world = useUpstream();
+
+  it("reads no more of a body than the upstream takes, and releases what has gone", async () => {
+    const go = Promise.withResolvers<void>();
+    let received = 0;
+    world.upstream = {
+      createTable: async (request, data) => {
+        await go.promise;
+        for await (const piece of data) received += piece.length;
+        return create(CreateTableResponseSchema, { version: 1n, location: request.data?.contentType ?? "" });
+      },
+    };
+    let [taken, released] = [0, 0];
+    async function* body() {
+      for (; taken < 96 * MIB; taken += 3 * MIB) yield paddedStream(3 * MIB);
+    }
+    const call = beginCall(createTable, {
+      releaseBody: (bytes) => {
+        released += bytes;
+      },
+    });
+    const request = create(CreateTableRequestSchema, { id: ["t"], data: { contentType: "a/b" } });
+    const answer = (world.backend.operations.createTable as LanceNamespace["createTable"])(
+      request,
+      body(),
+      call,
+    );
+    await steady(() => taken);
+    assert.ok(taken < 64 * MIB, `${taken} bytes are taken ahead`);
+    go.resolve();
+    assert.equal((await answer).location, "a/b");
+    assert.deepEqual([received, released], [96 * MIB, 96 * MIB]);
+  });
+
+  it("fails an upload with what its body fails with, and cancels it at the upstream", async () => {
+    const begun = Promise.withResolvers<void>();
+    const outcome = Promise.withResolvers<unknown>();
+    world.upstream = {
+      createTable: async (_, data) => {
+        try {
+          for await (const _piece of data) begun.resolve();
+          outcome.resolve("it was whole");
+        } catch (error) {
+          outcome.resolve(error);
+        }
+        return create(CreateTableResponseSchema);
+      },
+    };
+    const broken = new LanceError("PayloadTooLarge", "that is too much");
+    async function* body() {
+      yield new Uint8Array(4 * MIB);
+      await begun.promise;
+      throw broken;
+    }
+    const call = beginCall(createTable);
+    const request = create(CreateTableRequestSchema, { id: ["t"] });
+    const answer = (world.backend.operations.createTable as LanceNamespace["createTable"])(
+      request,
+      body(),
+      call,
+    );
+    await assert.rejects(answer, broken);
+    assert.ok((await outcome.promise) instanceof Error);
+  });
+
+  it("answers an upload that the upstream refuses early", async () => {
+    world.upstream = {
+      createTable: async () => {
+        throw new LanceError("TableAlreadyExists", "t exists");
+      },
+    };
+    async function* endless() {
+      for (;;) {
+        yield new Uint8Array(MIB);
+        await sleep(1);
+      }
+    }
+    const request = create(CreateTableRequestSchema, { id: ["t"] });
+    const answer = (world.backend.operations.createTable as LanceNamespace["createTable"])(
+      request,
+      endless(),
+      beginCall(createTable),
+    );
+    await assert.rejects(answer, failsWith("TableAlreadyExists"));
+  });
+
+  it("asks for no more of an answer than is read, and cancels it when its reader leaves", async () => {
+    let made = 0;
+    const left = Promise.withResolvers<void>();
+    world.upstream = {
+      async *queryTable() {
+        try {
+          for (; made < 200; made += 1) {
+            const data = create(HttpBodySchema, { contentType: "x", data: new Uint8Array(MIB) });
+            yield create(QueryTableResponseSchema, { data });
+          }
+        } finally {
+          left.resolve();
+        }
+      },
+    };
+    const request = create(queryTable.input, { id: ["t"] });
+    const answer = (world.backend.operations.queryTable as LanceNamespace["queryTable"])(
+      request,
+      beginCall(queryTable),
+    );
+    let read = 0;
+    for await (const { data } of answer) {
+      read += data?.data.length ?? 0;
+      await steady(() => made);
+      assert.ok(made < 100, `${made} pieces were made for a reader of one`);
+      break;
+    }
+    assert.equal(read, MIB);
+    await left.promise;
+  });
+
+  it("fails an answer that fails in the middle", async () => {
+    world.upstream = {
+      async *queryTable() {
+        yield create(QueryTableResponseSchema, { data: { contentType: "x", data: new Uint8Array(10) } });
+        throw new LanceError("InvalidTableState", "a file is gone");
+      },
+    };
+    const request = create(queryTable.input, { id: ["t"] });
+    const answer = (world.backend.operations.queryTable as LanceNamespace["queryTable"])(
+      request,
+      beginCall(queryTable),
+    );
+    let pieces = 0;
+    const reading = (async () => {
+      for await (const _ of answer) pieces += 1;
+    })();
+    await assert.rejects(reading, failsWith("InvalidTableState", /a file is gone/));
+    assert.equal(pieces, 1);
+  });
+});
