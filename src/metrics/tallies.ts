@@ -4,6 +4,7 @@ import type { NoteDecision, UpstreamDecision } from "../namespace/decisions.ts";
 import type { CallMetrics, Outcome } from "../pipeline/measure.ts";
 import type { CountRefusal } from "../pipeline/refusals.ts";
 import { SECONDS_BOUNDS } from "./declarations.ts";
+import { type Exemplar, exemplarOf } from "./exemplar.ts";
 
 /** A value of a metric; the labels are in the order of its declaration. */
 export interface Sample {
@@ -19,15 +20,6 @@ export interface HistogramSample {
   readonly sum: number;
   /** Last call in each bucket that belongs to a recorded trace. */
   readonly exemplars: readonly (Exemplar | undefined)[];
-}
-
-/** A call that leads from a metric to its trace. */
-export interface Exemplar {
-  readonly labelSet: { readonly trace_id: string };
-  /** In the unit of the metric. */
-  readonly value: number;
-  /** In seconds since 1970. */
-  readonly timestamp: number;
 }
 
 /** Counts of the gateway, in a form that is cheap to increment. */
@@ -159,21 +151,6 @@ function createCallTally(): CallTally {
     sum: 0,
     bytes: 0,
   };
-}
-
-/**
- * The parts that version 00 of W3C Trace Context and later versions have in common; the last bit marks a recorded
- * trace.
- */
-const TRACE_PARENT =
-  /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f][13579bdf](?:$|-)/;
-
-function exemplarOf({ headers }: Call, value: number): Exemplar | undefined {
-  const parent = headers["traceparent"];
-  if (parent === undefined) return undefined;
-  const [, traceId] = TRACE_PARENT.exec(parent) ?? [];
-  if (traceId === undefined) return undefined;
-  return { labelSet: { trace_id: traceId }, value, timestamp: Date.now() / 1000 };
 }
 
 /** Most calls are in the first buckets. */
