@@ -122,7 +122,8 @@ export function createListener(options: ListenerOptions): Listener {
   const sockets = new Map<Socket, ServerResponse | undefined>();
   const undecided = new Set<Socket>();
   const told = new WeakSet<Error>();
-  const spare = new WeakSet<Socket>();
+  /** In the order of their arrival. */
+  const spare = new Set<Socket>();
   const sessions = new Set<ServerHttp2Session>();
   const resets = createResetAllowances();
   const toldToGo = new WeakSet<ServerHttp2Session>();
@@ -168,12 +169,11 @@ export function createListener(options: ListenerOptions): Listener {
     http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
   });
   const port = createNetServer({ allowHalfOpen: true, noDelay: true }, onConnection);
-  port.maxConnections = maxConnections + SPARE_CONNECTIONS;
 
   function onConnection(socket: Socket): void {
     accepted?.();
     const isSpare = sockets.size >= maxConnections;
-    if (isSpare) spare.add(socket);
+    if (isSpare) takeSpare(socket);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
     sockets.set(socket, undefined);
     undecided.add(socket);
@@ -181,6 +181,7 @@ export function createListener(options: ListenerOptions): Listener {
     socket.on("close", () => {
       sockets.delete(socket);
       undecided.delete(socket);
+      spare.delete(socket);
       if (sockets.size === 0) lastSocketGone?.();
     });
     sniff(socket, isSpare ? SPARE_FIRST_BYTES_MS : firstBytesMs, (protocol) => {
@@ -189,6 +190,16 @@ export function createListener(options: ListenerOptions): Listener {
       http1.emit("connection", socket);
       socket.resume();
     });
+  }
+
+  /** A probe is answered at once, so the connection that has been there for longest makes room. */
+  function takeSpare(socket: Socket): void {
+    const [oldest] = spare;
+    if (spare.size === SPARE_CONNECTIONS && oldest !== undefined) {
+      spare.delete(oldest);
+      oldest.destroy();
+    }
+    spare.add(socket);
   }
 
   function tellToGo(session: ServerHttp2Session, longestMs: number): void {

@@ -143,6 +143,32 @@ describe("too many connections", () => {
   });
 });
 
+describe("connections beyond the limit", () => {
+  for (const [what, bytes] of [
+    ["nothing", ""],
+    ["half a request", "GET /healthz HTTP/1.1\r\nhost: localhost\r\n"],
+  ] as const) {
+    it(`do not keep probes out when they send ${what}`, { timeout }, async () => {
+      await using server = await startServer({ maxConnections: 1 });
+      const open = async () => {
+        const connection = rawConnection(server.port);
+        await once(connection.socket, "connect");
+        connection.socket.write(bytes);
+        return connection;
+      };
+      const taken = [];
+      for (let count = 0; count < 200; count++) taken.push(await open());
+      const probe = rawConnection(server.port);
+      probe.socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
+      await probe.closed;
+      assert.match(probe.received(), /^HTTP\/1\.1 200 /);
+      // The first one is within the limit.
+      assert.equal(taken[0]?.socket.destroyed, false);
+      for (const { socket } of taken) socket.destroy();
+    });
+  }
+});
+
 describe("a flood of resets", () => {
   it("ends its connection, and no other", { timeout }, async () => {
     await using server = await startServer();
