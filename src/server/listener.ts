@@ -304,7 +304,9 @@ export function createListener(options: ListenerOptions): Listener {
   };
 }
 
+const ignore = () => {};
+
 /** A disconnected client is an error event, which would end the process without a listener. */
 function ignoreErrors(...emitters: { on(event: "error", listener: () => void): unknown }[]): void {
-  for (const emitter of emitters) emitter.on("error", () => {});
+  for (const emitter of emitters) emitter.on("error", ignore);
 }

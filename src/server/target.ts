@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { LanceError } from "../namespace/errors.ts";
 
+const HOST_HEADER = "host";
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/is;
 const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)?(?::\d*)?$/i;
 
@@ -11,18 +12,29 @@ const HOST = /^(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=%-]+)?(?::\d*)?$/i;
  * @returns the error for a request whose host is missing, malformed or ambiguous.
  */
 export function readTarget(request: IncomingMessage): LanceError | undefined {
-  const { headers, rawHeaders } = request;
-  const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === "host").length;
+  const { headers } = request;
+  const hosts = countHosts(request.rawHeaders);
   if (hosts > 1) return new LanceError("InvalidInput", "a request must have one host header");
   if (hosts === 0 && request.httpVersion !== "1.0")
     return new LanceError("InvalidInput", "a request must have a host header");
   if (!HOST.test(headers.host ?? "")) return badHost(headers.host);
-  const [, host, path = ""] = ABSOLUTE.exec(request.url ?? "") ?? [];
+  const { url = "" } = request;
+  if (url.startsWith("/")) return undefined;
+  const [, host, path = ""] = ABSOLUTE.exec(url) ?? [];
   if (host === undefined) return undefined;
   if (!HOST.test(host)) return badHost(host);
   headers.host = host;
   request.url = path.startsWith("/") ? path : `/${path}`;
   return undefined;
+}
+
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.length === HOST_HEADER.length && name.toLowerCase() === HOST_HEADER) count++;
+  }
+  return count;
 }
 
 function badHost(host = ""): LanceError {

@@ -36,6 +36,8 @@ export interface RestOptions extends RestCallOptions {
 export const restPlugin: FastifyPluginCallback<RestOptions> = (app, options, done) => {
   const { transcoders, dropsSlashes = false } = options;
   const serve = createServeCall(options);
+  // Fastify remembers a parser by its content type only where it has one of its own.
+  app.addContentTypeParser("application/json", (_request, payload, next) => next(null, payload));
   const prefixSegments = app.prefix.split("/").length - 1;
 
   for (const { method, url, byDialect } of restRoutes(transcoders)) {
