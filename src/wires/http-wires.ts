@@ -29,8 +29,10 @@ export const httpWires: FastifyPluginCallback<HttpWiresOptions> = (app, options,
   const unknownPath = createUnknownPath(options);
   app.setNotFoundHandler((request, reply) => unknownMethod(request, reply) ?? unknownPath(request, reply));
 
-  app.register(restPlugin, options);
-  app.register(connectPlugin, options);
+  // The prefix is in force already.
+  const inner = { ...options, prefix: "" };
+  app.register(restPlugin, inner);
+  app.register(connectPlugin, inner);
   done();
 };
 

@@ -38,19 +38,21 @@ export const restPlugin: FastifyPluginCallback<RestOptions> = (app, options, don
   const serve = createServeCall(options);
   // Fastify remembers a parser by its content type only where it has one of its own.
   app.addContentTypeParser("application/json", (_request, payload, next) => next(null, payload));
-  const prefixSegments = app.prefix.split("/").length - 1;
+  const firstSegment = app.prefix.split("/").length;
 
   for (const { method, url, byDialect } of restRoutes(transcoders)) {
+    const end = firstSegment + url.split("/").length - 1;
     const handler = (request: FastifyRequest, reply: FastifyReply) => {
       const exchange = openExchange(request, reply, options);
       const index = dialectIndex(exchange, transcoders);
       const { dialect } = transcoders[index] as Transcoder;
       exchange.dialectHeaders = dialect.headers;
       const route = byDialect[index];
-      if (route === undefined) throw unknownRoute(exchange, []);
+      const segments = withoutQuery(request.url).split("/").slice(firstSegment, end);
+      // The router lets a variable be empty, and no name is.
+      if (route === undefined || segments.includes("")) return reply.callNotFound();
       const binding = bindingFor(route, exchange.request.headers["content-type"]);
-      const segments = withoutQuery(request.url).split("/");
-      return serve(exchange, { binding, dialect, segments: segments.slice(1 + prefixSegments) }, reply);
+      return serve(exchange, { binding, dialect, segments }, reply);
     };
     app.route({ method, url, handler });
     if (!dropsSlashes) app.route({ method, url: `${url}/`, handler });
@@ -66,13 +68,20 @@ export function createUnknownPath(options: RestOptions) {
     const exchange = openExchange(request, reply, options);
     exchange.dialectHeaders = transcoders[dialectIndex(exchange, transcoders)]?.dialect.headers ?? {};
     const url = withoutQuery(request.url);
-    const error = unknownRoute(
-      exchange,
-      methods.filter((method) => request.server.findRoute({ method: method as "GET", url }) !== null),
+    const isPath = !EMPTY_SEGMENT.test(url);
+    const allowed = methods.filter(
+      (method) => isPath && method !== request.method && hasRoute(request, method, url),
     );
+    const error = unknownRoute(exchange, allowed);
     refused?.(refusalOf(exchange, error));
     throw error;
   };
+}
+
+const EMPTY_SEGMENT = /\/\/(?!$)/;
+
+function hasRoute({ server }: FastifyRequest, method: string, url: string): boolean {
+  return server.findRoute({ method: method as "GET", url }) !== null;
 }
 
 function unknownRoute({ request, path }: Exchange, allowed: readonly string[]): LanceError {
