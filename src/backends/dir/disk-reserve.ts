@@ -3,34 +3,34 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { keyIn, listNames, type ObjectStore } from "./format/storage.ts";
 
-/** Space of a disk that is kept for work that frees more. */
+/** Disk space that is reserved for work that frees more. */
 export interface DiskReserve {
-  /** Does such work; when the disk is full, it is done again with a slice of the reserve released. */
+  /** Runs work that frees space; if the disk is full, it releases a slice of the reserve and retries. */
   spend<T>(work: () => Promise<T>): Promise<T>;
-  /** Ends filling it up. */
+  /** Stops refilling the reserve. */
   close(): Promise<void>;
 }
 
 /** Options of {@link createDiskReserve}. */
 export interface DiskReserveOptions {
   readonly store: ObjectStore;
-  /** The key of the base directory. */
+  /** Key of the base directory. */
   readonly baseKey: string;
   readonly log: Logger;
-  /** The size of the reserve in bytes; with 0 nothing is reserved or released. */
+  /** Size of the reserve in bytes; 0 for none. */
   readonly bytes: number;
-  /** The pause between two looks whether all of it is there, in milliseconds. Default: 60 seconds. */
+  /** Interval between checks whether the reserve is complete, in milliseconds. Default: 60 seconds. */
   readonly refillMs?: number;
 }
 
-/** The directory of the reserve in the base of a catalog; implementations of the public format pass over it. */
+/** Directory of the reserve in the base of a catalog; implementations of the public format ignore it. */
 export const RESERVE_DIRECTORY = ".reserve";
 
-/** Each retry releases one, so that others who wait for space cannot take all of it. */
+/** Each retry releases one slice, so that other writers that wait for space cannot take everything. */
 const SLICES = 4;
 
 /**
- * Creates the reserve of a catalog on a disk, and fills it in the background. Gateways of one catalog share it. Object
+ * Creates the reserve of a catalog on a disk, and fills it in the background. Gateways of a catalog share it. Object
  * stores have none.
  */
 export function createDiskReserve(options: DiskReserveOptions): DiskReserve {
@@ -38,7 +38,7 @@ export function createDiskReserve(options: DiskReserveOptions): DiskReserve {
   if (store.files === undefined || bytes === 0) return { spend: (work) => work(), close: async () => {} };
   const directory = keyIn(baseKey, RESERVE_DIRECTORY);
   const stop = new AbortController();
-  /** Those that spend it; what they have released is not taken back under their hands. */
+  /** Number of running spenders; slices that they have released are not refilled meanwhile. */
   let spending = 0;
 
   async function release(): Promise<boolean> {
@@ -50,7 +50,7 @@ export function createDiskReserve(options: DiskReserveOptions): DiskReserve {
   async function refill(): Promise<void> {
     for (let slice = 1; slice <= SLICES && spending === 0 && !stop.signal.aborted; slice++) {
       const key = `${directory}/${slice}`;
-      // Bytes that no file system can compress.
+      // Random bytes, which no file system can compress.
       if ((await store.head(key)) === undefined) await store.put(key, randomBytes(Math.ceil(bytes / SLICES)));
     }
   }

@@ -31,17 +31,17 @@ import type { DirectoryBackendOptions } from "./options.ts";
 
 /** The backend of a directory. */
 export interface DirectoryBackend extends Backend {
-  /** Why the catalog is served for reading only; undefined when it is not. */
+  /** Reason why the catalog is served read-only; undefined if it is writable. */
   readonly readOnly: string | undefined;
 }
 
 /**
  * Creates the backend that serves a directory of Lance tables, in the public directory catalog format.
  *
- * The engine is loaded in the background. Where the directory cannot be written, or its storage has no conditional
+ * It loads the engine in the background. If the directory cannot be written, or its storage has no conditional
  * writes, every operation that writes is refused.
  *
- * @throws Error with one clear line, when the directory cannot be used.
+ * @throws Error with a single line, if the directory cannot be used.
  */
 export async function createDirectoryBackend(options: DirectoryBackendOptions): Promise<DirectoryBackend> {
   const { context, readOnly, close } = await openDirectory(options);
@@ -86,7 +86,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     ...createBackfillOperations(context),
     ...createViewOperations(context, writeOperations.createTable),
   };
-  // The operations have said how jobs are done.
+  // The operations have registered how jobs run.
   if (readOnly === undefined) jobs.start();
   return {
     name: "dir",

@@ -14,18 +14,18 @@ import { createReadAhead, DEFAULT_READ_AHEAD_BYTES } from "./operations/read/rea
 import type { DirectoryBackendOptions } from "./options.ts";
 import { openStore } from "./stores/open-store.ts";
 
-/** A directory that has been opened. */
+/** An opened directory. */
 export interface OpenedDirectory {
   readonly context: DirContext;
-  /** Why nothing can be written; undefined when it can. */
+  /** Reason why nothing can be written; undefined if it is writable. */
   readonly readOnly: string | undefined;
   close(): Promise<void>;
 }
 
 /**
- * Opens a directory without serving it: what is there stays as it is, and no jobs are begun.
+ * Opens a directory without serving it: it changes nothing and starts no jobs.
  *
- * @throws Error with one clear line, when the directory cannot be used.
+ * @throws Error with a single line, if the directory cannot be used.
  */
 export async function openDirectory(options: DirectoryBackendOptions): Promise<OpenedDirectory> {
   const {

@@ -206,7 +206,7 @@ describe("the error of an answer: ", () => {
     assert.equal(read({ status: 503, body: { code: 17, instance: "/v1/x" } }).instance, "/v1/x");
   });
 
-  test("whatever comes is an error of the table", () => {
+  test("maps any answer to an error of the table", () => {
     const bodies = fc.oneof(
       fc.string(),
       fc.json(),

@@ -10,19 +10,19 @@ import {
 } from "../../namespace/errors.ts";
 import { type FailureKind, UpstreamFailure, type UpstreamResponse } from "./transport.ts";
 
-/** What an error is read from, beside the answer itself. */
+/** Context for reading an error, in addition to the answer itself. */
 export interface ErrorFacts {
-  /** How this kind of upstream tells errors in other ways. */
+  /** Deviations of this kind of upstream in errors. */
   readonly forms: readonly UpstreamErrorForm[];
-  /** The full name of the request's type. */
+  /** Full name of the request's type. */
   readonly request: string;
-  /** What the path is about, in its own word. */
+  /** Kind of the path's resource, in its own word. */
   readonly resource: string;
-  /** Whether a success has no body, so that an empty 404 tells that there is no such object. */
+  /** Whether a success has no body, so that an empty 404 means a missing object. */
   readonly asksExistence: boolean;
 }
 
-/** The rows of statuses whose body says nothing of its own. */
+/** Rows for statuses whose body contains no error. */
 const BY_STATUS: Readonly<Record<number, ErrorName>> = {
   400: "InvalidInput",
   401: "Unauthenticated",
@@ -59,26 +59,26 @@ const BY_FAILURE: Readonly<Record<FailureKind, readonly [ErrorName, fault?: Upst
   total: ["DeadlineExceeded", "silent"],
 };
 
-/** Answers after which another one may be different. */
+/** Errors after which another attempt may succeed. */
 const FAULTS: Readonly<Partial<Record<ErrorName, UpstreamFault>>> = {
   ServiceUnavailable: "unavailable",
   Throttling: "throttled",
 };
 
-/** Headers that tell a client what to do about an error. */
+/** Headers that tell a client how to handle an error. */
 const ADVICE = ["retry-after", "www-authenticate"];
 
 const MAX_TEXT_CHARACTERS = 500;
 const MARKUP = /^\s*<|^text\/html/i;
 
-/** Rows by what their `type` ends with; the titles of the specification's examples are such words, too. */
+/** Rows by the ending of their `type`; the titles of the specification's examples have these words, too. */
 const BY_SLUG = new Map(ERROR_TABLE.map((entry) => [slugOf(entry.name), entry]));
 
 /**
- * The error that an answer other than a success stands for. It never throws.
+ * Returns the error that an answer other than a success represents. It never throws.
  *
- * The body's code counts first, then its `type` or `title`, then the HTTP status; what the kind of upstream is known
- * to say in other ways comes before all of them.
+ * The deviations of the kind of upstream count first, then the body's code, then its `type` or `title`, then the HTTP
+ * status.
  */
 export function errorOfAnswer(response: UpstreamResponse, facts: ErrorFacts): LanceError {
   const { status, headers } = response;
@@ -100,12 +100,12 @@ export function errorOfAnswer(response: UpstreamResponse, facts: ErrorFacts): La
     headers: adviceOf(headers),
     ...(detail !== undefined && { detail }),
     ...(instance !== undefined && { instance }),
-    // A redirect is ServiceUnavailable, too, and will be one again.
+    // A redirect is ServiceUnavailable, too, but a retry would be redirected again.
     fault: status < 400 ? undefined : FAULTS[name],
   });
 }
 
-/** The error that a failure of the transport stands for; anything else passes as it is. */
+/** Returns the error that a failure of the transport represents; anything else passes unchanged. */
 export function errorOfFailure(thrown: unknown, call: Call): unknown {
   if (call.signal.aborted && call.signal.reason instanceof LanceError) return call.signal.reason;
   if (!(thrown instanceof UpstreamFailure)) return thrown;
@@ -119,7 +119,7 @@ function parseBody(text: string): Body {
   try {
     const json: unknown = JSON.parse(text);
     if (typeof json !== "object" || json === null) return {};
-    // An older shape has the message one level down.
+    // An older shape nests the message one level deeper.
     const { error } = json as Body;
     return typeof error === "object" && error !== null
       ? { error: (error as Body)["message"], ...error }
@@ -141,7 +141,7 @@ function entryOfBody(body: Body, code: number | undefined): ErrorEntry | undefin
   return ERROR_TABLE.slice(0, PUBLIC_ERROR_COUNT).find((entry) => entry.code === code);
 }
 
-/** `TableNotFound`, `/errors/table-not-found` and `Table not found` are the same. */
+/** Reduces `TableNotFound`, `/errors/table-not-found` and `Table not found` to the same text. */
 function slugOf(text: string | undefined): string {
   return (text ?? "")
     .slice((text ?? "").lastIndexOf("/") + 1)
@@ -153,7 +153,7 @@ function nameOfStatus({ status, headers }: UpstreamResponse, text: string, facts
   if (status !== 404)
     return BY_STATUS[status] ?? (status < 500 && status >= 400 ? "InvalidInput" : "ServiceUnavailable");
   const silent = text === "" && !facts.asksExistence;
-  // A server that does not know a route answers with nothing, or with a page for people.
+  // A server without the route answers with an empty body, or with an HTML page.
   if (silent || MARKUP.test(text) || MARKUP.test(single(headers["content-type"]) ?? "")) return "Unsupported";
   return MISSING[facts.resource] ?? "TableNotFound";
 }

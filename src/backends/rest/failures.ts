@@ -6,7 +6,7 @@ import { type FailureKind, UpstreamFailure } from "./transport.ts";
 export interface Progress {
   /** Whether it had a connection. */
   readonly sent: boolean;
-  /** Whether the answer had begun. */
+  /** Whether the answer had started. */
   readonly begun: boolean;
 }
 
@@ -30,9 +30,9 @@ const TEXTS: Readonly<Record<FailureKind, string>> = {
 };
 
 /**
- * The failure that an error of the connection is; what our own side threw passes as it is.
+ * Returns the failure for an error of the connection; errors of the gateway's own side pass unchanged.
  *
- * Addresses stay out of its message, which clients may see; the cause has them.
+ * Its message, which clients may see, contains no addresses; the cause does.
  */
 export function failureOf(error: Error, { sent, begun }: Progress): unknown {
   if (error instanceof LanceError || error instanceof UpstreamFailure) return error;
@@ -40,7 +40,7 @@ export function failureOf(error: Error, { sent, begun }: Progress): unknown {
   return failureOfKind(KINDS[String(code)] ?? kindByProgress(error, sent, begun), error);
 }
 
-/** The failure of a kind, as clients may see it. */
+/** Returns the failure of a kind, with a text for clients. */
 export function failureOfKind(kind: FailureKind, cause?: Error): UpstreamFailure {
   return new UpstreamFailure(kind, TEXTS[kind], cause);
 }

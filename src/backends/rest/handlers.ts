@@ -13,15 +13,18 @@ import type { UpstreamResponse } from "./transport.ts";
 import type { CallUpstream } from "./upstream-call.ts";
 import { tellCache } from "./validation.ts";
 
-/** What the handlers of a backend share. */
+/** Context that the handlers of a backend share. */
 export interface HandlerOptions {
   readonly callUpstream: CallUpstream;
   readonly policy: HeaderPolicy;
-  /** What joins the names in paths. */
+  /** Delimiter between the names in paths. */
   readonly delimiter: string;
 }
 
-/** More than a connection has on its way when it asks for the next piece: it asks when its buffer is not full. */
+/**
+ * Upper bound on the bytes in transit when a connection requests the next piece: it does so when its buffer is not
+ * full.
+ */
 const CONNECTION_BYTES = 1024 * 1024;
 
 const JSON_TYPE = "application/json";
@@ -86,11 +89,11 @@ interface Addressed extends Message {
   delimiter?: string;
 }
 
-/** Writes the resolved object into the request, in the upstream's spelling. */
+/** Returns a function that writes the resolved object into the request, in the upstream's spelling. */
 function createAddresser({ input }: DescMethod, delimiter: string): (request: Message, call: Call) => void {
   const names = new Set(input.fields.map(({ localName }) => localName));
   if (!names.has("identifier")) {
-    // The names in the answer are joined as the client wants them.
+    // The client's delimiter joins the names in the answer.
     return (request: Addressed) => {
       request.delimiter ??= DEFAULT_DELIMITER;
     };
@@ -113,7 +116,7 @@ function bodyOf(request: Message, { input }: DescMethod): HttpBody | undefined {
   return (request as unknown as Record<string, HttpBody | undefined>)[bodyFieldOf(input) ?? ""];
 }
 
-/** Tells of every piece when it has been taken over by the connection, and takes its memory back some time later. */
+/** Reports every piece when the connection has taken it, and frees its memory some time later. */
 async function* released(data: AsyncIterable<Uint8Array>, call: Call): AsyncIterable<Uint8Array> {
   const taken: Uint8Array[] = [];
   let size = 0;
@@ -135,7 +138,7 @@ function contentTypeOf({ headers }: UpstreamResponse): string | undefined {
   return typeof type === "string" ? type : undefined;
 }
 
-/** What a body is: as it is said, or where that is not Arrow, as it begins. */
+/** Returns the media type of a body: the declared type, or if that is not Arrow, the type of its first bytes. */
 function arrowTypeOf(response: UpstreamResponse, first: Uint8Array): string {
   const said = contentTypeOf(response) ?? "";
   for (const type of [ARROW_STREAM, ARROW_FILE]) if (said.startsWith(type)) return type;

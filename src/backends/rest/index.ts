@@ -19,9 +19,9 @@ import { createUpstreamCaller } from "./upstream-call.ts";
 export type { RestBackendOptions } from "./options.ts";
 
 /**
- * Creates the backend that hands every operation to an upstream by REST. It connects with the first call.
+ * Creates the backend that forwards every operation to an upstream over REST. It connects with the first call.
  *
- * @throws Error with one clear line for options that cannot be used.
+ * @throws Error with a single line for unusable options.
  */
 export async function createRestBackend(options: RestBackendOptions): Promise<Backend> {
   const { delimiter = "$", dialect = "specification", log } = options;
@@ -80,7 +80,7 @@ function isForwardable(method: DescMethod): boolean {
   return single && method.input.fields.some(({ name }) => !SHARED.has(name));
 }
 
-/** How long the upstream may take to answer the probe of its readiness, in milliseconds. */
+/** Longest time for the upstream to answer the readiness probe, in milliseconds. */
 const PATIENCE_MS = 5_000;
 
 /** Whether the upstream answers with any status but a server error. */

@@ -119,7 +119,7 @@ for (const [name, connect] of Object.entries(CONNECTIONS)) {
           seen.push(new WeakRef(piece));
           yield piece;
         }
-        // What was looked at in a turn of the event loop stays until its end.
+        // A reference that was read in a turn of the event loop lasts until its end.
         await sleep(10);
         collect();
         alive = seen.filter((piece) => piece.deref() !== undefined).length;

@@ -1,13 +1,15 @@
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 
-/** How long a refused HTTP method is left out, in milliseconds: a 405 may come from a proxy, or an old replica. */
+/**
+ * How long a refused HTTP method is avoided, in milliseconds: a 405 may come from a proxy, or from an old replica.
+ */
 const MEMORY_MS = 60_000;
 
-/** Remembers for a while which HTTP methods an upstream refuses, for operations that have two. */
+/** Remembers temporarily which HTTP methods an upstream refuses, for operations that have two. */
 export interface MethodMemory {
-  /** The forms of an operation, the one to try first in front. */
+  /** Returns the forms of an operation, with the one to try first in front. */
   inOrder(binding: ClientBinding): readonly [ClientBinding, ClientBinding | undefined];
-  /** Notes that the upstream refused one form of an operation and took the other. */
+  /** Records that the upstream refused a form of an operation and accepted the other. */
   remember(binding: ClientBinding, refused: ClientBinding): void;
 }
 

@@ -6,71 +6,71 @@ import type { UpstreamCacheLimits } from "../upstream-cache/cache.ts";
 import type { UpstreamIdentity, UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
 
-/** How a REST upstream speaks. Whatever it is, answers are read tolerantly. */
+/** Dialect of a REST upstream. Answers are read leniently in every dialect. */
 export type UpstreamDialect = "specification" | "lancedb";
 
-/** How long an upstream may take, in milliseconds; 0 stands for no limit. */
+/** Limits on an upstream's time, in milliseconds; 0 for no limit. */
 export interface UpstreamTimeLimits {
-  /** For a connection, with its handshake. Default: 5,000. */
+  /** Limit on a connection with its handshake. Default: 5,000. */
   readonly connectMs?: number | undefined;
-  /** From the end of the request to the head of the answer. Default: 120,000. */
+  /** Limit from the end of the request to the head of the answer. Default: 120,000. */
   readonly firstByteMs?: number | undefined;
-  /** Between two pieces of an answer. Default: 60,000. */
+  /** Limit between two pieces of an answer. Default: 60,000. */
   readonly idleMs?: number | undefined;
-  /** For the whole call; a deadline of the client's that is nearer goes first. Default: 0. */
+  /** Limit on the whole call; an earlier deadline of the client overrides it. Default: 0. */
   readonly totalMs?: number | undefined;
 }
 
-/** Where an upstream is and how it is reached. */
+/** Address of an upstream and its connections. */
 export interface HttpTransportOptions {
-  /** The base of the REST API without `/v1`, for example `https://catalog.example.com/lance`. */
+  /** Base of the REST API without `/v1`, for example `https://catalog.example.com/lance`. */
   readonly uri: string;
-  /** The most calls under way, each of which takes a connection. Default: 64. */
+  /** Maximum number of calls in flight, each of which takes a connection. Default: 64. */
   readonly maxCalls?: number | undefined;
-  /** The most calls that wait for a connection; more are Throttling at once. Default: 1,000. */
+  /** Maximum number of calls that wait for a connection; further calls are Throttling at once. Default: 1,000. */
   readonly maxWaiting?: number | undefined;
   /**
-   * How long an idle connection is kept to a server that does not say how long it keeps it itself, in milliseconds; one
-   * that says it in `keep-alive` is believed. A request on a connection that the server ends at that moment fails, so that
+   * How long an idle connection is kept to a server that does not announce its own timeout, in milliseconds; an
+   * announced `keep-alive` overrides it. A request on a connection that the server closes at that moment fails, so
    * the default, 4,000, is below the 5 s of common servers.
    */
   readonly keepAliveMs?: number | undefined;
   /**
-   * How long a connection is used, in milliseconds; those after it find the host's addresses anew. Default: 300,000.
+   * How long a connection is used, in milliseconds; later ones look up the host's addresses again. Default: 300,000.
    */
   readonly connectionAgeMs?: number | undefined;
   readonly timeLimits?: UpstreamTimeLimits | undefined;
   readonly tls?: UpstreamTls | undefined;
-  /** The largest answer that is not a stream, in bytes. Default: 64 MiB. */
+  /** Largest answer that is not a stream, in bytes. Default: 64 MiB. */
   readonly maxAnswerBytes?: number | undefined;
 }
 
 /** Options of {@link createRestBackend}. */
 export interface RestBackendOptions extends Omit<HttpTransportOptions, "uri"> {
-  /** The bases of the REST API without `/v1`; several are the same catalog, and any may get any call. */
+  /** Bases of the REST API without `/v1`; several are the same catalog, and any of them may get any call. */
   readonly uri: string | readonly string[];
   readonly log: Logger;
-  /** How calls are repeated, and when they are not made. */
+  /** When calls are retried, and when they are not made. */
   readonly resilience?: ResiliencePolicy | undefined;
-  /** Counts decisions that are no call's own. Default: nobody does. */
+  /** Counts decisions that belong to no call. Default: they are not counted. */
   readonly noteDecision?: NoteDecision | undefined;
-  /** Keeps answers that describe. Default: every call goes to the upstream. */
+  /** Caches answers that describe. Default: every call goes to the upstream. */
   readonly cache?: UpstreamCacheLimits | undefined;
   /** Headers of every request, for example the name of a database. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
-  /** What joins the names of an identifier in paths. Default: `$`. */
+  /** Delimiter between the names of an identifier in paths. Default: `$`. */
   readonly delimiter?: string | undefined;
-  /** What the upstream is. Default: `specification`, which the Rust adapter and other gateways speak, too. */
+  /** Kind of the upstream. Default: `specification`, which the Rust adapter and other gateways also speak. */
   readonly dialect?: UpstreamDialect | undefined;
-  /** Credentials of the calls, or what provides them. Default: passthrough. */
+  /** Credentials of the calls, or their provider. Default: passthrough. */
   readonly identity?: UpstreamIdentityOptions | UpstreamIdentity | undefined;
   /**
-   * Headers of clients that are passed on, in lower case; a `*` at the end stands for any ending.
-   * Default: {@link DEFAULT_PASSED_HEADERS}.
+   * Headers of clients that are forwarded, in lower case; a `*` at the end matches any ending. Default: {@link
+   * DEFAULT_PASSED_HEADERS}.
    */
   readonly passHeaders?: readonly string[] | undefined;
-  /** Headers of answers that clients get, in the same form. Default: {@link DEFAULT_RETURNED_HEADERS}. */
+  /** Headers of answers that clients get, in the form of `passHeaders`. Default: {@link DEFAULT_RETURNED_HEADERS}. */
   readonly returnHeaders?: readonly string[] | undefined;
-  /** Finds all addresses of a host. Default: as the system does. */
+  /** Finds all addresses of a host. Default: the system's resolver. */
   readonly resolveHost?: ResolveHost | undefined;
 }

@@ -1,19 +1,19 @@
-/** What holds back the sender of pieces. */
+/** Sender of pieces, which the queue can pause. */
 export interface PieceSource {
   pause(): void;
   resume(): void;
   abort(reason: Error): void;
 }
 
-/** What is told of the reader. */
+/** Receives what the reader does. */
 export interface PieceReader {
-  /** It leaves before the end. */
+  /** The reader leaves before the end. */
   onLeave(): void;
-  /** It wants more, and was given this piece before. */
+  /** The reader requests more, after it got this piece. */
   onDone(piece: Uint8Array): void;
 }
 
-/** The sender is held back from this many bytes on. */
+/** Number of queued bytes from which on the sender is paused. */
 const HIGH_WATER_BYTES = 256 * 1024;
 
 /** The pieces of a body between the connection and its only reader. */
@@ -55,7 +55,7 @@ export class PieceQueue implements AsyncIterableIterator<Uint8Array> {
     this.#take()?.resolve({ done: true, value: undefined });
   }
 
-  /** What has arrived is lost: whoever reads on must not take it for the whole. */
+  /** Discards what has arrived, because the reader must not mistake it for the whole. */
   fail(reason: unknown): void {
     if (this.#over) return;
     this.#over = true;

@@ -6,15 +6,15 @@ import { UpstreamFailure } from "./transport.ts";
 import { createHttpTransport, type HttpTransport } from "./undici-transport.ts";
 
 /**
- * Creates the pools of connections to an upstream: one for each server of each address that was given.
+ * Creates the pools of connections to an upstream: one for each server of each configured address.
  *
- * @throws Error for an address that is no URL of HTTP, or has a query, a fragment or credentials.
+ * @throws Error for an address that is not an HTTP URL, or has a query, a fragment or credentials.
  */
 export function createPools(options: RestBackendOptions): FollowedHosts<HttpTransport> {
   const uris = [...new Set([options.uri].flat())];
   if (uris.length === 0) throw new Error("an upstream needs an address");
 
-  /** A server that cannot be reached may have moved. */
+  /** An unreachable server may have moved. */
   function watched(transport: HttpTransport): HttpTransport {
     return {
       ...transport,
@@ -45,7 +45,7 @@ export function createPools(options: RestBackendOptions): FollowedHosts<HttpTran
   return pools;
 }
 
-/** A lookup that finds the given addresses, whatever it is asked for. */
+/** Returns a lookup that always finds the given addresses. */
 function fixedLookup(addresses: readonly HostAddress[]): LookupFunction {
   return (_host, options, done) => {
     const [first] = addresses;

@@ -8,7 +8,7 @@ const isFreed = ({ buffer }: Uint8Array) => (buffer as ArrayBuffer).detached;
 /** A buffer as a socket reads it. */
 const read = () => Buffer.from(new ArrayBuffer(READ_BYTES));
 
-test("what was read once is freed when a piece of the next read is done", () => {
+test("frees the memory of a read when a piece of the next read is done", () => {
   const [first, second] = [read(), read()];
   const reclaim = createReclaimer();
   reclaim(first.subarray(0, 100));

@@ -5,15 +5,15 @@ import { failureOf, failureOfKind } from "./failures.ts";
 import { PieceQueue } from "./piece-queue.ts";
 import { UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from "./transport.ts";
 
-/** What becomes of an exchange, and its bounds. */
+/** Events and bounds of an exchange. */
 export interface ReceiverOptions {
-  /** The largest body that is collected, in bytes. */
+  /** Largest body that is collected, in bytes. */
   readonly maxAnswerBytes: number;
-  /** The time that is left for the exchange, in milliseconds; undefined for no limit. */
+  /** Time that is left for the exchange, in milliseconds; undefined for no limit. */
   readonly leftMs: number | undefined;
-  /** The time for a body that is collected, from the head of the answer on, in milliseconds; 0 for no limit. */
+  /** Limit on a collected body, from the head of the answer on, in milliseconds; 0 for no limit. */
   readonly collectMs: number;
-  /** Told when the exchange is over, once. */
+  /** Called once, when the exchange is over. */
   onOver(): void;
   resolve(response: UpstreamResponse): void;
   reject(reason: unknown): void;
@@ -21,10 +21,10 @@ export interface ReceiverOptions {
 
 const EMPTY = Buffer.alloc(0);
 
-/** The most heads that may announce an answer; each gives the next one the whole time again. */
+/** Maximum number of informational heads before an answer; each restarts the time for the next one. */
 const MAX_EARLY_HEADS = 8;
 
-/** Takes the answer to one request, and ends the exchange when its caller does or its time is over. */
+/** Receives the answer to a request, and ends the exchange when its caller does or its time is over. */
 export class Receiver implements Dispatcher.DispatchHandler {
   readonly #request: UpstreamRequest;
   readonly #options: ReceiverOptions;
@@ -39,10 +39,10 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #size = 0;
   #queue: PieceQueue | undefined;
   #ended = false;
-  /** Why the exchange was ended from this side. */
+  /** Reason why this side ended the exchange. */
   #reason: unknown;
-  // A function and not the receiver itself: node makes a closure for listeners that are objects, by which, as measured,
-  // dead receivers kept those after them from the collector.
+  // A function, not the receiver itself: node makes a closure for listeners that are objects, through which, as
+  // measured, dead receivers kept later ones alive.
   readonly #onAbort = () => this.#cut(this.#request.signal.reason);
 
   constructor(request: UpstreamRequest, options: ReceiverOptions) {
@@ -65,7 +65,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     status: number,
     headers: UpstreamResponse["headers"],
   ): void {
-    // Only the last head counts; those before it announce it.
+    // Only the last head counts; earlier ones announce it.
     if (status < 200) {
       this.#earlyHeads += 1;
       if (this.#earlyHeads > MAX_EARLY_HEADS) this.#cut(failureOfKind("malformed"));
@@ -75,7 +75,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#headers = headers;
     if (!this.#request.streams || status >= 300) {
       const { collectMs } = this.#options;
-      // The time between two pieces is bounded below, the number of pieces is not.
+      // The time between two pieces is bounded below, but not the number of pieces.
       if (collectMs > 0) this.#collecting = setTimeout(() => this.#cut(failureOfKind("idle")), collectMs);
       return;
     }
@@ -156,11 +156,11 @@ function asError(reason: unknown): Error {
 }
 
 /**
- * Frees the memory that a socket was read into, behind the reader of a body: each call says that a piece, and all pieces
- * before it, are no longer in use. The collector would free it only when there are 64 MiB of it.
+ * Frees the memory that a socket was read into, behind the reader of a body: each call reports that a piece, and all
+ * pieces before it, are no longer in use. The collector would free it only when there are 64 MiB of it.
  *
- * Pieces of one read share its memory, and undici uses it until it has passed them all on. It is done with it when a
- * piece of the next read has come. The connection has to serve a single answer at a time.
+ * Pieces of a read share its memory, and undici uses it until it has passed all of them on. undici is done with it
+ * when a piece of the next read arrives. The connection must serve a single answer at a time.
  */
 export function createReclaimer(): (piece: Uint8Array) => void {
   let last: ArrayBufferLike | undefined;
@@ -171,7 +171,7 @@ export function createReclaimer(): (piece: Uint8Array) => void {
 }
 
 function free(memory: ArrayBufferLike): void {
-  // An empty piece lies in a buffer that all connections share, a small piece may lie in Node's pool.
+  // An empty piece is in a buffer that all connections share, a small piece may be in Node's pool.
   if (memory.byteLength < WORTH_FREEING_BYTES || isMarkedAsUntransferable(memory)) return;
   if (memory instanceof ArrayBuffer) memory.transfer(0);
 }

@@ -1,18 +1,18 @@
 import type { Pool } from "undici";
 
-/** A pool of connections that is replaced from time to time, so that no connection gets old. */
+/** A pool of connections that is replaced from time to time, so that connections do not get old. */
 export interface RenewedPool {
   readonly current: Pool;
   /** Ends all requests. */
   destroy(): Promise<void>;
-  /** Waits for the requests that there are. */
+  /** Waits for the running requests. */
   close(): Promise<void>;
 }
 
 /**
- * Creates the pool. Requests of a pool that is replaced are finished by it.
+ * Creates the pool. A replaced pool finishes its requests.
  *
- * @param ageMs how long a pool is used, in milliseconds; 0 for ever
+ * @param ageMs how long a pool is used, in milliseconds; 0 for no limit
  */
 export function createRenewedPool(open: () => Pool, ageMs: number): RenewedPool {
   const former = new Set<Pool>();
@@ -24,7 +24,7 @@ export function createRenewedPool(open: () => Pool, ageMs: number): RenewedPool 
     current = open();
     former.add(old);
     const ended = () => former.delete(old);
-    // It rejects when the pool is destroyed before its requests have ended.
+    // It rejects if the pool is destroyed before its requests have ended.
     old.close().then(ended, ended);
   }
 

@@ -139,7 +139,7 @@ describe("several addresses", () => {
     assert.equal(await backend.ready(), true);
   });
 
-  test("one that fails is left alone", async () => {
+  test("stops calling an address that fails", async () => {
     const servers = [await peer(unavailable), await peer(well)];
     const backend = await backendOf({
       uri: servers.map(({ uri }) => uri),

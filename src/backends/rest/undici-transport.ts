@@ -8,21 +8,21 @@ import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./tra
 
 /** A pool of connections. */
 export interface HttpTransport extends UpstreamTransport {
-  /** Closes it when the requests that it has are over. */
+  /** Closes the pool after its requests have ended. */
   drain(): Promise<void>;
 }
 
-/** Connections beyond those of calls, for probes. */
+/** Connections in addition to those of calls, for probes. */
 const PROBES = 1;
 
-/** How long undici gives the pieces of an answer when there is no limit: no time at all stands for that. */
+/** undici's value for no limit on the pauses of an answer. */
 const UNLIMITED = 0;
 
 /**
- * Creates a transport with a pool of connections to one origin, over HTTP/1.1.
+ * Creates a transport with a pool of connections to an origin, over HTTP/1.1.
  *
- * @param lookup finds the addresses of the host. Default: the system, for every new connection.
- * @throws Error for an address that is no URL of HTTP, or has a query, a fragment or credentials.
+ * @param lookup finds the addresses of the host. Default: the system's resolver, for every new connection.
+ * @throws Error for an address that is not an HTTP URL, or has a query, a fragment or credentials.
  */
 export function createHttpTransport(options: HttpTransportOptions, lookup?: LookupFunction): HttpTransport {
   const { origin, base } = parseBase(options.uri);
@@ -40,7 +40,7 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
     idleMs = 60_000,
     totalMs = UNLIMITED,
   } = options.timeLimits ?? {};
-  // One for all pools that come after each other: it keeps the sessions of TLS.
+  // Shared by all successive pools: it keeps the sessions of TLS.
   const connect = buildConnector({
     allowH2: false,
     timeout: connectMs,
@@ -60,7 +60,7 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
     bodyTimeout: idleMs,
     connect,
   };
-  // Cheaper than undici's own limit of age, which looks at the clock for each connection in each request.
+  // Cheaper than undici's own age limit, which checks the clock of each connection in each request.
   const pool = createRenewedPool(() => new Pool(origin, settings), connectionAgeMs);
 
   const collectMs = firstByteMs === UNLIMITED || idleMs === UNLIMITED ? UNLIMITED : firstByteMs + idleMs;
@@ -103,7 +103,7 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
   };
 }
 
-/** Splits the address of an upstream into its origin and the beginning of all paths. */
+/** Splits the address of an upstream into its origin and the prefix of all paths. */
 export function parseBase(uri: string): { origin: string; base: string } {
   const url = URL.parse(uri);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:")) {
@@ -112,6 +112,6 @@ export function parseBase(uri: string): { origin: string; base: string } {
   if (url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") {
     throw new Error("the address of a REST API has no credentials, no query and no fragment");
   }
-  // Paths bring their own /v1.
+  // Paths contain their own /v1.
   return { origin: url.origin, base: url.pathname.replace(/\/+$/, "").replace(/\/v1$/, "") };
 }

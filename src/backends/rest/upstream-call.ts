@@ -12,37 +12,37 @@ import { createMethodMemory } from "./method-memory.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport.ts";
 import { addCondition, stillHolds } from "./validation.ts";
 
-/** What {@link createUpstreamCaller} needs. */
+/** Options of {@link createUpstreamCaller}. */
 export interface UpstreamCallerOptions {
   readonly form: UpstreamForm;
-  /** Chooses the address for each request, and repeats it. */
+  /** Chooses the address for each request, and retries the request. */
   readonly upstream: Pick<Resilience<UpstreamTransport>, "run">;
   readonly identity: UpstreamIdentity;
   readonly policy: HeaderPolicy;
 }
 
-/** One call of the upstream, before it is put into HTTP. */
+/** A call of the upstream, before it becomes HTTP. */
 export interface UpstreamCall {
   readonly binding: ClientBinding;
   readonly request: Message;
   readonly call: Call;
-  /** The media type to ask for. */
+  /** Media type to request. */
   readonly accept: string;
-  /** A body that is passed on as it is, and its media type. */
+  /** A body that passes through unchanged, and its media type. */
   readonly upload?: { readonly data: AsyncIterable<Uint8Array>; readonly contentType: string };
 }
 
 /**
- * Sends calls to the upstream and hands out the answers of success.
+ * Sends calls to the upstream and returns the answers of success.
  *
- * @throws LanceError for every other answer, and for none.
+ * @throws LanceError for every other answer, and for a missing one.
  */
 export type CallUpstream = (upstreamCall: UpstreamCall) => Promise<UpstreamResponse>;
 
-/** What every request says: nothing here unpacks answers, and the user agent must not look like a client's. */
+/** Headers of every request: nothing here unpacks answers, and the user agent must not look like a client's. */
 const ALWAYS = ["accept-encoding", "identity", "user-agent", "lance-gateway"] as const;
 
-/** Creates the function that calls one upstream. */
+/** Creates the function that calls an upstream. */
 export function createUpstreamCaller({
   form,
   upstream,
@@ -75,7 +75,10 @@ export function createUpstreamCaller({
     throw errorOf(response, binding);
   }
 
-  /** Sends one request. Returns an answer of success or 405, or one that refuses the credentials, and throws a LanceError for every other one. */
+  /**
+   * Sends a request. Returns an answer of success or 405, or one that refuses the credentials, and throws a
+   * LanceError for every other one.
+   */
   function send(
     upstreamCall: UpstreamCall,
     binding: ClientBinding,
@@ -101,11 +104,11 @@ export function createUpstreamCaller({
         headers,
         body,
         streams,
-        // A wire that was broken off may still be sending.
+        // An interrupted wire may still be sending.
         releasesPieces: () => call.releasesChunks === true && !call.signal.aborted,
         signal,
         elapsedMs: progress.elapsedMs,
-        // How long an upload takes is its sender's affair.
+        // The sender of an upload decides how long it takes.
         onSent: upload === undefined ? progress.onSent : undefined,
       };
       let response: UpstreamResponse;

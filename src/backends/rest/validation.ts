@@ -1,17 +1,17 @@
 import type { Call } from "../../namespace/call.ts";
 import type { UpstreamResponse } from "./transport.ts";
 
-/** Asks the upstream whether the answer that a cache has still holds. */
+/** Asks the upstream whether the cached answer is still valid. */
 export function addCondition(pairs: string[], { validation }: Call): void {
   if (validation?.known !== undefined) pairs.push("if-none-match", validation.known);
 }
 
-/** Whether an answer says that it does: 304, or 412 where the request is no GET (RFC 9110, 13.1.2). */
+/** Whether an answer confirms that: 304, or 412 if the request is not a GET (RFC 9110, 13.1.2). */
 export function stillHolds(status: number, { validation }: Call): boolean {
   return validation?.known !== undefined && (status === 304 || status === 412);
 }
 
-/** Tells the cache what the upstream said; whether it was that the kept answer holds. */
+/** Passes the upstream's answer to the cache; returns whether the cached answer is valid. */
 export function tellCache({ status, headers }: UpstreamResponse, call: Call): boolean {
   const { validation } = call;
   if (validation === undefined) return false;

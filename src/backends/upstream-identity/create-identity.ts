@@ -5,7 +5,7 @@ import { createExchangeIdentity } from "./provider-identity.ts";
 import { createSigV4Identity } from "./sigv4.ts";
 
 /**
- * Creates the identity of one upstream. An identity of the caller's own is returned as it is.
+ * Creates the identity of an upstream. An identity that the caller provides is returned unchanged.
  *
  * @throws Error for options that do not fit together, or for a library that is not installed.
  */

@@ -5,10 +5,10 @@ import { createRenewedIdentity } from "./renewed-identity.ts";
 const USER = "the upstream identity gcp-id-token";
 
 /**
- * Creates an identity with tokens of the gateway's Google service account, which the library finds as Google's tools do:
- * a key file, a workload identity, or the metadata server of the machine.
+ * Creates an identity with tokens of the gateway's Google service account, which the library finds as Google's tools
+ * do: a key file, a workload identity, or the metadata server of the machine.
  *
- * @throws Error with one clear line for a missing package.
+ * @throws Error with a single line for a missing package.
  */
 export async function createGcpIdentity({
   audience,
@@ -27,7 +27,7 @@ export async function createGcpIdentity({
   });
 }
 
-/** The end of a token, in epoch milliseconds. */
+/** Returns the expiry of a token, in epoch milliseconds. */
 function endOf(token: string): number {
   const claims: unknown = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString());
   const { exp } = claims as { exp?: unknown };

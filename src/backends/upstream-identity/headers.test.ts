@@ -14,7 +14,7 @@ import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";
 
 const { describeTable, batchCommitTables } = LanceNamespaceService.method;
 
-/** The headers that go out for a call, by name; the request's context has been brought together with the headers. */
+/** Returns the headers that are sent for a call, by name; the request's context has been merged with the headers. */
 function sent(
   headers: Record<string, string>,
   options: HeaderPolicyOptions = {},
@@ -49,7 +49,7 @@ describe("headers to the upstream", () => {
     assert.deepEqual(sent({ ...passed, ...other }), { "x-request-id": "request-1", ...passed });
   });
 
-  test("what belongs to the connection or says who calls never passes, whatever the list says", () => {
+  test("never forwards headers of the connection or of the caller's identity, whatever the list says", () => {
     const context = Object.fromEntries(
       Object.entries({ ...OWN, ...CREDENTIALS }).map(([name, value]) => [`header.${name}`, value]),
     );
@@ -77,7 +77,7 @@ describe("headers to the upstream", () => {
     assert.deepEqual(found, { "x-request-id": "request-1", "x-user": "alice" });
   });
 
-  test("what the connection header names ends here, as a header and as an entry", () => {
+  test("drops what the connection header names, as a header and as an entry", () => {
     const headers = { connection: "X-Lance-A, keep-alive", "x-lance-a": "1", "x-lance-b": "2" };
     assert.deepEqual(sent(headers), { "x-request-id": "request-1", "x-lance-b": "2" });
     const { "x-lance-a": _, ...others } = headers;

@@ -5,7 +5,7 @@ import { endsHere } from "../../namespace/header-names.ts";
 import type { CredentialHeaders } from "./identity.ts";
 import { type Contextual, eachNested } from "./nested-context.ts";
 
-/** The headers of clients that are passed on by default: what ties the parts of a trace together. */
+/** Headers of clients that are forwarded by default: those that connect the parts of a trace. */
 export const DEFAULT_PASSED_HEADERS: readonly string[] = [
   "traceparent",
   "tracestate",
@@ -16,7 +16,7 @@ export const DEFAULT_PASSED_HEADERS: readonly string[] = [
   "x-lancedb-*",
 ];
 
-/** The headers of answers that clients get by default. */
+/** Headers of answers that clients get by default. */
 export const DEFAULT_RETURNED_HEADERS: readonly string[] = [
   "etag",
   "preference-applied",
@@ -28,19 +28,19 @@ export const DEFAULT_RETURNED_HEADERS: readonly string[] = [
   "x-lancedb-*",
 ];
 
-/** Headers that say who calls; they go as the identity has them and in no other way. */
+/** Headers that identify the caller; only the identity sets them. */
 const CREDENTIALS = /^(?:authorization|x-api-key|x-amz-(?:content-sha256|date|security-token))$/;
 
-/** Headers that are another in every call, and that no answer depends on. */
+/** Headers that differ in every call, and on which no answer depends. */
 const A_CALLS_OWN: ReadonlySet<string> = new Set(["traceparent", "tracestate", "idempotency-key"]);
 
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const CONTEXT_PREFIX = "header.";
 
-/** What {@link createHeaderPolicy} needs. */
+/** Options of {@link createHeaderPolicy}. */
 export interface HeaderPolicyOptions {
-  /** Headers of every request; they come before those of clients. */
+  /** Headers of every request; they override those of clients. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   /** Default: {@link DEFAULT_PASSED_HEADERS}. */
   readonly passHeaders?: readonly string[] | undefined;
@@ -48,37 +48,37 @@ export interface HeaderPolicyOptions {
   readonly returnHeaders?: readonly string[] | undefined;
 }
 
-/** Which headers go to an upstream, and which come back. */
+/** Decides which headers go to an upstream, and which are returned. */
 export interface HeaderPolicy {
   /**
-   * The headers of a request, names and values in turn: the fixed ones, the request's id and those of the client that
-   * the list names, whether they came as headers or as `header.*` entries of the request's context. Those entries and
-   * every identity are taken out of the request, so that it carries no credentials of its own.
+   * Returns the headers of a request, names and values in turn: the fixed ones, the request's id and those of the
+   * client that the list names, both headers and `header.*` entries of the request's context. It removes these
+   * entries and every identity from the request, so that the request carries no credentials of its own.
    *
-   * @throws LanceError InvalidInput for a context entry that is no header's value.
+   * @throws LanceError InvalidInput for a context entry that is not a header's value.
    */
   sent(call: Call, request: Message): string[];
   /**
-   * Those of them that an answer may depend on, whoever calls: all but the fixed ones and what is a single call's.
-   * The request stays as it is.
+   * Returns those of the headers on which an answer may depend: all except the fixed ones and those that belong to a
+   * single call. It does not change the request.
    */
   varying(call: Call): string[];
   /**
-   * Adds credentials to the headers of a request, unless fixed ones take their place.
+   * Adds credentials to the headers of a request, unless fixed ones override them.
    *
-   * @throws LanceError InvalidInput for a credential that is no header's value.
+   * @throws LanceError InvalidInput for a credential that is not a header's value.
    */
   addCredentials(pairs: string[], credentials: CredentialHeaders): void;
-  /** Hands the headers of an answer to the client. */
+  /** Passes the headers of an answer to the client. */
   returned(headers: Readonly<Record<string, string | string[] | undefined>>, call: Call): void;
-  /** Takes what the list does not name out of the context of an answer. */
+  /** Removes entries that the list does not name from the context of an answer. */
   filterContext(response: Message, call: Call): void;
 }
 
 /**
- * Creates the policy of one upstream.
+ * Creates the policy of an upstream.
  *
- * @throws Error for a fixed header that is none.
+ * @throws Error for a malformed fixed header.
  */
 export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
   const passes = createNameList(options.passHeaders ?? DEFAULT_PASSED_HEADERS);
@@ -124,7 +124,7 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
     addCredentials(pairs, credentials) {
       for (const name in credentials) {
         const value = credentials[name] as string;
-        // Those of a message have passed no parser of headers.
+        // Values from a message have passed no parser of headers.
         if (!VALUE.test(value)) {
           throw new LanceError("InvalidInput", `the credential for ${name} has a value that no header has`);
         }
@@ -145,10 +145,10 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
   };
 }
 
-/** Which headers of answers end here. */
+/** Decides which headers of answers are not returned. */
 const isOwnAnswers = endsHere({});
 
-/** Takes identity and header entries out of a request; the headers are the call's by now. */
+/** Removes identity and header entries from a request; the call has the headers by now. */
 function takeHeaders(request: Contextual): void {
   if (request.identity !== undefined) delete request.identity;
   const { context } = request;

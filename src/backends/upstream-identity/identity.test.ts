@@ -14,7 +14,7 @@ const { describeTable } = LanceNamespaceService.method;
 const closers: (() => unknown)[] = [];
 afterAll(() => Promise.all(closers.map((close) => close())));
 
-/** An identity provider that numbers its tokens. */
+/** Starts an identity provider that numbers its tokens. */
 async function startProvider(
   answer?: (form: URLSearchParams) => { status: number; json: object } | undefined,
 ) {
@@ -59,7 +59,7 @@ const failing = (name: ErrorName) => (error: unknown) => {
   return true;
 };
 
-/** An upstream that takes only some tokens. */
+/** Starts an upstream that accepts only some tokens. */
 async function guarded(
   identity: ExchangeIdentityOptions,
   takes: (authorization: string | undefined) => boolean,

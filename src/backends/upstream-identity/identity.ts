@@ -1,12 +1,12 @@
 import type { Call } from "../../namespace/call.ts";
 
-/** The headers that tell an upstream who calls; names in lower case. */
+/** Headers that identify the caller to an upstream; names in lower case. */
 export type CredentialHeaders = Readonly<Record<string, string>>;
 
 /** A request to an upstream, as far as a signature may cover it. */
 export interface SignableRequest {
   readonly method: string;
-  /** The whole address, with the query. */
+  /** Whole address, with the query. */
   readonly url: string;
   /** Names and values in turn, the names in lower case. */
   readonly headers: readonly string[];
@@ -14,7 +14,7 @@ export interface SignableRequest {
   readonly body: string | AsyncIterable<Uint8Array> | undefined;
 }
 
-/** Makes the credentials of one request from the request, anew for each attempt. It fetches nothing. */
+/** Creates the credentials of a request from the request, separately for each attempt. It fetches nothing. */
 export type SignRequest = (request: SignableRequest) => Promise<CredentialHeaders>;
 
 /** Credentials of a call: headers, or a function that signs each request of the call. */
@@ -23,21 +23,21 @@ export type UpstreamCredentials = CredentialHeaders | SignRequest;
 /** Provides the credentials with which calls go to an upstream. */
 export interface UpstreamIdentity {
   /**
-   * Returns the credentials for a call, without a promise where nothing has to be fetched.
+   * Returns the credentials for a call, without a promise if nothing must be fetched.
    *
-   * @throws LanceError Unauthenticated, when the client has nothing to exchange or the provider refuses it, and
-   *   ServiceUnavailable, when the provider cannot be reached.
+   * @throws LanceError Unauthenticated, if the client has nothing to exchange or the provider refuses it, and
+   *   ServiceUnavailable, if the provider cannot be reached.
    */
   credentials(call: Call): UpstreamCredentials | Promise<UpstreamCredentials>;
   /**
    * Reports that the upstream refused credentials.
    *
-   * @returns whether others can be had, so that another try makes sense.
+   * @returns whether others are available, so that a retry makes sense.
    */
   refused(call: Call, credentials: UpstreamCredentials): boolean;
   /** Whether an answer of a REST upstream refuses the credentials. Default: one with status 401 does. */
   isRefusal?(answer: UpstreamAnswer): boolean;
-  /** Whether the credentials are the gateway's, so that a client can do nothing about a refusal. Default: false. */
+  /** Whether the credentials are the gateway's, so that a client cannot fix a refusal. Default: false. */
   readonly isOwn?: boolean;
 }
 
@@ -48,12 +48,12 @@ export interface UpstreamAnswer {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** The client's own credentials, as they came. The default. */
+/** The client's own credentials, unchanged. The default. */
 export interface PassthroughIdentityOptions {
   readonly kind: "passthrough";
 }
 
-/** One credential for all calls; the client's own stay here. */
+/** A fixed credential for all calls; the client's own are not forwarded. */
 export interface ServiceIdentityOptions {
   readonly kind: "service";
   /** Sent as `x-api-key`. */
@@ -66,11 +66,11 @@ export interface ServiceIdentityOptions {
 export interface ExchangeIdentityOptions {
   readonly kind: "exchange";
   /**
-   * `client_credentials`: one token for the gateway itself. `token_exchange`: the client's bearer token is exchanged
+   * `client_credentials`: a token for the gateway itself. `token_exchange`: the client's bearer token is exchanged
    * for another, as RFC 8693 says.
    */
   readonly grant: "client_credentials" | "token_exchange";
-  /** The provider's token endpoint, `https:` unless `allowInsecure`. */
+  /** Token endpoint of the provider, `https:` unless `allowInsecure`. */
   readonly tokenEndpoint: string;
   readonly clientId: string;
   /** Without one the client is public. */
@@ -81,17 +81,20 @@ export interface ExchangeIdentityOptions {
   readonly scope?: string | undefined;
   readonly audience?: string | undefined;
   readonly resource?: string | undefined;
-  /** How long before its end a token is renewed, in milliseconds. Default: 60,000, or a tenth of its life if less. */
+  /**
+   * How long before its expiry a token is renewed, in milliseconds. Default: 60,000, or a tenth of its life if that
+   * is less.
+   */
   readonly renewBeforeMs?: number | undefined;
   /** How long a token without `expires_in` is used, in milliseconds. Default: 5 minutes. */
   readonly defaultLifetimeMs?: number | undefined;
-  /** The most tokens of clients that are kept. Default: 10,000. */
+  /** Maximum number of cached tokens of clients. Default: 10,000. */
   readonly maxTokens?: number | undefined;
-  /** How long the provider may take, in milliseconds. Default: 10,000. */
+  /** Longest time for an answer of the provider, in milliseconds. Default: 10,000. */
   readonly timeoutMs?: number | undefined;
   /** Whether the token endpoint may be `http:`. Default: false. */
   readonly allowInsecure?: boolean | undefined;
-  /** Certificates of further authorities that the provider may show, in PEM. */
+  /** Certificates of further authorities that may have signed the provider's, in PEM. */
   readonly ca?: string | undefined;
 }
 
@@ -106,25 +109,31 @@ export interface SigV4IdentityOptions {
   readonly signBodies?: boolean | undefined;
   /** Returns the gateway's credentials. Default: the default credential chain of AWS. */
   readonly provider?: (() => Promise<AwsCredentials>) | undefined;
-  /** How long before their end credentials are renewed, in milliseconds. Default: 5 minutes, or a tenth of their life if less. */
+  /**
+   * How long before their expiry credentials are renewed, in milliseconds. Default: 5 minutes, or a tenth of their
+   * life if that is less.
+   */
   readonly renewBeforeMs?: number | undefined;
 }
 
-/** Credentials as the AWS libraries have them. */
+/** Credentials in the form of the AWS libraries. */
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
-  /** Default: they do not end. */
+  /** Default: they do not expire. */
   readonly expiration?: Date | undefined;
 }
 
 /** Identity tokens of the gateway's Google service account, for upstreams behind Cloud Run or IAP. */
 export interface GcpIdentityOptions {
   readonly kind: "gcp-id-token";
-  /** For whom the tokens are, for example `https://catalog-abc.a.run.app`. */
+  /** Audience of the tokens, for example `https://catalog-abc.a.run.app`. */
   readonly audience: string;
-  /** How long before its end a token is renewed, in milliseconds. Default: 5 minutes, or a tenth of its life if less. */
+  /**
+   * How long before its expiry a token is renewed, in milliseconds. Default: 5 minutes, or a tenth of its life if
+   * that is less.
+   */
   readonly renewBeforeMs?: number | undefined;
 }
 

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, Message } from "@bufbuild/protobuf";
 
-/** The fields that say who calls and what else a server may want to know. */
+/** Fields that identify the caller and carry further context. */
 export interface Contextual extends Message {
   identity?: unknown;
   context?: Record<string, string>;
@@ -11,7 +11,9 @@ type Walk = (message: Message, visit: Visit) => void;
 
 const walks = new WeakMap<DescMessage, Walk | null>();
 
-/** Visits the messages inside of a message that have an identity or a context of their own, as those of a batch have. */
+/**
+ * Visits the nested messages of a message that have an identity or a context of their own, such as those of a batch.
+ */
 export function eachNested(type: DescMessage, message: Message, visit: Visit): void {
   let walk = walks.get(type);
   if (walk === undefined) {

@@ -2,7 +2,7 @@ import type { CredentialHeaders, UpstreamIdentity } from "./identity.ts";
 
 const NONE: CredentialHeaders = {};
 
-/** The credentials as they came, whatever their scheme; those of the request's body become headers. */
+/** Passes the credentials on unchanged, whatever their scheme; those of the request's body become headers. */
 export const passthroughIdentity: UpstreamIdentity = {
   credentials({ headers, identity: { apiKey, authToken } }) {
     const authorization =

@@ -25,26 +25,26 @@ import { whileWaiting } from "./while-waiting.ts";
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 
-/** The only subject of a gateway that has tokens of its own. */
+/** The only subject of a gateway with tokens of its own. */
 const ITSELF = "";
 
-/** How many requests a provider gets at once, and how many wait. */
+/** Maximum numbers of concurrent and of waiting requests to a provider. */
 const MAX_REQUESTS = 32;
 const MAX_WAITING = 1_000;
 
-/** Whoever waits for a token may leave; its fetch goes on for the others. */
+/** A caller that waits for a token may leave; its fetch continues for the others. */
 const UNENDING = new AbortController().signal;
 
-/** The largest answer of a provider, in bytes. */
+/** Largest answer of a provider, in bytes. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-/** What a provider answers when it is the client's token that it does not take. */
+/** Answers of a provider that rejects the client's token. */
 const CLIENTS_FAULT = new Set(["invalid_grant", "invalid_request", "invalid_token", "invalid_target"]);
 
 /**
  * Creates an identity whose tokens come from an OAuth 2.0 provider.
  *
- * @throws Error for a token endpoint that is no URL or not encrypted.
+ * @throws Error for a token endpoint that is not a URL or not encrypted.
  */
 export function createExchangeIdentity(options: ExchangeIdentityOptions): UpstreamIdentity {
   const { renewBeforeMs = 60_000, maxTokens = 10_000 } = options;
@@ -63,7 +63,7 @@ export function createExchangeIdentity(options: ExchangeIdentityOptions): Upstre
     credentials(call) {
       const token = cache.get(subjectOf(call));
       if (typeof token === "string") return bearer(token);
-      // The token is for all who wait; one of them that goes away leaves it to the others.
+      // The callers share the token; when one of them leaves, the others still get it.
       return whileWaiting(token, call.signal).then(bearer);
     },
     refused: (call, { authorization = "" }: CredentialHeaders) =>
@@ -116,7 +116,7 @@ function createTokenRequest(options: ExchangeIdentityOptions): (subject: string)
       settings() as never,
     );
     return processGenericTokenEndpointResponse(server, client, answer, {
-      // What RFC 8693 calls a token that is none of OAuth's own.
+      // RFC 8693's type for a token that is not an OAuth token.
       recognizedTokenTypes: { n_a: () => {} },
     });
   }
@@ -145,7 +145,7 @@ function parametersOf(options: ExchangeIdentityOptions, subject: string): Record
   };
 }
 
-/** A whole answer of the provider, unless it is longer than any token. */
+/** Returns the whole answer of the provider, unless it is longer than any token. */
 async function bounded(answer: Response): Promise<Response> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -159,8 +159,8 @@ async function bounded(answer: Response): Promise<Response> {
 }
 
 /**
- * What a failure is about. A client may be able to provoke an answer of any kind with its token, but hardly that there is
- * none.
+ * Returns the scope of a failure. A client may be able to provoke any answer with its token, but hardly a missing
+ * one.
  */
 function scopeOf(error: unknown): FailureScope | undefined {
   if (!(error instanceof LanceError) || error.fault === "crowded") return undefined;

@@ -2,8 +2,8 @@ import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { UpstreamIdentity } from "./identity.ts";
 
 /**
- * Returns the error that a client gets for an upstream's error. A client can do nothing about a refusal of the gateway's
- * own credentials, so it gets ServiceUnavailable.
+ * Returns the error that a client gets for an upstream's error. A client cannot fix a refusal of the gateway's own
+ * credentials, so it gets ServiceUnavailable.
  */
 export function toldToClient<E>(
   error: E,

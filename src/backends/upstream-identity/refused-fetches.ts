@@ -1,12 +1,12 @@
 import { LanceError } from "../../namespace/errors.ts";
 
-/** The pause after a first failure, in milliseconds; it doubles with each further one, up to the longest. */
+/** Pause after a first failure, in milliseconds; it doubles with each further one, up to the longest. */
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
-/** The most subjects whose failures are remembered. */
+/** Maximum number of subjects whose failures are remembered. */
 const MAX_SUBJECTS = 1_000;
 
-/** What a failure of a fetch is about: a subject alone, or whatever is asked of the provider. */
+/** Scope of a failed fetch: the subject alone, or all requests to the provider. */
 export type FailureScope = "subject" | "provider";
 
 interface Failure {
@@ -15,18 +15,22 @@ interface Failure {
   readonly pauseMs: number;
 }
 
-/** Remembers failures of fetches for a while, so that a provider is not asked again for every call. */
+/** Remembers failed fetches temporarily, so that a provider is not asked again for every call. */
 export interface RefusedFetches {
-  /** The failure that stands in the way of a fetch; undefined when it may be made. */
+  /** Returns the failure that blocks a fetch; undefined if the fetch may be made. */
   standing(subject: string): unknown;
   add(subject: string, scope: FailureScope, error: unknown): void;
   /** Forgets what a success disproves. */
   clear(subject: string): void;
 }
 
-/** Creates a memory without failures. @param now the time in epoch milliseconds */
+/**
+ * Creates a memory without failures.
+ *
+ * @param now the time in epoch milliseconds
+ */
 export function createRefusedFetches(now: () => number): RefusedFetches {
-  /** Apart from the tokens, so that clients with made-up credentials push nobody's token out. */
+  /** Separate from the tokens, so that clients with invented credentials evict no token. */
   const bySubject = new Map<string, Failure>();
   let ofProvider: Failure | undefined;
 
@@ -60,7 +64,7 @@ export function createRefusedFetches(now: () => number): RefusedFetches {
   };
 }
 
-/** An error that tells when to come back, where that is for the provider to mend. */
+/** Adds when to retry to an error, if the provider can fix it. */
 function withRetryAfter(error: unknown, ms: number): unknown {
   if (!(error instanceof LanceError) || !error.is("ServiceUnavailable")) return error;
   const headers = { "retry-after": String(Math.ceil(ms / 1000)) };

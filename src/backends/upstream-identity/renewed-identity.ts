@@ -14,10 +14,10 @@ export interface RenewedIdentityOptions extends Pick<UpstreamIdentity, "isRefusa
 /** The only subject: all calls have the same credentials. */
 const ITSELF = "";
 const RENEW_BEFORE_MS = 300_000;
-/** Longest time that finding credentials may take, in milliseconds. */
+/** Longest time to find credentials, in milliseconds. */
 const FETCH_MS = 10_000;
 
-/** Creates an identity of the gateway itself, whose credentials end and are renewed before they do. */
+/** Creates an identity of the gateway itself, whose credentials are renewed before they expire. */
 export function createRenewedIdentity(options: RenewedIdentityOptions): UpstreamIdentity {
   const { name, renewBeforeMs = RENEW_BEFORE_MS, isRefusal } = options;
   const cache = createTokenCache<UpstreamCredentials>({

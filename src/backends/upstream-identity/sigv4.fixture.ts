@@ -1,8 +1,8 @@
-// A server's side of Signature Version 4, written from the specification.
+// The server's side of Signature Version 4, written from the specification.
 import { createHash, createHmac } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
-/** A request as a server got it. */
+/** A request as a server received it. */
 export interface Received {
   readonly method: string;
   readonly url: string;
@@ -10,7 +10,7 @@ export interface Received {
   readonly body: string;
 }
 
-/** What a signature says, when it is right. */
+/** Contents of a valid signature. */
 export interface Verified {
   readonly accessKeyId: string;
   readonly region: string;
@@ -27,7 +27,7 @@ const encode = (text: string) =>
     (found) => `%${found.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
-/** Recomputes the signature of a request; undefined when it is another one, or does not cover what was sent. */
+/** Recomputes the signature of a request; returns undefined if it differs, or does not cover what was sent. */
 export function verify({ method, url, headers, body }: Received, secret: string): Verified | undefined {
   const parts =
     /^AWS4-HMAC-SHA256 Credential=([^/]+)\/(\d{8})\/([^/]+)\/([^/]+)\/aws4_request, ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/.exec(

@@ -18,7 +18,7 @@ afterAll(() => Promise.all(closers.map((close) => close())));
 const SECRETS = ["secret-1/+abc", "secret-2/+abc", "secret-3/+abc"];
 const TOKEN = "a session token";
 
-/** Credentials whose key ids are numbered, with their secrets in {@link SECRETS}. */
+/** Returns credentials whose key ids are numbered, with their secrets in {@link SECRETS}. */
 function numbered(lifeMs?: number) {
   let found = 0;
   const provider = async (): Promise<AwsCredentials> => {
@@ -31,7 +31,7 @@ function numbered(lifeMs?: number) {
   return { provider, count: () => found };
 }
 
-/** Reads who signed a request, and fails for a signature that is not right. */
+/** Returns the signer of a request, and fails for an invalid signature. */
 function signed(request: Seen): Verified {
   const key = /Credential=KEY-(\d)/.exec(request.headers.authorization ?? "")?.[1];
   const verified = verify(request, SECRETS[Number(key) - 1] ?? "");
@@ -42,7 +42,7 @@ function signed(request: Seen): Verified {
 
 type Take = (response: ServerResponse, request: Seen) => void;
 
-/** An upstream, and the gateway's backend that signs requests to it. */
+/** Starts an upstream, and the gateway's backend that signs requests to it. */
 async function signing(
   identity: Partial<SigV4IdentityOptions> = {},
   take: Take = (response) => sendJson(response, {}),
@@ -167,7 +167,7 @@ describe("Signature Version 4", () => {
     assert.deepEqual([payload, service], ["UNSIGNED-PAYLOAD", "vpc-lattice-svcs"]);
   });
 
-  test("is made anew for each attempt, also when the next one goes to another address", async () => {
+  test("signs each attempt separately, also when the next one goes to another address", async () => {
     const [failingOne, other] = await Promise.all([
       signing({}, (response) => sendJson(response, { code: 17, error: "later" }, 503)),
       signing(),

@@ -12,13 +12,13 @@ import { createRenewedIdentity } from "./renewed-identity.ts";
 
 const USER = "the upstream identity sigv4";
 
-/** Headers that the signature covers beside `host` and those of AWS: proxies change none of them. */
+/** Headers that the signature covers in addition to `host` and those of AWS: proxies do not change them. */
 const COVERED = new Set(["content-type"]);
 const BODY_HASH = "x-amz-content-sha256";
-/** Headers that a signature consists of. */
+/** Headers that make up a signature. */
 const SIGNATURE = ["authorization", "x-amz-date", "x-amz-security-token", BODY_HASH] as const;
 
-/** Values of `x-amzn-errortype` that refuse the credentials, and not what they may do. */
+/** Values of `x-amzn-errortype` that refuse the credentials, not their rights. */
 const REFUSALS = new Set([
   "ExpiredTokenException",
   "IncompleteSignatureException",
@@ -31,7 +31,7 @@ const REFUSALS = new Set([
 /**
  * Creates an identity that signs each request with AWS credentials, by Signature Version 4.
  *
- * @throws Error with one clear line for a missing package.
+ * @throws Error with a single line for a missing package.
  */
 export async function createSigV4Identity(options: SigV4IdentityOptions): Promise<UpstreamIdentity> {
   const { region, service = "execute-api", signBodies = true, renewBeforeMs } = options;
@@ -58,12 +58,12 @@ async function defaultChain(): Promise<() => Promise<AwsCredentials>> {
     () => import("@aws-sdk/credential-provider-node"),
   );
   const find = defaultProvider();
-  // The cache here is the only one, so that refused credentials are not found again.
+  // This cache is the only one, so that refused credentials are not found again.
   return () => find({ forceRefresh: true });
 }
 
 function isRefusal({ status, headers }: UpstreamAnswer): boolean {
-  // AWS puts the address of a description behind a colon.
+  // AWS appends the address of a description after a colon.
   const [type = ""] = String(headers["x-amzn-errortype"] ?? "").split(":");
   return status === 401 || (status === 403 && REFUSALS.has(type));
 }
@@ -89,7 +89,7 @@ function createSignRequest(signer: SignatureV4, signBodies: boolean): SignReques
   };
 }
 
-/** SHA-256 and its HMAC as the library wants them. */
+/** SHA-256 and its HMAC in the form that the library takes. */
 class Sha256 {
   readonly #hash: Hash | Hmac;
 

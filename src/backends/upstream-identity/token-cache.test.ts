@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { createTokenCache, type Token } from "./token-cache.ts";
 
-/** A cache whose clock stands still and whose tokens are numbered; a fetch ends when the test says so. */
+/**
+ * Returns a cache whose clock the test controls and whose tokens are numbered; a fetch ends when the test says so.
+ */
 function cacheOf(lifeMs: number, maxTokens = 10) {
   let now = 1_000_000;
   const fetches: PromiseWithResolvers<Token>[] = [];
@@ -78,7 +80,7 @@ test("a failed renewal does no harm until the token ends", async () => {
   await assert.rejects(Promise.resolve(ended), /still down/);
 });
 
-test("a failure stands for a time that doubles, and ends with a success", async () => {
+test("repeats a failure for a time that doubles, until a success", async () => {
   const { cache, fetches, pass, issue } = cacheOf(600_000);
   for (const [index, pause] of [1_000, 2_000, 4_000].entries()) {
     const asked = cache.get("s");
@@ -94,7 +96,7 @@ test("a failure stands for a time that doubles, and ends with a success", async 
   assert.equal(await back, "token 3");
 });
 
-test("a failure of the provider stands for every subject, a failure of a subject for itself", async () => {
+test("repeats a failure of the provider to every subject, and a failure of a subject to it alone", async () => {
   const { cache, fetches, pass, issue } = cacheOf(600_000);
   const refused = cache.get("bad");
   fetches[0]?.reject(new Error("refused"));
@@ -176,7 +178,7 @@ test("a refused token is replaced once, and not when it has just been issued", a
   const again = [cache.get("s"), cache.get("s")];
   issue(1);
   assert.deepEqual(await Promise.all(again), ["token 1", "token 1"]);
-  // Who was refused with the old one only has to take the new one.
+  // A caller that was refused with the old token only has to take the new one.
   assert.equal(cache.refuse("s", "token 0"), true);
   assert.equal(cache.get("s"), "token 1");
   assert.equal(fetches.length, 2);

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { createRefusedFetches, type FailureScope } from "./refused-fetches.ts";
 
-/** A token, and how long it may be used. */
+/** A token, and its expiry. */
 export interface Token<T = string> {
   readonly value: T;
   /** In epoch milliseconds. */
@@ -9,52 +9,52 @@ export interface Token<T = string> {
 }
 
 /**
- * Keeps one token for each subject, renews it in time, and fetches it once however many wait for it. A fetch that failed is
- * not made again for a while. Subjects are the clients' to make up: they are kept as hashes, and take a place only when
- * there is a token for them.
+ * Keeps a token for each subject, renews it in time, and fetches it once however many callers wait for it. A failed
+ * fetch is not repeated for a while. Clients can invent subjects: the cache keeps them as hashes, and they take a
+ * place only with a token.
  */
 export interface TokenCache<T = string> {
   /**
-   * A token that is still good. From its time of renewal on, the first to ask fetches another while the others go on
-   * with the old one; so does everyone when the fetching fails and the old one has not ended.
+   * Returns a valid token. From its time of renewal on, the first caller fetches another while the others use the old
+   * one; so does every caller while fetches fail and the old token has not expired.
    */
   get(subject: string): T | Promise<T>;
   /**
-   * Tells that a token was refused.
+   * Reports that a token was refused.
    *
-   * @returns whether another can be had: not for one that has just been issued.
+   * @returns whether another is available: not for a token that has just been issued.
    */
   refuse(subject: string, value: T): boolean;
   readonly size: number;
 }
 
-/** What {@link createTokenCache} needs. */
+/** Options of {@link createTokenCache}. */
 export interface TokenCacheOptions<T = string> {
   fetch(subject: string): Promise<Token<T>>;
-  /** What a failure of a fetch is about; one that is about neither is not remembered. Default: the subject. */
+  /** Returns the scope of a failed fetch; a failure without a scope is not remembered. Default: the subject. */
   readonly scopeOf?: ((error: unknown) => FailureScope | undefined) | undefined;
-  /** How long before its end a token is renewed, in milliseconds; a tenth of its life if that is less. */
+  /** How long before its expiry a token is renewed, in milliseconds; a tenth of its life if that is less. */
   readonly renewBeforeMs: number;
-  /** The most tokens; the one that was fetched first goes first. */
+  /** Maximum number of tokens; the oldest is evicted first. */
   readonly maxTokens: number;
   /**
-   * A refused token of less than this age is not replaced, in milliseconds; it doubles while one token after the other is
-   * refused, up to a minute. Default: 1,000.
+   * Age below which a refused token is not replaced, in milliseconds; it doubles while successive tokens are refused,
+   * up to a minute. Default: 1,000.
    */
   readonly minAgeMs?: number | undefined;
   /** The time in epoch milliseconds. Default: the system's. */
   readonly now?: (() => number) | undefined;
 }
 
-/** The longest time that a refused token has to be old to be replaced, in milliseconds. */
+/** Largest value of that age, in milliseconds. */
 const LONGEST_MIN_AGE_MS = 60_000;
 
 interface Entry<T> {
-  /** Undefined after it was refused. */
+  /** Undefined after a refusal. */
   token: Token<T> | undefined;
   readonly issuedAt: number;
   readonly renewAt: number;
-  /** How old the token has to be to be replaced when it is refused. */
+  /** Age that the token must have to be replaced after a refusal. */
   readonly minAgeMs: number;
 }
 
@@ -95,7 +95,7 @@ export function createTokenCache<T = string>(options: TokenCacheOptions<T>): Tok
     if (entries.size > maxTokens && oldest !== undefined) entries.delete(oldest);
   }
 
-  /** Grows while one token after the other is refused soon after it was issued. */
+  /** Grows while successive tokens are refused soon after they were issued. */
   function nextMinAge(before: Entry<T> | undefined, time: number): number {
     if (before === undefined || before.token !== undefined) return minAgeMs;
     if (time - before.issuedAt >= LONGEST_MIN_AGE_MS) return minAgeMs;
@@ -116,7 +116,7 @@ export function createTokenCache<T = string>(options: TokenCacheOptions<T>): Tok
       if (failure !== undefined) return token?.value ?? Promise.reject(failure);
       const fetched = fetchOnce(subject, key);
       if (token === undefined) return fetched;
-      // Until the old one ends, a provider that cannot be reached does no harm.
+      // Until the old token expires, an unreachable provider does no harm.
       return fetched.catch((thrown: unknown) => {
         if (now() < token.expiresAt) return token.value;
         throw thrown;

@@ -1,4 +1,4 @@
-/** The value of a promise that others wait for, too, or the signal's reason if that comes first. */
+/** Returns the value of a shared promise, or throws the signal's reason if that is first. */
 export function whileWaiting<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const leave = () => reject(signal.reason);
