@@ -44,7 +44,8 @@ export interface DirectoryBackend extends Backend {
  * @throws Error with a single line, if the directory cannot be used.
  */
 export async function createDirectoryBackend(options: DirectoryBackendOptions): Promise<DirectoryBackend> {
-  const { context, readOnly, close } = await openDirectory(options);
+  const directory = await openDirectory(options);
+  const { context, readOnly } = directory;
   const { catalog, engine, jobs, log } = context;
   const writes = createMultipartWrites(context);
   const reserve = createDiskReserve({
@@ -53,9 +54,18 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     log,
     bytes: readOnly === undefined ? (options.diskReserveBytes ?? 0) : 0,
   });
+  const close = async () => {
+    await reserve.close();
+    await directory.close();
+  };
   if (readOnly === undefined) {
-    await sweepStaging(context);
-    await resolveAbandoned(context);
+    try {
+      await sweepStaging(context);
+      await resolveAbandoned(context);
+    } catch (error) {
+      await close();
+      throw error;
+    }
   }
   engine.warmUp().catch((error) => log.error({ err: error }, "the engine cannot be loaded"));
   const writeOperations = createWriteOperations(context, writes);
@@ -103,9 +113,6 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
         return false;
       }
     },
-    async close() {
-      await reserve.close();
-      await close();
-    },
+    close,
   };
 }

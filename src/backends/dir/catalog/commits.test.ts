@@ -10,6 +10,7 @@ import { keyIn, type ObjectStore } from "../format/storage.ts";
 import { readVersion } from "../format/version-files.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
+import { table } from "./catalog-fixture.ts";
 import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
 import type { Row } from "./row.ts";
 
@@ -50,13 +51,6 @@ async function createWorld(t: TestContext): Promise<World> {
     },
   };
 }
-
-const table = (objectId: string, properties: Record<string, string> = {}): Row => ({
-  objectId,
-  objectType: "table",
-  location: `${objectId}.lance`,
-  properties,
-});
 
 const put = (catalog: Catalog, ...rows: Row[]) =>
   catalog.mutate((draft) => {

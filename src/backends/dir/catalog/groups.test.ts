@@ -1,35 +1,24 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "vitest";
 import { LanceError } from "../../../namespace/errors.ts";
-import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local-store.ts";
-import type { ObjectStore } from "../format/storage.ts";
-import { silent, temporaryDirectory } from "../test-support.ts";
-import { type Catalog, createCatalog } from "./catalog.ts";
-import { createManifestTable, MANIFEST_NAME, type ManifestTable } from "./manifest-table.ts";
+import type { Catalog } from "./catalog.ts";
+import { openBaseDirectory, table } from "./catalog-fixture.ts";
+import type { ManifestTable } from "./manifest-table.ts";
 import type { Row } from "./row.ts";
 import { createState } from "./state.ts";
 
-const table = (objectId: string, properties: Record<string, string> = {}): Row => ({
-  objectId,
-  objectType: "table",
-  location: `${objectId}.lance`,
-  properties,
-});
-
 async function createWorld(t: TestContext) {
-  const base = await temporaryDirectory(t);
-  const engine = createEngine({ log: silent });
-  t.onTestFinished(() => engine.close());
+  const { location, engine, manifestTable, open } = await openBaseDirectory(t);
   return {
-    location: `${base}/${MANIFEST_NAME}`,
+    location,
     engine,
     open(
       change: (manifest: ManifestTable) => Partial<ManifestTable> = () => ({}),
-      store: ObjectStore = createLocalStore(),
+      store = createLocalStore(),
     ) {
-      const manifest = createManifestTable(base, engine, store);
-      return createCatalog({ ...manifest, ...change(manifest) }, silent, { maintenance: false });
+      const manifest = manifestTable(store);
+      return open({ ...manifest, ...change(manifest) });
     },
   };
 }

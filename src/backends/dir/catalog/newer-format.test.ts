@@ -14,15 +14,9 @@ import { keyIn } from "../format/storage.ts";
 import { readVersion } from "../format/version-files.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
+import { table } from "./catalog-fixture.ts";
 import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
 import type { Row } from "./row.ts";
-
-const table = (objectId: string, properties: Record<string, string> = {}): Row => ({
-  objectId,
-  objectType: "table",
-  location: `${objectId}.lance`,
-  properties,
-});
 
 const store = createLocalStore();
 

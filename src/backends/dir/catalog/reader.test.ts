@@ -6,18 +6,12 @@ import { createLocalStore } from "../format/local-store.ts";
 import { readVersion } from "../format/version-files.ts";
 import { silent, temporaryDirectory } from "../test-support.ts";
 import { createCatalog } from "./catalog.ts";
+import { table } from "./catalog-fixture.ts";
 import { createManifestTable } from "./manifest-table.ts";
 import { readDelta, readState } from "./reader.ts";
 import type { Row } from "./row.ts";
 import { encodeRows } from "./row-codec.ts";
 import type { CatalogState } from "./state.ts";
-
-const table = (name: string, properties: Record<string, string> = {}): Row => ({
-  objectId: name,
-  objectType: "table",
-  location: `${name}.lance`,
-  properties,
-});
 
 /** Everything that a state says. */
 function contentOf(state: CatalogState): string {

@@ -1,43 +1,17 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type TestContext, test } from "vitest";
+import { test } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
-import { createEngine } from "../engine/engine.ts";
 import { loadNative } from "../engine/native.ts";
-import { createLocalStore } from "../format/local-store.ts";
 import { pruneVersions } from "../format/prune.ts";
-import { keyIn } from "../format/storage.ts";
 import { latestVersion, readVersion } from "../format/version-files.ts";
-import { silent, temporaryDirectory } from "../test-support.ts";
-import { createCatalog } from "./catalog.ts";
+import { silent } from "../test-support.ts";
+import { openBaseDirectory, table } from "./catalog-fixture.ts";
 import { chooseJoined, createJoining, createOptimizing, isFragmented } from "./chores.ts";
 import { mayLeaveGap } from "./gap-marker.ts";
 import { createHousekeeping } from "./housekeeping.ts";
-import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
 import type { Row } from "./row.ts";
-
-const table = (objectId: string, properties: Record<string, string> = {}): Row => ({
-  objectId,
-  objectType: "table",
-  location: `${objectId}.lance`,
-  properties,
-});
-
-async function createWorld(t: TestContext) {
-  const base = await temporaryDirectory(t);
-  const engine = createEngine({ log: silent });
-  t.onTestFinished(() => engine.close());
-  const store = createLocalStore();
-  const location = join(base, MANIFEST_NAME);
-  return {
-    location,
-    engine,
-    dataset: { store, root: keyIn(store.keyOf(base), MANIFEST_NAME) },
-    manifest: createManifestTable(base, engine, store),
-    open: () => createCatalog(createManifestTable(base, engine, store), silent, { maintenance: false }),
-  };
-}
 
 /** The storage is a minute on, so that files whose times are rounded up are not of the future. */
 const clock = { now: async () => Date.now() + 60_000 };
@@ -52,7 +26,7 @@ const options = () => ({
 });
 
 test("old versions go with the files that only they need", async (t) => {
-  const { dataset, location, open } = await createWorld(t);
+  const { dataset, location, open } = await openBaseDirectory(t);
   const catalog = open();
   for (let i = 0; i < 40; i++) await catalog.mutate((draft) => draft.put(table(`t${i}`)));
   assert.deepEqual(await pruneVersions(dataset, { ...options(), minAgeMs: 180_000 }), {
@@ -74,7 +48,7 @@ test("old versions go with the files that only they need", async (t) => {
 });
 
 test("a version after one of another implementation stays, so that the other one finds it", async (t) => {
-  const { dataset, engine, location, open } = await createWorld(t);
+  const { dataset, engine, location, open } = await openBaseDirectory(t);
   const catalog = open();
   const commit = (name: string) => catalog.mutate((draft) => draft.put(table(name)));
   for (let i = 0; i < 10; i++) await commit(`a${i}`);
@@ -100,7 +74,7 @@ test("a version after one of another implementation stays, so that the other one
 });
 
 /** Takes the mark away from the newest version, as other implementations do when they write. */
-async function unmark(dataset: Awaited<ReturnType<typeof createWorld>>["dataset"], version: bigint) {
+async function unmark(dataset: Awaited<ReturnType<typeof openBaseDirectory>>["dataset"], version: bigint) {
   const { buildManifestFile, readSection } = await import("../format/manifest-file.ts");
   const file = await readVersion(dataset, version);
   const { key, manifest, signature } = file;
@@ -111,7 +85,8 @@ async function unmark(dataset: Awaited<ReturnType<typeof createWorld>>["dataset"
 }
 
 test("fragments that have grown are joined while commits go on", async (t) => {
-  const { dataset, manifest, open } = await createWorld(t);
+  const { dataset, manifestTable, open } = await openBaseDirectory(t);
+  const manifest = manifestTable();
   const catalog = open();
   for (let i = 0; i < 9; i++) {
     await catalog.mutate((draft) => {
@@ -154,7 +129,7 @@ test("work follows commits, one chore at a time, and a failure is tried again", 
 });
 
 test("indices that others gave the manifest stay right through commits, and are brought up to date", async (t) => {
-  const { dataset, engine, location, open } = await createWorld(t);
+  const { dataset, engine, location, open } = await openBaseDirectory(t);
   const catalog = open();
   const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
   const declare = (ids: readonly string[]) =>
@@ -217,7 +192,7 @@ test("indices that others gave the manifest stay right through commits, and are 
 });
 
 test("what other programs keep in the manifest stays or is not touched", async (t) => {
-  const { dataset, engine, location, open } = await createWorld(t);
+  const { dataset, engine, location, open } = await openBaseDirectory(t);
   const catalog = open();
   const odd: Row = {
     objectId: "t$1",

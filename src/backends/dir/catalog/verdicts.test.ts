@@ -1,22 +1,13 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "vitest";
-import { createEngine } from "../engine/engine.ts";
-import { createLocalStore } from "../format/local-store.ts";
-import { keyIn } from "../format/storage.ts";
 import { readVersion } from "../format/version-files.ts";
-import { silent, temporaryDirectory } from "../test-support.ts";
-import { type Catalog, createCatalog } from "./catalog.ts";
-import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
+import type { Catalog } from "./catalog.ts";
+import { openBaseDirectory } from "./catalog-fixture.ts";
+import { MANIFEST_NAME } from "./manifest-table.ts";
 import { type Verdict, verdictsIn } from "./verdicts.ts";
 
-/** Two catalogs on one base directory, as two processes have them. */
 async function createWorld(t: TestContext) {
-  const base = await temporaryDirectory(t);
-  const engine = createEngine({ log: silent });
-  t.onTestFinished(() => engine.close());
-  const store = createLocalStore();
-  const open = () => createCatalog(createManifestTable(base, engine, store), silent, { maintenance: false });
-  const dataset = { store, root: keyIn(store.keyOf(base), MANIFEST_NAME) };
+  const { base, engine, dataset, open } = await openBaseDirectory(t);
   const verdicts = async () => Object.fromEntries(verdictsIn((await readVersion(dataset)).manifest));
   return { base, engine, catalogs: [open(), open()] as const, verdicts };
 }

@@ -1,0 +1,36 @@
+import { join } from "node:path";
+import type { TestContext } from "vitest";
+import { createEngine } from "../engine/engine.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import { keyIn } from "../format/storage.ts";
+import { silent, temporaryDirectory } from "../test-support.ts";
+import { createCatalog } from "./catalog.ts";
+import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
+import type { Row } from "./row.ts";
+
+/** Returns the row of a table in the root. */
+export const table = (objectId: string, properties: Record<string, string> = {}): Row => ({
+  objectId,
+  objectType: "table",
+  location: `${objectId}.lance`,
+  properties,
+});
+
+/** An empty base directory on a disk, with an engine that is closed with the test. */
+export async function openBaseDirectory(t: TestContext) {
+  const base = await temporaryDirectory(t);
+  const engine = createEngine({ log: silent });
+  t.onTestFinished(() => engine.close());
+  const store = createLocalStore();
+  const manifestTable = (over = store) => createManifestTable(base, engine, over);
+  return {
+    base,
+    engine,
+    /** The manifest table, as the engine and the format name it. */
+    location: join(base, MANIFEST_NAME),
+    dataset: { store, root: keyIn(store.keyOf(base), MANIFEST_NAME) },
+    manifestTable,
+    /** Opens a catalog, which another process could do at the same time. */
+    open: (manifest = manifestTable()) => createCatalog(manifest, silent, { maintenance: false }),
+  };
+}

@@ -1,0 +1,31 @@
+import assert from "node:assert/strict";
+import { test, vi } from "vitest";
+import { createDirectoryBackend } from "./index.ts";
+import { silent, temporaryDirectory } from "./test-support.ts";
+
+const closed = vi.hoisted(() => ({ count: 0 }));
+
+vi.mock("./open-directory.ts", async (original) => {
+  const { openDirectory } = await original<typeof import("./open-directory.ts")>();
+  return {
+    async openDirectory(...options: Parameters<typeof openDirectory>) {
+      const directory = await openDirectory(...options);
+      const close = () => {
+        closed.count++;
+        return directory.close();
+      };
+      return { ...directory, close };
+    },
+  };
+});
+
+vi.mock("./operations/rows/staged-write.ts", async (original) => ({
+  ...(await original<object>()),
+  sweepStaging: () => Promise.reject(new Error("the sweep fails")),
+}));
+
+test("a backend whose start fails closes what it has opened", async (t) => {
+  const root = await temporaryDirectory(t);
+  await assert.rejects(createDirectoryBackend({ root, log: silent }), /the sweep fails/);
+  assert.equal(closed.count, 1);
+});
