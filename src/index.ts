@@ -14,7 +14,15 @@ export type {
   UpstreamIdentityOptions,
 } from "./backends/upstream-identity/identity.ts";
 export type { ServeOptions } from "./config/options.ts";
-export { type Gateway, serveBackend, startGateway, type WireOptions } from "./gateway/compose.ts";
+export { type Gateway, startGateway, type WireOptions } from "./gateway/compose.ts";
+export { createGateway, type GatewayOptions } from "./gateway/create-gateway.ts";
+export type {
+  BackendContext,
+  BackendFactory,
+  GatewayPlugin,
+  PluginContext,
+  PluginExport,
+} from "./gateway/plugins/plugin.ts";
 export { LanceNamespaceService } from "./gen/lance/namespace/v1/service_pb.ts";
 export { createMetrics, type Metrics } from "./metrics/metrics.ts";
 export { type Call, type Credentials, createCall, type Protocol } from "./namespace/call.ts";

@@ -18,6 +18,6 @@ const { address } = await serveBackend(
     maxBufferedBytes: 2 ** 31,
     drainSeconds: 0,
   },
-  pino({ level: "info" }, process.stderr),
+  { log: pino({ level: "info" }, process.stderr) },
 );
 console.log(address.port);

@@ -110,6 +110,8 @@ function whatIsServed(options: ServeOptions, databases: Databases | undefined): 
       return options.uris.map(withoutCredentials).join(", ");
     case "grpc":
       return options.addresses.join(", ");
+    default:
+      return options.backend;
   }
 }
 

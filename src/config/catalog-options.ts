@@ -1,5 +1,5 @@
 import { BACKEND_KINDS, type OptionTable } from "./option-spec.ts";
-import { parseChoice, parseText } from "./parsers.ts";
+import { parseNamedValue, parseText } from "./parsers.ts";
 import { parseStorageOption } from "./storage-options.ts";
 
 /** The options that say which catalog is served. */
@@ -12,12 +12,22 @@ export const CATALOG_OPTIONS = {
   },
   backend: {
     flag: "backend",
-    value: "KIND",
-    help: "Kind of the backend: dir (a directory of Lance tables), rest or grpc (an upstream catalog). --uri implies rest, and --address implies grpc.",
+    value: "NAME",
+    help: "Backend: dir (a directory of Lance tables), rest or grpc (an upstream catalog), the name of a backend of a plugin, or a package or ./file that exports a backend (docs/extending.md). --uri implies rest, and --address implies grpc.",
     fallback: "dir",
-    parse: parseChoice(BACKEND_KINDS),
+    parse: parseText,
     backends: BACKEND_KINDS,
     place: true,
+  },
+  backendOptions: {
+    flag: "backend-option",
+    value: "NAME=VALUE",
+    help: "Option of a backend that a plugin, a package or a file exports.",
+    parse: parseNamedValue,
+    backends: ["other"],
+    repeatable: true,
+    place: true,
+    secret: true,
   },
   root: {
     flag: "root",

@@ -129,7 +129,8 @@ routes:
     "databases: { a: {} }": /: databases\.a\.root is missing$/,
     "databases: { a b: { root: x } }": /: databases\.a b must be a name/,
     "databases: { a/..: { root: x } }": /: databases\.a\/\.\. must be a name .*no part of dots alone$/,
-    "databases: { a: { backend: s3 } }": /: databases\.a\.backend must be one of dir, rest, grpc, not "s3"$/,
+    "databases: { a: { backend: s3, root: x } }":
+      /: databases\.a\.root is unknown; there are backend, backend-option,/,
     "databases: { a: { root: x, uri: y } }":
       /: databases\.a\.root and .*: databases\.a\.uri contradict each other$/,
     "databases: { a: { uri: 'http://a', max-open-tables: 1 } }":

@@ -11,10 +11,10 @@ import {
   textAt,
 } from "./config-file.ts";
 import { findGiven, type Layer } from "./layers.ts";
-import { type Environment, type OptionSpec, UsageError } from "./option-spec.ts";
+import { backendKindOf, type Environment, fileKey, type OptionSpec, UsageError } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
 import { readRoutes } from "./routes.ts";
-import { kindIn, PLACES, readServeOptions } from "./serve-options.ts";
+import { backendIn, PLACES, readServeOptions } from "./serve-options.ts";
 
 /** All that `lance-gateway serve` was told. */
 export interface Configuration {
@@ -53,7 +53,7 @@ export async function readConfiguration(
   const file = findGiven(SERVE_OPTIONS.config, given)?.texts.at(-1);
   if (file === undefined) return { options: readServeOptions(given) };
   const section = await readConfigFile(file);
-  const keys = SPECS.filter((spec) => spec !== SERVE_OPTIONS.config).map(({ flag }) => flag);
+  const keys = SPECS.filter((spec) => spec !== SERVE_OPTIONS.config).map(fileKey);
   checkKeys(section, [...keys, ...FILE_KEYS]);
   const layers = [...given, sectionLayer(section, environment)];
   return { options: readServeOptions(layers), databases: readDatabases(section, layers, environment) };
@@ -104,12 +104,9 @@ function readDatabase(
   }
   const section = subsection(all, name) ?? { entries: {}, at: `${all.at}${name}.` };
   const own = sectionLayer(section, environment);
-  const kind = kindIn(own) ?? "dir";
+  const kind = backendKindOf(backendIn(own) ?? "dir");
   const allowed = SPECS.filter(({ backends }) => backends?.includes(kind));
-  checkKeys(
-    section,
-    allowed.map(({ flag }) => flag),
-  );
+  checkKeys(section, allowed.map(fileKey));
   const place = PLACES[kind];
   if (own(place) === undefined) throw new UsageError(`${section.at}${place.flag} is missing`);
   return readServeOptions([own, ...inherited]);
@@ -131,9 +128,10 @@ function withoutPlaces(layer: Layer): Layer {
 /** A map of the file as a source of options. */
 function sectionLayer({ entries, at }: Section, environment: Environment): Layer {
   return (spec) => {
-    const value = entries[spec.flag];
+    const key = fileKey(spec);
+    const value = entries[key];
     if (value === undefined || value === null) return undefined;
-    const source = `${at}${spec.flag}`;
+    const source = `${at}${key}`;
     const shown = textsOf(spec, value, source);
     return { source, shown, texts: shown.map((text) => expandVariables(text, environment, source)) };
   };

@@ -1,11 +1,16 @@
-/** The kinds of backends. */
-export const BACKEND_KINDS = ["dir", "rest", "grpc"] as const;
+/** The kinds of backends; those of plugins, packages and files are the last one. */
+export const BACKEND_KINDS = ["dir", "rest", "grpc", "other"] as const;
 
 /** The kinds of backends that have an upstream. */
 export const UPSTREAM_KINDS = ["rest", "grpc"] as const;
 
 /** A kind of backend. */
 export type BackendKind = (typeof BACKEND_KINDS)[number];
+
+/** The kind of the backend with a name. */
+export function backendKindOf(name: string): BackendKind {
+  return BACKEND_KINDS.find((kind) => kind === name) ?? "other";
+}
 
 /** Turns a text into a value; throws a {@link UsageError} that says what the text must be. */
 export interface Parse<T> {
@@ -17,6 +22,8 @@ export interface Parse<T> {
 /** One option; the flag, the environment variable, the key of the configuration file and the docs all come from it. */
 export interface OptionSpec {
   readonly flag: string;
+  /** The key of the configuration file. Default: the flag. */
+  readonly key?: string;
   /** The placeholder in the help; a flag without one is a switch, and `true` or `false` in the environment. */
   readonly value?: string;
   readonly help: string;
@@ -58,6 +65,11 @@ export class UsageError extends Error {}
 export function flagUsage({ flag, value, repeatable }: OptionSpec): string {
   const usage = value === undefined ? `--${flag}` : `--${flag} ${value}`;
   return repeatable ? `${usage} …` : usage;
+}
+
+/** The key of an option in the configuration file. */
+export function fileKey({ flag, key = flag }: OptionSpec): string {
+  return key;
 }
 
 /** The environment variable of an option: `LANCE_GATEWAY_` and the flag in capitals. */

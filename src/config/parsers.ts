@@ -64,6 +64,14 @@ export function parseHeader(text: string): readonly [name: string, value: string
   return [name.toLowerCase(), value];
 }
 
+/** A name and a value as `name=value`. */
+export function parseNamedValue(text: string): readonly [name: string, value: string] {
+  const [, name, value] = PAIR.exec(text) ?? [];
+  if (name === undefined || value === undefined)
+    throw new UsageError("must be a name and a value: name=value");
+  return [name, value];
+}
+
 /** The origin of pages, as browsers send it, or `*`. */
 export function parseOrigin(text: string): string {
   if (text === "*" || (URL.canParse(text) && new URL(text).origin === text)) return text;

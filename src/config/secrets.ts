@@ -13,20 +13,20 @@ export function secretsOf({ options, databases }: Configuration, environment: En
   return [...new Set([...all, ...fromEnvironment])];
 }
 
-/** The secrets among the options of a storage. */
-export function storageSecrets(options: ServeOptions["storageOptions"]): string[] {
+/** The secrets among the options of a storage or of a backend. */
+export function storageSecrets(options: ServeOptions["storageOptions" | "backendOptions"]): string[] {
   return options.flatMap(([key, value]) => (SECRET_NAME.test(key) ? [value] : []));
 }
 
 function secretsOfOptions(options: ServeOptions): string[] {
-  const { storageOptions, headers, ...others } = options;
+  const { storageOptions, backendOptions, headers, ...others } = options;
   const specs: Readonly<Record<string, OptionSpec>> = SERVE_OPTIONS;
   const values = Object.entries(others).flatMap(([name, value]) =>
     specs[name]?.secret === true && typeof value === "string" ? [value] : [],
   );
   return [
     ...values,
-    ...storageSecrets(storageOptions),
+    ...storageSecrets([...storageOptions, ...backendOptions]),
     ...headers.flatMap(([, value]) => [value, ...value.split(" ")]),
   ];
 }

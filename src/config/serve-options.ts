@@ -1,5 +1,5 @@
 import { type Layer, readTable } from "./layers.ts";
-import { type BackendKind, type OptionSpec, UsageError } from "./option-spec.ts";
+import { type BackendKind, backendKindOf, type OptionSpec, UsageError } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
 
 /** The option without which a backend of each kind cannot be opened. */
@@ -7,27 +7,28 @@ export const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
   dir: SERVE_OPTIONS.root,
   rest: SERVE_OPTIONS.uris,
   grpc: SERVE_OPTIONS.addresses,
+  other: SERVE_OPTIONS.backend,
 };
 
 /**
  * Reads the options of `serve`. An earlier source overrides a later one, and every source overrides the defaults.
- * Without `backend` its kind follows from the place that is given.
+ * Without `backend` it follows from the place that is given.
  *
  * @throws UsageError, one line that names the source, also when one source contradicts itself.
  */
 export function readServeOptions(layers: readonly Layer[]): ServeOptions {
   const options = readTable(SERVE_OPTIONS, layers);
   for (const layer of layers) {
-    const kind = kindIn(layer);
-    if (kind === undefined) continue;
-    refuseOtherKinds(layer, kind);
-    return { ...options, backend: kind };
+    const backend = backendIn(layer);
+    if (backend === undefined) continue;
+    refuseOtherKinds(layer, backend);
+    return { ...options, backend };
   }
   return options;
 }
 
-/** The kind of backend that a source names, or that follows from the place that it gives. */
-export function kindIn(layer: Layer): BackendKind | undefined {
+/** The backend that a source names, or that follows from the place that it gives. */
+export function backendIn(layer: Layer): string | undefined {
   if (layer(SERVE_OPTIONS.backend) !== undefined) {
     return readTable({ backend: SERVE_OPTIONS.backend }, [layer]).backend;
   }
@@ -37,11 +38,12 @@ export function kindIn(layer: Layer): BackendKind | undefined {
   return kinds[0];
 }
 
-function refuseOtherKinds(layer: Layer, kind: BackendKind): void {
+function refuseOtherKinds(layer: Layer, backend: string): void {
+  const kind = backendKindOf(backend);
   for (const spec of Object.values<OptionSpec>(SERVE_OPTIONS)) {
     const given = spec.backends === undefined || spec.backends.includes(kind) ? undefined : layer(spec);
     if (given === undefined) continue;
-    const right = spec.backends?.join(" or ");
-    throw new UsageError(`${given.source} is for the backend ${right}, and the backend is ${kind}`);
+    const right = spec.backends?.includes("other") ? "of a plugin" : spec.backends?.join(" or ");
+    throw new UsageError(`${given.source} is for the backend ${right}, and the backend is ${backend}`);
   }
 }

@@ -39,6 +39,14 @@ export const SERVER_OPTIONS = {
     parse: parseHost,
     repeatable: true,
   },
+  plugins: {
+    flag: "plugin",
+    key: "plugins",
+    value: "MODULE",
+    help: "Package or ./file with interceptors, Fastify plugins or backends (docs/extending.md).",
+    parse: parseText,
+    repeatable: true,
+  },
   logLevel: {
     flag: "log-level",
     value: "LEVEL",

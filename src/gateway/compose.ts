@@ -1,28 +1,22 @@
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { DescService } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import { createDatabasesBackend } from "../backends/databases/index.ts";
-import { createReadAhead, type ReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
+import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import type { Databases } from "../config/configuration.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
-import { DIALECTS } from "../dialects/registry.ts";
-import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
-import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
-import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
-import type { Service } from "../namespace/service.ts";
-import { type BodyPace, createBodyPace } from "../pipeline/body-pace.ts";
-import { createService } from "../pipeline/create-service.ts";
+import type { ServiceOptions } from "../pipeline/create-service.ts";
 import type { Database } from "../pipeline/databases.ts";
-import { createRefusalNotes } from "../pipeline/refusals.ts";
 import type { Addressing } from "../server/addressing.ts";
 import { createReadiness, type Readiness } from "../server/readiness.ts";
 import { createServer } from "../server/server.ts";
-import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
+import { createApi } from "./api.ts";
 import { openBackend } from "./open-backend.ts";
+import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
+import type { GatewayPlugin } from "./plugins/plugin.ts";
 
 /** A gateway that listens. */
 export interface Gateway {
@@ -53,84 +47,66 @@ export type WireOptions = Pick<
     >
   >;
 
-/**
- * Puts all wires and the pipeline before a backend, and listens. Closing it closes the backend too.
- *
- * @param metrics what counts the calls. Default: nothing does, and there is no `/metrics`.
- */
+/** What a gateway takes from outside beside its options and its databases. */
+export interface GatewayContext {
+  readonly log: Logger;
+  /** Counts the calls. Default: nothing does, and there is no `/metrics`. */
+  readonly metrics?: Metrics | undefined;
+  /** Default: none. */
+  readonly plugins?: readonly GatewayPlugin[] | undefined;
+}
+
+/** Puts all wires and the pipeline before a backend, and listens. Closing it closes the backend, too. */
 export function serveBackend(
   backend: Backend,
   options: WireOptions,
-  log: Logger,
-  metrics?: Metrics,
+  context: GatewayContext,
 ): Promise<Gateway> {
-  const shares = createShares(options);
   const databases = new Map([[undefined, { backend, limits: options }]]);
-  const service = createService({ databases, metrics: metrics?.calls, ...shares });
-  return listen(service, [backend], options, { log, metrics, ...shares });
+  return listen({ databases, backends: [backend] }, options, context);
 }
 
-/** Where a gateway tells what it does. */
-interface Observers {
-  readonly log: Logger;
-  readonly metrics?: Metrics | undefined;
-}
-
-/** Shares of all requests, whichever wire they come by and whichever database they are for. */
-interface Shares {
-  /** Memory of requests. */
-  readonly budget: ByteBudget;
-  /** Turns of the event loop for Arrow bodies. */
-  readonly pace: BodyPace;
-}
-
-function createShares({ maxBufferedBytes }: WireOptions): Shares {
-  return { budget: createByteBudget(maxBufferedBytes), pace: createBodyPace() };
-}
-
-/** The same before several databases. Closing it closes them all. */
+/** Does the same before several databases. Closing it closes them all. */
 export function serveDatabases(
-  databases: ReadonlyMap<string, Database>,
-  routing: Omit<Databases, "byName">,
+  named: ReadonlyMap<string, Database>,
+  { routes, pathPrefix, fallback }: Omit<Databases, "byName">,
   options: WireOptions,
-  log: Logger,
-  metrics?: Metrics,
+  context: GatewayContext,
 ): Promise<Gateway> {
-  const { routes, pathPrefix, fallback } = routing;
-  const shares = createShares(options);
   const root = routes.some(({ by }) => by === "namespace")
-    ? { backend: createDatabasesBackend([...databases.keys()]), limits: options }
+    ? { backend: createDatabasesBackend([...named.keys()]), limits: options }
     : undefined;
-  const unnamed = fallback === undefined ? root : databases.get(fallback);
-  const all = new Map<string | undefined, Database>(databases);
-  if (unnamed !== undefined) all.set(undefined, unnamed);
-  const service = createService({ databases: all, routes, metrics: metrics?.calls, ...shares });
+  const unnamed = fallback === undefined ? root : named.get(fallback);
+  const databases = new Map<string | undefined, Database>(named);
+  if (unnamed !== undefined) databases.set(undefined, unnamed);
   const hosts = routes.flatMap((route) => (route.by === "host" ? Object.keys(route.hosts) : []));
-  const addressing = { pathPrefix, hosts };
-  const backends = [...databases.values()].map(({ backend }) => backend);
-  return listen(service, backends, options, { log, metrics, ...shares }, addressing);
+  const backends = [...named.values()].map(({ backend }) => backend);
+  return listen({ databases, backends, routes, addressing: { pathPrefix, hosts } }, options, context);
+}
+
+/** Databases, and how a call says which it is for. */
+interface Served extends Pick<ServiceOptions, "databases" | "routes"> {
+  /** The backends whose readiness counts, and that are closed at the end. */
+  readonly backends: readonly Backend[];
+  readonly addressing?: Addressing;
 }
 
 async function listen(
-  service: Service,
-  backends: readonly Backend[],
+  { databases, backends, routes, addressing }: Served,
   options: WireOptions,
-  { log, metrics, budget, pace }: Observers & Shares,
-  addressing?: Addressing,
+  { log, metrics, plugins = [] }: GatewayContext,
 ): Promise<Gateway> {
-  const services = [LanceNamespaceService, LanceDbService];
-  const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
-  const refused = createRefusalNotes(log, knownSegments(services, transcoders), metrics?.refuse);
+  const { maxBufferedBytes } = options;
+  const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
+  const { pace, ...api } = createApi({ databases, routes, interceptors, maxBufferedBytes, log, metrics });
   const readiness = createReadiness();
   const server = createServer({
     ...options,
-    service,
-    transcoders,
+    ...api,
+    plugins: plugins.flatMap(({ fastify }) => fastify ?? []),
     readiness,
     metrics: metrics?.page,
     log,
-    refused,
-    budget,
     addressing,
     accepted: () => pace.noteConnection(),
   });
@@ -147,19 +123,6 @@ async function listen(
       return finished;
     },
   };
-}
-
-/** The parts of paths that the contract has. */
-function knownSegments(
-  services: readonly DescService[],
-  transcoders: readonly Transcoder[],
-): ReadonlySet<string> {
-  const names = services.flatMap(({ typeName, methods }) => [typeName, ...methods.map(({ name }) => name)]);
-  const segments = transcoders.flatMap(({ bindings }) =>
-    bindings.flatMap(({ template }) => template.segments),
-  );
-  const literals = segments.flatMap((segment) => (typeof segment === "object" ? [segment.literal] : []));
-  return new Set([...names, ...literals]);
 }
 
 /** How often a backend is asked until it is ready, and after that, in milliseconds. */
@@ -192,41 +155,36 @@ async function closeAll(backends: readonly Backend[]): Promise<void> {
  * Starts the gateway, as `lance-gateway serve` does.
  *
  * @param databases several databases; without them the options describe the only one
+ * @throws UsageError for a plugin that cannot be loaded, and Error for a backend that cannot be opened.
  */
 export async function startGateway(
   options: ServeOptions,
   log: Logger,
   databases?: Databases,
 ): Promise<Gateway> {
+  const plugins = await loadPlugins(options.plugins, log);
   const metrics = options.noMetrics ? undefined : createMetrics();
+  const context = { log, metrics, plugins };
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
-  if (databases === undefined) return startOne(options, readAhead, { log, metrics });
+  const surroundings = { log, readAhead, backends: backendsOf(plugins) };
   const opened = new Map<string, Database>();
   try {
+    if (databases === undefined) {
+      const backend = await openBackend(options, { ...surroundings, noteDecision: metrics?.noteFor() });
+      opened.set("", { backend, limits: options });
+      return await serveBackend(backend, options, context);
+    }
     for (const [name, limits] of databases.byName) {
-      const backend = await openBackend(limits, log, readAhead, metrics?.noteFor(name)).catch((cause) => {
+      const noteDecision = metrics?.noteFor(name);
+      const backend = await openBackend(limits, { ...surroundings, noteDecision }).catch((cause) => {
         const Mistake = cause instanceof UsageError ? UsageError : Error;
         throw new Mistake(`database ${name}: ${(cause as Error).message}`, { cause });
       });
       opened.set(name, { backend, limits });
     }
-    return await serveDatabases(opened, databases, options, log, metrics);
+    return await serveDatabases(opened, databases, options, context);
   } catch (error) {
     await closeAll([...opened.values()].map(({ backend }) => backend));
-    throw error;
-  }
-}
-
-async function startOne(
-  options: ServeOptions,
-  readAhead: ReadAhead,
-  { log, metrics }: Observers,
-): Promise<Gateway> {
-  const backend = await openBackend(options, log, readAhead, metrics?.noteFor());
-  try {
-    return await serveBackend(backend, options, log, metrics);
-  } catch (error) {
-    await backend.close();
     throw error;
   }
 }

@@ -1,27 +1,34 @@
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { ReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
-import { type BackendKind, UsageError } from "../config/option-spec.ts";
+import { BACKEND_KINDS, type BackendKind, backendKindOf, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { storageOptionsOf } from "../config/storage-options.ts";
 import type { NoteDecision } from "../namespace/decisions.ts";
+import { isJsonObject } from "../namespace/json.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
+import { loadDefault } from "./plugins/load-module.ts";
+import type { BackendFactory } from "./plugins/plugin.ts";
 import { required, upstreamIdentityOf } from "./upstream-identity.ts";
+
+/** What a backend shares with the rest of the gateway. */
+export interface Surroundings {
+  readonly log: Logger;
+  /** Memory for query results that are open. Default: each directory has its own. */
+  readonly readAhead?: ReadAhead | undefined;
+  /** Counts decisions about an upstream that belong to no call. Default: nobody does. */
+  readonly noteDecision?: NoteDecision | undefined;
+  /** Backends of plugins by name. Default: none. */
+  readonly backends?: ReadonlyMap<string, BackendFactory> | undefined;
+}
 
 /**
  * Opens the backend that options describe. Only the kind that is asked for is loaded.
  *
- * @param readAhead the memory for query results that are open. Default: each directory has its own.
- * @param noteDecision counts decisions about an upstream that are no call's own. Default: nobody does.
  * @throws Error with one clear line, when it cannot be had; UsageError, when an option is missing.
  */
-export function openBackend(
-  options: ServeOptions,
-  log: Logger,
-  readAhead?: ReadAhead,
-  noteDecision: NoteDecision = () => {},
-): Promise<Backend> {
-  return KINDS[options.backend](options, { log, readAhead, noteDecision });
+export function openBackend(options: ServeOptions, surroundings: Surroundings): Promise<Backend> {
+  return KINDS[backendKindOf(options.backend)](options, surroundings);
 }
 
 /**
@@ -32,12 +39,6 @@ export function prepareEngine(): void {
   process.env["LANCEDB_LOG"] ??= "error";
   // How far a scan reads ahead of its reader, in bytes; the engine's own default is 2 GiB.
   process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(16 * 1024 ** 2);
-}
-
-interface Surroundings {
-  readonly log: Logger;
-  readonly readAhead: ReadAhead | undefined;
-  readonly noteDecision: NoteDecision;
 }
 
 type Open = (options: ServeOptions, surroundings: Surroundings) => Promise<Backend>;
@@ -87,7 +88,29 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
       log,
     });
   },
+
+  async other({ backend: name, backendOptions }, { log, noteDecision = () => {}, backends }) {
+    const known = [...BACKEND_KINDS.filter((kind) => kind !== "other"), ...(backends?.keys() ?? [])];
+    const open =
+      backends?.get(name) ?? (await loadDefault(name, "--backend", `; there are ${known.join(", ")}`));
+    if (typeof open !== "function") {
+      throw new UsageError(
+        `--backend ${name} must export a function as its default, which returns a backend`,
+      );
+    }
+    const backend: unknown = await open({ options: Object.fromEntries(backendOptions), log, noteDecision });
+    const missing = BACKEND_MEMBERS.find((member) => !isJsonObject(backend) || backend[member] === undefined);
+    if (missing === undefined) return backend as Backend;
+    throw new UsageError(`--backend ${name} returns no backend: ${missing} is missing`);
+  },
 };
+
+const BACKEND_MEMBERS = [
+  "name",
+  "operations",
+  "ready",
+  "close",
+] as const satisfies readonly (keyof Backend)[];
 
 function timeLimitsOf({ upstreamFirstByteMs: firstByteMs, upstreamIdleMs: idleMs }: ServeOptions) {
   return { firstByteMs, idleMs };

@@ -134,8 +134,12 @@ function shortened(text: string): string {
   return text.length <= MAX_TEXT_LENGTH ? text : `${text.slice(0, MAX_TEXT_LENGTH - 1)}…`;
 }
 
+/** Marks an error for every copy of this package: a plugin may import another one than the gateway runs on. */
+const MARK: unique symbol = Symbol.for("lance-gateway.LanceError") as never;
+
 /** A failure that a client sees: a row of the table, and a message without the row's name. */
 export class LanceError extends Error {
+  readonly [MARK] = true;
   readonly entry: ErrorEntry;
   readonly detail: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -150,6 +154,10 @@ export class LanceError extends Error {
     this.headers = options.headers ?? {};
     this.instance = options.instance;
     this.fault = options.fault;
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === "object" && value !== null && MARK in value;
   }
 
   /** Numeric Lance error code. */

@@ -1,5 +1,5 @@
 import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
-import fastify, { type FastifyInstance, type FastifyPluginCallback } from "fastify";
+import fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyPluginCallback } from "fastify";
 import { LanceError } from "../namespace/errors.ts";
 import { createErrorHandler, type HttpWiresOptions, httpWires, passBodiesOn } from "../wires/http-wires.ts";
 import { createTargetRewrite } from "../wires/rest/target-rewrite.ts";
@@ -21,7 +21,7 @@ export interface AppOptions extends HttpWiresOptions {
   /** Origins whose pages may call from browsers; `*` matches any. */
   readonly origins: readonly string[];
   /** Further plugins, registered before the wires. Default: none. */
-  readonly plugins?: readonly FastifyPluginCallback[] | undefined;
+  readonly plugins?: readonly (FastifyPluginCallback | FastifyPluginAsync)[] | undefined;
 }
 
 /** A Fastify instance that serves everything except native gRPC. */

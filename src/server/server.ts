@@ -1,5 +1,5 @@
 import type { AddressInfo } from "node:net";
-import type { FastifyPluginCallback } from "fastify";
+import type { FastifyPluginAsync, FastifyPluginCallback } from "fastify";
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
@@ -24,7 +24,7 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   /** The REST API, in each dialect of its clients. Default: REST is not served. */
   readonly transcoders?: readonly Transcoder[] | undefined;
   /** Plugins of Fastify beside the API. Default: none. */
-  readonly plugins?: readonly FastifyPluginCallback[] | undefined;
+  readonly plugins?: readonly (FastifyPluginCallback | FastifyPluginAsync)[] | undefined;
   readonly readiness: Readiness;
   /** Content of `/metrics`. Default: the path does not exist. */
   readonly metrics?: MetricsPage | undefined;

@@ -1,23 +1,19 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, it } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
+import { copyExample } from "../support/examples.ts";
 import { startDirectoryServer } from "../support/server.ts";
-
-const ROOT = join(import.meta.dirname, "..", "..");
 
 /** Runs an example on the sources instead of the built package. */
 async function runExample(name: string, argument: string): Promise<string> {
-  const source = await readFile(join(ROOT, "examples", name), "utf8");
-  const file = join(import.meta.dirname, `.example-${process.pid}-${name}`);
-  await writeFile(file, source.replace('"lance-gateway/client"', '"../../src/client/index.ts"'));
+  const { path, remove } = await temporaryDirectory();
   try {
+    const file = await copyExample(name, path);
     return (await promisify(execFile)(process.execPath, [file, argument])).stdout;
   } finally {
-    await rm(file);
+    await remove();
   }
 }
 

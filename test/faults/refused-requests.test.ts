@@ -203,7 +203,7 @@ describe("requests that never become a call", () => {
   const lines: Record<string, unknown>[] = [];
   beforeAll(async () => {
     const log = pino({ level: "debug" }, { write: (line: string) => lines.push(JSON.parse(line)) });
-    gateway = await serveBackend(fakeBackend({}), OPTIONS, log, createMetrics());
+    gateway = await serveBackend(fakeBackend({}), OPTIONS, { log, metrics: createMetrics() });
   });
   afterAll(() => gateway.close());
 

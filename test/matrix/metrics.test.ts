@@ -68,8 +68,8 @@ describe("metrics", () => {
   beforeAll(async () => {
     const databases = new Map([["red", { backend, limits: LIMITS }]]);
     const routing = { routes: [{ by: "header" }] as const, pathPrefix: undefined, fallback: undefined };
-    routed = await serveDatabases(databases, routing, OPTIONS, log, createMetrics());
-    single = await serveBackend(backend, OPTIONS, log, createMetrics());
+    routed = await serveDatabases(databases, routing, OPTIONS, { log, metrics: createMetrics() });
+    single = await serveBackend(backend, OPTIONS, { log, metrics: createMetrics() });
   });
   afterAll(() => Promise.all([routed.close(), single.close()]));
 
@@ -155,7 +155,7 @@ describe("metrics", () => {
   });
 
   test("without metrics the path is no other than any unknown one", async (t) => {
-    const bare = await serveBackend(fakeBackend({}), OPTIONS, log);
+    const bare = await serveBackend(fakeBackend({}), OPTIONS, { log });
     t.onTestFinished(async () => void (await bare.close()));
     const { status } = await sendHttp(bare.address.port, { method: "GET", path: "/metrics" });
     assert.equal(status, 404);

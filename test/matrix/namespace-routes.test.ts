@@ -25,7 +25,7 @@ describe("databases as the first names of identifiers", () => {
     };
     const databases = new Map([await open("sales"), await open("events")]);
     const routing = { routes: [{ by: "namespace" }], pathPrefix: undefined, fallback: undefined } as const;
-    gateway = await serveDatabases(databases, routing, OPTIONS, log);
+    gateway = await serveDatabases(databases, routing, OPTIONS, { log });
     clients = createProtocolClients(gateway.address.port);
   });
   afterAll(async () => {

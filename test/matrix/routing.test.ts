@@ -29,7 +29,7 @@ function open(routes: readonly Route[], fallback?: string): Promise<Gateway> {
     pathPrefix: routes.some(({ by }) => by === "path") ? "/db" : undefined,
     fallback,
   };
-  return serveDatabases(databases, routing, OPTIONS, pino({ level: "silent" }));
+  return serveDatabases(databases, routing, OPTIONS, { log: pino({ level: "silent" }) });
 }
 
 const hosts = { localhost: "red", "*.0.0.1": "blue" };

@@ -29,7 +29,7 @@ export async function startServer(backend: Backend, options: Partial<WireOptions
   const { address, close } = await serveBackend(
     backend,
     { ...OPTIONS, ...options },
-    pino({ level: "silent" }),
+    { log: pino({ level: "silent" }) },
   );
   return {
     port: address.port,

@@ -30,7 +30,7 @@ export async function withNamespace<T>(
     });
   }
   prepareEngine();
-  const backend = await openBackend(options, SILENT_LOG);
+  const backend = await openBackend(options, { log: SILENT_LOG });
   await using namespace = createNamespace(backend);
   return await work(namespace);
 }

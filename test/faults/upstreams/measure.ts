@@ -81,7 +81,7 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
     }
   }
   const routing = { routes: [{ by: "namespace" }], pathPrefix: undefined, fallback: undefined } as const;
-  const gateway = await serveDatabases(databases, routing, SERVER, log);
+  const gateway = await serveDatabases(databases, routing, SERVER, { log });
   const clients: Readonly<Record<Wire, ProtocolClient>> = {
     REST: createRestClient(gateway.address.port),
     gRPC: createGrpcClient(gateway.address.port),

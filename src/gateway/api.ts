@@ -1,0 +1,60 @@
+import type { DescService } from "@bufbuild/protobuf";
+import type { Logger } from "pino";
+import { DIALECTS } from "../dialects/registry.ts";
+import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
+import type { Service } from "../namespace/service.ts";
+import { type BodyPace, createBodyPace } from "../pipeline/body-pace.ts";
+import { createService, type ServiceOptions } from "../pipeline/create-service.ts";
+import { createRefusalNotes, type NoteRefusal } from "../pipeline/refusals.ts";
+import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
+
+/** Options of {@link createApi}. */
+export interface ApiOptions extends Pick<ServiceOptions, "databases" | "routes" | "interceptors"> {
+  /** Memory for all requests, in bytes. Default: no bound. */
+  readonly maxBufferedBytes?: number | undefined;
+  readonly log: Logger;
+  /** Counts the calls. Default: nothing does. */
+  readonly metrics?: Metrics | undefined;
+}
+
+/** What the wires need to answer calls: the pipeline, the REST bindings, and what all requests share. */
+export interface Api {
+  readonly service: Service;
+  readonly transcoders: readonly Transcoder[];
+  readonly refused: NoteRefusal;
+  /** Memory of requests, whichever wire they come by and whichever database they are for. */
+  readonly budget: ByteBudget;
+  /** Turns of the event loop for Arrow bodies. */
+  readonly pace: BodyPace;
+}
+
+/** Creates the pipeline before databases, and the REST bindings in every dialect. */
+export function createApi({ maxBufferedBytes, log, metrics, ...options }: ApiOptions): Api {
+  const budget = createByteBudget(maxBufferedBytes);
+  const pace = createBodyPace();
+  const services = [LanceNamespaceService, LanceDbService];
+  const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
+  return {
+    service: createService({ ...options, metrics: metrics?.calls, budget, pace }),
+    transcoders,
+    refused: createRefusalNotes(log, knownSegments(services, transcoders), metrics?.refuse),
+    budget,
+    pace,
+  };
+}
+
+/** The parts of paths that the contract has. */
+function knownSegments(
+  services: readonly DescService[],
+  transcoders: readonly Transcoder[],
+): ReadonlySet<string> {
+  const names = services.flatMap(({ typeName, methods }) => [typeName, ...methods.map(({ name }) => name)]);
+  const segments = transcoders.flatMap(({ bindings }) =>
+    bindings.flatMap(({ template }) => template.segments),
+  );
+  const literals = segments.flatMap((segment) => (typeof segment === "object" ? [segment.literal] : []));
+  return new Set([...names, ...literals]);
+}

@@ -1,0 +1,32 @@
+import { type Logger, pino } from "pino";
+import { readServeOptions } from "../config/serve-options.ts";
+import type { Metrics } from "../metrics/metrics.ts";
+import type { Backend } from "../namespace/lance-namespace.ts";
+import type { Interceptor } from "../pipeline/interceptor.ts";
+import { type Gateway, serveBackend, type WireOptions } from "./compose.ts";
+import type { GatewayPlugin } from "./plugins/plugin.ts";
+
+/** Options of {@link createGateway}. Those of the wires have the defaults of `lance-gateway serve`. */
+export interface GatewayOptions extends Partial<WireOptions> {
+  readonly backend: Backend;
+  /** Steps that every call passes, after those of plugins. Default: none. */
+  readonly interceptors?: readonly Interceptor[];
+  /** Default: none. */
+  readonly plugins?: readonly GatewayPlugin[];
+  /** Default: nothing is logged. */
+  readonly log?: Logger;
+  /** Counts the calls. Default: nothing does, and there is no `/metrics`. */
+  readonly metrics?: Metrics;
+}
+
+/**
+ * Serves a backend by gRPC, gRPC-Web, Connect and REST on a port of its own. Closing the gateway closes the backend, too.
+ *
+ * @throws Error, from node:net, when the port cannot be had.
+ */
+export function createGateway(options: GatewayOptions): Promise<Gateway> {
+  const { backend, interceptors = [], plugins = [], metrics, ...wires } = options;
+  const { log = pino({ level: "silent" }) } = options;
+  const all = [...plugins, { interceptors }];
+  return serveBackend(backend, { ...readServeOptions([]), ...wires }, { log, metrics, plugins: all });
+}

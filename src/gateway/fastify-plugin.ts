@@ -1,0 +1,61 @@
+import type { FastifyPluginCallback } from "fastify";
+import { type Logger, pino } from "pino";
+import { readServeOptions } from "../config/serve-options.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { Backend } from "../namespace/lance-namespace.ts";
+import type { Interceptor } from "../pipeline/interceptor.ts";
+import { httpWires } from "../wires/http-wires.ts";
+import { serviceRpcs } from "../wires/rpc.ts";
+import { createApi } from "./api.ts";
+import type { WireOptions } from "./compose.ts";
+
+/** Options of {@link lanceGateway}. Limits have the defaults of `lance-gateway serve`. */
+export interface LanceGatewayOptions
+  extends Partial<
+    Pick<
+      WireOptions,
+      | "maxMessageBytes"
+      | "maxUploadBytes"
+      | "maxBufferedBytes"
+      | "maxConcurrentCalls"
+      | "defaultDeadlineMs"
+      | "silenceMs"
+    >
+  > {
+  readonly backend: Backend;
+  /** Steps that every call passes, in order. Default: none. */
+  readonly interceptors?: readonly Interceptor[];
+  /** Default: nothing is logged. */
+  readonly log?: Logger;
+}
+
+/** Names of objects are parts of paths, which Fastify bounds to 100 characters by default. */
+const SHORT_PARAMETER = 1_000;
+
+/**
+ * A plugin of Fastify that serves a backend by REST, Connect and gRPC-Web in an application, below the `prefix` of its
+ * registration. Hooks of the application run before a call. The application closes the backend when it closes.
+ *
+ * Native gRPC needs a port of its own, which `createGateway` opens.
+ */
+export const lanceGateway: FastifyPluginCallback<LanceGatewayOptions> = (app, options, done) => {
+  const { backend, interceptors, log = pino({ level: "silent" }) } = options;
+  const limits = { ...readServeOptions([]), ...options };
+  const databases = new Map([[undefined, { backend, limits }]]);
+  const { maxBufferedBytes } = limits;
+  const api = createApi({ databases, interceptors, maxBufferedBytes, log });
+  warnOfShortParameters(app.initialConfig.routerOptions?.maxParamLength);
+  const rpcs = serviceRpcs(LanceNamespaceService, api.service);
+  // The options have the prefix, which this instance already has.
+  app.register(httpWires, { ...limits, ...api, log, rpcs, prefix: "" });
+  app.addHook("onClose", () => backend.close());
+  done();
+};
+
+function warnOfShortParameters(maxParamLength = 100): void {
+  if (maxParamLength >= SHORT_PARAMETER) return;
+  process.emitWarning(
+    `tables whose names have more than ${maxParamLength} characters cannot be reached; give fastify() routerOptions.maxParamLength`,
+    { code: "LANCE_GATEWAY_SHORT_PARAMETERS" },
+  );
+}

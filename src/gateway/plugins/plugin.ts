@@ -1,0 +1,70 @@
+import type { FastifyPluginAsync, FastifyPluginCallback } from "fastify";
+import type { Logger } from "pino";
+import type { NoteDecision } from "../../namespace/decisions.ts";
+import { isJsonObject } from "../../namespace/json.ts";
+import type { Backend } from "../../namespace/lance-namespace.ts";
+import type { Interceptor } from "../../pipeline/interceptor.ts";
+
+/** Extensions of a gateway. */
+export interface GatewayPlugin {
+  /** Steps that every call passes, in order. Default: none. */
+  readonly interceptors?: readonly Interceptor[];
+  /** Plugin of Fastify with hooks and routes of its own, on the gateway's port. Default: none. */
+  readonly fastify?: FastifyPluginCallback | FastifyPluginAsync;
+  /** Backends by the names that `--backend` takes. Default: none. */
+  readonly backends?: Readonly<Record<string, BackendFactory>>;
+}
+
+/** Surroundings of a plugin. */
+export interface PluginContext {
+  readonly log: Logger;
+}
+
+/** The default export of a plugin: the plugin, or a function that returns it. */
+export type PluginExport =
+  | GatewayPlugin
+  | ((context: PluginContext) => GatewayPlugin | Promise<GatewayPlugin>);
+
+/** Surroundings of a backend. */
+export interface BackendContext {
+  /** The values of `--backend-option`, by name. */
+  readonly options: Readonly<Record<string, string>>;
+  readonly log: Logger;
+  /** Counts decisions about an upstream that belong to no call. */
+  readonly noteDecision: NoteDecision;
+}
+
+/** Opens a backend; a failure stops the start of the gateway with its message. */
+export type BackendFactory = (context: BackendContext) => Backend | Promise<Backend>;
+
+/** Checks of the members of a plugin, with what each of them must be. */
+const MEMBERS: Readonly<Record<string, readonly [check: (value: unknown) => boolean, must: string]>> = {
+  interceptors: [
+    (value) => Array.isArray(value) && value.every((each) => typeof each === "function"),
+    "a list of functions",
+  ],
+  fastify: [(value) => typeof value === "function", "a function"],
+  backends: [
+    (value) => isJsonObject(value) && Object.values(value).every((each) => typeof each === "function"),
+    "functions by name",
+  ],
+};
+
+/**
+ * Returns what is wrong with a value as a plugin, for people; undefined for a plugin. An object without a single member
+ * is wrong, because a module that exports something else would go unnoticed.
+ */
+export function mistakeInPlugin(value: unknown): string | undefined {
+  const members = Object.keys(MEMBERS).join(", ");
+  const given = isJsonObject(value) ? Object.entries(value) : [];
+  if (given.length === 0) {
+    return `must export a plugin as its default: an object with ${members}, or a function that returns one`;
+  }
+  for (const [name, member] of given) {
+    const found = MEMBERS[name];
+    if (found === undefined) return `exports a plugin with the unknown member ${name}; there are ${members}`;
+    const [check, must] = found;
+    if (!check(member)) return `exports a plugin whose ${name} must be ${must}`;
+  }
+  return undefined;
+}
