@@ -34,6 +34,13 @@ export default defineConfig({
     ],
     expect: { poll: { interval: 10, timeout: 60_000 } },
     setupFiles: [ownFile("test/support/setup.ts")],
+    coverage: {
+      provider: "v8",
+      include: ["src/**/*.ts"],
+      exclude: ["src/gen/**", "**/*.test.ts", "**/*fixture.ts", "**/test-support.ts"],
+      reporter: ["text-summary", "html"],
+      reportsDirectory: ".cache/coverage",
+    },
     projects: [
       project("unit", ["src/**/*.test.ts", "test/{cli,client,dialects,docs,spec,support}/**/*.test.ts"]),
       project("contract", ["test/{contract,stores}/**/*.test.ts"]),

@@ -13,7 +13,7 @@ import { rawConnection, startServer } from "./fixture.ts";
 const SILENCE_MS = 250;
 const EMPTY = encodeFrame(new Uint8Array(0), false);
 const GRPC = { ":method": "POST", "content-type": "application/grpc", te: "trailers" };
-const timeout = 20_000;
+const timeout = 60_000;
 
 const head = (length: number) =>
   `POST /v1/x HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${length}\r\n\r\n`;

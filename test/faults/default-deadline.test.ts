@@ -34,7 +34,7 @@ describe("calls that bring no deadline", () => {
   });
 
   for (const protocol of Object.keys(PROTOCOLS)) {
-    test(`${protocol}: get the server's, unless they carry an Arrow body`, { timeout: 10_000 }, async () => {
+    test(`${protocol}: get the server's, unless they carry an Arrow body`, { timeout: 60_000 }, async () => {
       const { client } = clients[protocol] as ProtocolClient;
       await assert.rejects(client.namespaceExists(), (error) => {
         assert.ok(error instanceof CallError);

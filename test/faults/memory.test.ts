@@ -107,7 +107,7 @@ describe("the memory for requests", () => {
 
   for (const [what, beginning] of Object.entries(UNFINISHED)) {
     test(`unfinished requests (${what}) use it up for all protocols, and give it back`, {
-      timeout: 20_000,
+      timeout: 60_000,
     }, async () => {
       await fill(beginning);
       for (const protocol of Object.keys(PROTOCOLS)) {

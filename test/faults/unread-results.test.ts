@@ -15,7 +15,7 @@ import { startServer, type TestServer } from "../support/server.ts";
 
 const MIB = 1024 * 1024;
 const ARROW = "application/vnd.apache.arrow.stream";
-const timeout = 30_000;
+const timeout = 60_000;
 
 /** Results that are larger than what all sockets on the way take, and room for two of them. */
 describe("results that are not read to their end", () => {

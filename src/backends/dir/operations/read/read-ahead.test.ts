@@ -3,7 +3,7 @@ import { describe, it } from "vitest";
 import { isLanceError, type LanceError } from "../../../../namespace/errors.ts";
 import { createReadAhead } from "./read-ahead.ts";
 
-const timeout = 10_000;
+const timeout = 60_000;
 const signal = () => new AbortController().signal;
 const isThrottling = (error: unknown) => isLanceError(error, "Throttling");
 
