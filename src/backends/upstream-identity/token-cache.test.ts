@@ -19,12 +19,24 @@ function cacheOf(lifeMs: number, maxTokens = 10) {
     scopeOf: (error) => (String(error).includes("unreachable") ? "provider" : "subject"),
     now: () => now,
   });
+  const issue = (index: number) =>
+    fetches[index]?.resolve({ value: `token ${index}`, expiresAt: now + lifeMs });
   return {
     cache,
     fetches,
     pass: (milliseconds: number) => (now += milliseconds),
-    issue(index: number) {
-      fetches[index]?.resolve({ value: `token ${index}`, expiresAt: now + lifeMs });
+    issue,
+    /** Fetches the token of a subject, which no call has requested yet. */
+    async hold(subject = "s") {
+      const token = cache.get(subject);
+      issue(fetches.length - 1);
+      await token;
+    },
+    /** Requests a token whose fetch fails. */
+    async fail(message: string, subject = "s") {
+      const token = cache.get(subject);
+      fetches.at(-1)?.reject(new Error(message));
+      await assert.rejects(Promise.resolve(token), new RegExp(message));
     },
   };
 }
@@ -39,10 +51,8 @@ test("many that wait share one fetch, and those after them find the token at onc
 });
 
 test("a token is renewed before its end, by one, while the others go on with it", async () => {
-  const { cache, fetches, issue, pass } = cacheOf(600_000);
-  const first = cache.get("s");
-  issue(0);
-  await first;
+  const { cache, fetches, issue, pass, hold } = cacheOf(600_000);
+  await hold();
   pass(539_999);
   assert.equal(cache.get("s"), "token 0");
   pass(2);
@@ -55,10 +65,8 @@ test("a token is renewed before its end, by one, while the others go on with it"
 });
 
 test("a short token is renewed in the last tenth of its life", async () => {
-  const { cache, issue, pass } = cacheOf(10_000);
-  const first = cache.get("s");
-  issue(0);
-  await first;
+  const { cache, pass, hold } = cacheOf(10_000);
+  await hold();
   pass(8_999);
   assert.equal(cache.get("s"), "token 0");
   pass(2);
@@ -66,26 +74,20 @@ test("a short token is renewed in the last tenth of its life", async () => {
 });
 
 test("a failed renewal does no harm until the token ends", async () => {
-  const { cache, fetches, issue, pass } = cacheOf(600_000);
-  const first = cache.get("s");
-  issue(0);
-  await first;
+  const { cache, fetches, pass, hold, fail } = cacheOf(600_000);
+  await hold();
   pass(550_000);
   const renewing = cache.get("s");
   fetches[1]?.reject(new Error("down"));
   assert.equal(await renewing, "token 0");
   pass(60_000);
-  const ended = cache.get("s");
-  fetches[2]?.reject(new Error("still down"));
-  await assert.rejects(Promise.resolve(ended), /still down/);
+  await fail("still down");
 });
 
 test("repeats a failure for a time that doubles, until a success", async () => {
-  const { cache, fetches, pass, issue } = cacheOf(600_000);
+  const { cache, fetches, issue, pass, fail } = cacheOf(600_000);
   for (const [index, pause] of [1_000, 2_000, 4_000].entries()) {
-    const asked = cache.get("s");
-    fetches[index]?.reject(new Error("down"));
-    await assert.rejects(Promise.resolve(asked), /down/);
+    await fail("down");
     pass(pause - 1);
     await assert.rejects(Promise.resolve(cache.get("s")), /down/);
     assert.equal(fetches.length, index + 1);
@@ -97,16 +99,12 @@ test("repeats a failure for a time that doubles, until a success", async () => {
 });
 
 test("repeats a failure of the provider to every subject, and a failure of a subject to it alone", async () => {
-  const { cache, fetches, pass, issue } = cacheOf(600_000);
-  const refused = cache.get("bad");
-  fetches[0]?.reject(new Error("refused"));
-  await assert.rejects(Promise.resolve(refused), /refused/);
+  const { cache, fetches, issue, pass, fail } = cacheOf(600_000);
+  await fail("refused", "bad");
   const good = cache.get("good");
   issue(1);
   assert.equal(await good, "token 1");
-  const other = cache.get("other");
-  fetches[2]?.reject(new Error("unreachable"));
-  await assert.rejects(Promise.resolve(other), /unreachable/);
+  await fail("unreachable", "other");
   await assert.rejects(Promise.resolve(cache.get("third")), /unreachable/);
   assert.equal(cache.get("good"), "token 1");
   assert.equal(fetches.length, 3);
@@ -117,10 +115,8 @@ test("repeats a failure of the provider to every subject, and a failure of a sub
 });
 
 test("a renewal that failed is not tried again for every call", async () => {
-  const { cache, fetches, issue, pass } = cacheOf(600_000);
-  const first = cache.get("s");
-  issue(0);
-  await first;
+  const { cache, fetches, pass, hold } = cacheOf(600_000);
+  await hold();
   pass(550_000);
   const renewing = cache.get("s");
   fetches[1]?.reject(new Error("down"));
@@ -142,24 +138,18 @@ test("tokens that are refused one after the other are replaced more and more sel
 });
 
 test("subjects without a token push out no token", async () => {
-  const { cache, fetches, issue } = cacheOf(600_000, 2);
-  const good = cache.get("good");
-  issue(0);
-  await good;
+  const { cache, hold, fail } = cacheOf(600_000, 2);
+  await hold("good");
   for (let index = 1; index <= 50; index += 1) {
-    const refused = cache.get(`made up ${index}`);
-    fetches[index]?.reject(new Error("refused"));
-    await assert.rejects(Promise.resolve(refused));
+    await fail("refused", `made up ${index}`);
   }
   assert.equal(cache.get("good"), "token 0");
   assert.equal(cache.size, 1);
 });
 
 test("a token that comes after failures is kept", async () => {
-  const { cache, fetches, pass, issue } = cacheOf(600_000);
-  const first = cache.get("s");
-  fetches[0]?.reject(new Error("down"));
-  await assert.rejects(Promise.resolve(first), /down/);
+  const { cache, issue, pass, fail } = cacheOf(600_000);
+  await fail("down");
   assert.equal(cache.size, 0);
   pass(1_000);
   const second = cache.get("s");
@@ -168,10 +158,8 @@ test("a token that comes after failures is kept", async () => {
 });
 
 test("a refused token is replaced once, and not when it has just been issued", async () => {
-  const { cache, fetches, issue, pass } = cacheOf(600_000);
-  const first = cache.get("s");
-  issue(0);
-  await first;
+  const { cache, fetches, issue, pass, hold } = cacheOf(600_000);
+  await hold();
   assert.equal(cache.refuse("s", "token 0"), false);
   pass(1_000);
   assert.equal(cache.refuse("s", "token 0"), true);
@@ -185,11 +173,9 @@ test("a refused token is replaced once, and not when it has just been issued", a
 });
 
 test("no more tokens are kept than allowed", async () => {
-  const { cache, issue } = cacheOf(600_000, 2);
-  for (const [index, subject] of ["a", "b", "c"].entries()) {
-    const token = cache.get(subject);
-    issue(index);
-    await token;
+  const { cache, hold } = cacheOf(600_000, 2);
+  for (const subject of ["a", "b", "c"]) {
+    await hold(subject);
   }
   assert.equal(cache.size, 2);
   assert.equal(cache.get("c"), "token 2");
