@@ -50,7 +50,7 @@ test("a batch that was cut off between two versions is taken back at the next st
   await client.close();
   const next = await openClient(t, root);
   assert.deepEqual([await newest(a), await newest(b), await exists(path)], [1n, 1n, false]);
-  // What was staged is there again, so that the client can repeat its call.
+  // The staged manifests are back, so that the client can repeat its call.
   const { versions } = await next.call("batchCreateTableVersions", "$", {
     entries: [
       { id: ["a"], version: 2n, manifestPath: ofA.manifestPath },
@@ -74,7 +74,7 @@ test("a batch that was cut off after its commit is completed", async (t) => {
     deletions: [{ dataset: { root: b.root, branch: null }, ranges }],
   });
   await leaveVerdict(root, "committed");
-  // The next batch resolves it, even one that comes to nothing.
+  // The next batch resolves it, even a batch that fails.
   await assert.rejects(
     client.call("batchCommitTables", "$", { operations: [{}] }),
     failsWith("InvalidInput"),
@@ -118,7 +118,7 @@ test("a version that others have built on stays", async (t) => {
   assert.deepEqual([await newest(a), await exists(`/${ofA.key}`), await exists(path)], [3n, true, false]);
 });
 
-test("what a living process is at work on is left alone, unless its number is another's by now", async (t) => {
+test("leaves the change of a living process alone, unless another process has its number by now", async (t) => {
   const { root, datasets } = await tables(t, "a", "b");
   const [a, b] = datasets as [DatasetRef, DatasetRef];
   const [ofA, ofB] = [await stageNext(a, "x"), await stageNext(b, "x")];

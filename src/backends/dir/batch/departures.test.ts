@@ -21,7 +21,7 @@ import { failsWith, openClient, silent, temporaryDirectory } from "../test-suppo
 const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }), "stream");
 const { method } = LanceNamespaceService;
 
-/** A catalog with tables, and a gateway of its own whose changes can be watched from inside. */
+/** Returns a catalog with tables, and a gateway of its own whose changes the test can observe. */
 async function createWorld(t: TestContext, ...names: string[]) {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
@@ -47,7 +47,7 @@ async function createWorld(t: TestContext, ...names: string[]) {
       const operations = createNamespaceOperations({ ...context, ...changed });
       return operations.dropNamespace(create(method.dropNamespace.input, request), call);
     },
-    /** What another implementation does: it takes the row and keeps the directory, and knows nothing of notes. */
+    /** Acts as another implementation: it takes the row, keeps the directory, and does not read notes. */
     takeRow: (id: string) => context.catalog.mutate((draft) => draft.delete(id)),
     directoryOf: async (id: string) => {
       const { location } = await client.call("describeTable", id);
@@ -57,7 +57,7 @@ async function createWorld(t: TestContext, ...names: string[]) {
   };
 }
 
-/** A journal in which something happens right after a note was written, the first time. */
+/** Returns a journal that calls back right after it has written a note, the first time. */
 function afterNote({ journal }: DirContext, happens: () => Promise<unknown>): Pick<DirContext, "journal"> {
   let pending: (() => Promise<unknown>) | undefined = happens;
   return {
@@ -131,7 +131,7 @@ for (const id of ["t", "n$t"]) {
     await assert.rejects(drop(id, failing(1)), failsWith("ServiceUnavailable"));
     assert.deepEqual(await notes(), []);
     assert.equal((await client.call("countTableRows", id)).count, 2n);
-    // When not even that can be found out, the note stays, and the next change resolves it.
+    // If not even that can be found out, the note stays, and the next change resolves it.
     await assert.rejects(drop(id, failing(2)), failsWith("ServiceUnavailable"));
     assert.equal((await notes()).length, 1);
     await client.call("declareTable", "other");
@@ -215,13 +215,13 @@ test("a cascade removes exactly the tables whose rows its commit takes", async (
   );
 });
 
-test("a directory that was made anew is not taken for the one that a drop has removed", async (t) => {
+test("does not mistake a recreated directory for the one that a drop has removed", async (t) => {
   const { base, client, context, drop } = await createWorld(t, "t", "u");
   const layout: DirContext["layout"] = {
     ...context.layout,
     async remove(location) {
       const removed = await context.layout.remove(location);
-      // Another implementation creates the table again, and takes it out of the catalog.
+      // Another implementation creates the table again, and removes it from the catalog.
       await mkdir(join(base, "t.lance"));
       await rename(join(base, "u.lance"), join(base, "t.lance"));
       assert.ok(removed);

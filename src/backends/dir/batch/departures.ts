@@ -7,8 +7,8 @@ import type { ChangeContext } from "./change-context.ts";
 import type { Departure } from "./intent.ts";
 
 /**
- * Returns the locations that have a row in a view and none in a draft on it, as far as something is to be done there:
- * all that are removed, and those of the root's directories, which need their mark.
+ * Returns the locations that have a row in a view and none in a draft on it, if they need work: all that are removed,
+ * and those of the root's directories, which need their mark.
  */
 export function departuresOf(view: CatalogView, draft: Draft, remove: boolean): Departure[] {
   const found = new Map<string, Departure>();
@@ -20,13 +20,13 @@ export function departuresOf(view: CatalogView, draft: Draft, remove: boolean): 
   return [...found.values()];
 }
 
-/** Whether two lists have the same locations. */
+/** Whether two lists contain the same locations. */
 export function sameDepartures(a: readonly Departure[], b: readonly Departure[]): boolean {
   const locations = new Set(a.map(({ location }) => location));
   return locations.size === b.length && b.every(({ location }) => locations.has(location));
 }
 
-/** Marks the directories of departures as no tables before their rows go, or they would show without a row. */
+/** Marks the directories of departures before their rows go; otherwise they would show as tables without a row. */
 export async function markDepartures(
   { layout }: Pick<CatalogContext, "layout">,
   departures: readonly Departure[],
@@ -35,14 +35,16 @@ export async function markDepartures(
     if (isRootDirectory(location)) await layout.setDeregistered(location, true);
 }
 
-/** Who finishes a change: the process whose commit has just landed, or another one at any time later. */
+/**
+ * The process that finishes a change: its owner, whose commit has just landed, or another process at any later time.
+ */
 export type Finisher = "owner" | "successor";
 
 /**
- * Does what follows the commit that took the rows of departures: removes what is to be removed, and lets the marks of
- * the others follow the catalog.
+ * Does the work after the commit that took the rows of departures: removes directories, and lets the marks of the
+ * others follow the catalog.
  *
- * @returns whether nothing is left to do; what cannot be removed is logged
+ * @returns whether nothing is left to do; a failure to remove is logged
  */
 export async function finishDepartures(
   context: TableContext & Pick<ChangeContext, "log">,
@@ -65,8 +67,9 @@ export async function finishDepartures(
 }
 
 /**
- * Removes a directory that has lost its row. For a successor it may have been removed already, and somebody may have made
- * another one since. In the root that one does not have the mark that was put before the commit.
+ * Removes a directory that has lost its row. For a successor, the directory may have been removed already, and
+ * another program may have created a new one. In the root, the new directory lacks the mark that was put before the
+ * commit.
  */
 async function removeDeparted(
   { layout, engine }: TableContext,
@@ -79,13 +82,13 @@ async function removeDeparted(
   await layout.remove(location);
 }
 
-/** Takes the marks of departures back whose rows are there: nothing is removed. */
+/** Removes the marks of departures whose rows exist; the directories stay. */
 export async function undoDepartures(
   context: CatalogContext,
   departures: readonly Departure[],
 ): Promise<void> {
   for (const { location } of departures) {
-    // Where another change has taken the row, the mark is that change's.
+    // If another change has taken the row, the mark belongs to that change.
     if ((await ownerOf(context, location)) !== undefined) await updateMark(context, location);
   }
 }

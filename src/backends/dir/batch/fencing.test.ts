@@ -24,7 +24,7 @@ const HOUR_AGO = new Date(Date.now() - 3_600_000);
 /** Refused notes stay for longer than an hour. */
 const TIMES: LeaseTimes = { renewMs: 60_000, leaseMs: 60_000, lifeMs: 60_000, retainMs: 7_200_000 };
 
-/** Tables `a` and `b`, a process that commits both at once, and another one that takes over from it. */
+/** Returns tables `a` and `b`, a process that commits both at once, and another process that takes over from it. */
 async function createWorld(t: TestContext) {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
@@ -43,7 +43,7 @@ async function createWorld(t: TestContext) {
     staged,
     notes: () => readdir(intents),
     versions: async () => (await Promise.all(datasets.map(latestVersion))).map((found) => found?.version),
-    /** Looks as another process does for notes that nobody is at work on: they are of another machine, and an hour old. */
+    /** Looks for abandoned notes as another process does: the notes are of another machine, and an hour old. */
     async takeOver(times: Partial<LeaseTimes> = {}) {
       const names = (await readdir(intents)).filter((name) => name.endsWith(".json"));
       for (const name of names) {
@@ -74,7 +74,7 @@ async function createWorld(t: TestContext) {
   };
 }
 
-/** A store in which something happens right before an object is put. */
+/** Returns a store that calls back right before it puts an object. */
 function beforePut(store: ObjectStore, key: string, happens: () => Promise<unknown>): { store: ObjectStore } {
   return {
     store: {
@@ -98,7 +98,7 @@ for (const [moment, index] of [
     await assert.rejects(batch, failsWith("ConcurrentModification"));
     assert.deepEqual(await versions(), [1n, 1n]);
     assert.deepEqual(await notes(), [], "the owner has taken its last version back and ended the note");
-    // The staged manifests are there for another try.
+    // The staged manifests are back for another attempt.
     await commit({});
     assert.deepEqual(await versions(), [2n, 2n]);
     assert.equal((await context.catalog.read()).verdicts.size <= 1, true);

@@ -17,12 +17,12 @@ import { identifyProcess, type Owner } from "./owner.ts";
 export interface StagedNext {
   readonly version: bigint;
   readonly manifestPath: string;
-  /** Where it will be as a version. */
+  /** Key of the manifest as a version. */
   readonly key: string;
   readonly bytes: Uint8Array;
 }
 
-/** Stages the next version of a dataset, which differs from the newest in a note only. */
+/** Stages the next version of a dataset, which differs from the newest only in a note. */
 export async function stageNext(dataset: DatasetRef, note: string): Promise<StagedNext> {
   const file = await readVersion(dataset);
   const manifest = clone(ManifestSchema, file.manifest);
@@ -44,12 +44,12 @@ export async function stageNext(dataset: DatasetRef, note: string): Promise<Stag
   return { version: manifest.version, manifestPath, key, bytes };
 }
 
-/** A process of this machine that has ended: no process has such a number. */
+/** An owner on this machine that has ended: no process has its number. */
 export const ended: Owner = { ...identifyProcess(), pid: 2 ** 22 + 1 };
 
 const LEFT = "left";
 
-/** What a process leaves behind that ends in the middle of its work. */
+/** Leaves the files of a process that ends in the middle of its work. */
 export async function leaveIntent(root: string, intent: Partial<Intent>, owner = ended): Promise<string> {
   const directory = join(root, "data", ".intents");
   await mkdir(directory, { recursive: true });
@@ -58,7 +58,7 @@ export async function leaveIntent(root: string, intent: Partial<Intent>, owner =
   await writeFile(path, JSON.stringify({ owner, intent: whole }));
   return path;
 }
-/** Records what became of the change that {@link leaveIntent} leaves. */
+/** Records the verdict of the change that {@link leaveIntent} leaves. */
 export async function leaveVerdict(root: string, verdict: Verdict): Promise<void> {
   const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
   await context.catalog.mutate((draft) => draft.record(LEFT, verdict));

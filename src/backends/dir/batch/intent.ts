@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
 
 /**
- * What a change of several files is about to do, so that it can be completed or undone after a crash.
+ * Plan of a change of several files, by which it can be completed or undone after a crash.
  *
- * Everything in it is decided: numbers of versions, not ranges that are open; the very locations that lose their rows.
- * It is JSON.
+ * It contains only decisions: numbers of versions instead of open ranges, and the exact locations that lose their
+ * rows. It is JSON.
  */
 export interface Intent {
   /** Manifests that become versions. */
@@ -14,7 +14,7 @@ export interface Intent {
     readonly dataset: IntendedDataset;
     readonly ranges: readonly { readonly start: string; readonly end: string }[];
   }[];
-  /** Locations whose marker files have to follow the catalog. */
+  /** Locations whose marker files must follow the catalog. */
   readonly locations: readonly string[];
   /** Locations that get a row as declared tables. */
   readonly declared: readonly string[];
@@ -25,11 +25,11 @@ export interface Intent {
 /** A location that loses its row. */
 export interface Departure {
   readonly location: string;
-  /** Whether its directory goes too. */
+  /** Whether its directory is removed, too. */
   readonly remove: boolean;
 }
 
-/** A dataset, by its place in the storage. */
+/** A dataset, by its location in the storage. */
 export interface IntendedDataset {
   readonly root: string;
   readonly branch: string | null;
@@ -40,15 +40,15 @@ export interface IntendedVersion {
   readonly dataset: IntendedDataset;
   readonly version: string;
   readonly key: string;
-  /** Null for one that was not staged by a client. */
+  /** Null for a manifest that no client staged. */
   readonly stagedKey: string | null;
-  /** {@link digestOf} its bytes, which tells it from a version that somebody else commits under the number. */
+  /** {@link digestOf} its bytes, which distinguishes it from another writer's version with that number. */
   readonly digest: string;
-  /** Whether it was a version before: then it is not taken back. */
+  /** Whether it was a version before; then it is not taken back. */
   readonly exists: boolean;
 }
 
-/** What a manifest is recognized by. */
+/** Returns the digest that identifies a manifest. */
 export function digestOf(bytes: Uint8Array): string {
   return createHash("sha256").update(bytes).digest("hex");
 }

@@ -5,16 +5,16 @@ import type { StorageClock } from "../format/storage-clock.ts";
 import type { Intent } from "./intent.ts";
 import { hasEnded, identifyProcess, type Owner } from "./owner.ts";
 
-/** An intent that is written down. */
+/** A recorded intent. */
 export interface PendingIntent {
-  /** The id of the change, which its verdict in the manifest has, too. */
+  /** Id of the change, also in its verdict in the manifest. */
   readonly id: string;
   readonly intent: Intent;
-  /** Whether the note is still there: nobody has finished the change. */
+  /** Whether the note still exists, so the change is unfinished. */
   isOpen(): Promise<boolean>;
-  /** Whether nobody can be at work on the change any more, so that its verdict may be forgotten. */
+  /** Whether no process can be at work on the change any longer, so that its verdict may be removed. */
   isOver(): Promise<boolean>;
-  /** Removes it: everything is done, or undone. */
+  /** Removes the note, after everything is done or undone. */
   end(): Promise<void>;
 }
 
@@ -23,41 +23,41 @@ export interface OwnIntent extends Omit<PendingIntent, "isOver"> {
   /**
    * Whether other processes leave the change to this one.
    *
-   * It goes by the monotonic clock, and by renewals that were acknowledged. It saves work that would be taken back;
-   * what keeps a change from being done and undone is its verdict.
+   * It uses the monotonic clock, and renewals that were acknowledged. It avoids work that would be taken back; the
+   * verdict decides between done and undone.
    */
   isHeld(): boolean;
-  /** Leaves it to be resolved later, by this process or another one. */
+  /** Leaves the intent to be resolved later, by this process or another one. */
   abandon(): void;
-  /** Leaves it to other processes alone: this one cannot tell what the disk has kept. */
+  /** Leaves the intent to other processes: this one cannot know what the disk has kept. */
   leaveToOthers(): Promise<void>;
 }
 
-/** The intents of a catalog, in files of its base directory that other implementations do not look at. */
+/** The intents of a catalog, in files of its base directory that other implementations ignore. */
 export interface Journal {
   begin(intent: Intent): Promise<OwnIntent>;
-  /** The intents that nobody is at work on: the process has ended, has let go of them, or has been silent for too long. */
+  /** Returns the abandoned intents: their process has ended, has let go of them, or has been silent for too long. */
   abandoned(): Promise<PendingIntent[]>;
-  /** The ids of all intents. */
+  /** Returns the ids of all intents. */
   ids(): Promise<ReadonlySet<string>>;
-  /** Whether an intent, of whichever process, removes what is at a location. */
+  /** Whether any process's intent removes the files at a location. */
   removes(location: string): Promise<boolean>;
-  /** The keys of files that hold no intent, and of renewals without one; they are passed over. */
+  /** Returns the keys of files that hold no intent, and of renewals without one, which are skipped. */
   broken(): Promise<string[]>;
 }
 
-/** The directory of the intents in the base of a catalog; implementations of the public format pass over it. */
+/** Directory of the intents in the base of a catalog; implementations of the public format ignore it. */
 export const INTENTS_DIRECTORY = ".intents";
 
-/** The times of leases, in milliseconds. */
+/** Times of leases, in milliseconds. */
 export interface LeaseTimes {
-  /** How often a process says that it is at work on a change. */
+  /** Interval between renewals. */
   readonly renewMs: number;
-  /** After how much silence, by the storage's clock, another process takes over. */
+  /** Silence, by the storage's clock, after which another process takes over. */
   readonly leaseMs: number;
-  /** How long a change may take until its commit; then its own process gives it up. */
+  /** Longest time until a change commits; then its own process abandons it. */
   readonly lifeMs: number;
-  /** How long the note of a refused change stays, so that what its slow owner still does is taken back. */
+  /** How long the note of a refused change stays, so that late work of its slow owner is taken back. */
   readonly retainMs: number;
 }
 
@@ -99,7 +99,7 @@ export function createJournal(
   }
   const isOpen = async (id: string) => (await store.head(noteOf(id))) !== undefined;
 
-  /** When something was last heard of a change, in milliseconds since 1970 by the storage's clock. */
+  /** Returns the time of the last sign of a change, in milliseconds since 1970 by the storage's clock. */
   async function lastSeen(id: string): Promise<number> {
     const infos = await Promise.all([noteOf(id), renewalOf(id)].map((key) => store.head(key)));
     return Math.max(...infos.map((info) => info?.modifiedMillis ?? 0));
@@ -114,7 +114,7 @@ export function createJournal(
       intent,
       isOpen: () => isOpen(id),
       async isOver() {
-        // A bucket may still carry out what a process asked for that has ended.
+        // A bucket may still carry out a request of a process that has ended.
         const isBounded = store.files !== undefined || intent.versions.length === 0;
         if (isBounded && (owner.process === PROCESS.process || hasEnded(owner))) return true;
         const begun = (await store.head(noteOf(id)))?.modifiedMillis ?? 0;
@@ -139,7 +139,7 @@ export function createJournal(
     return found;
   }
 
-  /** Says every now and then that a change goes on; the returned function ends that. */
+  /** Renews the lease of a change until the returned function is called. */
   function renew(id: string, onRenewed: (startedAt: number) => void): () => Promise<void> {
     let renewing: Promise<void> | undefined;
     const timer = setInterval(() => {
@@ -208,7 +208,11 @@ export function createJournal(
   };
 }
 
-/** Refuses work at a location that another change is about to remove. @throws LanceError ConcurrentModification */
+/**
+ * Refuses work at a location that another change is about to remove.
+ *
+ * @throws LanceError ConcurrentModification
+ */
 export async function refuseWhileRemoved(journal: Journal, location: string): Promise<void> {
   if (!(await journal.removes(location))) return;
   throw new LanceError(
@@ -217,7 +221,7 @@ export async function refuseWhileRemoved(journal: Journal, location: string): Pr
   );
 }
 
-/** The entry in a file; undefined when it holds none. */
+/** Returns the entry in a file; undefined if it holds none. */
 function parseEntry(bytes: Uint8Array): Entry | undefined {
   try {
     const { owner, intent } = JSON.parse(Buffer.from(bytes).toString("utf8")) as Partial<Entry>;

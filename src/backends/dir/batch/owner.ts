@@ -1,18 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 
-/** Which process a note is of. */
+/** Process that owns a note. */
 export interface Owner {
-  /** A name of the process's own, drawn when it starts. */
+  /** Random name that the process draws at its start. */
   readonly process: string;
   readonly pid: number;
-  /** The boot of the machine, and the kernel's namespaces that give numbers and times of processes their meaning. */
+  /** Boot of the machine, and the kernel's namespaces that define numbers and times of processes. */
   readonly kernel: string | null;
-  /** When the process started, in the kernel's ticks, which tells it from a later one with its number. */
+  /** Start of the process, in the kernel's ticks, which distinguishes it from a later process with its number. */
   readonly started: string | null;
 }
 
-/** Identifies the running process; where the kernel does not say enough, others can only wait for its silence. */
+/** Identifies the running process. If the kernel reveals too little, others can only wait for its silence. */
 export function identifyProcess(): Owner {
   return {
     process: randomUUID(),
@@ -23,8 +23,8 @@ export function identifyProcess(): Owner {
 }
 
 /**
- * Whether a process has ended for certain. Host names and process numbers do not tell: containers share both. So
- * the boot and the namespaces have to be this process's own, and the number free or taken by a later process.
+ * Whether a process has certainly ended. Host names and process numbers prove nothing, because containers share both.
+ * So the boot and the namespaces must be this process's own, and the number free or taken by a later process.
  */
 export function hasEnded({ pid, kernel, started }: Owner): boolean {
   if (kernel === null || started === null || kernel !== kernelOf()) return false;
@@ -44,8 +44,8 @@ function kernelOf(): string | null {
 }
 
 /**
- * When a process started; null if `/proc` does not say, or speaks of the processes of another namespace. It is the
- * 22nd field of a line whose second one, the name, may have blanks and parentheses.
+ * Returns the start of a process; null if `/proc` does not reveal it, or describes another namespace. It is the 22nd
+ * field of a line whose second field, the name, may contain blanks and parentheses.
  */
 function startOf(entry: "self" | number, pid: number): string | null {
   try {

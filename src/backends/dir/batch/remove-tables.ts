@@ -3,7 +3,7 @@ import type { ChangeContext } from "./change-context.ts";
 /**
  * Removes the directories of tables that the catalog no longer has.
  *
- * The tables are gone already, so a directory that cannot be removed is only logged.
+ * The tables are gone already, so a failure to remove a directory is only logged.
  *
  * @returns whether none is left
  */

@@ -12,20 +12,20 @@ import type { PendingIntent } from "./journal.ts";
 /** Outcome of an abandoned change. */
 export interface Resolution {
   readonly committed: boolean;
-  /** Whether its note is gone. Otherwise the log says what is left to do, and a later call tries again. */
+  /** Whether its note is gone. Otherwise the log names the remaining work, and a later call retries. */
   readonly done: boolean;
 }
 
 /**
- * Completes a change of a process that has ended or fallen silent, or takes it back. Its verdict in the manifest
- * decides: recording that it is refused keeps a slow owner from committing, and finds out if it has.
+ * Completes the change of a process that has ended or fallen silent, or takes it back. The verdict in the manifest
+ * decides: recording a refusal keeps a slow owner from committing, and reveals whether it has.
  *
  * Repeating it changes nothing more, so any process may do it, any number of times.
  */
 export async function resolvePending(context: ChangeContext, pending: PendingIntent): Promise<Resolution> {
   const { catalog } = context;
   const committed = (await catalog.mutate((draft) => draft.record(pending.id, "refused"))) === "committed";
-  // A verdict is forgotten after its note is gone, so only with the note does this one count.
+  // A verdict is removed only after its note, so it counts only while the note exists.
   if (!(await pending.isOpen())) {
     catalog.forget(pending.id);
     return { committed, done: true };
@@ -41,11 +41,11 @@ export async function resolvePending(context: ChangeContext, pending: PendingInt
   return { committed, done };
 }
 
-/** Undoes the work for an intent that is refused. It removes only what the intent itself made. */
+/** Undoes the work for a refused intent. It removes only what the intent itself made. */
 export async function takeBack(context: ChangeContext, intent: Intent): Promise<void> {
   for (const version of [...intent.versions].reverse()) await takeVersionBack(context, version);
   for (const location of intent.declared) {
-    // In the root the mark may belong to another change, and it is hidden there.
+    // In the root, the mark may belong to another change, and hides the directory.
     if (isRootDirectory(location) || (await ownerOf(context, location)) !== undefined) continue;
     await context.layout.unreserve(location);
   }
@@ -73,7 +73,7 @@ export async function complete(
   return { deleted, tidy: await finishDepartures(context, intent.departures, finisher) };
 }
 
-/** Resolves the changes that this process or others have abandoned. It logs a failure; the next call tries again. */
+/** Resolves the changes that this process or others have abandoned. It logs a failure; the next call retries. */
 export async function resolveAbandoned(context: ChangeContext): Promise<void> {
   const { catalog, journal, log } = context;
   try {
@@ -81,7 +81,7 @@ export async function resolveAbandoned(context: ChangeContext): Promise<void> {
       const resolution = await resolvePending(context, pending);
       log.warn(resolution, "resolved an interrupted change");
     }
-    // The verdicts are older than the list of notes: none of a change that goes on can be without one.
+    // The verdicts are read before the list of notes, so no verdict of an unfinished change is without a note.
     const { verdicts } = await catalog.read();
     const notes = verdicts.size === 0 ? undefined : await journal.ids();
     for (const id of verdicts.keys()) if (!notes?.has(id)) catalog.forget(id);
@@ -90,7 +90,7 @@ export async function resolveAbandoned(context: ChangeContext): Promise<void> {
   }
 }
 
-/** Takes a version back if it is this one and no other version follows it, and restores the staged manifest. */
+/** Takes a version back if it is this manifest and the newest version, and restores the staged manifest. */
 async function takeVersionBack(context: ChangeContext, intended: IntendedVersion): Promise<void> {
   const { store, log } = context;
   const { key, stagedKey, digest, exists } = intended;
@@ -110,7 +110,7 @@ async function takeVersionBack(context: ChangeContext, intended: IntendedVersion
   await dropVersions(context, dataset, [{ start: version, end: version + 1n }]);
 }
 
-/** Deletes versions, and the handles of the engine, which may be at one of them. */
+/** Deletes versions, and the engine's handles, which may be open at a deleted version. */
 export async function dropVersions(
   { engine, store }: Pick<TableContext, "engine" | "store">,
   dataset: DatasetRef,

@@ -13,40 +13,40 @@ import { digestOf, type IntendedDataset, type Intent } from "./intent.ts";
 import type { OwnIntent } from "./journal.ts";
 import { complete, takeBack } from "./resolve.ts";
 
-/** A change of several files, or of rows with files, that has been checked and not yet begun. */
+/** A change of several files, or of rows with files, that has been checked and not started. */
 export interface Batch {
-  /** Changes of the catalog, in order; they go into one commit. */
+  /** Changes of the catalog, in order; they go into a single commit. */
   readonly changes: readonly ((draft: Draft) => void)[];
-  /** What becomes of the directories whose rows the changes take. */
+  /** Whether the directories whose rows the changes take are removed. */
   readonly departing: "remove" | "keep";
   /** Default: none. */
   readonly versions?: readonly PreparedVersion[];
   /** Default: none. */
   readonly deletions?: readonly { readonly dataset: DatasetRef; readonly ranges: readonly VersionRange[] }[];
-  /** Locations whose marker files have to follow the catalog. Default: none. */
+  /** Locations whose marker files must follow the catalog. Default: none. */
   readonly locations?: readonly string[];
   /** Locations that get a row as declared tables. Default: none. */
   readonly declared?: readonly string[];
 }
 
-/** What has come of a batch. */
+/** Result of a batch. */
 export interface BatchOutcome {
-  /** How many manifests each of the deletions deleted. */
+  /** Number of manifests that each of the deletions deleted. */
   readonly deleted: readonly number[];
 }
 
-/** How often a batch is planned anew because its rows have got other locations meanwhile. */
+/** How often a batch is planned because its rows have got other locations meanwhile. */
 const MAX_PLANS = 10;
 
 /**
- * Carries out a batch, all of it or nothing: see docs/adr/0011 and docs/adr/0029.
+ * Carries out a batch, all or nothing: see docs/adr/0011 and docs/adr/0029.
  *
- * The note of a batch names the very locations whose rows its commit takes. The commit compares them, and the batch
- * is planned anew when they differ.
+ * The note of a batch names the exact locations whose rows its commit takes. The commit compares them, and the batch
+ * is planned again if they differ.
  *
- * @throws LanceError ConcurrentModification or what a change of the catalog throws; nothing is left of the
- *   batch then, unless another writer has built on one of its versions, which the log says. ServiceUnavailable and
- *   others that the storage says, after which it may be done or not.
+ * @throws LanceError ConcurrentModification, or the error of a change of the catalog: nothing is left of the batch
+ *   then, unless another writer has built on one of its versions, which is logged. ServiceUnavailable and other
+ *   errors of the storage leave the outcome open.
  */
 export async function runBatch(
   context: ChangeContext,
@@ -79,7 +79,7 @@ class NotCommitted extends Error {}
 
 async function carryOut(context: ChangeContext, batch: Batch, intent: Intent): Promise<BatchOutcome> {
   const { catalog, journal } = context;
-  // From here on the work goes on to its end, whether somebody waits for it or not.
+  // From here on the work continues to its end, even if no caller waits for it.
   const own = await journal.begin(intent);
   const end = async () => {
     await own.end();
@@ -95,7 +95,7 @@ async function carryOut(context: ChangeContext, batch: Batch, intent: Intent): P
     throw error instanceof NotCommitted ? error.cause : error;
   }
   try {
-    // Another process that has taken the change over completes it.
+    // If another process has taken the change over, it completes the change.
     const { deleted, tidy } = own.isHeld()
       ? await complete(context, intent, "owner")
       : { deleted: [], tidy: false };
@@ -108,21 +108,25 @@ async function carryOut(context: ChangeContext, batch: Batch, intent: Intent): P
   }
 }
 
-/** Failures of the storage, after which a commit may or may not be there. */
+/** Failures of the storage after which a commit may or may not exist. */
 const UNDECIDED = ["Internal", "ServiceUnavailable", "Throttling", "DeadlineExceeded"] as const;
 
-/** Whether a failure is certain: nothing has been committed, and nothing of it can come later. */
+/** Whether a failure is certain: nothing has been committed, and nothing can be committed later. */
 export function isRefusal(error: unknown): boolean {
   if (error instanceof OtherLocations) return true;
   return error instanceof LanceError && !UNDECIDED.some((name) => error.is(name));
 }
 
-/** A bucket may carry out late what it did not acknowledge, and a version that comes then has to be taken back again. */
+/** A bucket may carry out late what it did not acknowledge, and a late version must be taken back again. */
 function mayStillArrive({ store }: TableContext, { versions }: Intent, cause: unknown): boolean {
   return store.files === undefined && versions.length > 0 && !isRefusal(cause);
 }
 
-/** Commits a batch. @throws NotCommitted; any other failure leaves open how much of it has been done */
+/**
+ * Commits a batch.
+ *
+ * @throws NotCommitted; any other failure leaves open how much is done
+ */
 async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Promise<void> {
   const { intent } = own;
   let isAsked = false;
@@ -136,7 +140,7 @@ async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Pro
     isAsked = true;
     await context.catalog.mutate((draft) => decide(batch, own, draft));
   } catch (cause) {
-    // The commit can be seen, and may be gone after a loss of power: nothing may be removed on its account.
+    // The commit is visible but may disappear after a loss of power, so nothing may be removed because of it.
     if (isAsked && cause instanceof UnsyncedError) throw cause;
     if (!isRefusal(cause) && (await hasLanded(context, own, cause))) return;
     await takeBack(context, intent);
@@ -153,11 +157,15 @@ function decide(batch: Batch, own: OwnIntent, draft: Draft): void {
   draft.record(own.id, "committed");
 }
 
-/** Whether a commit has landed whose answer was lost; otherwise it cannot land any more. @throws `cause` if nobody knows */
+/**
+ * Whether a commit has landed whose answer was lost; otherwise it can no longer land.
+ *
+ * @throws `cause` if that cannot be found out
+ */
 async function hasLanded({ catalog }: CatalogContext, own: OwnIntent, cause: unknown): Promise<boolean> {
   const verdict = await catalog.mutate((draft) => draft.record(own.id, "refused")).catch(() => undefined);
   if (verdict === "committed") return true;
-  // A process that has taken the change over and completed it has forgotten the verdict with the note.
+  // A process that has taken the change over and completed it has removed the verdict with the note.
   if (verdict === "refused" && (await own.isOpen().catch(() => false))) return false;
   throw cause;
 }
@@ -174,7 +182,7 @@ export function checkNotCancelled(signal: AbortSignal): void {
   if (signal.aborted) throw new LanceError("Cancelled", "the call was cancelled before anything was changed");
 }
 
-/** @throws OtherLocations; what one of the changes throws */
+/** @throws OtherLocations; the error of a change */
 function applyAsPlanned(batch: Batch, { departures }: Intent, draft: Draft): void {
   const found = departing(batch, draft);
   if (!sameDepartures(departures, found)) throw new OtherLocations("rows have got other locations meanwhile");

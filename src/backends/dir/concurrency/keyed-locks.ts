@@ -1,10 +1,10 @@
 /** Runs work under names, one at a time for each name. */
 export interface KeyedLocks {
-  /** Waits for all the names, then works. The names are taken in order, so that two callers cannot block each other. */
+  /** Waits for all names, then works. It takes the names in order, so that two callers cannot deadlock. */
   withLocks<T>(names: Iterable<string>, work: () => Promise<T>): Promise<T>;
 }
 
-/** Creates locks of this process; other processes are not held up by them. */
+/** Creates locks of this process, which do not affect other processes. */
 export function createKeyedLocks(): KeyedLocks {
   const tails = new Map<string, Promise<void>>();
 

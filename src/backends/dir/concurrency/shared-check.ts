@@ -1,8 +1,8 @@
 /**
- * Shares a check among those who wait for it.
+ * Shares a check among concurrent callers.
  *
- * A caller gets a check that begins after the call: the one that starts now, or, while one runs, the next one,
- * together with everybody else who came meanwhile. So a result is never older than the question.
+ * A caller gets a check that starts after the call: a new one, or, while a check runs, the next one, together with
+ * all callers that arrive meanwhile. So a result is never older than the call.
  */
 export function createSharedCheck<T>(check: () => Promise<T>): () => Promise<T> {
   let running: Promise<unknown> | undefined;

@@ -1,14 +1,14 @@
-/** Lets a bounded number of pieces of work run at a time; the others wait in the order they came. */
+/** Runs a bounded number of tasks at a time; the others wait in order of arrival. */
 export interface Turns {
   /**
    * Runs work when it is its turn.
    *
-   * @param isWanted asked when the turn comes; the work is left out, with undefined, when it is false
+   * @param isWanted called at that moment; if it returns false, the work is skipped and the result is undefined
    */
   run<T>(work: () => Promise<T>, isWanted: () => boolean): Promise<T | undefined>;
 }
 
-/** Creates turns of which `limit` are taken at a time. */
+/** Creates turns, of which `limit` are taken at a time. */
 export function createTurns(limit: number): Turns {
   const waiting: (() => void)[] = [];
   let free = limit;

@@ -31,7 +31,7 @@ test("an abort ends the wait at once, with its reason, and the late result is di
   }
 });
 
-test("work that fails after the abort is no unhandled rejection", async () => {
+test("handles the failure of work after the abort", async () => {
   const controller = new AbortController();
   const { promise, reject } = Promise.withResolvers<string>();
   const waiting = untilAborted(promise, controller.signal);

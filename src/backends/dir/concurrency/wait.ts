@@ -2,8 +2,8 @@ import type { Call } from "../../../namespace/call.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 
 /**
- * Waits for engine work, but not beyond the end of the call. The engine cannot be told to stop, so the work
- * goes on unseen until its next result; `dispose` gets a result that came too late.
+ * Waits for engine work, but not beyond the end of the call. The engine cannot be stopped, so the work continues
+ * until its next result; `dispose` gets a late result.
  *
  * @throws LanceError Cancelled, or the signal's own reason
  */
@@ -27,17 +27,17 @@ export async function untilAborted<T>(
   throw cancellationOf(signal);
 }
 
-/** What a call ends with after its signal has aborted. */
+/** Returns the error of a call whose signal has aborted. */
 export function cancellationOf({ reason }: AbortSignal): LanceError {
   return reason instanceof LanceError ? reason : new LanceError("Cancelled", "the call was cancelled");
 }
 
-/** The longest time that the engine takes, in milliseconds. */
+/** Longest timeout that the engine accepts, in milliseconds. */
 const MAX_TIMEOUT_MS = 2 ** 32 - 1;
 
 /**
- * The milliseconds that engine work may take, at least one: what is left of the call, or the operation's own
- * limit if that is shorter; undefined without either.
+ * Returns the timeout of engine work, in milliseconds, at least 1: the rest of the call's deadline, or the
+ * operation's own limit if that is shorter; undefined without either.
  */
 export function timeLimit({ deadline }: Call, own = Number.POSITIVE_INFINITY): number | undefined {
   const left = deadline === undefined ? own : Math.min(own, deadline - Date.now());

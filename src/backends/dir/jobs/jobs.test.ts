@@ -9,12 +9,12 @@ import type { Job } from "./job.ts";
 import { createJobs, type Jobs, type JobWork } from "./jobs.ts";
 import { createJobStore, findJobFiles, JOBS_DIRECTORY, type JobStore } from "./store.ts";
 
-/** The storage of these tests and the process have one clock. */
+/** The storage and the process share a clock in these tests. */
 const clock = { now: async () => Date.now() };
 
 const storeIn = (path: string) => createJobStore(createLocalStore(path), JOBS_DIRECTORY);
 
-/** A promise, and a function that resolves it. */
+/** Returns a promise, and a function that resolves it. */
 function gate(): [promise: Promise<void>, open: () => void] {
   const { promise, resolve } = Promise.withResolvers<void>();
   return [promise, resolve];
@@ -28,7 +28,7 @@ function jobsOn(t: TestContext, store: JobStore, works: Record<string, JobWork>,
   return jobs;
 }
 
-/** A store that resolves `looks` after it has been asked so many more times for the open jobs. */
+/** Returns a store that resolves `looks` after a number of further requests for the open jobs. */
 function counted(store: JobStore) {
   let count = 0;
   const looks = async (more: number) => {
@@ -49,7 +49,7 @@ async function ended(jobs: Jobs, id: string): Promise<Job> {
   }
 }
 
-/** Goes on until it is stopped. */
+/** Runs until it is stopped. */
 const endless: JobWork = (_, signal) =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
 
@@ -172,7 +172,7 @@ test("a job whose success cannot be written is done again, and never called fail
 
 test("the job of a process that died is taken up by exactly one other when its lease is over", async (t) => {
   const { store, looks } = counted(storeIn(await temporaryDirectory(t)));
-  // Time goes on only when told to, so that no lease ends on a busy machine.
+  // The test moves the time, so that no lease ends on a busy machine.
   let now = Date.now();
   vi.spyOn(Date, "now").mockImplementation(() => now);
   t.onTestFinished(() => void vi.restoreAllMocks());
@@ -259,7 +259,7 @@ test("a process that lost its job leaves the record to the other", async (t) => 
   while ((await jobs.get(job.id))?.state !== "running") await sleep(5);
   const taken = { ...job, attempts: 2, lease: { owner: "other", until: Date.now() + 60_000 } };
   while (jobs.active().length > 0) {
-    // A renewal that has read the record already writes it once more.
+    // A renewal that has already read the record writes it once more.
     await store.put(taken);
     await sleep(5);
   }
@@ -309,7 +309,7 @@ test("a lease that is renewed while its job ends leaves no record of an open job
     },
     async put(job) {
       writing++;
-      // The first renewal stays on its way to the storage.
+      // The first renewal stays in transit to the storage.
       if (job.startedAt !== undefined && renewals > 0) {
         held++;
         await released;
@@ -322,7 +322,7 @@ test("a lease that is renewed while its job ends leaves no record of an open job
   const { id } = await jobs.submit(request("slow"));
   while (held === 0) await sleep(1);
   finishWork();
-  // Later renewals meet a job whose end waits behind the first one.
+  // Later renewals meet a job whose end waits behind the first renewal.
   for (const until = renewals + 3; renewals < until; ) await sleep(1);
   release();
   await ended(jobs, id);

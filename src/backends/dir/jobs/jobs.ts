@@ -7,50 +7,50 @@ import type { StorageClock } from "../format/storage-clock.ts";
 import type { Job, JobFacts, JobRequest, JobState } from "./job.ts";
 import type { JobStore } from "./store.ts";
 
-/** Does a job. It may be done a second time after a crash, so it has to bear repetition. */
+/** Does the work of a job. It may run a second time after a crash, so it must be repeatable. */
 export type JobWork = (job: Job, signal: AbortSignal) => Promise<JobFacts>;
 
 /** Options of {@link createJobs}. */
 export interface JobsOptions {
   readonly store: JobStore;
-  /** Tells all times of jobs, so that processes whose clocks differ agree on who has one. */
+  /** Provides all times of jobs, so that processes with different clocks agree on leases. */
   readonly clock: StorageClock;
   readonly log: Logger;
-  /** The most jobs that run at the same time in this process. Default: 2. */
+  /** Maximum number of jobs that run concurrently in this process. Default: 2. */
   readonly maxRunning?: number | undefined;
-  /** For how long a job belongs to a process that does not renew its lease, in milliseconds. Default: 30,000. */
+  /** Duration of a lease, in milliseconds. Default: 30,000. */
   readonly leaseMs?: number | undefined;
-  /** How long a job rests after its beginning when its process has died, in milliseconds. Default: 60,000. */
+  /** Pause since the last start of a job whose process has died, in milliseconds. Default: 60,000. */
   readonly retryMs?: number | undefined;
-  /** How long jobs that have ended are remembered, in milliseconds. Default: 7 days. */
+  /** How long finished jobs are kept, in milliseconds. Default: 7 days. */
   readonly keepMs?: number | undefined;
 }
 
 /** Long work with ids that survive a restart. */
 export interface Jobs {
-  /** Says how jobs of a kind are done; before {@link Jobs.start}. */
+  /** Defines how jobs of a kind run; call it before {@link Jobs.start}. */
   define(kind: string, work: JobWork): void;
-  /** Takes up the jobs that earlier processes left behind, and goes on looking for those of others that die. */
+  /** Takes over the jobs that earlier processes left, and keeps looking for those of processes that die. */
   start(): void;
-  /** Stores a job; it is done in the background. */
+  /** Stores a job, which runs in the background. */
   submit(request: JobRequest): Promise<Job>;
-  /** Work that shares the bound on running jobs, and that nobody remembers. */
+  /** Runs work that shares the bound on running jobs, without a record. */
   runUnrecorded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   get(id: string): Promise<Job | undefined>;
-  /** All jobs that are remembered, the oldest first. */
+  /** Returns all recorded jobs, the oldest first. */
   list(): Promise<Job[]>;
-  /** The jobs that this process has in hand. */
+  /** Returns the jobs that this process runs. */
   active(): Job[];
-  /** Asks a job to stop; false when it has ended or there is none. */
+  /** Asks a job to stop; returns false if it has ended or does not exist. */
   cancel(id: string): Promise<boolean>;
   /** Stops the running jobs and leaves them to the next process. */
   close(): Promise<void>;
 }
 
-/** A job whose work was begun so often by processes that died is not begun again: it may be what ended them. */
+/** After this number of starts by processes that died, a job is not started again: it may have ended them. */
 const MAX_BEGUN = 2;
 
-/** The claims that are tried for one take-up. */
+/** Number of claims that are tried to take a job over. */
 const MAX_CLAIMS = 10;
 
 const CANCELLED = new LanceError("Cancelled", "the job was cancelled");
@@ -60,9 +60,9 @@ const LOST = new LanceError("ServiceUnavailable", "another process has taken the
 interface Active {
   job: Job;
   readonly controller: AbortController;
-  /** Whether the last state of the record is on its way; its lease is not renewed any more. */
+  /** Whether the final state of the record is being written; its lease is no longer renewed. */
   isEnding: boolean;
-  /** The last write of the record; writes follow each other. */
+  /** Last write of the record; writes follow each other. */
   writing: Promise<void>;
   finished: Promise<void>;
 }
@@ -86,7 +86,7 @@ export function createJobs(options: JobsOptions): Jobs {
 
   const lease = (now: number) => ({ owner, until: now + leaseMs });
 
-  /** Waits for a turn, but not beyond the signal; work that has begun is waited for to its end. */
+  /** Waits for a turn, but not beyond the signal; it waits for started work to end. */
   async function inTurn<T>(signal: AbortSignal, among: Turns, work: () => Promise<T>): Promise<T> {
     const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
     const ended = among.run(
@@ -101,7 +101,7 @@ export function createJobs(options: JobsOptions): Jobs {
     return (await ended) as T;
   }
 
-  /** Writes a state of the record after the writes before it. */
+  /** Writes a state of the record after the earlier writes. */
   function write(
     entry: Active,
     change: Partial<Job>,
@@ -135,7 +135,7 @@ export function createJobs(options: JobsOptions): Jobs {
     const begun = begunOf(entry.job);
     let result: JobFacts;
     try {
-      // Those whose processes died run one at a time: the one at fault is then the only one that fails for it.
+      // Jobs whose processes died run one at a time, so that only the job at fault fails.
       result = await inTurn(signal, begun > 0 ? alone : turns, async () => {
         const now = await clock.now();
         await write(entry, { state: "running", startedAt: now, begun: begun + 1, lease: lease(now) });
@@ -151,7 +151,7 @@ export function createJobs(options: JobsOptions): Jobs {
       const { name, code } = error.entry;
       return await finish(entry, "failed", { error: { name, code, message: error.message } });
     }
-    // A success whose record is not acknowledged may stand; it is found, or the job is done once more.
+    // A success whose record is not acknowledged may be stored: the job is then found as done, or done once more.
     await finish(entry, "succeeded", { result });
   }
   async function finish(entry: Active, state: JobState, change: Partial<Job>): Promise<void> {
@@ -177,7 +177,7 @@ export function createJobs(options: JobsOptions): Jobs {
       if (!free || active.has(job.id) || !kinds.has(job.kind) || rests(job, now)) continue;
       const attempts = await claim(job);
       if (attempts === undefined) continue;
-      // It may have been done, claims and all, since it was listed.
+      // The job may have been finished, including its claims, since it was listed.
       const current = await store.get(job.id);
       if (current?.attempts !== job.attempts || current.finishedAt !== undefined) continue;
       const taken: Job = { ...job, attempts, lease: closing ? undefined : lease(now) };
@@ -189,18 +189,19 @@ export function createJobs(options: JobsOptions): Jobs {
       if (!closing) takeUp(taken);
     }
   }
-  /** Whether a job whose process died waits before it is begun again. */
+  /** Whether a job whose process died must wait before it starts again. */
   function rests(job: Job, now: number): boolean {
     const begun = begunOf(job);
     return begun > 0 && begun < MAX_BEGUN && now < (job.startedAt ?? 0) + retryMs;
   }
-  /** The number of the attempt that is this process's; undefined when another process is about to begin one. */
+  /** Returns the number of this process's attempt; undefined if another process is about to start one. */
   async function claim(job: Job): Promise<number | undefined> {
     const first = job.attempts + 1;
     for (let attempt = first; attempt <= first + MAX_CLAIMS; attempt++) {
       if (await store.claim(job, attempt)) return attempt;
       const claimedAt = await store.claimedAt(job, attempt);
-      // A process that died right after its claim has left the record as it was. A claim that is gone is of a job that ended.
+      // A process that died right after its claim has left the record unchanged. A missing claim belongs to a job
+      // that ended.
       if (claimedAt === undefined || (await clock.now()) - claimedAt < leaseMs) return undefined;
     }
     return undefined;

@@ -4,8 +4,8 @@ import { keyIn, listNames } from "../format/storage.ts";
 import type { Job } from "./job.ts";
 
 /**
- * Jobs as JSON objects in the storage of the catalog: those to be done under `open/`, those that have ended under
- * `done/`. A claim is an object that only one process can create.
+ * Jobs as JSON objects in the storage of the catalog: open ones under `open/`, finished ones under `done/`. A claim
+ * is an object that only one process can create.
  */
 export interface JobStore {
   /** Writes a job that has not ended. */
@@ -13,26 +13,28 @@ export interface JobStore {
   /** Writes a job that has ended. */
   finish(job: Job): Promise<void>;
   get(id: string): Promise<Job | undefined>;
-  /** All jobs, the oldest first. */
+  /** Returns all jobs, the oldest first. */
   list(): Promise<Job[]>;
-  /** Those that have not ended. */
+  /** Returns the jobs that have not ended. */
   listOpen(): Promise<Job[]>;
-  /** Takes an attempt of a job; false when another process has it. */
+  /** Takes an attempt of a job; returns false if another process has it. */
   claim(job: Job, attempt: number): Promise<boolean>;
-  /** When an attempt was taken, in milliseconds since 1970 by the storage's clock; undefined if it was not. */
+  /**
+   * Returns when an attempt was taken, in milliseconds since 1970 by the storage's clock; undefined if it was not.
+   */
   claimedAt(job: Job, attempt: number): Promise<number | undefined>;
   requestCancel(id: string): Promise<void>;
   isCancelRequested(id: string): Promise<boolean>;
-  /** Forgets the jobs that ended before a time, in milliseconds since 1970. */
+  /** Deletes the jobs that ended before a time, in milliseconds since 1970. */
   prune(before: number): Promise<void>;
 }
 
-/** The directory of the jobs in the base of a catalog; implementations of the public format pass over it. */
+/** Directory of the jobs in the base of a catalog; implementations of the public format ignore it. */
 export const JOBS_DIRECTORY = ".jobs";
 
 const JOB_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Creates the store of a directory, given as an object key. Nothing is written before there is a job. */
+/** Creates the store of a directory, given as an object key. It writes nothing before the first job. */
 export function createJobStore(store: ObjectStore, directory: string): JobStore {
   const key = (folder: "open" | "done", id: string) => `${directory}/${folder}/${id}.json`;
   const claimKey = (id: string, attempt: number) => `${directory}/claims/${id}.${attempt}`;
@@ -60,7 +62,7 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
     },
     async get(id) {
       if (!JOB_ID.test(id)) return undefined;
-      // A job that ends between the two looks is found by the second.
+      // The second read finds a job that ends between the two.
       return (await read("open", id)) ?? (await read("done", id));
     },
     async list() {
@@ -70,7 +72,7 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
     },
     async listOpen() {
       const open = await readAll("open");
-      // One that a process wrote as done before it died is done.
+      // A job that a process recorded as done before it died is done.
       const done = await Promise.all(open.map(({ id }) => store.head(key("done", id))));
       return open.filter((_, i) => done[i] === undefined);
     },
@@ -87,7 +89,7 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
 }
 
 /**
- * The keys of files that jobs left behind in a base directory: claims and cancellations of jobs that are not open,
+ * Returns the keys of files that jobs left in a base directory: claims and cancellations of jobs that are not open,
  * and the open records of jobs that have ended.
  */
 export async function findJobFiles(store: ObjectStore, baseKey: string): Promise<string[]> {
@@ -96,7 +98,7 @@ export async function findJobFiles(store: ObjectStore, baseKey: string): Promise
     const names = await listNames(store, `${directory}/${folder}`);
     return names.map((name) => ({ name, id: name.split(".")[0] ?? "" })).filter(({ id }) => JOB_ID.test(id));
   };
-  // Open ones are looked at last: a job that is new has its claim here and its record there.
+  // Open jobs are listed last: a new job has its claim in the first lists and its record in the last.
   const [claims, cancelled, done] = await Promise.all(["claims", "cancelled", "done"].map(idsIn));
   const open = (await idsIn("open")).map(({ id }) => id);
   const ended = new Set(done?.map(({ id }) => id));

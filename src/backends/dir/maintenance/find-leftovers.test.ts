@@ -10,7 +10,7 @@ import { collect, openWorkshop, putFile, putUnlisted, ROWS, type Workshop } from
 const HOUR = 3_600_000;
 const everything = () => true;
 
-/** One of each kind of what crashes leave. */
+/** Leaves an example of each kind of leftover. */
 async function leaveEverything(workshop: Workshop): Promise<string[]> {
   const job = randomUUID();
   const staged = (Date.now() - 48 * HOUR).toString(16).padStart(12, "0");
@@ -57,7 +57,7 @@ test("all that crashes leave is found and removed, and nothing else", async (t) 
   for (const id of ["kept", "ns$kept"]) await client.query(id);
 });
 
-test("what was written to lately is left alone", async (t) => {
+test("skips what was written to recently", async (t) => {
   const workshop = await openWorkshop(t);
   await leaveEverything(workshop);
   const day = Date.now() - 24 * HOUR;
@@ -81,7 +81,7 @@ test("a dataset without a row is told apart from a table of the root without one
   assert.deepEqual((await client.call("listTables", "")).tables, ["declared", "first_version"]);
 });
 
-test("directories that are no tables are nobody's business", async (t) => {
+test("skips directories other than tables", async (t) => {
   const workshop = await openWorkshop(t);
   await putFile(workshop, "photos/2026/1.jpg");
   await putFile(workshop, "mixed/data/1.lance");
@@ -91,7 +91,7 @@ test("directories that are no tables are nobody's business", async (t) => {
   assert.deepEqual(await collect(workshop), []);
 });
 
-test("what gets its row between the look and the removal stays", async (t) => {
+test("keeps a table that gets its row between the search and the removal", async (t) => {
   const workshop = await openWorkshop(t);
   const { client } = workshop;
   await putUnlisted(workshop, "found_data");
@@ -109,7 +109,7 @@ test("a drop that was cut off after its commit is completed at the next start, a
     const { root, base, client } = workshop;
     await client.upload("createTable", "gone", {}, ROWS);
     await client.upload("createTable", "alive", {}, ROWS);
-    // As a crash leaves it: the rows are away, the mark and the note are there, and so is the data.
+    // As a crash leaves it: the rows are gone; the mark, the note and the data exist.
     await client.call("deregisterTable", "gone");
     const departures = ["gone.lance", "alive.lance"].map((location) => ({ location, remove: true }));
     await leaveIntent(root, { departures });

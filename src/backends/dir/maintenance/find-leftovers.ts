@@ -10,14 +10,14 @@ import { fileLeftover, isOld, type Leftover, type LeftoverKind } from "./leftove
 import { findOwnFiles } from "./own-files.ts";
 
 /**
- * Finds what crashes left behind in a base directory. Nothing is written.
+ * Finds what crashes left in a base directory. It writes nothing.
  *
- * Whatever was written to since `before` is passed over, because somebody may be at work on it. A directory
- * counts as a table's only by what is in it, and it is passed over
+ * It skips everything that was written to since `before`, because a process may still use it. A directory counts as a
+ * table's only by its contents, and is skipped
  *
  * - while a row has it, or a directory in it;
  * - when it shows as a table of the root by itself (`*.lance` with a version or a reservation, and not marked);
- * - when anything is in it that the table format does not know.
+ * - when it contains anything that the table format does not define.
  *
  * @param before in milliseconds since 1970
  */
@@ -26,7 +26,7 @@ export async function* findLeftovers(context: ChangeContext, before: number): As
   yield* abandonedNotes(context);
   yield* brokenNotes(context, before);
   yield* findOwnFiles(context, before);
-  // The state is newer than the listing: what has got its row in between has it here.
+  // The state is newer than the listing, so it has the rows that were added in between.
   const entries: ObjectEntry[] = [];
   for await (const page of store.list(layout.baseKey)) entries.push(...page);
   const state = await context.catalog.read();
@@ -41,14 +41,14 @@ export async function* findLeftovers(context: ChangeContext, before: number): As
 
 const PROBE = /^\.probe-[0-9a-f]+$/;
 
-/** Directories that are known by their names. */
+/** Directories that are recognised by their names. */
 const NAMED: readonly (readonly [RegExp, LeftoverKind])[] = [
   [/^\.dropped-[0-9a-f]+$/, "dropped table"],
   [/^\.staging-upload-[0-9a-f]+(?:-taken)?$/, "upload"],
   [/^\.staging-[0-9a-f]+$/, "staged data"],
 ];
 
-/** What may be in the directory of a table. */
+/** Entries that the directory of a table may have. */
 const TABLE_PARTS = new Set([
   "data",
   "tree",
@@ -62,7 +62,7 @@ const TABLE_PARTS = new Set([
   ".lance-deregistered",
 ]);
 
-/** What kind of leftover a directory of the base is, by what is in it; undefined for one that is none. */
+/** Returns the kind of leftover of a directory in the base, by its contents; undefined if it is not a leftover. */
 async function kindOf(
   context: TableContext,
   state: CatalogView,
@@ -78,7 +78,7 @@ async function kindOf(
   return (await layout.hasData(name)) ? "unlisted data" : "unfinished table";
 }
 
-/** Whether a row has a directory of the base, or one in it. */
+/** Whether a row has a directory of the base, or a directory in it. */
 function isReferenced(state: CatalogView, name: string): boolean {
   if (state.ownerOf(name) !== undefined) return true;
   return [...state.nestedLocations()].some((location) => location.startsWith(`${name}/`));
@@ -93,7 +93,7 @@ async function* directory(
   const { store, layout, engine, catalog } = context;
   const key = keyIn(layout.baseKey, name);
   const extent = await measure(store, key);
-  // Without a file there is nothing to tell its age by, but what has been dropped is in nobody's way.
+  // A directory without files has no age, but dropped tables need none.
   if (!isOld(extent.modifiedMillis, before) && kind !== "dropped table") return;
   yield {
     kind,
@@ -111,7 +111,7 @@ async function* directory(
   };
 }
 
-/** Notes say themselves whether somebody is at work on them, so they need no age. */
+/** Notes reveal whether a process is at work on them, so they need no age. */
 async function* abandonedNotes(context: ChangeContext): AsyncGenerator<Leftover> {
   const { journal, store, layout } = context;
   for (const pending of await journal.abandoned()) {

@@ -10,7 +10,7 @@ import type { Leftover } from "./leftover.ts";
 /** Three rows as an Arrow IPC stream. */
 export const ROWS = tableToIPC(new Table({ id: vectorFromArray([1, 2, 3], new Int32()) }), "stream");
 
-/** A catalog with a server on it, and the directory that its tables are in. */
+/** A catalog with a server on it, and the directory of its tables. */
 export interface Workshop {
   readonly root: string;
   readonly base: string;
@@ -23,7 +23,7 @@ export async function openWorkshop(t: TestContext): Promise<Workshop> {
   return { root, base: join(root, "data"), client: await openClient(t, root) };
 }
 
-/** Puts a dataset at a location, with no row in the manifest. */
+/** Puts a dataset at a location, without a row in the manifest. */
 export async function putUnlisted({ base, client }: Workshop, location: string): Promise<void> {
   await client.upload("createTable", "made_for_its_files", {}, ROWS);
   await client.call("deregisterTable", "made_for_its_files");
@@ -32,13 +32,13 @@ export async function putUnlisted({ base, client }: Workshop, location: string):
   await rm(join(base, location, ".lance-deregistered"));
 }
 
-/** Writes a file below the base, with the directories that it needs. */
+/** Writes a file below the base, with its directories. */
 export async function putFile({ base }: Workshop, path: string, text = "x"): Promise<void> {
   await mkdir(dirname(join(base, path)), { recursive: true });
   await writeFile(join(base, path), text);
 }
 
-/** What a second process finds, and removes where `remove` says so. */
+/** Returns the leftovers that a second process finds, and removes them if `remove` is set. */
 export async function collect(
   { root }: Workshop,
   before = Date.now() + 60_000,

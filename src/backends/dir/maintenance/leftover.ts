@@ -1,7 +1,7 @@
 import type { TableContext } from "../catalog/catalog-context.ts";
 import { keyIn } from "../format/storage.ts";
 
-/** The kinds of what crashes leave behind, and how each is explained. */
+/** Kinds of leftovers of crashes, and their explanations. */
 export const LEFTOVER_KINDS = {
   "dropped table": "the files of a table that has been dropped",
   "staged data": "rows of an upload that never became part of a table",
@@ -18,29 +18,29 @@ export const LEFTOVER_KINDS = {
 /** A kind of leftover. */
 export type LeftoverKind = keyof typeof LEFTOVER_KINDS;
 
-/** Something that a crash left behind. */
+/** A leftover of a crash. */
 export interface Leftover {
   readonly kind: LeftoverKind;
   /** Relative to the base directory. */
   readonly path: string;
   readonly files: number;
   readonly bytes: number;
-  /** When something in it was last written, in milliseconds since 1970; undefined for directories without files. */
+  /** When anything in it was last written, in milliseconds since 1970; undefined for directories without files. */
   readonly modifiedMillis: number | undefined;
   /**
-   * Looks again and removes it.
+   * Checks again and removes it.
    *
-   * @returns false when it is no leftover any more, and stays
+   * @returns false if it is in use by now, and stays
    */
   remove(): Promise<boolean>;
 }
 
-/** Whether the newest of something was written before a time; what has no file has no age. */
+/** Whether the newest file was written before a time; false without files. */
 export function isOld(modifiedMillis: number | undefined, before: number): boolean {
   return modifiedMillis !== undefined && modifiedMillis < before;
 }
 
-/** A file as a leftover, if it is there and old enough. */
+/** Yields a file as a leftover, if it exists and is old enough. */
 export async function* fileLeftover(
   { store, layout }: Pick<TableContext, "store" | "layout">,
   kind: LeftoverKind,
@@ -59,7 +59,7 @@ export async function* fileLeftover(
   };
 }
 
-/** A key from a directory on. */
+/** Returns a key relative to a directory. */
 export function relativeKey(directory: string, key: string): string {
   return key.slice(keyIn(directory, "").length);
 }

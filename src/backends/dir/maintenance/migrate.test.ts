@@ -15,7 +15,7 @@ async function migrated({ root }: Workshop, dryRun = false): Promise<Migrated[]>
   }
 }
 
-/** A root with tables of both versions of the format. */
+/** Returns a root with tables of both versions of the format. */
 async function mixedRoot(t: TestContext): Promise<Workshop> {
   const workshop = await openWorkshop(t);
   await workshop.client.upload("createTable", "listed", {}, ROWS);
@@ -29,7 +29,7 @@ async function mixedRoot(t: TestContext): Promise<Workshop> {
 
 const registered = (table: string) => ({ table, location: `${table}.lance`, outcome: "registered" });
 
-test("tables that only their directories tell of get rows, once", async (t) => {
+test("adds rows for tables that only have directories, once", async (t) => {
   const workshop = await mixedRoot(t);
   const { base, client } = workshop;
   const files = await readdir(base, { recursive: true });

@@ -3,27 +3,27 @@ import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/draft.ts";
 import { checkNewIdentifier } from "../operations/tables/lookup.ts";
 
-/** A directory of the root that a migration looked at. */
+/** A directory of the root that a migration examined. */
 export interface Migrated {
   /** The table's name. */
   readonly table: string;
   readonly location: string;
-  /** `registered`: it has a row now, or would get one; `skipped`: it cannot have one, and `reason` says why. */
+  /** `registered`: it has a row now, or would get one; `skipped`: it cannot have one, for `reason`. */
   readonly outcome: "registered" | "skipped";
   readonly reason?: string;
 }
 
-/** How many rows go into one commit. */
+/** Number of rows in a commit. */
 const GROUP = 500;
 
 /**
- * Gives the root's tables of the format's first version, which only their directories tell of, rows in the
- * manifest. Their data stays as it is, and they stay visible to implementations that list directories.
+ * Adds rows to the manifest for the root's tables of the format's first version, which only have directories. Their
+ * data does not move, and they stay visible to implementations that list directories.
  *
- * Repeating it changes nothing more. Each row is decided within its commit, so other writers may go on; a table
- * that gets its row from somebody else meanwhile is left out.
+ * Repeating it changes nothing more. Each row is decided within its commit, so other writers may continue; a table
+ * that gets its row from another writer meanwhile is skipped.
  *
- * @param dryRun whether to say what would be done, and write nothing
+ * @param dryRun whether to report what would be done, without writing
  */
 export async function migrate(context: CatalogContext, dryRun: boolean): Promise<Migrated[]> {
   const { catalog, layout } = context;
@@ -63,14 +63,14 @@ export async function migrate(context: CatalogContext, dryRun: boolean): Promise
   return found.filter(({ table, outcome }) => outcome === "skipped" || done.has(table));
 }
 
-/** Takes the rows of tables back that were dropped by their directories while they got them. */
+/** Removes the rows of tables whose directories were dropped meanwhile. */
 function takeBack(draft: Draft, gone: readonly Migrated[]): void {
   for (const { table, location } of gone) {
     if (draft.get(table)?.location === location) draft.delete(table);
   }
 }
 
-/** Why a name cannot be a table's in the manifest. */
+/** Returns why a name cannot be a table's in the manifest. */
 function unfit(table: string): string | undefined {
   try {
     checkNewIdentifier([table]);

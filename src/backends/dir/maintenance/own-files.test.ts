@@ -10,7 +10,7 @@ import { collect, openWorkshop, putFile, type Workshop } from "./fixture.ts";
 const everything = () => true;
 const INDEX = "11111111-2222-3333-4444-555555555555";
 
-/** The manifest as the engine has it. */
+/** Opens the manifest with the engine. */
 async function withManifest(
   t: TestContext,
   { base }: Workshop,
@@ -31,7 +31,7 @@ async function declareSome({ client }: Workshop, prefix: string, count = 5): Pro
   for (let i = 0; i < count; i++) await client.call("declareTable", `${prefix}${i}`);
 }
 
-/** All files of the manifest, but for what the engine has half written of its hint, behind an answer: `NAME#NUMBER`. */
+/** Returns all files of the manifest, except for the hint that the engine may still be writing: `NAME#NUMBER`. */
 const filesOf = async ({ base }: Workshop) =>
   (await readdir(join(base, "__manifest"), { recursive: true })).filter((name) => !name.includes("#")).sort();
 
@@ -72,7 +72,7 @@ test("indices of the manifest that are in use stay, those that were replaced go"
   await build();
   assert.equal(await indexes(), 2);
   assert.deepEqual(await collect(workshop, undefined, everything), [], "an older version has the first one");
-  // As pruning leaves it: only the newest version is there.
+  // As pruning leaves it: only the newest version exists.
   const versions = join(workshop.base, "__manifest", "_versions");
   const [, ...older] = (await readdir(versions)).filter((name) => name.endsWith(".manifest")).sort();
   for (const name of older) await rm(join(versions, name));

@@ -22,14 +22,14 @@ export async function* findOwnFiles(context: ChangeContext, before: number): Asy
   for (const file of await unnamedFiles(context)) yield* manifestFile(context, file, before);
 }
 
-/** Where the catalog's own files are written. */
+/** Directories of the catalog's own files. */
 const DIRECTORIES = [
   ...["data", "_versions", "_transactions", "_deletions"].map((part) => `${MANIFEST_NAME}/${part}`),
   ...["open", "claims", "cancelled", "done"].map((part) => `${JOBS_DIRECTORY}/${part}`),
   INTENTS_DIRECTORY,
 ];
 
-/** The files of commits of the manifest that were cut off, and of its indices that have been replaced. */
+/** Yields the files of interrupted commits of the manifest, and of its replaced indices. */
 async function unnamedFiles({
   store,
   layout,

@@ -5,27 +5,26 @@ import { filesOf, hasRefs } from "../format/prune.ts";
 import { keyIn, listNames } from "../format/storage.ts";
 import { readVersion } from "../format/version-files.ts";
 
-/** A file, or the directory of an index, that no version of a dataset names. */
+/** A file, or the directory of an index, to which no version of a dataset refers. */
 export interface UnnamedFile {
   readonly key: string;
   readonly isDirectory: boolean;
-  /** Looks whether the newest version names it by now; older ones cannot come to. */
+  /** Checks whether the newest version refers to it by now; older versions cannot. */
   isNamedNow(): Promise<boolean>;
 }
 
-/** Where the files are that versions name. */
+/** Directories of the files to which versions refer. */
 const DIRECTORIES = ["data", "_transactions", "_deletions", "_indices"];
 
-/** How many versions are read at a time. */
+/** Number of versions that are read at a time. */
 const READS = 16;
 
 /**
- * Finds the files of a dataset that none of its versions names: a commit was cut off after it had written them, or
- * has not come to its version yet, which only their age can tell. Nothing is found where there are tags, branches or
- * no versions.
+ * Finds the files of a dataset to which no version refers: their commit was interrupted, or has not created its
+ * version yet, which only their age reveals. It finds nothing if there are tags, branches or no versions.
  *
- * @throws LanceError InvalidTableState for a version that cannot be read, Unsupported for one that needs newer software:
- *   any file may be its
+ * @throws LanceError InvalidTableState for an unreadable version, Unsupported for a version that needs newer
+ *   software: any file may belong to it
  */
 export async function findUnnamedFiles(dataset: DatasetRef): Promise<UnnamedFile[]> {
   const { store } = dataset;
@@ -42,7 +41,7 @@ export async function findUnnamedFiles(dataset: DatasetRef): Promise<UnnamedFile
       }
     }
   }
-  // They are listed after the files: what a commit has written by then is in a version here, or is young.
+  // Versions are listed after the files: a commit's files are in a version listed here, or are young.
   const versions = (await listNames(store, versionsDirectory(dataset)))
     .filter((name) => name.endsWith(".manifest"))
     .map((name) => `${versionsDirectory(dataset)}/${name}`)
@@ -63,7 +62,7 @@ export async function findUnnamedFiles(dataset: DatasetRef): Promise<UnnamedFile
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Those of some keys that a version names. */
+/** Returns those of some keys to which a version refers. */
 async function namedBy(dataset: DatasetRef, file: ManifestFile, keys: Iterable<string>): Promise<string[]> {
   const { manifest } = file;
   const files = new Set(filesOf(dataset, manifest));
@@ -71,14 +70,14 @@ async function namedBy(dataset: DatasetRef, file: ManifestFile, keys: Iterable<s
   const indices = indexSection === undefined ? NONE : Buffer.from(await readSection(file, indexSection));
   return [...keys].filter((key) => {
     const id = idOf(key);
-    // A list of indices has the 16 bytes of each one's id in it, whatever else it says.
+    // A list of indices contains the 16 bytes of each index's id, whatever its format.
     return id === undefined ? files.has(key) : indices.includes(id);
   });
 }
 
 const NONE = Buffer.alloc(0);
 
-/** The bytes of the id that the directory of an index is named by; undefined for other keys. */
+/** Returns the bytes of the id in the name of an index's directory; undefined for other keys. */
 function idOf(key: string): Buffer | undefined {
   const name = key.slice(key.lastIndexOf("/") + 1);
   return UUID.test(name) ? Buffer.from(name.replaceAll("-", ""), "hex") : undefined;

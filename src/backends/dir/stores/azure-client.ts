@@ -5,37 +5,37 @@ import { type StoreFailure, toStoreError } from "./failure.ts";
 import { createOptionReader, type OptionReader, type StorageOptions } from "./storage-options.ts";
 import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
 
-/** How often the library sends a request at most, in all. */
+/** Maximum number of attempts of the library for a request. */
 const MAX_TRIES = 4;
 
-/** How long one try may take, in milliseconds. */
+/** Longest duration of an attempt, in milliseconds. */
 const TRY_TIMEOUT = 30_000;
 
-/** The account that emulators have. */
+/** Account of emulators. */
 const EMULATOR = {
   account: "devstoreaccount1",
   key: "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
   endpoint: "http://127.0.0.1:10000/devstoreaccount1",
 };
 
-/** A container, and the same with each request sent once, for those whose repetition has to be seen. */
+/** Clients of a container: with retries, and with single attempts for requests whose retries must be visible. */
 export interface AzureAccess {
   readonly client: ContainerClient;
   readonly single: ContainerClient;
-  /** The client of small requests, whose tries are shorter. */
+  /** Client of small requests, whose attempts are shorter. */
   readonly small: ContainerClient;
   readonly limits: TimeLimits;
-  /** How the engine gets to the same storage. */
+  /** Options with which the engine reaches the storage. */
   readonly engineOptions: StorageOptions;
 }
 
 /**
- * Connects to a container of Azure Blob Storage. Nothing is sent yet.
+ * Connects to a container of Azure Blob Storage, without a request.
  *
- * An account key, a SAS token or a service principal may be options; otherwise the identity of the machine is
- * found as the Azure tools find it.
+ * An account key, a SAS token or a service principal may be options; otherwise the library finds the machine's
+ * identity as the Azure tools do.
  *
- * @throws Error with one clear line for a missing package or an option that cannot be understood
+ * @throws Error with a single line for a missing package or an invalid option
  */
 export async function openAzure(container: string, options: StorageOptions): Promise<AzureAccess> {
   const blob = await loadLibrary("az://", "@azure/storage-blob", () => import("@azure/storage-blob"));
@@ -67,7 +67,7 @@ export async function openAzure(container: string, options: StorageOptions): Pro
     single: new blob.ContainerClient(url, credential, tries(1, longest)),
     small: new blob.ContainerClient(url, credential, tries(MAX_TRIES, limits.small)),
     limits,
-    // The engine knows an emulator's account only when it is told.
+    // The engine needs the emulator's account explicitly.
     engineOptions: emulator
       ? { ...options, azure_storage_account_name: account, azure_storage_account_key: key ?? "" }
       : options,
@@ -86,7 +86,7 @@ async function identityOf(read: OptionReader) {
     : new identity.DefaultAzureCredential();
 }
 
-/** What an error of the library says. */
+/** Returns the facts of a library's error. */
 export function failureOf(thrown: unknown): StoreFailure {
   const { statusCode, code, name, details } = thrown as {
     readonly statusCode?: number;
@@ -101,7 +101,7 @@ export function failureOf(thrown: unknown): StoreFailure {
   };
 }
 
-/** An error of the library as one for clients. */
+/** Converts an error of the library to one for clients. */
 export function toAzureError(thrown: unknown): unknown {
   if (thrown instanceof LanceError || thrown instanceof TypeError) return thrown;
   return (thrown as Error).name === "AbortError" ? thrown : toStoreError("Azure", failureOf(thrown));

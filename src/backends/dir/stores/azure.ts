@@ -7,19 +7,19 @@ import { inPieces } from "./pieces.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
 
-/** The bytes of a block of a long object. */
+/** Size of a block of a long object, in bytes. */
 const BLOCK_BYTES = 16 * 2 ** 20;
 
-/** Objects that are deleted at a time; a request for several needs a permission of its own. */
+/** Number of concurrent deletes; a batch request needs a permission of its own. */
 const DELETES = 32;
 
-/** How often a copy that goes on is looked at, in milliseconds. */
+/** Interval between checks of a running copy, in milliseconds. */
 const COPY_INTERVAL = 100;
 
 /**
- * A container of Azure Blob Storage as an object store.
+ * Creates an object store on a container of Azure Blob Storage.
  *
- * @throws Error with one clear line for a missing package or an option that cannot be understood
+ * @throws Error with a single line for a missing package or an invalid option
  */
 export async function createAzureStore(name: string, options: StorageOptions): Promise<RemoteStorage> {
   const { client, single, small, limits, engineOptions } = await openAzure(name, options);
@@ -101,7 +101,7 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     },
   };
 
-  /** Blocks that are not listed in the end are forgotten by the service. */
+  /** The service discards blocks that are not listed in the end. */
   async function uploadBlocks(key: string, bytes: AsyncIterable<Uint8Array>, abortSignal?: AbortSignal) {
     const blob = blobOf(key);
     const options = { ...(abortSignal && { abortSignal }) };
@@ -116,7 +116,7 @@ export async function createAzureStore(name: string, options: StorageOptions): P
   return { store: createRemoteStore(bucket), engineOptions };
 }
 
-/** What the library's two kinds of pages have in common. */
+/** Common part of the library's two kinds of pages. */
 interface AzurePage {
   readonly segment: {
     readonly blobItems: readonly BlobItem[];
@@ -131,7 +131,7 @@ interface Properties {
   readonly etag?: string | undefined;
 }
 
-/** Tags come with quotes in the headers of an answer and without them in a listing. */
+/** Tags have quotes in the headers of an answer and none in a listing. */
 function infoOf(key: string, { contentLength: size = 0, lastModified, etag }: Properties): ObjectInfo {
   const eTag = etag === undefined ? undefined : `"${etag.replaceAll('"', "")}"`;
   return { key, size, modifiedMillis: lastModified?.getTime() ?? 0, eTag };

@@ -4,7 +4,7 @@ import { conditionalPut, type PutOutcome } from "./conditional-put.ts";
 
 const lost = { unclear: new Error("the connection was reset") };
 
-/** Attempts that end one after the other as given. */
+/** Returns attempts with the given outcomes, in order. */
 function attempts(...outcomes: readonly PutOutcome[]) {
   let count = 0;
   return { attempt: async () => outcomes[count++] ?? assert.fail("an attempt too many"), count: () => count };
@@ -16,7 +16,7 @@ const nobodys = async () => "nobody's" as const;
 
 test("a clear answer is the answer", async () => {
   assert.equal(await conditionalPut(attempts("created").attempt, theirs), true);
-  // Nobody looks at the object: the first attempt is refused only for what others wrote.
+  // The object is not compared: only another writer's object can refuse the first attempt.
   assert.equal(await conditionalPut(attempts("taken").attempt, ours), false);
 });
 

@@ -1,31 +1,31 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** What came of one attempt to write an object unless one is there. */
+/** Outcome of an attempt to write an object unless one exists. */
 export type PutOutcome =
   | "created"
-  /** An object is there. */
+  /** An object exists. */
   | "taken"
-  /** Another writer is at it right now; nothing was written. */
+  /** Another writer is writing it right now; nothing was written. */
   | "busy"
-  /** A failure that may pass; perhaps the object was written all the same. */
+  /** A transient failure; the object may have been written nevertheless. */
   | { readonly unclear: unknown };
 
-/** Whose an object is that was perhaps written. */
+/** Owner of an object that may have been written. */
 export type Owner = "ours" | "theirs" | "nobody's";
 
-/** How often an object is tried to be written. */
+/** Maximum number of attempts. */
 const ATTEMPTS = 5;
 
-/** The longest pause before the second attempt, in milliseconds; it doubles with each one. */
+/** Longest pause before the second attempt, in milliseconds; it doubles with each one. */
 const PAUSE = 50;
 
 /**
- * Writes an object unless one is there, and tells its own success from another writer's also where the answer
- * to an earlier attempt was lost or came too late. An attempt that was given up may still land: it then meets the object
- * of a later one, or is recognised by its bytes.
+ * Writes an object unless one exists, and distinguishes its own success from another writer's even if the answer to
+ * an earlier attempt was lost or late. An abandoned attempt may still land: it then meets the object of a later one,
+ * or is recognised by its bytes.
  *
- * @param attempt gets the number of those before it; throws what no further attempt can change
- * @param ownerOf tells by the bytes that are there
+ * @param attempt gets the number of earlier attempts; throws failures that no further attempt can change
+ * @param ownerOf decides by the stored bytes
  */
 export async function conditionalPut(
   attempt: (attempts: number) => Promise<PutOutcome>,
@@ -42,7 +42,7 @@ export async function conditionalPut(
     unclear = true;
     failure = outcome.unclear;
   }
-  // Whoever was at it all the time has written it.
+  // The other writer that was busy all the time has written it.
   if (!unclear) return false;
   const owner = await ownerOf();
   if (owner === "nobody's") throw failure;

@@ -1,10 +1,10 @@
 import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
 
-/** What the answer of an object store, or the lack of one, says of a failure. */
+/** Facts of a failure from the answer of an object store, or from its absence. */
 export interface StoreFailure {
-  /** The HTTP status; undefined when no answer came. */
+  /** HTTP status; undefined without an answer. */
   readonly status: number | undefined;
-  /** The service's or the system's own word for it, for example `SlowDown` or `ECONNREFUSED`. */
+  /** Word of the service or the system for it, for example `SlowDown` or `ECONNREFUSED`. */
   readonly code: string;
   /** The service's id of the request. */
   readonly requestId?: string | undefined;
@@ -13,8 +13,8 @@ export interface StoreFailure {
 type Meaning = readonly [pattern: RegExp, name: ErrorName, message: string];
 
 /**
- * By `<code> <status>`; the first pattern that matches decides. S3 says 503 for nothing but too many requests, and to
- * a HEAD it says no more than that.
+ * By `<code> <status>`; the first pattern that matches decides. S3 uses 503 only for too many requests, and answers a
+ * HEAD without a code.
  */
 const MEANINGS: readonly Meaning[] = [
   [
@@ -44,9 +44,9 @@ const MEANINGS: readonly Meaning[] = [
 const RETRY_LATER = { headers: { "retry-after": "1" } };
 
 /**
- * A failure of an object store as an error for clients.
+ * Converts a failure of an object store to an error for clients.
  *
- * What was sent is in neither the error nor its cause: requests carry credentials.
+ * Neither the error nor its cause contains what was sent: requests carry credentials.
  */
 export function toStoreError(service: string, { status, code, requestId }: StoreFailure): LanceError {
   const said = `${code} ${status ?? "-"}`;
@@ -58,7 +58,7 @@ export function toStoreError(service: string, { status, code, requestId }: Store
   return new LanceError(name, message, { cause, ...(name === "Throttling" && RETRY_LATER) });
 }
 
-/** Whether the same request may do better later. */
+/** Whether the request may succeed later. */
 export function isTransient({ status, code }: StoreFailure): boolean {
   return status === undefined ? !/Credentials|ENOTFOUND/.test(code) : status >= 500 || status === 429;
 }

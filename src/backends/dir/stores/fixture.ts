@@ -1,16 +1,14 @@
-/*
- * What the tests beside this file share. It has the name of a test so that it stays out of the package.
- */
+/* Fixtures of this folder's tests. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
 import { createS3Store } from "./s3.ts";
 
-/** An answer of a server that speaks a little S3; `hang` is none at all, `reset` the end of the connection. */
+/** An answer of a server that speaks a little S3; `hang` means no answer, `reset` the end of the connection. */
 export type Answer = readonly [status: number, code?: string] | "hang" | "reset";
 
-/** A request as the server got it. */
+/** A request as the server received it. */
 export interface Seen {
   readonly method: string;
   readonly url: string;
@@ -18,17 +16,17 @@ export interface Seen {
   readonly body: string;
 }
 
-/** A secret that must not show anywhere. */
+/** A secret that must not appear anywhere. */
 export const SECRET = "a-secret-that-must-not-show";
 
-/** Serves answers as `answer` says, and gives a store that asks there and all that was asked. */
+/** Serves answers as `answer` says, and returns a store that uses them and a record of all requests. */
 export async function openFakeS3(
   t: TestContext,
   answer: (request: Seen, count: number) => Answer | string,
   more: Record<string, string> = {},
 ): Promise<{ store: ObjectStore; seen: Seen[]; ended: Seen[]; options: Record<string, string> }> {
   const seen: Seen[] = [];
-  /** Those that the client gave up. */
+  /** Requests that the client gave up. */
   const ended: Seen[] = [];
   const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
     let body = "";

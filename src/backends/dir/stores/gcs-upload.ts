@@ -1,20 +1,20 @@
 import type { File } from "@google-cloud/storage";
 import { inPieces } from "./pieces.ts";
 
-/** What the service takes at once is a multiple of 256 KiB, but for the end. */
+/** Size of a piece, in bytes: a multiple of 256 KiB, except at the end. */
 const PIECE_BYTES = 16 * 2 ** 20;
 
-/** How long one piece may take, in milliseconds. */
+/** Longest duration of a piece, in milliseconds. */
 const PIECE_TIMEOUT = 60_000;
 
-/** The answer to a piece that is not the last. */
+/** Status of the answer to a piece that is not the last. */
 const INCOMPLETE = 308;
 
 /**
- * Writes an object of bytes that arrive; two pieces are held at most. An upload that fails leaves nothing.
+ * Writes an object from bytes as they arrive, holding at most two pieces. A failed upload leaves nothing.
  *
- * The library's own stream would go on waiting for the bytes of a source that failed, so the upload is its own: the
- * address that the service gives for it stands for the credentials.
+ * The library's own stream would keep waiting for the bytes of a failed source, so this upload is our own: the
+ * service's address for it acts as a credential.
  */
 export async function uploadStream(
   file: File,
@@ -56,7 +56,7 @@ async function sendPiece(
   const limit = AbortSignal.timeout(PIECE_TIMEOUT);
   const answer = await fetch(uri, {
     method: "PUT",
-    // The bytes and the address, which stands for credentials, go nowhere else. 308 is no redirect here.
+    // The bytes and the address, a credential, must not go elsewhere. 308 is not a redirect here.
     redirect: "manual",
     headers: { "content-range": range },
     body: Buffer.from(body),

@@ -8,22 +8,23 @@ import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import { createOptionReader, type StorageOptions } from "./storage-options.ts";
 import { createTimeLimits } from "./time-limits.ts";
 
-/** How long a request and its repetitions may take, in seconds, and how many there are. */
+/** Longest duration of a request with its retries, in seconds, and their number. */
 const TOTAL_SECONDS = 60;
 const MAX_RETRIES = 3;
 
-/** How long one request may take, in milliseconds. */
+/** Longest duration of a single request, in milliseconds. */
 const REQUEST_TIMEOUT = 30_000;
 
 const OPTION_PREFIXES = ["google_", "gcs_"];
 
-/** Objects that are deleted at a time; the service has no request for several. */
+/** Number of concurrent deletes; the service has no batch request. */
 const DELETES = 32;
 
 /**
- * A bucket of Google Cloud Storage as an object store. Credentials that are no options are those of the machine.
+ * Creates an object store on a bucket of Google Cloud Storage. Credentials that are not options are those of the
+ * machine.
  *
- * @throws Error with one clear line for a missing package or an option that cannot be understood
+ * @throws Error with a single line for a missing package or an invalid option
  */
 export async function createGcsStore(name: string, options: StorageOptions): Promise<RemoteStorage> {
   const limits = createTimeLimits(timeoutOf(options));
@@ -116,7 +117,11 @@ function timeoutOf(options: StorageOptions): number {
   return createOptionReader(options, OPTION_PREFIXES).duration("timeout") ?? REQUEST_TIMEOUT;
 }
 
-/** Connects as the options say. @throws Error with one clear line for an option that cannot be understood */
+/**
+ * Connects as the options say.
+ *
+ * @throws Error with a single line for an invalid option
+ */
 function toGcsOptions(options: StorageOptions, maxRetries: number): GcsOptions {
   const read = createOptionReader(options, OPTION_PREFIXES);
   const keyFilename = read.text("service_account", "service_account_path", "application_credentials");
@@ -132,7 +137,7 @@ function toGcsOptions(options: StorageOptions, maxRetries: number): GcsOptions {
   };
 }
 
-/** A service account's key; as for the engine, it may name another endpoint and do without credentials. */
+/** A service account's key; as for the engine, it may name another endpoint and omit credentials. */
 interface ServiceKey {
   readonly gcs_base_url?: string;
   readonly disable_oauth?: boolean;
@@ -170,7 +175,7 @@ function known<T>(request: Promise<T>): Promise<T> {
 
 function orMissing<T>(request: Promise<T>): Promise<T | undefined> {
   return request.catch((error: unknown) => {
-    // A bucket that is missing shows with the next listing.
+    // The next listing reveals a missing bucket.
     if (failureOf(error).status === 404) return undefined;
     throw toGcsError(error);
   });

@@ -3,25 +3,24 @@ import { RetryBudget } from "../../resilience/retry-budget.ts";
 import type { Bucket } from "./bucket.ts";
 import { transferMs } from "./time-limits.ts";
 
-/** How long a request is alone before it is made once more, in milliseconds; each further one waits four times as long. */
+/** Time after which a request is hedged, in milliseconds; each further hedge waits four times as long. */
 const FIRST_HEDGE_MS = 500;
 const HEDGE_GROWTH = 4;
-/** The most requests that are under way beside the first. */
+/** Maximum number of requests in flight beside the first. */
 const MAX_HEDGES = 3;
-/** What share of the requests may be made once more; a few a second always may. */
+/** Share of the requests that may be hedged; a few a second always may. */
 const HEDGE_SHARE = 0.1;
 
-/** A bucket that hurries. */
+/** A bucket with hedged requests. */
 export interface HurriedBucket extends Bucket {
-  /** Writes an object whose key nobody else writes or has written, so that the same bytes may land twice. */
+  /** Writes an object with a unique key, so that equal bytes may land twice. */
   putNew(key: string, bytes: Uint8Array): Promise<void>;
 }
 
 /**
- * A bucket whose small reads, and writes of new objects, are made once more, beside the first request, when they take
- * long: services now and then leave one request without an answer, and whoever waits for it would wait until its time
- * limit. The first answer counts, and ends the other requests. A slow service gets little more requests than before,
- * because there is a budget.
+ * Returns a bucket that hedges small reads, and writes of new objects: if a request takes long, it is sent again
+ * beside the first, because services now and then leave a request without an answer. The first answer wins and
+ * cancels the other requests. A budget keeps a slow service from getting many more requests than before.
  */
 export function withHurriedRequests(bucket: Bucket): HurriedBucket {
   const budget = new RetryBudget(HEDGE_SHARE);

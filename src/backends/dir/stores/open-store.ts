@@ -5,13 +5,13 @@ import type { StorageOptions } from "./storage-options.ts";
 
 /** A root as a user names it: a directory in a store. */
 export interface OpenedStore extends RemoteStorage {
-  /** The key of the root; for a disk the path as it was given. */
+  /** Key of the root; for a disk the path as it was given. */
   readonly root: string;
 }
 
 type Opener = (bucket: string, options: StorageOptions) => Promise<RemoteStorage>;
 
-/** The stores by the scheme of their URIs; their libraries are loaded with the first use. */
+/** The stores by the scheme of their URIs; their libraries are loaded on first use. */
 const SCHEMES: ReadonlyMap<string, Opener> = new Map<string, Opener>([
   ["s3", async (...place) => (await import("./s3.ts")).createS3Store(...place)],
   ["gs", async (...place) => (await import("./gcs.ts")).createGcsStore(...place)],
@@ -20,9 +20,9 @@ const SCHEMES: ReadonlyMap<string, Opener> = new Map<string, Opener>([
 
 /**
  * Opens the store of a root: a path, `file://…`, `s3://bucket/prefix`, `gs://bucket/prefix` or
- * `az://container/prefix`. Nothing is read or written yet.
+ * `az://container/prefix`. It reads and writes nothing yet.
  *
- * @throws Error with one clear line for a root or an option that cannot be understood, or a missing package
+ * @throws Error with a single line for an invalid root or option, or a missing package
  */
 export async function openStore(root: string, options: StorageOptions): Promise<OpenedStore> {
   const [, scheme, bucket, path = ""] =

@@ -1,4 +1,4 @@
-/** Cuts bytes that arrive into pieces of one size, of which the last may be shorter. */
+/** Cuts bytes, as they arrive, into pieces of equal size; the last may be shorter. */
 export async function* inPieces(
   bytes: AsyncIterable<Uint8Array>,
   size: number,

@@ -4,14 +4,14 @@ import { conditionalPut } from "./conditional-put.ts";
 import { withHurriedRequests } from "./hurried-requests.ts";
 import type { StorageOptions } from "./storage-options.ts";
 
-/** A storage that the engine opens too. */
+/** A storage that the engine also opens. */
 export interface RemoteStorage {
   readonly store: ObjectStore;
-  /** What the engine needs to get there, in its own words; it has secrets. */
+  /** Options with which the engine reaches it, in its own words; they contain secrets. */
   readonly engineOptions: StorageOptions;
 }
 
-/** A bucket as an object store. */
+/** Creates an object store on a bucket. */
 export function createRemoteStore(plain: Bucket): ObjectStore {
   const bucket = withHurriedRequests(plain);
   const prefix = `${bucket.scheme}://${bucket.name}/`;
@@ -62,7 +62,7 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
     },
     async deleteDirectory(directory, last) {
       const keys: string[] = [];
-      // All are known before the first goes, so that nothing goes that comes later.
+      // All keys are listed before the first is deleted, so that later objects stay.
       for await (const { objects } of pagesOf(bucket, directoryPrefix(directory), true))
         for (const { key } of objects) keys.push(key);
       const end = `${directory}/${last}`;
@@ -91,7 +91,7 @@ function directoryPrefix(directory: string): string {
 }
 
 function entriesOf({ objects, prefixes }: BucketPage, within: string): ObjectEntry[] {
-  // Some tools leave an empty object where they want a directory.
+  // Some tools put an empty object in place of a directory.
   const files = objects.filter(({ key }) => key !== within);
   return [
     ...files.map((info) => ({ name: info.key.slice(within.length), info })),

@@ -5,38 +5,38 @@ import { isTransient, type StoreFailure, toStoreError } from "./failure.ts";
 import { createOptionReader, type StorageOptions } from "./storage-options.ts";
 import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
 
-/** The library and what sends with it. */
+/** The library and its clients. */
 export interface S3Access {
   readonly sdk: typeof import("@aws-sdk/client-s3");
   readonly client: S3Client;
-  /** Sends each request once, for those whose repetition has to be seen. */
+  /** Sends each request once, for requests whose retries must be visible. */
   readonly single: S3Client;
   readonly limits: TimeLimits;
-  /** How the engine gets to the same storage. */
+  /** Options with which the engine reaches the storage. */
   readonly engineOptions: StorageOptions;
 }
 
-/** The library repeats what has failed for a moment so often at most, in all. */
+/** Maximum number of attempts of the library after transient failures. */
 const MAX_ATTEMPTS = 4;
 
-/** How long a connection and a whole answer may take, in milliseconds. */
+/** Longest durations of a connection and of a whole answer, in milliseconds. */
 const CONNECT_TIMEOUT = 5_000;
 const REQUEST_TIMEOUT = 30_000;
 
 const OPTION_PREFIXES = ["aws_", "s3_"];
 
-/** Connections at a time. */
+/** Maximum number of connections. */
 const MAX_SOCKETS = 128;
 
 const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Connects to an S3 service. Nothing is sent yet.
+ * Connects to an S3 service, without a request.
  *
- * Credentials that are no options come from where the AWS tools find them: environment, profile, web identity,
+ * Credentials that are not options come from where the AWS tools find them: environment, profile, web identity,
  * container role, instance metadata.
  *
- * @throws Error with one clear line for a missing package or an option that cannot be understood
+ * @throws Error with a single line for a missing package or an invalid option
  */
 export async function openS3(options: StorageOptions): Promise<S3Access> {
   const sdk = await loadLibrary("s3://", "@aws-sdk/client-s3", () => import("@aws-sdk/client-s3"));
@@ -57,7 +57,7 @@ function requestTimeoutOf(options: StorageOptions): number {
   return createOptionReader(options, OPTION_PREFIXES).duration("timeout") ?? REQUEST_TIMEOUT;
 }
 
-/** The options as the AWS library wants them. */
+/** Converts the options to those of the AWS library. */
 export function toConfig(options: StorageOptions): S3ClientConfig {
   const read = createOptionReader(options, OPTION_PREFIXES);
   const endpoint = read.text("endpoint", "endpoint_url", "endpoint_url_s3");
@@ -71,7 +71,7 @@ export function toConfig(options: StorageOptions): S3ClientConfig {
     throw new Error("the storage options need both aws_access_key_id and aws_secret_access_key, or neither");
   }
   return {
-    // The engine takes the same region for granted where none is said, as an endpoint of one's own has none.
+    // The engine's default region, for example for an endpoint without one.
     region: read.text("region", "default_region") ?? (endpoint === undefined ? undefined : "us-east-1"),
     endpoint,
     // As in the engine: the path names the bucket, unless the options say that the host does.
@@ -81,7 +81,7 @@ export function toConfig(options: StorageOptions): S3ClientConfig {
         ? undefined
         : { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) },
     maxAttempts: (read.integer("client_max_retries") ?? MAX_ATTEMPTS - 1) + 1,
-    // Checksums beyond what S3 asks for are unknown to many that speak its language.
+    // Many compatible services do not know checksums beyond those that S3 requires.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
     requestHandler: {
@@ -107,7 +107,7 @@ interface SdkError {
   readonly $metadata?: { readonly httpStatusCode?: number; readonly requestId?: string };
 }
 
-/** What an error of the library says. */
+/** Returns the facts of a library's error. */
 export function failureOf(thrown: unknown): StoreFailure {
   const { name, code, $metadata } = thrown as SdkError;
   return {
@@ -117,20 +117,20 @@ export function failureOf(thrown: unknown): StoreFailure {
   };
 }
 
-/** Whether an error says that there is no such object; a missing bucket is another matter. */
+/** Whether an error means a missing object; a missing bucket is another matter. */
 export function isMissing(thrown: unknown): boolean {
   const { status, code } = failureOf(thrown);
   return status === 404 && code !== "NoSuchBucket";
 }
 
-/** Whether an error may pass, and leaves open what has happened. */
+/** Whether an error is transient, and leaves the outcome open. */
 export function isPassing(thrown: unknown): boolean {
   return isTransient(failureOf(thrown));
 }
 
-/** An error of the library as one for clients. */
+/** Converts an error of the library to one for clients. */
 export function toS3Error(thrown: unknown): unknown {
   if (thrown instanceof LanceError || (thrown as Error).name === "AbortError") return thrown;
-  // A fault of this program has neither a status nor one of the library's names.
+  // A defect of this program has neither a status nor a name of the library.
   return thrown instanceof TypeError ? thrown : toStoreError("S3", failureOf(thrown));
 }

@@ -2,10 +2,10 @@ import type { CompletedPart } from "@aws-sdk/client-s3";
 import { inPieces } from "./pieces.ts";
 import type { S3Access } from "./s3-client.ts";
 
-/** S3 takes parts of at least 5 MiB, but for the last one, and at most 10,000 of them. */
+/** S3 takes parts of at least 5 MiB, except for the last, and at most 10,000 of them. */
 const PART_BYTES = 16 * 2 ** 20;
 
-/** Writes an object of bytes that arrive; two parts are held at most. An upload that fails leaves nothing. */
+/** Writes an object from bytes as they arrive, holding at most two parts. A failed upload leaves nothing. */
 export async function uploadStream(
   { sdk, client }: S3Access,
   target: { readonly Bucket: string; readonly Key: string },

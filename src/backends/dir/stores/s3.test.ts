@@ -71,7 +71,7 @@ test("a conditional write whose answer was lost knows its own object", async (t)
   }
 });
 
-/** A store whose answer to a conditional write is late or lost, but whose objects are real. */
+/** Opens a store whose answer to a conditional write is late or lost, but whose objects are real. */
 async function openKeeping(t: TestContext, hangs: (request: Seen, count: number) => boolean, lands: boolean) {
   const objects = new Map<string, string>();
   const opened = await openFakeS3(

@@ -6,13 +6,13 @@ import { failureOf, isMissing, isPassing, openS3, type S3Access, toS3Error } fro
 import { uploadStream } from "./s3-upload.ts";
 import type { StorageOptions } from "./storage-options.ts";
 
-/** The most objects that one request deletes. */
+/** Maximum number of objects that a request deletes. */
 const DELETE_BATCH = 1000;
 
 /**
- * A bucket of Amazon S3, or of what speaks its language, as an object store.
+ * Creates an object store on a bucket of Amazon S3 or a compatible service.
  *
- * @throws Error with one clear line for a missing package or an option that cannot be understood
+ * @throws Error with a single line for a missing package or an invalid option
  */
 export async function createS3Store(bucket: string, options: StorageOptions): Promise<RemoteStorage> {
   const access = await openS3(options);

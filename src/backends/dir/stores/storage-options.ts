@@ -1,25 +1,25 @@
-/** Options of a storage by name, in the words of Lance and of the `object_store` crate. They hold secrets. */
+/** Options of a storage by name, in the words of Lance and of the `object_store` crate. They contain secrets. */
 export type StorageOptions = Readonly<Record<string, string>>;
 
-/** Reads storage options, whose names have no case and may go without the name of their service. */
+/** Reads storage options, whose names ignore case and may omit the name of their service. */
 export interface OptionReader {
-  /** The value of the first of some names; each stands for itself and for itself with the prefix. */
+  /** Returns the value of the first of some names, each with or without the prefix. */
   text(...names: readonly string[]): string | undefined;
-  /** `true` or `1`, `false` or `0`. */
+  /** Returns `true` or `1`, `false` or `0` as a boolean. */
   flag(...names: readonly string[]): boolean | undefined;
-  /** A duration such as `30s`, `500ms` or `2 minutes`, in milliseconds. */
+  /** Returns a duration such as `30s`, `500ms` or `2 minutes`, in milliseconds. */
   duration(...names: readonly string[]): number | undefined;
-  /** A count. */
+  /** Returns a whole number. */
   integer(...names: readonly string[]): number | undefined;
 }
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /**
- * Reads the options of a service.
+ * Creates a reader for the options of a service.
  *
- * @param prefixes the beginnings that its names may have, for example `aws_`
- * @throws Error that names the option, and not its value, when it cannot be understood
+ * @param prefixes the prefixes that its names may have, for example `aws_`
+ * @throws Error that names an invalid option, but not its value
  */
 export function createOptionReader(options: StorageOptions, prefixes: readonly string[]): OptionReader {
   const values = new Map(Object.entries(options).map(([name, value]) => [name.toLowerCase(), value]));

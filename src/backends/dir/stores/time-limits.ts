@@ -1,28 +1,28 @@
-/** How long one attempt of a read or a small write may take until its answer begins, in milliseconds. */
+/** Longest time until the answer to a read or a small write begins, in milliseconds. */
 const SMALL_REQUEST_MS = 10_000;
 
-/** How long the first attempt of a conditional write may take; it doubles with each one. */
+/** Longest duration of the first attempt of a conditional write, in milliseconds; it doubles with each one. */
 const CONDITIONAL_WRITE_MS = 2_000;
 
-/** The slowest link that is waited for, in bytes a millisecond. */
+/** Rate of the slowest supported link, in bytes per millisecond. */
 const BYTES_PER_MS = 250;
 
-/** How long so many bytes may take on their way, in milliseconds. */
+/** Returns the longest transfer time of a number of bytes, in milliseconds. */
 export function transferMs(bytes: number): number {
   return bytes / BYTES_PER_MS;
 }
 
-/** The time limits of the requests to one bucket, in milliseconds. */
+/** Time limits of the requests to a bucket, in milliseconds. */
 export interface TimeLimits {
-  /** For an attempt of a request without a long body. */
+  /** Limit on an attempt of a request without a long body. */
   readonly small: number;
-  /** For an attempt to write so many bytes. */
+  /** Returns the limit on an attempt to write a number of bytes. */
   write(bytes: number): number;
-  /** For an attempt to write so many bytes unless there is an object, by how many attempts there were. */
+  /** Returns the limit on an attempt of a conditional write, by its bytes and the number of earlier attempts. */
   conditionalWrite(bytes: number, attempts: number): number;
 }
 
-/** @param longest the limit that no other one exceeds, in milliseconds */
+/** @param longest the limit that bounds all others, in milliseconds */
 export function createTimeLimits(longest: number): TimeLimits {
   const atMost = (ms: number) => Math.min(longest, Math.ceil(ms));
   return {
