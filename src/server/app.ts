@@ -77,7 +77,6 @@ function createFastify(options: AppOptions): FastifyInstance {
       maxParamLength: Number.MAX_SAFE_INTEGER,
       // The wires parse the query by their messages.
       querystringParser: () => NO_QUERY,
-      compile: true,
     },
   });
   app.setErrorHandler(onError);

@@ -71,8 +71,8 @@ export class Exchange {
     this.log = log;
     this.#reply = reply;
     // A lost connection is an error event to node; only the "close" that follows it matters here.
-    this.request.on("error", ignore);
-    this.response.on("error", ignore);
+    if (this.request.listenerCount("error") === 0) this.request.on("error", ignore);
+    if (this.response.listenerCount("error") === 0) this.response.on("error", ignore);
     this.response.on("close", () => this.#cancel());
     if (isHttp2(this.response) ? this.response.stream.destroyed : this.response.destroyed) this.#cancel();
   }

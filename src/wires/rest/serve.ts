@@ -55,7 +55,7 @@ export interface Asked {
 }
 
 /** Turns a request into a call and answers it. Resolves, and rejects, as Fastify expects of a handler. */
-export type ServeCall = (exchange: Exchange, asked: Asked, reply: FastifyReply) => Promise<FastifyReply>;
+export type ServeCall = (exchange: Exchange, asked: Asked, reply: FastifyReply) => Promise<unknown>;
 
 /** Creates the function that answers the requests of all routes. */
 export function createServeCall(options: RestCallOptions): ServeCall {
@@ -74,7 +74,8 @@ export function createServeCall(options: RestCallOptions): ServeCall {
     } finally {
       hold.release();
     }
-    return reply;
+    // Fastify waits for a reply that hooks of the application still hold.
+    return reply.sent ? undefined : reply;
   };
 
   async function answer(exchange: Exchange, { binding, dialect, segments }: Asked, hold: ByteHold) {
