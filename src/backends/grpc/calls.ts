@@ -15,9 +15,9 @@ import type { UpstreamCredentials, UpstreamIdentity } from "../upstream-identity
 import { toldToClient } from "../upstream-identity/refusal.ts";
 import { answerOf } from "./answer.ts";
 import type { Channel } from "./channels.ts";
-import { definitionOf } from "./definition.ts";
 import { upstreamError } from "./errors.ts";
 import { toMetadata } from "./metadata.ts";
+import { definitionOf } from "./method-definition.ts";
 import { Patience, type TimeLimits } from "./patience.ts";
 import { send, uploadMessages } from "./upload-messages.ts";
 

@@ -12,7 +12,7 @@ import { Health, HealthCheckRequestSchema } from "../../gen/grpc/health/v1/healt
 import { LanceError } from "../../namespace/errors.ts";
 import { Gate, type GateLimits } from "../resilience/gate.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
-import { definitionOf } from "./definition.ts";
+import { definitionOf } from "./method-definition.ts";
 
 /** Options of {@link createChannel}, in addition to its address. */
 export interface ChannelOptions {

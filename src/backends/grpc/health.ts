@@ -9,7 +9,7 @@ import {
 } from "../../gen/grpc/health/v1/health_pb.ts";
 import type { Endpoint } from "../resilience/resilience.ts";
 import type { Channel } from "./channels.ts";
-import { definitionOf } from "./definition.ts";
+import { definitionOf } from "./method-definition.ts";
 
 const TIMEOUT_MS = 5_000;
 

@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+import { test, vi } from "vitest";
+import { createLocalStore } from "../format/local-store.ts";
+import { createStorageClock } from "../format/storage-clock.ts";
+import { silent, temporaryDirectory } from "../test-support.ts";
+import type { Job } from "./job.ts";
+import { createJobs, type Jobs, type JobWork } from "./jobs.ts";
+import { clock, counted, ended, endless, gate, jobsOn, request, storeIn } from "./jobs-fixture.ts";
+import { findJobFiles, type JobStore } from "./store.ts";
+
+test("a job that a closing process leaves is taken up by the next one at once", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const first = jobsOn(t, store, { endless });
+  const { id } = await first.submit(request("endless"));
+  while ((await first.get(id))?.state !== "running") await sleep(5);
+  await first.close();
+  assert.deepEqual([(await store.get(id))?.state, (await store.get(id))?.lease], ["queued", undefined]);
+  const second = jobsOn(t, store, { endless: async ({ attempts }) => ({ attempts }) });
+  assert.deepEqual((await ended(second, id)).result, { attempts: 2 });
+});
+
+test("the job of a process that died is taken up by exactly one other when its lease is over", async (t) => {
+  const { store, looks } = counted(storeIn(await temporaryDirectory(t)));
+  // The test moves the time, so that no lease ends on a busy machine.
+  let now = Date.now();
+  vi.spyOn(Date, "now").mockImplementation(() => now);
+  t.onTestFinished(() => void vi.restoreAllMocks());
+  const lease = { owner: "dead", until: now + 3_600_000 };
+  const id = "00000000-0000-4000-8000-000000000000";
+  await store.put({ ...request("count"), id, state: "running", createdAt: 1, attempts: 1, lease });
+  let runs = 0;
+  const count: JobWork = async () => ({ runs: ++runs });
+  const others = [jobsOn(t, store, { count }, 100), jobsOn(t, store, { count }, 100)];
+  await looks(6);
+  assert.equal(runs, 0);
+  now += 2 * 3_600_000;
+  assert.deepEqual((await ended(others[0] as Jobs, id)).result, { runs: 1 });
+  await looks(6);
+  assert.equal(runs, 1);
+});
+
+test("a process that died between its claim and its first note of it does not keep the job", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const id = "00000000-0000-4000-8000-000000000002";
+  const job: Job = { ...request("quick"), id, state: "queued", createdAt: 1, attempts: 1 };
+  await store.put(job);
+  assert.equal(await store.claim(job, 2), true);
+  const jobs = jobsOn(t, store, { quick: async ({ attempts }) => ({ attempts }) }, 100);
+  assert.deepEqual((await ended(jobs, id)).result, { attempts: 3 });
+});
+
+test("a job whose processes keep dying is given up", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const id = "00000000-0000-4000-8000-000000000001";
+  await store.put({ ...request("deadly"), id, state: "running", createdAt: 1, attempts: 2, begun: 2 });
+  const jobs = jobsOn(t, store, { deadly: async () => assert.fail("it is begun again") });
+  assert.equal((await ended(jobs, id)).state, "failed");
+});
+
+test("jobs whose process died rest before they are begun again, and then run one at a time", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const startedAt = Date.now();
+  const retryMs = 300;
+  const ids = [1, 2, 3].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
+  const died = {
+    ...request("careful"),
+    state: "running",
+    createdAt: 1,
+    startedAt,
+    attempts: 1,
+    begun: 1,
+  } as const;
+  for (const id of ids) await store.put({ ...died, id });
+  const jobs = createJobs({ store, clock, log: silent, leaseMs: 60, retryMs });
+  t.onTestFinished(() => jobs.close());
+  let running = 0;
+  jobs.define("careful", async (job) => {
+    assert.equal(++running, 1);
+    assert.ok(Date.now() >= startedAt + retryMs);
+    const begun = (await store.get(job.id))?.begun;
+    running--;
+    return { begun };
+  });
+  jobs.start();
+  for (const id of ids) assert.deepEqual((await ended(jobs, id)).result, { begun: 2 });
+});
+
+test("a process that lost its job leaves the record to the other", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const jobs = jobsOn(t, store, { endless }, 90);
+  const job = await jobs.submit(request("endless"));
+  while ((await jobs.get(job.id))?.state !== "running") await sleep(5);
+  const taken = { ...job, attempts: 2, lease: { owner: "other", until: Date.now() + 60_000 } };
+  while (jobs.active().length > 0) {
+    // A renewal that has already read the record writes it once more.
+    await store.put(taken);
+    await sleep(5);
+  }
+  assert.deepEqual(await store.get(job.id), taken);
+});
+
+test("a process whose clock is days ahead takes no job of a process that is at work", async (t) => {
+  const path = await temporaryDirectory(t);
+  const store = storeIn(path);
+  const first = jobsOn(t, store, { endless });
+  const { id } = await first.submit(request("endless"));
+  while ((await first.get(id))?.state !== "running") await sleep(5);
+  const real = Date.now;
+  t.onTestFinished(() => void vi.restoreAllMocks());
+  vi.spyOn(Date, "now").mockImplementation(() => real() + 3 * 86_400_000);
+  const { store: counting, looks } = counted(store);
+  const storageClock = createStorageClock(createLocalStore(path), "jobs");
+  const second = createJobs({ store: counting, clock: storageClock, log: silent, leaseMs: 100 });
+  t.onTestFinished(() => second.close());
+  second.define("endless", endless);
+  second.start();
+  await looks(3);
+  assert.deepEqual([second.active(), (await store.get(id))?.attempts], [[], 1]);
+});
+
+test("a lease that is renewed while its job ends leaves no record of an open job", async (t) => {
+  const directory = await temporaryDirectory(t);
+  const inner = storeIn(directory);
+  const [released, release] = gate();
+  const [done, finishWork] = gate();
+  let [renewals, held, writing] = [0, 0, 0];
+  const store: JobStore = {
+    ...inner,
+    async get(id) {
+      renewals++;
+      return inner.get(id);
+    },
+    async put(job) {
+      writing++;
+      // The first renewal stays in transit to the storage.
+      if (job.startedAt !== undefined && renewals > 0) {
+        held++;
+        await released;
+      }
+      await inner.put(job);
+      writing--;
+    },
+  };
+  const jobs = jobsOn(t, store, { slow: () => done.then(() => ({})) }, 30);
+  const { id } = await jobs.submit(request("slow"));
+  while (held === 0) await sleep(1);
+  finishWork();
+  // Later renewals meet a job whose end waits behind the first renewal.
+  for (const until = renewals + 3; renewals < until; ) await sleep(1);
+  release();
+  await ended(jobs, id);
+  await jobs.close();
+  while (writing > 0) await sleep(1);
+  assert.deepEqual(await findJobFiles(createLocalStore(directory), ""), []);
+});
+
+test("a process that closes waits for the renewal of a lease that is on its way", async (t) => {
+  const inner = storeIn(await temporaryDirectory(t));
+  const [held, release] = gate();
+  let looks = 0;
+  const store: JobStore = {
+    ...inner,
+    async isCancelRequested(id) {
+      looks++;
+      await held;
+      return inner.isCancelRequested(id);
+    },
+  };
+  const jobs = jobsOn(t, store, { endless }, 30);
+  const { id } = await jobs.submit(request("endless"));
+  while (looks === 0) await sleep(1);
+  let isClosed = false;
+  const closed = jobs.close().then(() => {
+    isClosed = true;
+  });
+  while ((await inner.get(id))?.state !== "queued" || jobs.active().length > 0) await sleep(1);
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
+  assert.equal(isClosed, false);
+  release();
+  await closed;
+});
