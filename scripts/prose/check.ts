@@ -11,7 +11,7 @@ const PAGES = ["*.md", "docs/**/*.md", "examples/**/*.md"];
 const SOURCES: readonly string[] = [
   "scripts/**/*.ts",
   "src/{arrow,cli,client,dialects,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
-  "src/backends/{grpc,resilience,rest,upstream-cache,upstream-identity,dir/{batch,concurrency,jobs,maintenance,stores}}/*.ts",
+  "src/backends/{grpc,resilience,rest,upstream-cache,upstream-identity,dir/{batch,concurrency,engine,jobs,maintenance,stores}}/*.ts",
 ];
 
 /** Checks links, named files and prose of all pages, and comments and test titles of the sources. */

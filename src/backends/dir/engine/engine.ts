@@ -11,17 +11,17 @@ import { createWatcher } from "./watch.ts";
 /** Options of {@link createEngine}. */
 export interface EngineOptions {
   readonly log: Logger;
-  /** Where the datasets are. Default: the local disk. */
+  /** Storage of the datasets. Default: the local disk. */
   readonly store?: ObjectStore | undefined;
-  /** How the engine opens that storage, in the engine's own words; it has secrets. Default: nothing. */
+  /** Options with which the engine opens that storage, in its own words; they contain secrets. Default: none. */
   readonly storageOptions?: Readonly<Record<string, string>> | undefined;
-  /** The most tables that stay open while nobody uses them. Default: 256. */
+  /** Maximum number of unused tables that stay open. Default: 256. */
   readonly maxHandles?: number | undefined;
-  /** How long a table stays open while nobody uses it, in milliseconds. Default: 10 minutes. */
+  /** How long an unused table stays open, in milliseconds. Default: 10 minutes. */
   readonly idleMs?: number | undefined;
-  /** The engine's cache of index data, in bytes. Default: 256 MiB. */
+  /** Size of the engine's cache of index data, in bytes. Default: 256 MiB. */
   readonly indexCacheBytes?: number | undefined;
-  /** The engine's cache of file metadata, in bytes. Default: 128 MiB. */
+  /** Size of the engine's cache of file metadata, in bytes. Default: 128 MiB. */
   readonly metadataCacheBytes?: number | undefined;
 }
 
@@ -32,18 +32,18 @@ export interface Engine extends Pick<Handles, "acquire" | "forget"> {
    *
    * @param file an Arrow IPC file
    * @returns the version that was written
-   * @throws LanceError TableAlreadyExists, in mode `create` when the location has a dataset.
+   * @throws LanceError TableAlreadyExists, in mode `create` if the location has a dataset.
    */
   create(location: string, file: Buffer, mode: "create" | "overwrite"): Promise<number>;
-  /** Another handle of a table, at a version; the caller closes it. */
+  /** Opens another handle of a table, at a version; the caller closes it. */
   atVersion(table: NativeTable, version: number): Promise<NativeTable>;
   /**
-   * A handle of a branch, at its newest version or at the given one; the caller closes it.
+   * Opens a handle of a branch, at its newest version or at the given one; the caller closes it.
    *
    * @throws LanceError TableBranchNotFound
    */
   onBranch(table: NativeTable, branch: string, version?: number): Promise<NativeTable>;
-  /** Loads the engine now rather than with the first call that needs it. */
+  /** Loads the engine now instead of with the first call that needs it. */
   warmUp(): Promise<void>;
   close(): Promise<void>;
 }

@@ -3,7 +3,7 @@ import { test } from "vitest";
 import type { ErrorName } from "../../../namespace/errors.ts";
 import { toEngineError } from "./errors.ts";
 
-/** What engine 0.39 says, and what it means. */
+/** Texts of engine 0.39, and their meanings. */
 const SAID: readonly (readonly [text: string, name: ErrorName, message?: string])[] = [
   ["Table 'eA' already exists", "TableAlreadyExists"],
   ["Table 'eA' was not found\n\nCaused by: Dataset at path x/y was not found", "TableNotFound"],

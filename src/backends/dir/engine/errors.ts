@@ -1,8 +1,8 @@
 import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
 
 /**
- * What the engine's failures mean. The engine reports texts and nothing else, so this is the one place that
- * reads them; the first pattern that matches decides.
+ * Meanings of the engine's failures. The engine reports only texts, and only this file reads them; the first pattern
+ * that matches decides.
  */
 const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: string])[] = [
   [
@@ -108,13 +108,13 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     "InvalidInput",
   ],
   [
-    // Storage has other words for its failures of input and output; these are of buffers that cannot be unpacked.
+    // Failures of input and output have other texts; these are of buffers that cannot be unpacked.
     /^(?:Failed to [a-z ]+: GenericFailure, )?Arrow error: (?:Io|Ipc) error: /,
     "InvalidInput",
     "the Arrow body is broken, or a compressed buffer in it",
   ],
   [
-    // The last is what the engine says of a typed literal without a value, as in "DATE NULL".
+    // The last is the engine's text for a typed literal without a value, as in "DATE NULL".
     /This issue was likely caused by a bug in DataFusion's code|Expected option to have value|Scans must request at least one column/,
     "InvalidInput",
     "the engine cannot evaluate the expression",
@@ -130,9 +130,9 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
 ];
 
 /**
- * The error that a failure of the engine stands for; what is unknown becomes Internal, with the cause.
+ * Returns the error that a failure of the engine represents; an unknown failure becomes Internal, with the cause.
  *
- * Paths and the engine's own source places are left out of the message.
+ * The message omits paths and positions in the engine's source.
  */
 export function toEngineError(failure: unknown): LanceError {
   if (failure instanceof LanceError) return failure;
@@ -147,7 +147,7 @@ export function toEngineError(failure: unknown): LanceError {
   });
 }
 
-/** A failure whose text may go into the log: the addresses in it may be signed, which is as good as a key. */
+/** Returns a failure whose text may go into the log: the URLs in it may be signed, and are then credentials. */
 function withoutSignatures(failure: unknown): unknown {
   if (!(failure instanceof Error) || failure.message.search(SIGNATURE) < 0) return failure;
   return new Error(failure.message.replaceAll(SIGNATURE, "$1="));
@@ -155,12 +155,12 @@ function withoutSignatures(failure: unknown): unknown {
 
 const SIGNATURE = /\b(sig|X-Amz-Signature|X-Amz-Security-Token|X-Goog-Signature)=[^&\s"')]+/gi;
 
-/** Whether a hybrid search failed because no vector was near enough, while there were words that match. */
+/** Whether a hybrid search failed because no vector was near enough, although words matched. */
 export function hasNoNeighbours(thrown: unknown): boolean {
   return thrown instanceof Error && /expected column _distance not found in rank/.test(thrown.message);
 }
 
-/** Runs engine work with its failures as {@link LanceError}. */
+/** Runs engine work and converts its failures to {@link LanceError}. */
 export async function engineCall<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -169,7 +169,7 @@ export async function engineCall<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The first sentence of a text, without the wrappings of the layers it came through. */
+/** Returns the first sentence of a text, without the wrappings of the layers that it passed. */
 function summary(text: string): string {
   const [first = ""] = text.split(/, \/\S+\.rs:\d|\s*Caused by:|\n/);
   return first

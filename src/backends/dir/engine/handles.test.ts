@@ -14,7 +14,7 @@ import { createWatcher } from "./watch.ts";
 
 const watch = createWatcher(createLocalStore());
 
-/** Tables that say whether they are open; a closed one cannot be used, one in use cannot be closed. */
+/** Returns tables that record whether they are open; a closed one cannot be used, one in use cannot be closed. */
 function fakeTables(checkout: () => Promise<void> = async () => {}) {
   const open = new Set<string>();
   return {
@@ -154,7 +154,7 @@ test("the schema is asked for once for a version, and again when the table has m
       lease.release();
     }
   }
-  // Of a directory that is seen for the first time nobody knows whether it will change again within the same tick.
+  // A directory that is seen for the first time may change again within the same tick.
   const askedAgain = async () => {
     asked = 0;
     await names();

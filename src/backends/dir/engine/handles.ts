@@ -8,24 +8,27 @@ import type { Movement, Watcher } from "./watch.ts";
 
 /** A handle that is in use; it stays open until it is released. */
 export interface Lease {
-  /** The table at its newest version as of the acquisition; others may move it further. */
+  /** The table at its newest version as of the acquisition; other callers may move it further. */
   readonly table: NativeTable;
-  /** The table's schema as of the acquisition or later; the engine is asked once for all who read one version. */
+  /**
+   * Returns the table's schema as of the acquisition or later; all readers of a version share a request to the
+   * engine.
+   */
   schema(): Promise<ArrowSchema>;
   release(): void;
 }
 
-/** The opened tables of an engine. */
+/** Open tables of an engine. */
 export interface Handles {
   /**
-   * Opens a table, or takes its open handle, and brings it to the newest version.
+   * Opens a table, or takes its open handle, and moves it to the newest version.
    *
-   * @param check called before a location is opened; a handle that is open stands for a location that passed,
-   *   because another directory in its place is opened anew
-   * @throws LanceError TableNotFound, when there is no data at the location; that of `check`
+   * @param check called before a location is opened; an open handle means that the location passed, because another
+   *   directory in its place is opened again
+   * @throws LanceError TableNotFound, if the location has no data; the error of `check`
    */
   acquire(location: string, check?: () => Promise<void>): Promise<Lease>;
-  /** Closes the handle of a table that was dropped, as soon as nobody uses it. */
+  /** Closes the handle of a dropped table as soon as it is unused. */
   forget(location: string): void;
   closeAll(): void;
 }
@@ -34,7 +37,7 @@ interface Handle {
   readonly table: NativeTable;
   /** Moves to the newest version. */
   readonly refresh: () => Promise<Movement>;
-  /** The schema of the version that it is at; not set before somebody asks. */
+  /** Schema of its version; not set before it is requested. */
   schema: Promise<ArrowSchema> | undefined;
   users: number;
   /** When it was last acquired, in milliseconds of `performance.now`. */
@@ -44,16 +47,16 @@ interface Handle {
 
 /** Options of {@link createHandles}. */
 export interface HandleOptions {
-  /** The most handles that stay open while nobody uses them. */
+  /** Maximum number of unused handles that stay open. */
   readonly max: number;
-  /** How long a handle stays open while nobody uses it, in milliseconds. */
+  /** How long an unused handle stays open, in milliseconds. */
   readonly idleMs: number;
-  /** Tells whether a table that is open is still the one at its location. */
+  /** Detects whether an open table is still the one at its location. */
   readonly watch: Watcher;
 }
 
 /**
- * Keeps handles open, and closes those that were not used for the longest time, or for a long time.
+ * Keeps handles open, and closes the least recently used ones, and those that were unused for long.
  *
  * @param open opens the table at a location
  */
@@ -81,7 +84,7 @@ export function createHandles(
       if (handle.users === 0) forget(location);
     }
   }
-  // In the order of their use, so that the first one that is young enough ends the search.
+  // In order of use, so that the first handle that is young enough ends the search.
   function closeIdle(): void {
     const before = performance.now() - idleMs;
     for (const [location, handle] of ready) {
@@ -130,7 +133,7 @@ export function createHandles(
     if (handle.forgotten && handle.users === 0) return undefined;
     handle.users++;
     handle.lastUsed = performance.now();
-    // Not before the new handle counts as used: it would be the first to go.
+    // Only after the new handle counts as used; otherwise it would be evicted first.
     evict();
     const lease = createLease(handle, () => {
       closeIfUnused(handle);
@@ -155,7 +158,7 @@ export function createHandles(
   return {
     async acquire(location, check) {
       try {
-        // A table that was dropped and made anew elsewhere is opened again; a second change is a failure.
+        // A table that was dropped and recreated elsewhere is opened again; a second change is a failure.
         const lease = (await use(location, check)) ?? (await use(location, check));
         if (lease !== undefined) return lease;
       } catch (error) {

@@ -17,7 +17,7 @@ export interface NativeIndex {
   readonly indexDetails?: unknown;
 }
 
-/** How far an index covers a table. */
+/** Coverage of a table by an index. */
 export interface NativeIndexStats {
   readonly numIndexedRows: number;
   readonly numUnindexedRows: number;
@@ -27,7 +27,7 @@ export interface NativeIndexStats {
   readonly numIndices?: number;
 }
 
-/** A kind of index with its parameters; made by {@link NativeIndexMakers}. */
+/** A type of index with its parameters; made by {@link NativeIndexMakers}. */
 export interface NativeIndexParameters {
   /** Only the engine makes these. */
   readonly nativeIndex?: never;
@@ -37,7 +37,7 @@ type Count = number | undefined;
 type Flag = boolean | undefined;
 type Text = string | undefined;
 
-/** The makers of index parameters. They end the process when a language is not one that they know. */
+/** The makers of index parameters. They end the process for an unknown language. */
 export interface NativeIndexMakers {
   btree(): NativeIndexParameters;
   bitmap(): NativeIndexParameters;

@@ -1,4 +1,4 @@
-/** What a scan and a search share; each call changes the query. */
+/** Common part of a scan and a search; each call changes the query. */
 export interface NativeQueryBase {
   onlyIf(predicate: string): void;
   fullTextSearch(query: { query: string | NativeTextQuery; columns?: string[] | null }): void;
@@ -10,9 +10,9 @@ export interface NativeQueryBase {
   fastSearch(): void;
   withRowId(): void;
   orderBy(ordering: { columnName: string; ascending: boolean; nullsFirst: boolean }[]): void;
-  /** The schema of the result as an Arrow IPC file without batches. */
+  /** Returns the schema of the result as an Arrow IPC file without batches. */
   outputSchema(): Promise<Buffer>;
-  /** The timeout, in milliseconds, holds until the last batch has been taken. */
+  /** The timeout, in milliseconds, applies until the last batch has been taken. */
   execute(maxBatchRows?: number, timeoutMs?: number): Promise<NativeBatches>;
   explainPlan(verbose: boolean): Promise<string>;
   /** Runs the query. */

@@ -29,28 +29,28 @@ export interface NativeConnection {
   close(): void;
 }
 
-/** A handle of a table: a version of it, until it is told to look for another. */
+/** A handle of a table at a version, until it is moved to another. */
 export interface NativeTable {
   close(): void;
-  /** The schema as an Arrow IPC file without batches. */
+  /** Returns the schema as an Arrow IPC file without batches. */
   schema(): Promise<Buffer>;
   version(): Promise<number>;
   countRows(filter?: string): Promise<number>;
   add(ipcFile: Buffer, mode: "append" | "overwrite"): Promise<{ version: number }>;
   delete(predicate: string): Promise<{ numDeletedRows: number; version: number }>;
   mergeInsert(on: string[]): NativeMerge;
-  /** Adds columns of nulls; of the Arrow IPC file only the schema counts. */
+  /** Adds columns of nulls; only the schema of the Arrow IPC file counts. */
   addColumnsWithSchema(ipcFile: Buffer): Promise<{ version: number }>;
   prewarmIndex(name: string): Promise<void>;
-  /** Sets columns to SQL expressions over the old values, in the rows that meet the condition. */
+  /** Sets columns to SQL expressions over the old values, in the rows that match the condition. */
   update(
     onlyIf: string | undefined,
     columns: [column: string, expression: string][],
   ): Promise<{ rowsUpdated: number; version: number }>;
   stats(): Promise<NativeStats>;
-  /** Indices by name, without those that a table keeps for itself. */
+  /** Returns the indices by name, without those that a table keeps for itself. */
   listIndices(): Promise<NativeIndex[]>;
-  /** Null when there is no such index. */
+  /** Returns null for an unknown index. */
   indexStats(name: string): Promise<NativeIndexStats | null>;
   /** Checks the parameters, and then builds in the background. */
   createIndexAsync(
@@ -62,7 +62,7 @@ export interface NativeTable {
     train: boolean,
   ): Promise<NativeJob>;
   dropIndex(name: string): Promise<void>;
-  /** Adds columns whose values are computed once, all in one version. */
+  /** Adds columns whose values are computed once, all in a single version. */
   addColumns(columns: { name: string; valueSql: string }[]): Promise<{ version: number }>;
   /** Adds columns of nulls that keep their expression; see {@link NativeTable.refreshColumnAsync}. */
   addComputedColumns(columns: { name: string; valueSql: string }[]): Promise<{ version: number }>;
@@ -73,11 +73,11 @@ export interface NativeTable {
   query(): NativeQuery;
   /** Moves this handle to the newest version. */
   checkoutLatest(): Promise<void>;
-  /** Moves this handle to a version; for handles that nobody shares. */
+  /** Moves this handle to a version; only for handles that are not shared. */
   checkout(version: number): Promise<void>;
-  /** Another handle at the same version. */
+  /** Returns another handle at the same version. */
   checkoutCurrent(): Promise<NativeTable>;
-  /** Makes the version that this handle is at the content of a new version, and moves there. */
+  /** Makes the content of this handle's version a new version, and moves there. */
   restore(): Promise<void>;
   branches(): Promise<NativeBranches>;
   tags(): Promise<{ list(): Promise<Record<string, { version: number }>> }>;
@@ -89,19 +89,19 @@ export interface NativeTable {
 export interface NativeBranches {
   list(): Promise<Record<string, unknown>>;
   create(name: string, fromBranch?: string, fromVersion?: number): Promise<NativeTable>;
-  /** A handle of a branch, at its newest version or at the given one. */
+  /** Returns a handle of a branch, at its newest version or at the given one. */
   checkout(name: string, version?: number): Promise<NativeTable>;
   delete(name: string): Promise<void>;
 }
 
-/** Work that goes on in the background. */
+/** Work that runs in the background. */
 export interface NativeJob {
-  /** Ends with the work, and rejects when it failed or was cancelled. */
+  /** Waits for the work; rejects if it failed or was cancelled. */
   wait(): Promise<void>;
   cancel(): Promise<void>;
 }
 
-/** What is to change about a column; at least one of the three. */
+/** Changes to a column; at least one of the three. */
 export interface NativeAlteration {
   path: string;
   rename?: string;
@@ -110,7 +110,7 @@ export interface NativeAlteration {
   dataType?: string;
 }
 
-/** The figures of a table. */
+/** Statistics of a table. */
 export interface NativeStats {
   readonly totalBytes: number;
   readonly numRows: number;
@@ -122,9 +122,9 @@ export interface NativeStats {
   };
 }
 
-/** Each call hands out a new builder, except `setTimeout`, which changes this one. */
+/** Each call returns a new builder, except `setTimeout`, which changes this one. */
 export interface NativeMerge {
-  /** Only the matches that meet the condition over `source` and `target`, if there is one. */
+  /** Updates only the matches that satisfy the condition over `source` and `target`, if there is one. */
   whenMatchedUpdateAll(condition?: string): NativeMerge;
   whenNotMatchedInsertAll(): NativeMerge;
   whenNotMatchedBySourceDelete(filter?: string): NativeMerge;
@@ -139,7 +139,7 @@ export interface NativeMerge {
   }>;
 }
 
-/** The native module, as far as it is used. */
+/** The used part of the native module. */
 export interface NativeModule {
   readonly Connection: {
     newWithNamespace(
@@ -153,7 +153,7 @@ export interface NativeModule {
   readonly Session: new (indexCacheBytes: bigint, metadataCacheBytes: bigint) => unknown;
 }
 
-/** The methods that have to be there; a missing one would otherwise show in the middle of a request. */
+/** Required methods; a missing one would otherwise show in the middle of a request. */
 const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   Connection: ["openTable", "createTable", "close"],
   Table: [
@@ -190,7 +190,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
 /**
  * Loads the native module of @lancedb/lancedb.
  *
- * @throws Error, when the package has another shape than this code was written for.
+ * @throws Error, if the package has another shape than this code expects.
  */
 export function loadNative(): NativeModule {
   const require = createRequire(import.meta.url);

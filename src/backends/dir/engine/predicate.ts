@@ -3,9 +3,9 @@ import { checkExpression } from "./sql.ts";
 import { MAX_VALUE_LENGTH } from "./sql-functions.ts";
 
 /**
- * Checks that a predicate is one expression that the engine can bear; see {@link checkExpression}.
+ * Checks that a predicate is a single expression that the engine can evaluate safely; see {@link checkExpression}.
  *
- * @returns the predicate; undefined when there is none or it is blank.
+ * @returns the predicate; undefined if it is missing or blank.
  * @throws LanceError InvalidInput
  */
 export function onePredicate(predicate: string | undefined): string | undefined {
@@ -14,17 +14,17 @@ export function onePredicate(predicate: string | undefined): string | undefined 
   return predicate;
 }
 
-/** An expression, and what it is in errors, for example `the expression of column "a"`. */
+/** An expression, and its name in errors, for example `the expression of column "a"`. */
 export type NamedExpression = readonly [expression: string, what: string];
 
-/** The most characters that the expressions of one request may have. */
+/** Maximum length of all expressions of a request, in characters. */
 export const MAX_EXPRESSIONS_LENGTH = 1024 * 1024;
 
 /**
- * Checks the expressions whose values a request asks for, each of which has to be there.
+ * Checks the expressions whose values a request asks for; none may be missing.
  *
- * @param most the characters that they may have together. Default: {@link MAX_VALUE_LENGTH}, since each may become
- * part of every row that is worked on at a time.
+ * @param most maximum length of all together, in characters. Default: {@link MAX_VALUE_LENGTH}, since each may become
+ *   part of every row that is processed at a time.
  * @throws LanceError InvalidInput
  */
 export function checkExpressions(
@@ -40,7 +40,7 @@ export function checkExpressions(
   }
 }
 
-/** The characters of all texts. */
+/** Returns the length of all texts, in characters. */
 export function lengthOf(texts: readonly string[]): number {
   return texts.reduce((sum, { length }) => sum + length, 0);
 }

@@ -6,7 +6,7 @@ import { temporaryDirectory } from "../../../../test/support/directory.ts";
 import { loadNative } from "./native.ts";
 import { createResolver, tableName } from "./resolver.ts";
 
-/** How many times the engine is left alone for as long as Node keeps idle connections by default, 6 s. */
+/** Number of pauses as long as Node keeps idle connections by default, 6 s. */
 const SILENCES = Number(process.env["SILENCES"] ?? 0);
 
 test("the resolver sets the engine's idle connections no end", async () => {
@@ -35,7 +35,7 @@ test("calls after a silence reach the resolver", { skip: SILENCES === 0 }, async
       const calls = Array.from({ length: 4 }, () =>
         assert.rejects(engine.openTable(name, []), /was not found/),
       );
-      // The requests have gone out when the timers fire that are due.
+      // The requests have gone out when the due timers fire.
       for (const until = performance.now() + 15; performance.now() < until; );
       await Promise.all(calls);
     }

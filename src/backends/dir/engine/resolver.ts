@@ -4,18 +4,18 @@ import type { AddressInfo } from "node:net";
 
 /**
  * The engine opens a table wherever a namespace server says that it is. This is that server: it listens on the
- * loopback interface, answers only requests with its own secret, and finds the location in the table's name,
- * which {@link tableName} made.
+ * loopback interface, answers only requests with its own secret, and finds the location in the table's name, which
+ * {@link tableName} made.
  */
 export interface Resolver {
-  /** The properties of the engine's namespace connection. */
+  /** Properties of the engine's namespace connection. */
   readonly properties: Record<string, string>;
   close(): Promise<void>;
 }
 
 const SECRET_HEADER = "x-lance-gateway-secret";
 
-/** The name under which the engine knows the table at a location. */
+/** Returns the engine's name for the table at a location. */
 export function tableName(location: string): string {
   return Buffer.from(location).toString("base64url");
 }
@@ -23,7 +23,7 @@ export function tableName(location: string): string {
 /**
  * Starts a resolver on a free port.
  *
- * @param storageOptions how the engine opens the storage of the locations
+ * @param storageOptions options with which the engine opens the storage of the locations
  */
 export async function createResolver(
   storageOptions: Readonly<Record<string, string>> = {},
@@ -42,17 +42,17 @@ export async function createResolver(
       ),
     );
   });
-  // The engine pools its connections, and a request on a connection that ends at that moment fails. The engine alone
-  // decides when they end.
+  // The engine pools its connections, and a request fails if the server closes its connection at that moment. So only
+  // the engine closes them.
   Object.assign(server, { keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0 });
   const listening = Promise.withResolvers<void>();
   const rejected = listening.reject;
   server.on("error", rejected);
   server.listen(0, "127.0.0.1", listening.resolve);
   await listening.promise;
-  // Connections that cannot be accepted, for want of file descriptors, are the engine's to make again.
+  // If connections cannot be accepted for lack of file descriptors, the engine retries them.
   server.off("error", rejected).on("error", () => {});
-  // It must not keep a process alive that has nothing else to do.
+  // The server must not keep an idle process alive.
   server.unref();
   const { port } = server.address() as AddressInfo;
   return {

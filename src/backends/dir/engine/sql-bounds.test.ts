@@ -4,10 +4,10 @@ import { test } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { checkExpression } from "./sql.ts";
 
-/** Half of the levels at which the engine's stack was seen to end (docs/adr/0034). */
+/** Half of the levels at which the engine's stack was seen to overflow (docs/adr/0034). */
 const SAFE_LEVELS = 250;
 
-/** A step that puts one more level around an expression, `_`, whatever that is. */
+/** A step that puts another level around an expression, `_`. */
 const LEVELS: readonly string[] = [
   "_ + 1",
   "_||'a'",

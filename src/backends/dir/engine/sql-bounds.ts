@@ -5,48 +5,50 @@ import { invalidSql, isClosing, isOpening, type SqlToken } from "./sql-tokens.ts
  * too small ends the process. These bounds are below half of what it was seen to bear (docs/adr/0034).
  */
 
-/** Brackets within brackets. */
+/** Maximum nesting of brackets. */
 export const MAX_NESTING = 32;
-/** Calls, CASE and INTERVAL within each other, and dots of a path: the engine's parser may read what follows twice. */
+/**
+ * Maximum nesting of calls, CASE and INTERVAL, and dots of a path: the engine's parser may read what follows twice.
+ */
 export const MAX_CALLS = 12;
-/** Tokens on the way from the top of an expression to its deepest operand. */
+/** Maximum number of tokens on the path from the top of an expression to its deepest operand. */
 export const MAX_CHAIN = 250;
-/** Conditions that AND and OR join; the engine makes a balanced tree of them. */
+/** Maximum number of conditions that AND and OR join; the engine balances them. */
 export const MAX_CONDITIONS = 8000;
-/** The sum of the squares of all chains, which is what the engine's passes over them take. */
+/** Maximum sum of the squares of all chains, which bounds the time of the engine's passes over them. */
 const MAX_WORK = 1_000_000;
 
 /** Words that join conditions. */
 const JOINTS = new Set("and or".split(" "));
-/** Words behind which a bracket is no call when an operand stands before them. */
+/** Words after which a bracket is not a call if an operand precedes them. */
 const INFIX = new Set("and or in like ilike between to is from".split(" "));
 const NESTING_WORDS = new Set(["case", "interval"]);
 const LITERAL_WORDS = new Set(["null", "true", "false", "date", "timestamp"]);
 
-/** Levels of the tree in one bracket: those of its own chain, and the most below them. */
+/** Levels of the tree in a bracket: those of its own chain, and the most below them. */
 interface Levels {
   chain: number;
   below: number;
 }
 
-/** An open bracket, and what has been read in it. */
+/** An open bracket, and its contents so far. */
 interface Frame {
-  /** Whether it can be conditions that the engine makes a balanced tree of. */
+  /** Whether it may consist of conditions that the engine balances. */
   group: boolean;
-  /** The calls around it, and what else doubles the time. */
+  /** Number of calls around it, and of everything else that doubles the time. */
   readonly calls: number;
-  /** CASE and INTERVAL in it. */
+  /** Number of CASE and INTERVAL in it. */
   nestingWords: number;
-  /** The dots of the path that is being read. */
+  /** Number of dots of the current path. */
   dots: number;
-  /** The levels of all that is in it, and, should it be balanced, those of the current condition. */
+  /** Levels of its whole contents, and, in case it is balanced, those of the current condition. */
   readonly all: Levels;
   condition: Levels;
-  /** The levels of the deepest condition before. */
+  /** Levels of the deepest earlier condition. */
   deepest: number;
-  /** BETWEEN that wait for their AND. */
+  /** Number of BETWEEN that wait for their AND. */
   betweens: number;
-  /** The tokens of the current list item, and whether all are part of a literal. */
+  /** Tokens of the current list item, and whether all are part of a literal. */
   item: number;
   literal: boolean;
 }
@@ -54,13 +56,13 @@ interface Frame {
 /** Follows the tokens of an expression, and refuses it as soon as it costs too much. */
 export interface Bounds {
   /**
-   * Counts a token; the one behind it has been read by then.
+   * Counts a token, after the next one has been read.
    *
    * @throws LanceError InvalidInput
    */
   take(tokens: readonly SqlToken[], index: number): void;
   /**
-   * Says that the text has ended.
+   * Ends the text.
    *
    * @throws LanceError InvalidInput
    */
@@ -68,9 +70,9 @@ export interface Bounds {
 }
 
 /**
- * Creates what checks that an expression costs the engine neither its stack nor an unreasonable time.
+ * Creates the check that an expression exhausts neither the engine's stack nor its time.
  *
- * Each token counts as a level of the tree, but for those that are known to add none: list items that are
+ * Each token counts as a level of the tree, except for those that are known to add none: list items that are
  * literals, and conditions that AND and OR join where the engine balances them.
  */
 export function createBounds(): Bounds {
@@ -143,17 +145,17 @@ function openFrame(group: boolean, calls: number): Frame {
   };
 }
 
-/** How often the engine's parser may double its time at this place. */
+/** Returns how often the engine's parser may double its time at this place. */
 function doublings({ calls, nestingWords, dots }: Frame): number {
   return calls + nestingWords + dots;
 }
 
-/** The levels of what is in a bracket. */
+/** Returns the levels of the contents of a bracket. */
 function levelsOf({ group, all, condition, deepest }: Frame): number {
   return group ? Math.max(deepest, condition.chain + condition.below) : all.chain + all.below;
 }
 
-/** Adds a bracket that ends to the one around it, which may yet turn out not to be balanced. */
+/** Adds a closed bracket to the one around it, which may still prove to be unbalanced. */
 function closeInto(outer: Frame, frame: Frame, ends: boolean): void {
   const unbalanced = levelsOf({ ...frame, group: false });
   const levels = ends ? levelsOf(frame) : unbalanced;
@@ -169,7 +171,7 @@ function add(frame: Frame, tokens: number): void {
   frame.item += tokens;
 }
 
-/** An item that is a literal adds no levels; brackets with several items are no condition. */
+/** An item that is a literal adds no levels; a bracket with several items is not a condition. */
 function endItem(frame: Frame): void {
   if (frame.literal && frame.item <= 2) add(frame, -frame.item);
   frame.group = false;
@@ -205,7 +207,7 @@ function isGroupEnd(next: SqlToken | undefined): boolean {
   return next === undefined || next.text === ")" || /^(?:and|or)$/i.test(next.text);
 }
 
-/** Whether a bracket may belong to the word before it. */
+/** Whether a bracket may belong to the preceding word. */
 function isCall(before: SqlToken | undefined, further: SqlToken | undefined): boolean {
   if (before === undefined || before.kind === "symbol" || before.kind === "number") return false;
   const infix = before.kind === "word" && INFIX.has(before.text.toLowerCase());

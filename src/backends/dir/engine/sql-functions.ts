@@ -1,8 +1,8 @@
 import { invalidSql, type SqlToken } from "./sql-tokens.ts";
 
 /**
- * The functions that an expression may call: those of the engine whose result is not much larger than what they are
- * given, and whose time is not much longer than reading it. Functions that can grow a value are in {@link CHECKED}.
+ * Functions that an expression may call: those of the engine whose result is not much larger than their arguments,
+ * and whose time is not much longer than reading them. Functions that can grow a value are in {@link CHECKED}.
  */
 const FUNCTIONS = new Set(
   `
@@ -44,18 +44,18 @@ const FUNCTIONS = new Set(
     .split(/\s+/),
 );
 
-/** Words of the grammar that may stand before a bracket, and types that have parameters in brackets. */
+/** Words of the grammar that may precede a bracket, and types with parameters in brackets. */
 const GRAMMAR = new Set(
   `and or not in like ilike between is then when else case escape end from to distinct
   cast try_cast safe_cast decimal dec datetime timestamp float double binary date time`.split(/\s+/),
 );
 
-/** Says what an argument has to be instead, among the arguments of its call. */
+/** Returns what an argument must be instead, among the arguments of its call. */
 type Argument = (tokens: readonly SqlToken[], list: readonly (readonly SqlToken[])[]) => string | undefined;
 
 const anything: Argument = () => undefined;
 
-/** The text of a constant as it is written; undefined for any other expression. */
+/** Returns the text of a constant as written; undefined for any other expression. */
 function constantOf(tokens: readonly SqlToken[] = []): string | undefined {
   const plain = tokens.every(
     ({ kind, text }) => kind === "number" || text === "-" || (kind === "quoted" && !text.startsWith("`")),
@@ -66,18 +66,18 @@ function wholeNumber(tokens: readonly SqlToken[]): number {
   const written = constantOf(tokens) ?? "";
   return /^-?\d{1,9}$/.test(written) ? Math.abs(Number(written)) : Number.POSITIVE_INFINITY;
 }
-/** A whole number that the text itself has, up to a bound. */
+/** A whole number in the text itself, up to a bound. */
 const upTo =
   (bound: number): Argument =>
   (tokens) =>
     wholeNumber(tokens) <= bound ? undefined : `a whole number of at most ${bound}, not an expression`;
-/** How often a value is repeated. */
+/** The number of copies of a value. */
 const copies: Argument = (tokens, [value]) => {
   const constant = constantOf(value);
   const bound = constant === undefined ? 16 : Math.floor(8192 / constant.length);
   return upTo(bound)(tokens, []);
 };
-/** A text that the expression itself has, up to a length. */
+/** A text in the expression itself, up to a length. */
 const textUpTo =
   (bound: number, least = 0): Argument =>
   (tokens) => {
@@ -99,10 +99,10 @@ const typeName: Argument = (tokens) => {
     : "the name of a type, of at most 128 characters and with one size of at most 8192";
 };
 
-/** The engine fails without a word where an argument is missing. */
+/** The engine fails without a message if an argument is missing. */
 const oneOfTwo: Argument = (_, list) => (list.length === 2 ? undefined : "one of two");
 
-/** Functions that need a look at their arguments, and what these have to be; the last one counts for all beyond it. */
+/** Functions whose arguments are checked, and what these must be; the last entry applies to all further arguments. */
 const CHECKED: Readonly<Record<string, readonly Argument[] | undefined>> = {
   __proto__: null as never,
   repeat: [anything, copies],
@@ -132,13 +132,13 @@ const OTHER_NAMES: Readonly<Record<string, string | undefined>> = {
   date_format: "to_char",
 };
 
-/** Those of them that may be within each other as often as one likes, because they do not grow it much. */
+/** Those of them that may be nested without a bound, because they grow a value little. */
 const REPEATABLE = new Set(["get_field", "arrow_cast", "arrow_try_cast"]);
 
-/** How many functions that can grow a value an expression may call. */
+/** Maximum number of calls of functions that can grow a value. */
 const MAX_GROWING = 8;
 
-/** The characters that may become part of each row's value: calls, arrays, and operands of `||`. */
+/** Maximum length of the text that may become part of each row's value: calls, arrays, and operands of `||`. */
 export const MAX_VALUE_LENGTH = 32 * 1024;
 
 /**
@@ -185,7 +185,11 @@ export function checkFunctions(tokens: readonly SqlToken[]): void {
   }
 }
 
-/** Whether a token is the name of a function, before its bracket. @throws LanceError InvalidInput */
+/**
+ * Whether a token is the name of a function, before its bracket.
+ *
+ * @throws LanceError InvalidInput
+ */
 function calls({ kind, text, start }: SqlToken, next: SqlToken | undefined): boolean {
   if (next?.text !== "(" || next.kind !== "symbol" || kind === "symbol" || kind === "number") return false;
   const name = text.toLowerCase();
@@ -206,7 +210,7 @@ function isQuery(token: SqlToken | undefined): boolean {
   return token?.kind === "word" && /^(?:select|with)$/i.test(token.text);
 }
 
-/** Where the bracket that a token opens ends in the text. */
+/** Returns the end of the bracket that a token opens. */
 function endOf(tokens: readonly SqlToken[], open: number): number {
   const { depth } = tokens[open] as SqlToken;
   let i = open + 1;
@@ -214,7 +218,7 @@ function endOf(tokens: readonly SqlToken[], open: number): number {
   return (tokens[i] as SqlToken).end;
 }
 
-/** The arguments of a call, by its opening bracket. */
+/** Returns the arguments of a call, by its opening bracket. */
 function argumentsOf(tokens: readonly SqlToken[], open: number): SqlToken[][] {
   const { depth } = tokens[open] as SqlToken;
   const list: SqlToken[][] = [[]];

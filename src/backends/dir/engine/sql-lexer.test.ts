@@ -4,7 +4,7 @@ import { test } from "vitest";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { tokenizeSql } from "./sql-tokens.ts";
 
-/** A token as the engine reads it: a model of its lexer, sqlparser 0.62 in the dialect that Lance gives it. */
+/** A token as the engine reads it: a model of its lexer, sqlparser 0.62 in Lance's dialect. */
 interface EngineToken {
   readonly kind: "word" | "string" | "comment" | "other";
   readonly start: number;
@@ -17,7 +17,7 @@ const COMMENT = /--[^\n]*\n?|\/\*[\s\S]*?\*\//y;
 const DOLLAR = /\$([\p{Alphabetic}0-9_]*)\$[\s\S]*?\$\1\$|\$[\p{Alphabetic}0-9_]*/uy;
 const SPACE = /\p{White_Space}/uy;
 
-/** The engine's tokens; undefined where its lexer fails. */
+/** Returns the engine's tokens; undefined if its lexer fails. */
 function engineTokens(text: string): EngineToken[] | undefined {
   const tokens: EngineToken[] = [];
   const end = (pattern: RegExp, at: number) => {
@@ -110,7 +110,7 @@ test("a text that passes has the tokens that the engine finds in it", () => {
       for (const { kind, start, end } of engine) {
         const found = ends.get(end);
         if (kind !== "word") continue;
-        // A name of the engine may have a beginning that is none here; then it is the name of no function.
+        // A name of the engine may begin with characters that no name has here; it is then no function's name.
         assert.ok(found !== undefined, `the word ${text.slice(start, end)} ends inside of a token`);
         assert.ok(found.start >= start, `the word ${text.slice(start, end)} begins inside of a token`);
       }

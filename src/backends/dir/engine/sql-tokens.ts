@@ -1,17 +1,17 @@
 import { LanceError } from "../../../namespace/errors.ts";
 
-/** A piece of SQL text, cut as the engine's own lexer cuts it. */
+/** A token of SQL text, cut as the engine's own lexer cuts it. */
 export interface SqlToken {
   readonly kind: "word" | "quoted" | "number" | "symbol";
   readonly text: string;
-  /** Where it begins and ends in the text. */
+  /** Start and end in the text. */
   readonly start: number;
   readonly end: number;
-  /** How many brackets are open around it; a bracket itself counts as outside. */
+  /** Number of open brackets around it; a bracket itself counts as outside. */
   readonly depth: number;
 }
 
-/** The longest text in UTF-16 units, and the most tokens: reading them takes less than 50 ms. */
+/** Longest text in UTF-16 units, and maximum number of tokens: reading them takes less than 50 ms. */
 export const MAX_SQL_LENGTH = 1024 * 1024;
 export const MAX_SQL_TOKENS = 100_000;
 
@@ -20,7 +20,7 @@ const WORD = /[\p{Alphabetic}_@#][\p{Alphabetic}\d_$@#]*/uy;
 const NUMBER = /0x[\da-fA-F]*|(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?L?/y;
 const JOINS_NUMBER = /[\p{Alphabetic}_$@#]/uy;
 
-/** Which characters of ASCII a pattern takes, by their codes: most texts have no others. */
+/** Returns which ASCII characters a pattern matches, by their codes: most texts have no others. */
 const ascii = (pattern: RegExp) =>
   Array.from({ length: 128 }, (_, code) => pattern.test(String.fromCharCode(code)));
 const IS_SPACE = ascii(/\s/);
@@ -30,11 +30,11 @@ const BEGINS_PAIR = ascii(/[:|<>!=/-]/);
 const [DOT, DOLLAR] = [".", "$"].map((character) => character.charCodeAt(0));
 const IS_QUOTE = ascii(/['"`]/);
 
-/** Symbols of two characters; any other symbol is one character. */
+/** Symbols of two characters; any other symbol is a single character. */
 const PAIRS = new Set(["::", "||", "<=", ">=", "<>", "!=", "==", "<<", ">>", "=>"]);
 const COMMENTS = new Set(["--", "/*"]);
 
-/** What the engine's lexer reads as the beginning of a string with rules of its own. */
+/** Prefixes with which the engine's lexer starts a string with rules of its own. */
 const STRING_PREFIXES = new Set("b e n nq q r u x".split(" "));
 const HEX_STRING = /'[\da-fA-F]*'(?!')/y;
 
@@ -45,18 +45,20 @@ const CLOSING: Readonly<Record<string, string | undefined>> = {
   "{": "}",
 };
 
-/** Looks at a token, once the one behind it has been read or the text has ended. What it throws ends the reading. */
+/**
+ * Checks a token, after the next one has been read or the text has ended. An error that it throws ends the reading.
+ */
 export type TokenCheck = (tokens: readonly SqlToken[], index: number) => void;
 
 /**
  * Splits SQL text into tokens.
  *
- * Where this lexer and the engine's could differ, the text is refused: a difference would let a text pass whose
- * operators nobody has counted.
+ * It refuses texts where this lexer and the engine's could differ: a difference would let a text pass whose operators
+ * were not counted.
  *
- * @param check what decides on the text while it is read: a text that it refuses is read no further
+ * @param check called while the text is read: reading stops when it refuses the text
  * @throws LanceError InvalidInput for text that is too long, for comments, for placeholders, for strings with a
- * prefix, and for quotes and brackets that do not match
+ *   prefix, and for quotes and brackets that do not match
  */
 export function tokenizeSql(text: string, check?: TokenCheck): SqlToken[] {
   if (text.length > MAX_SQL_LENGTH) {
@@ -86,13 +88,13 @@ export function isClosing(symbol: string): boolean {
   return symbol === ")" || symbol === "]" || symbol === "}";
 }
 
-/** Says that SQL text is refused, and at which of its characters, counted from 1. */
+/** Returns the error for refused SQL text, with the position of the character, counted from 1. */
 export function invalidSql(reason: string, at?: number): LanceError {
   const place = at === undefined ? "" : ` (at character ${at + 1})`;
   return new LanceError("InvalidInput", `the SQL text is refused: ${reason}${place}`);
 }
 
-/** Reads the token at a place. */
+/** Reads the token at a position. */
 function tokenAt(text: string, start: number, open: string[]): SqlToken {
   let kind = kindAt(text, start);
   let end = endOfToken(kind, text, start);
@@ -136,7 +138,7 @@ function endOfSymbol(text: string, at: number): number {
   return at + (PAIRS.has(pair) ? 2 : 1);
 }
 
-/** The end of a quoted text, in which a doubled quote stands for itself. */
+/** Returns the end of a quoted text, in which a doubled quote is a quote. */
 function endOfQuoted(text: string, at: number): number {
   const quote = text.charAt(at);
   for (let from = at + 1; ; from += 2) {
@@ -146,7 +148,7 @@ function endOfQuoted(text: string, at: number): number {
   }
 }
 
-/** The engine reads `1or` as two tokens; other readers do not, so neither is right here. */
+/** The engine reads `1or` as two tokens; other readers do not, so this lexer refuses it. */
 function endOfNumber(text: string, at: number): number {
   const plain = endOfAscii(IS_DIGIT, text, at);
   const after = text.charCodeAt(plain);
@@ -156,7 +158,7 @@ function endOfNumber(text: string, at: number): number {
   return end;
 }
 
-/** The end of a string with a prefix: `X'…'` of hexadecimal digits alone; undefined for a plain word. */
+/** Returns the end of a string with a prefix: only `X'…'` of hexadecimal digits; undefined for a plain word. */
 function endOfPrefixed(text: string, at: number, end: number): number | undefined {
   const word = text.slice(at, end);
   if (word.includes("$") && /[^\0-\x7f]/.test(word)) {
@@ -175,7 +177,7 @@ function endOfSpace(text: string, at: number): number {
   return text.charCodeAt(end) < 128 || end === text.length ? end : endOf(SPACE, text, end);
 }
 
-/** Goes past characters of ASCII. */
+/** Skips ASCII characters. */
 function endOfAscii(taken: readonly boolean[], text: string, at: number): number {
   let end = at;
   while (end < text.length && taken[text.charCodeAt(end)]) end++;

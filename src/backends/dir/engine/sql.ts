@@ -2,7 +2,7 @@ import { createBounds } from "./sql-bounds.ts";
 import { checkFunctions } from "./sql-functions.ts";
 import { invalidSql, isClosing, type SqlToken, tokenizeSql } from "./sql-tokens.ts";
 
-/** Words after which an operand comes; behind any other word, one that begins a clause begins one. */
+/** Words after which an operand follows; after any other word, a clause's first word begins a clause. */
 const OPERATORS = new Set(
   "and or not like ilike in is between then when else case escape div distinct similar to".split(" "),
 );
@@ -14,11 +14,11 @@ const CLAUSES = new Set(
 );
 
 /**
- * Checks a text before the engine parses it: that it is one expression, and that it costs the engine neither its
- * stack nor all memory.
+ * Checks a text before the engine parses it: that it is a single expression, and that it exhausts neither the
+ * engine's stack nor its memory.
  *
- * That it is one matters because the engine reads the first one and ignores what follows, so that
- * `a, b`, `a; more` and `a LIMIT 5` would quietly mean `a`.
+ * The engine reads the first expression and ignores the rest, so that `a, b`, `a; more` and `a LIMIT 5` would
+ * silently mean `a`.
  *
  * @throws LanceError InvalidInput
  */
@@ -54,7 +54,7 @@ function endsOperand(token: SqlToken): boolean {
   return !isWord(token, OPERATORS);
 }
 
-/** `?`, `$1` and `:name`; the engine has no values for them. */
+/** Whether a token is `?`, `$1` or `:name`, for which the engine has no values. */
 function isPlaceholder({ kind, text, end }: SqlToken, next: SqlToken | undefined): boolean {
   if (kind !== "symbol") return false;
   return text === "?" || text === "$" || (text === ":" && next?.start === end && next.kind !== "symbol");

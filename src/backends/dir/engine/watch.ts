@@ -5,20 +5,20 @@ import type { FileFeatures, ObjectStore } from "../format/storage.ts";
 import { describeVersion, latestVersion, type VersionName } from "../format/version-files.ts";
 import type { NativeTable } from "./native.ts";
 
-/** What became of an opened table: nothing, perhaps a newer version, or another table is at its location. */
+/** State of an open table: unchanged, perhaps a newer version, or replaced by another table at its location. */
 export type Movement = "same" | "moved" | "replaced";
 
 /**
- * Begins to watch a table, before it is opened.
+ * Starts to watch a table, before it is opened.
  *
- * @returns what moves the opened table to its newest version
- * @throws LanceError TableNotFound, when there is no data at the location
+ * @returns the function that moves the opened table to its newest version
+ * @throws LanceError TableNotFound, if the location has no data
  */
 export type Watcher = (location: string) => Promise<(table: NativeTable) => Promise<Movement>>;
 
 /**
- * Tells tables from others that took their place. The engine would stay at the old version when the new table has
- * fewer versions, and so miss that it is another.
+ * Distinguishes tables from others that took their place. The engine would stay at the old version if the new table
+ * has fewer versions, and miss the replacement.
  */
 export function createWatcher(store: ObjectStore): Watcher {
   const { files } = store;
@@ -26,8 +26,8 @@ export function createWatcher(store: ObjectStore): Watcher {
 }
 
 /**
- * A directory on a disk has an identity, and its stamp says whether anything came into it: as long as it is the same,
- * the engine need not look.
+ * A directory on a disk has an identity, and its stamp shows whether anything was added: while it is unchanged, the
+ * engine need not check.
  */
 function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
   async function find(directory: string): Promise<string> {
@@ -44,7 +44,7 @@ function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
       const seen = files.directoryStamp(directory);
       if (seen === undefined) throw noData();
       if (stamps.isUnchanged(seen)) return "same";
-      // Both are waited for, whatever comes of one: a table cannot be closed while a call of it runs.
+      // Both must end, whatever their results: a table cannot be closed while a call of it runs.
       const [now, moved] = await Promise.allSettled([find(directory), table.checkoutLatest()]);
       if (now.status === "rejected") throw now.reason;
       if (moved.status === "rejected") throw moved.reason;
@@ -55,8 +55,8 @@ function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
 }
 
 /**
- * Elsewhere the newest manifest tells: one listing, often of one name, says whether the engine has to look at all.
- * Two manifests of one number are told apart by their tags, since each has the id of its own transaction.
+ * Elsewhere the newest manifest shows it: a listing, often of a single name, says whether the engine must check at
+ * all. Tags distinguish two manifests with the same number, since each has the id of its own transaction.
  */
 function watchVersions(store: ObjectStore): Watcher {
   return async (location) => {
@@ -65,7 +65,7 @@ function watchVersions(store: ObjectStore): Watcher {
     return async (table) => {
       const now = await newestOf(dataset);
       if (now.version === known.version) return now.eTag === known.eTag ? "same" : "replaced";
-      // An older version that is no longer there may have been cleaned up: opening the table again is right too.
+      // An older version that is missing may have been cleaned up: opening the table again is also correct then.
       if (now.version < known.version || (await eTagOf(dataset, known)) !== known.eTag) {
         return "replaced";
       }
