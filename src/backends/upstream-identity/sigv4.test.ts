@@ -5,6 +5,7 @@ import { pino } from "pino";
 import { afterAll, describe, test, vi } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
+import { createGrpcBackend } from "../grpc/index.ts";
 import { callOf, callUnary, type Seen, sendJson, startUpstream } from "../rest/fixture.ts";
 import { createRestBackend } from "../rest/index.ts";
 import type { RestBackendOptions } from "../rest/options.ts";
@@ -181,6 +182,41 @@ describe("Signature Version 4", () => {
     assert.ok(failingOne.seen.length > 0);
     assert.equal(other.seen.length, 4);
     for (const request of [...failingOne.seen, ...other.seen]) signed(request);
+  });
+
+  test("is separate for an upload that goes on to another address because the first one is away", async () => {
+    const upstream = await signing();
+    const identity = { kind: "sigv4", region: "eu-central-1", provider: numbered().provider } as const;
+    const uri = ["http://127.0.0.1:1", upstream.uri];
+    const backend = await createRestBackend({ uri, identity, log: callOf(describeTable).log });
+    closers.push(() => backend.close());
+    for (let call = 0; call < 2; call++) {
+      async function* pieces() {
+        yield Buffer.from("a body");
+      }
+      const request = create(insertIntoTable.input);
+      await backend.operations.insertIntoTable?.(request, pieces(), callOf(insertIntoTable));
+    }
+    assert.deepEqual(
+      upstream.seen.map((request) => [signed(request).payload, request.body]),
+      [
+        ["UNSIGNED-PAYLOAD", "a body"],
+        ["UNSIGNED-PAYLOAD", "a body"],
+      ],
+    );
+  });
+
+  test("stops the start of a gRPC upstream, which does not support it", async () => {
+    const identity = { kind: "sigv4", region: "eu-central-1" } as const;
+    const { log } = callOf(describeTable);
+    await assert.rejects(createGrpcBackend({ addresses: ["127.0.0.1:1"], identity, log }), /REST upstreams/);
+  });
+
+  test("leaves kept answers in use, as long as the credentials are the same", async () => {
+    const { provider, count } = numbered();
+    const upstream = await signing({ provider }, undefined, { cache: { ttlMs: 60_000, maxEntries: 10 } });
+    for (let call = 0; call < 3; call++) await callUnary(upstream, describeTable);
+    assert.deepEqual([upstream.seen.length, count()], [1, 1]);
   });
 
   test("takes the place of a client's credentials and signatures, whatever headers pass", async () => {
