@@ -1,6 +1,4 @@
-/*
- * What the tests beside this file share. It has the name of a test so that it stays out of the package.
- */
+/* Fixtures of this folder's tests. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";

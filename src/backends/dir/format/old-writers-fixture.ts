@@ -1,6 +1,4 @@
-/*
- * What the tests of tables of old releases share. It has the name of a test so that it stays out of the package.
- */
+/* Fixtures of the tests of tables of old releases. */
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
