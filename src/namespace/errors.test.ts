@@ -34,4 +34,15 @@ describe("the error table", () => {
     assert.equal(error.cause, cause);
     assert.doesNotMatch(error.message, /secret/);
   });
+
+  it("counts errors of another copy of the class as its own, and as none of a class that extends it", () => {
+    class Narrow extends LanceError {}
+    const error = new LanceError("TableNotFound", "it is gone");
+    const copy = Object.assign(new Error("it is gone"), { [Symbol.for("lance-gateway.LanceError")]: true });
+    assert.ok(copy instanceof LanceError);
+    assert.ok(new Narrow("TableNotFound", "it is gone") instanceof Narrow);
+    assert.ok(new Narrow("TableNotFound", "it is gone") instanceof LanceError);
+    assert.ok(!(error instanceof Narrow));
+    assert.ok(!(new Error("it is gone") instanceof LanceError));
+  });
 });

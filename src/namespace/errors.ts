@@ -157,6 +157,8 @@ export class LanceError extends Error {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: classes that extend this one inherit the check.
+    if (this !== LanceError) return super[Symbol.hasInstance](value);
     return typeof value === "object" && value !== null && MARK in value;
   }
 
