@@ -10,8 +10,8 @@ const PAGES = ["*.md", "docs/**/*.md", "examples/**/*.md"];
 /** Sources whose comments and test titles follow the rules. */
 const SOURCES: readonly string[] = [
   "scripts/**/*.ts",
-  "src/{arrow,cli,client,dialects,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
-  "src/backends/{grpc,resilience,rest,upstream-cache,upstream-identity,dir/{batch,concurrency,engine,jobs,maintenance,stores}}/*.ts",
+  "src/{arrow,cli,client,config,dialects,gateway,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
+  "src/backends/{grpc,resilience,rest,upstream-cache,upstream-identity,dir,dir/{batch,concurrency,engine,jobs,maintenance,stores}}/*.ts",
 ];
 
 /** Checks links, named files and prose of all pages, and comments and test titles of the sources. */

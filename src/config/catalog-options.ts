@@ -2,7 +2,7 @@ import { BACKEND_KINDS, type OptionTable } from "./option-spec.ts";
 import { parseNamedValue, parseText } from "./parsers.ts";
 import { parseStorageOption } from "./storage-options.ts";
 
-/** The options that say which catalog is served. */
+/** Options that select the catalog. */
 export const CATALOG_OPTIONS = {
   config: {
     flag: "config",

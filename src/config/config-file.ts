@@ -2,23 +2,23 @@ import { readFile } from "node:fs/promises";
 import { isJsonObject } from "../namespace/json.ts";
 import { type Environment, UsageError } from "./option-spec.ts";
 
-/** A map of the configuration file, and what to call it in errors. */
+/** A map of the configuration file, and its name in errors. */
 export interface Section {
   readonly entries: Readonly<Record<string, unknown>>;
-  /** The file and the path of the map in it, ready for a key behind it, as in `gateway.yaml: databases.sales.`. */
+  /** File and path of the map, to be followed by a key, as in `gateway.yaml: databases.sales.`. */
   readonly at: string;
 }
 
 /**
- * Reads a configuration file, in YAML 1.2, of which JSON is a part.
+ * Reads a configuration file in YAML 1.2, of which JSON is a subset.
  *
- * @throws UsageError, one line, when it cannot be read or is no map.
+ * @throws UsageError with a single line, if the file cannot be read or does not contain a map.
  */
 export async function readConfigFile(file: string): Promise<Section> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${file} cannot be read: ${error.code ?? error.message}`);
   });
-  // Only those who have such a file wait for the library.
+  // Only users of such a file wait for the library to load.
   const { parseDocument } = await import("yaml");
   const document = parseDocument(text, { prettyErrors: true, stringKeys: true });
   const [mistake] = document.errors;
@@ -29,7 +29,7 @@ export async function readConfigFile(file: string): Promise<Section> {
   return { entries: content, at: `${file}: ` };
 }
 
-/** The map behind a key; undefined when the key is missing. */
+/** Returns the map at a key; undefined if the key is missing. */
 export function subsection({ entries, at }: Section, key: string): Section | undefined {
   const value = entries[key];
   if (value === undefined || value === null) return undefined;
@@ -37,7 +37,7 @@ export function subsection({ entries, at }: Section, key: string): Section | und
   return { entries: value, at: `${at}${key}.` };
 }
 
-/** The maps of the list behind a key; none when the key is missing. */
+/** Returns the maps of the list at a key; an empty list if the key is missing. */
 export function listedSections({ entries, at }: Section, key: string): readonly Section[] {
   const value = entries[key];
   if (value === undefined || value === null) return [];
@@ -48,7 +48,7 @@ export function listedSections({ entries, at }: Section, key: string): readonly 
   });
 }
 
-/** A text behind a key; undefined when the key is missing. */
+/** Returns the text at a key; undefined if the key is missing. */
 export function textAt({ entries, at }: Section, key: string): string | undefined {
   const value = entries[key];
   if (value === undefined || value === null) return undefined;
@@ -56,7 +56,7 @@ export function textAt({ entries, at }: Section, key: string): string | undefine
   return value;
 }
 
-/** Refuses keys that there are not. */
+/** Refuses unknown keys. */
 export function checkKeys({ entries, at }: Section, allowed: readonly string[]): void {
   for (const key in entries) {
     if (!allowed.includes(key)) {
@@ -68,9 +68,9 @@ export function checkKeys({ entries, at }: Section, allowed: readonly string[]):
 const VARIABLE = /\$\$\{|\$\{([^}]*)\}/g;
 
 /**
- * Puts the values of environment variables where a text says `${NAME}`; `$${` stands for `${`.
+ * Replaces each `${NAME}` in a text by the value of the environment variable; `$${` yields `${`.
  *
- * @throws UsageError, when there is no such variable.
+ * @throws UsageError if a variable is not set.
  */
 export function expandVariables(text: string, environment: Environment, at: string): string {
   return text.replaceAll(VARIABLE, (found, name: string | undefined) => {

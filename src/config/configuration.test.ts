@@ -23,7 +23,7 @@ describe("readConfiguration", () => {
     return configured(["--config", file, ...args], environment);
   }
 
-  /** Checks that a file is refused in one line that begins with the file and matches. */
+  /** Checks that a file is refused with a single line that begins with the file's name and matches a pattern. */
   async function refused(text: string, pattern: RegExp, environment: Record<string, string> = {}) {
     await assert.rejects(read(text, [], environment), (error) => {
       assert.ok(error instanceof UsageError, String(error));
@@ -34,12 +34,12 @@ describe("readConfiguration", () => {
     });
   }
 
-  it("needs no file", async () => {
+  it("reads options without a file", async () => {
     const { options, databases } = await configured([], {});
     assert.deepEqual([options.port, options.backend, databases], [2333, "dir", undefined]);
   });
 
-  it("takes flags before variables before the file before defaults", async () => {
+  it("gives flags precedence over variables, the file and defaults, in this order", async () => {
     const text = "port: 1\nhost: from.file\nlog-level: warn\nmanaged-versioning: true\n";
     const { options } = await read(text, ["--port", "3"], {
       LANCE_GATEWAY_PORT: "2",
@@ -49,7 +49,7 @@ describe("readConfiguration", () => {
     assert.deepEqual([options.managedVersioning, options.maxUploadBytes], [true, 2 ** 30]);
   });
 
-  it("takes a file in JSON, an empty one, and one that the environment names", async () => {
+  it("reads a file in JSON, an empty file, and a file that the environment names", async () => {
     assert.equal((await read('{"port": 7}')).options.port, 7);
     assert.equal((await read("")).options.port, 2333);
     const file = join(directory, "gateway.yaml");
@@ -57,7 +57,7 @@ describe("readConfiguration", () => {
     assert.equal((await configured([], { LANCE_GATEWAY_CONFIG: file })).options.port, 8);
   });
 
-  it("reads what repeats from flags, from commas, from lists and from maps", async () => {
+  it("reads repeatable options from flags, commas, lists and maps", async () => {
     const pairs = [
       ["a", "1"],
       ["b", "x=y"],
@@ -71,7 +71,7 @@ describe("readConfiguration", () => {
     assert.deepEqual((await read("address: one:1")).options.addresses, ["one:1"]);
   });
 
-  it("puts variables in, and shows no secret in an error", async () => {
+  it("expands variables, and shows no secret in an error", async () => {
     const environment = { SECRET: "s3cr3t", NAME: "x" };
     const { options } = await read(`header: { k: 'a-\${SECRET}-$\${NAME}' }`, [], environment);
     assert.deepEqual(options.headers, [["k", `a-s3cr3t-\${NAME}`]]);
@@ -87,7 +87,7 @@ databases:
   lake: { backend: rest, uri: "http://lake" }
 `;
 
-  it("gives every database its own options over those of the top", async () => {
+  it("lets the options of a database override those at the top", async () => {
     const { databases } = await read(DATABASES, ["--log-level", "error"]);
     assert.ok(databases);
     const { byName, routes, pathPrefix, fallback } = databases;
@@ -100,7 +100,7 @@ databases:
     assert.deepEqual([routes, pathPrefix, fallback], [[{ by: "header" }, { by: "path" }], "/db", undefined]);
   });
 
-  it("reads routes and the database of calls that name none", async () => {
+  it("reads routes and the database of calls that do not name one", async () => {
     const { databases } = await read(`${DATABASES}
 default-database: lake
 routes:
@@ -164,24 +164,24 @@ routes:
     it(`refuses ${JSON.stringify(text)}`, () => refused(text, pattern));
   }
 
-  it("takes the example", async () => {
+  it("reads the example", async () => {
     const example = join(import.meta.dirname, "../../examples/gateway.yaml");
     const { databases } = await configured(["--config", example], { RESEARCH_API_KEY: "k" });
     assert.deepEqual([...(databases?.byName.keys() ?? [])], ["sales", "events", "research/images"]);
   });
 
-  it("shows no secret that is wrong", async () => {
+  it("does not show an invalid secret", async () => {
     await assert.rejects(configured(["--header", "s3cr3t"], {}), {
       message: "--header must be a header such as X-Tenant=blue",
     });
   });
 
-  it("refuses a file that is not there", async () => {
+  it("refuses a missing file", async () => {
     const missing = join(directory, "missing.yaml");
     await assert.rejects(configured(["--config", missing], {}), /missing\.yaml cannot be read: ENOENT/);
   });
 
-  it("refuses a flag that says where the data is beside databases", async () => {
+  it("refuses a flag that names the place of the data when the file has databases", async () => {
     await assert.rejects(read(DATABASES, ["--root", "x"]), { message: /^--root has no meaning beside/ });
   });
 });

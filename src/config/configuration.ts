@@ -16,35 +16,35 @@ import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
 import { readRoutes } from "./routes.ts";
 import { backendIn, PLACES, readServeOptions } from "./serve-options.ts";
 
-/** All that `lance-gateway serve` was told. */
+/** Parsed configuration of `lance-gateway serve`. */
 export interface Configuration {
   readonly options: ServeOptions;
-  /** Default: the one database that the options describe, without a name. */
+  /** Default: the single unnamed database that the options describe. */
   readonly databases?: Databases | undefined;
 }
 
-/** Several databases behind one endpoint. */
+/** Several databases behind a single endpoint. */
 export interface Databases {
-  /** The options of each database by its name. */
+  /** Options of each database, by its name. */
   readonly byName: ReadonlyMap<string, ServeOptions>;
   readonly routes: readonly Route[];
-  /** What stands before the name of a database in a path; undefined when paths name none. */
+  /** Prefix of a database's name in a path; undefined if paths do not name databases. */
   readonly pathPrefix: string | undefined;
-  /** The database of calls that name none. Default: they are refused. */
+  /** Database of calls that do not name one. Default: these calls are refused. */
   readonly fallback: string | undefined;
 }
 
 const SPECS: readonly OptionSpec[] = Object.values(SERVE_OPTIONS);
-/** Keys of the file that are no flags. */
+/** Keys of the file that do not belong to a flag. */
 const FILE_KEYS = ["databases", "routes", "default-database"] as const;
 const NAME = /^[A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)*$/;
 
 /**
- * Reads the options of `serve` and the databases. What is given overrides the configuration file.
+ * Reads the options of `serve` and the databases. The given layers override the configuration file.
  *
- * @param given the command line and the variables of the environment, the most important first.
+ * @param given the command line and the environment variables, in order of precedence.
  * @param environment the variables that the file may refer to.
- * @throws UsageError, one line that names the flag, the variable, or the file and the path of the key.
+ * @throws UsageError with a single line that names the flag, the variable, or the file and the path of the key.
  */
 export async function readConfiguration(
   given: readonly Layer[],
@@ -112,7 +112,7 @@ function readDatabase(
   return readServeOptions([own, ...inherited]);
 }
 
-/** Which data is served is each database's own to say. */
+/** Each database configures its own data, so options that name data are refused at the top. */
 function refusePlaces(layers: readonly Layer[]): void {
   for (const spec of SPECS) {
     const given = spec.place && findGiven(spec, layers);
@@ -125,7 +125,7 @@ function withoutPlaces(layer: Layer): Layer {
   return (spec) => (spec.place ? undefined : layer(spec));
 }
 
-/** A map of the file as a source of options. */
+/** Creates a source of options from a map of the file. */
 function sectionLayer({ entries, at }: Section, environment: Environment): Layer {
   return (spec) => {
     const key = fileKey(spec);

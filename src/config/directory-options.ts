@@ -1,7 +1,7 @@
 import type { OptionTable } from "./option-spec.ts";
 import { parseInteger, parseSize, parseSwitch } from "./parsers.ts";
 
-/** The options of a directory backend. */
+/** Options of a directory backend. */
 export const DIRECTORY_OPTIONS = {
   managedVersioning: {
     flag: "managed-versioning",

@@ -1,7 +1,7 @@
 import { type OptionTable, UPSTREAM_KINDS } from "./option-spec.ts";
 import { parseChoice, parseSwitch, parseText } from "./parsers.ts";
 
-/** The options that say with whose credentials the gateway calls an upstream. */
+/** Options that select the credentials with which the gateway calls an upstream. */
 export const IDENTITY_OPTIONS = {
   upstreamIdentity: {
     flag: "upstream-identity",

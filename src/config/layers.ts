@@ -7,29 +7,29 @@ import {
   UsageError,
 } from "./option-spec.ts";
 
-/** The texts that one source gives for an option. */
+/** The texts that a source gives for an option. */
 export interface Given {
   readonly texts: readonly string[];
-  /** The name of the place in errors, for example `--port` or `gateway.yaml: port`. */
+  /** Name of the place in errors, for example `--port` or `gateway.yaml: port`. */
   readonly source: string;
-  /** The texts as an error may show them, where they are not the texts themselves. */
+  /** The texts that errors may show. Default: the texts themselves. */
   readonly shown?: readonly string[];
 }
 
-/** A source of options, such as the command line; undefined for an option that it does not give. */
+/** A source of options, such as the command line; returns undefined for an option that it does not give. */
 export type Layer = (spec: OptionSpec) => Given | undefined;
 
 /**
  * Reads the options of a table. An earlier source overrides a later one, and every source overrides the defaults.
  *
- * @throws UsageError, one line that names the source.
+ * @throws UsageError with a single line that names the source.
  */
 export function readTable<T extends OptionTable>(specs: T, layers: readonly Layer[]): OptionValues<T> {
   const entries = Object.entries(specs).map(([key, spec]) => [key, read(spec, layers)]);
   return Object.fromEntries(entries) as OptionValues<T>;
 }
 
-/** The texts of the first source that gives an option. */
+/** Returns the texts of the first source that gives an option. */
 export function findGiven(spec: OptionSpec, layers: readonly Layer[]): Given | undefined {
   for (const layer of layers) {
     const given = layer(spec);
@@ -58,7 +58,7 @@ function parseOne(spec: OptionSpec, text: string, { source, shown }: Given, inde
   }
 }
 
-/** The variables of an environment; those of options that repeat have commas between their values. */
+/** Creates a source from environment variables; commas separate the values of repeatable options. */
 export function environmentLayer(environment: Environment): Layer {
   return ({ flag, repeatable }) => {
     const source = environmentName(flag);

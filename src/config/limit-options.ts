@@ -2,7 +2,7 @@ import { DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
 import { BACKEND_KINDS, type OptionTable } from "./option-spec.ts";
 import { parseDuration, parseInteger, parseSize } from "./parsers.ts";
 
-/** The options that limit memory, time and numbers of requests. */
+/** Options that limit memory, time and the number of requests. */
 export const LIMIT_OPTIONS = {
   maxMessageBytes: {
     flag: "max-message-size",

@@ -20,14 +20,14 @@ describe("readServeOptions", () => {
     assert.equal(options.tableDirectory, undefined);
   });
 
-  it("reads flags before environment variables", () => {
+  it("gives flags precedence over environment variables", () => {
     const environment = { LANCE_GATEWAY_PORT: "1", LANCE_GATEWAY_HOST: "::1" };
     const options = read(["--port", "2"], environment);
     assert.equal(options.port, 2);
     assert.equal(options.host, "::1");
   });
 
-  it("reads a switch, which takes no value as a flag", () => {
+  it("reads a switch, whose flag takes no value", () => {
     assert.equal(read([], {}).managedVersioning, false);
     assert.equal(read(["--managed-versioning"], {}).managedVersioning, true);
     const variable = "LANCE_GATEWAY_MANAGED_VERSIONING";
@@ -35,7 +35,7 @@ describe("readServeOptions", () => {
     assert.throws(() => read([], { [variable]: "1" }), refused(/must be one of true, false/));
   });
 
-  it("lets a flag take back what a variable has switched on", () => {
+  it("lets a flag switch off what a variable has switched on", () => {
     const environment = { LANCE_GATEWAY_MANAGED_VERSIONING: "true", LANCE_GATEWAY_NO_METRICS: "true" };
     const options = read(["--no-managed-versioning", "--metrics"], environment);
     assert.deepEqual([options.managedVersioning, options.noMetrics], [false, false]);
@@ -43,7 +43,7 @@ describe("readServeOptions", () => {
     assert.equal(read([], environment).noMetrics, true);
   });
 
-  it("names the flag or the variable that is wrong, in one line", () => {
+  it("names the invalid flag or variable in one line", () => {
     assert.throws(() => read(["--port", "x"], {}), refused(/^--port must be an integer .*"x"/));
     assert.throws(
       () => read([], { LANCE_GATEWAY_LOG_LEVEL: "loud" }),
@@ -80,7 +80,7 @@ describe("parseSize", () => {
     assert.equal(parseSize("1GiB"), 2 ** 30);
   });
 
-  it("refuses what is not a positive size", () => {
+  it("refuses everything except positive sizes", () => {
     for (const text of ["", "0", "-1", "1.5MiB", "1TB", "many", "99999999999GiB"]) {
       assert.throws(() => parseSize(text), UsageError, text);
     }

@@ -7,7 +7,7 @@ import { RESILIENCE_OPTIONS } from "./resilience-options.ts";
 import { SERVER_OPTIONS } from "./server-options.ts";
 import { UPSTREAM_OPTIONS } from "./upstream-options.ts";
 
-/** The options of `lance-gateway serve`, by the headings under which help and docs list them. */
+/** Options of `lance-gateway serve`, by the headings under which help and docs list them. */
 export const OPTION_GROUPS = {
   Catalog: CATALOG_OPTIONS,
   Directory: DIRECTORY_OPTIONS,
@@ -18,7 +18,7 @@ export const OPTION_GROUPS = {
   "Upstream resilience": RESILIENCE_OPTIONS,
 } as const satisfies Readonly<Record<string, OptionTable>>;
 
-/** The options of `lance-gateway serve`. */
+/** Options of `lance-gateway serve`. */
 export const SERVE_OPTIONS = {
   ...CATALOG_OPTIONS,
   ...DIRECTORY_OPTIONS,
@@ -29,5 +29,5 @@ export const SERVE_OPTIONS = {
   ...RESILIENCE_OPTIONS,
 } as const satisfies OptionTable;
 
-/** The parsed options of `lance-gateway serve`; one that repeats is a list, which may be empty. */
+/** Parsed options of `lance-gateway serve`; a repeatable option has a list, which may be empty. */
 export type ServeOptions = OptionValues<typeof SERVE_OPTIONS>;

@@ -3,7 +3,7 @@ import { type Parse, UsageError } from "./option-spec.ts";
 const SIZE = /^(\d+)(?: ?(B|KiB|MiB|GiB))?$/i;
 const UNITS: Readonly<Record<string, number>> = { b: 1, kib: 2 ** 10, mib: 2 ** 20, gib: 2 ** 30 };
 
-/** Bytes, as a number or with a unit: `65536`, `64KiB`, `16 MiB`, `1GiB`. */
+/** Parses a number of bytes, with or without a unit: `65536`, `64KiB`, `16 MiB`, `1GiB`. */
 export function parseSize(text: string): number {
   const [, digits, unit = "b"] = SIZE.exec(text) ?? [];
   const size = Number(digits) * (UNITS[unit.toLowerCase()] ?? Number.NaN);
@@ -12,7 +12,7 @@ export function parseSize(text: string): number {
   return size;
 }
 
-/** A whole number within bounds. */
+/** Creates a parser of integers within bounds. */
 export function parseInteger(min: number, max: number): (text: string) => number {
   return (text) => {
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
@@ -21,7 +21,7 @@ export function parseInteger(min: number, max: number): (text: string) => number
   };
 }
 
-/** One of some words. */
+/** Creates a parser that accepts a fixed set of words. */
 export function parseChoice<const T extends string>(choices: readonly T[]): Parse<T> {
   const parse = (text: string): T => {
     const found = choices.find((choice) => choice === text);
@@ -31,12 +31,12 @@ export function parseChoice<const T extends string>(choices: readonly T[]): Pars
   return Object.assign(parse, { choices });
 }
 
-/** `true` or `false`. */
+/** Parses `true` or `false`. */
 export function parseSwitch(text: string): boolean {
   return parseChoice(["true", "false"])(text) === "true";
 }
 
-/** Any text but none. */
+/** Parses any text that is not empty. */
 export function parseText(text: string): string {
   if (text === "") throw new UsageError("must not be empty");
   return text;
@@ -45,7 +45,7 @@ export function parseText(text: string): string {
 const DURATION = /^(\d+) ?(ms|s|m|h)$/;
 const DURATION_UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
-/** A time such as `500ms`, `5s` or `2m`, in milliseconds. */
+/** Parses a time such as `500ms`, `5s` or `2m`; returns milliseconds. */
 export function parseDuration(text: string): number {
   const [, digits, unit = ""] = DURATION.exec(text) ?? [];
   const duration = Number(digits) * (DURATION_UNITS[unit] ?? Number.NaN);
@@ -55,7 +55,7 @@ export function parseDuration(text: string): number {
 
 const PAIR = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(.*)$/s;
 
-/** A header as `Name=value`; the name comes out in lower case. */
+/** Parses a header, `Name=value`; returns the name in lower case. */
 export function parseHeader(text: string): readonly [name: string, value: string] {
   const [, name, value] = PAIR.exec(text) ?? [];
   if (name === undefined || value === undefined || /[^\t -~\u0080-\u00ff]/.test(value)) {
@@ -64,7 +64,7 @@ export function parseHeader(text: string): readonly [name: string, value: string
   return [name.toLowerCase(), value];
 }
 
-/** A name and a value as `name=value`. */
+/** Parses a name and a value, `name=value`. */
 export function parseNamedValue(text: string): readonly [name: string, value: string] {
   const [, name, value] = PAIR.exec(text) ?? [];
   if (name === undefined || value === undefined)
@@ -72,13 +72,13 @@ export function parseNamedValue(text: string): readonly [name: string, value: st
   return [name, value];
 }
 
-/** The origin of pages, as browsers send it, or `*`. */
+/** Parses the origin of a page, as browsers send it, or `*`. */
 export function parseOrigin(text: string): string {
   if (text === "*" || (URL.canParse(text) && new URL(text).origin === text)) return text;
   throw new UsageError("must be an origin such as https://app.example.com, or *");
 }
 
-/** A host without a port, `*.` and a host for all below it, or `*`. */
+/** Parses a host without a port, `*.` followed by a host for all of its subdomains, or `*`. */
 export function parseHost(text: string): string {
   if (/^(?:\*|(?:\*\.)?[A-Za-z0-9._-]+)$/.test(text)) return text;
   throw new UsageError("must be a host without a port such as lance.example.com or *.example.com, or *");

@@ -1,7 +1,7 @@
 import { type OptionTable, UPSTREAM_KINDS } from "./option-spec.ts";
 import { parseDuration, parseInteger } from "./parsers.ts";
 
-/** The options for retries, limits, hedging and circuit breakers of upstream calls. */
+/** Options for retries, limits, hedging and circuit breakers of upstream calls. */
 export const RESILIENCE_OPTIONS = {
   upstreamRetries: {
     flag: "upstream-retries",

@@ -3,17 +3,17 @@ import type { Route } from "../pipeline/route.ts";
 import { checkKeys, type Section, subsection, textAt } from "./config-file.ts";
 import { UsageError } from "./option-spec.ts";
 
-/** Routes of the configuration file, and what stands before the name of a database in a path. */
+/** Routes of the configuration file, and the prefix of a database's name in a path. */
 export interface Routes {
   readonly routes: readonly Route[];
   readonly pathPrefix: string | undefined;
 }
 
-/** The routes of a file that names none. */
+/** Default routes. */
 const USUAL: Routes = { routes: [{ by: "header" }, { by: "path" }], pathPrefix: "/db" };
 
 const PREFIX = /^(?:\/[A-Za-z0-9_.~-]+)+$/;
-/** Where the probes and the protocols are. */
+/** Paths of the probes and the protocols. */
 const TAKEN = /^\/(?:v1|healthz|readyz|(?:lance|grpc)\..*)(?:\/|$)/;
 const HOST = /^(?:\*\.)?[a-z0-9.-]+$/;
 
@@ -41,7 +41,7 @@ const READERS: Readonly<Record<Kind, (section: Section, databases: readonly stri
 };
 
 /**
- * Reads the routes of a configuration file; none are those by header and by path.
+ * Reads the routes of a configuration file. Default: by header and by path.
  *
  * @throws UsageError
  */

@@ -4,7 +4,7 @@ import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
 
 const SECRET_NAME = /key|secret|token|password|passwd|credential|signature|sas/i;
 
-/** The secrets among the options and the environment of a server. */
+/** Returns the secrets among the options and the environment of a server. */
 export function secretsOf({ options, databases }: Configuration, environment: Environment): string[] {
   const all = [options, ...(databases?.byName.values() ?? [])].flatMap(secretsOfOptions);
   const fromEnvironment = Object.entries(environment).flatMap(([name, value]) =>
@@ -13,7 +13,7 @@ export function secretsOf({ options, databases }: Configuration, environment: En
   return [...new Set([...all, ...fromEnvironment])];
 }
 
-/** The secrets among the options of a storage or of a backend. */
+/** Returns the secrets among the options of a storage or of a backend. */
 export function storageSecrets(options: ServeOptions["storageOptions" | "backendOptions"]): string[] {
   return options.flatMap(([key, value]) => (SECRET_NAME.test(key) ? [value] : []));
 }

@@ -2,7 +2,7 @@ import { type Layer, readTable } from "./layers.ts";
 import { type BackendKind, backendKindOf, type OptionSpec, UsageError } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
 
-/** The option without which a backend of each kind cannot be opened. */
+/** The required option of each kind of backend. */
 export const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
   dir: SERVE_OPTIONS.root,
   rest: SERVE_OPTIONS.uris,
@@ -12,9 +12,9 @@ export const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
 
 /**
  * Reads the options of `serve`. An earlier source overrides a later one, and every source overrides the defaults.
- * Without `backend` it follows from the place that is given.
+ * Without `backend`, the given place determines the backend.
  *
- * @throws UsageError, one line that names the source, also when one source contradicts itself.
+ * @throws UsageError with a single line that names the source, also if a source contradicts itself.
  */
 export function readServeOptions(layers: readonly Layer[]): ServeOptions {
   const options = readTable(SERVE_OPTIONS, layers);
@@ -27,7 +27,7 @@ export function readServeOptions(layers: readonly Layer[]): ServeOptions {
   return options;
 }
 
-/** The backend that a source names, or that follows from the place that it gives. */
+/** Returns the backend that a source names or that follows from the place that it gives. */
 export function backendIn(layer: Layer): string | undefined {
   if (layer(SERVE_OPTIONS.backend) !== undefined) {
     return readTable({ backend: SERVE_OPTIONS.backend }, [layer]).backend;

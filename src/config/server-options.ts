@@ -9,7 +9,7 @@ import {
   parseText,
 } from "./parsers.ts";
 
-/** The options of the server: where it listens, whom it answers, what it reports and how it ends. */
+/** Options of the server: where it listens, which callers it answers, what it reports and how it ends. */
 export const SERVER_OPTIONS = {
   host: {
     flag: "host",

@@ -10,7 +10,7 @@ import { storageOptionsOf } from "./storage-options.ts";
 const options = (args: readonly string[], environment: Environment) =>
   readServeOptions(sourcesOf(args, environment));
 
-test("storage options are pairs, of which the last counts", () => {
+test("reads storage options as pairs, and takes the last value of a key", () => {
   const { storageOptions } = options(
     ["--storage-option", "AWS_Region=a", "--storage-option=aws_secret_access_key=b=c,d"],
     { LANCE_GATEWAY_STORAGE_OPTION: "unused=1" },
@@ -28,7 +28,7 @@ test("storage options are pairs, of which the last counts", () => {
   ]);
 });
 
-test("commands that look after a catalog take storage options as serve does", () => {
+test("reads storage options alike in serve and in the commands for maintenance", () => {
   const environment = { LANCE_GATEWAY_STORAGE_OPTION: "aws_region=env", LANCE_GATEWAY_ROOT: "s3://b/p" };
   const read = (...args: readonly string[]) => readTable(ROOT_OPTIONS, sourcesOf(args, environment));
   assert.deepEqual(read().storageOptions, [["aws_region", "env"]]);
@@ -36,7 +36,7 @@ test("commands that look after a catalog take storage options as serve does", ()
   assert.equal(read().root, "s3://b/p");
 });
 
-test("a storage option that is none is refused without being repeated", () => {
+test("refuses a malformed storage option without repeating it", () => {
   for (const text of ["aws_secret_access_key:S3CRET", "=S3CRET", "a b=S3CRET"]) {
     assert.throws(
       () => options([`--storage-option=${text}`], {}),
@@ -45,7 +45,7 @@ test("a storage option that is none is refused without being repeated", () => {
   }
 });
 
-test("variables of the vendor count for its own roots, behind options", () => {
+test("reads variables of the vendor for the vendor's own roots, and lets options override them", () => {
   const environment = { AWS_REGION: "env", AWS_ENDPOINT_URL: "https://e", AZURE_STORAGE_ACCOUNT_NAME: "n" };
   assert.deepEqual(storageOptionsOf("s3://b/p", [["aws_region", "option"]], environment), {
     aws_region: "option",

@@ -1,8 +1,8 @@
 import { type Environment, UsageError } from "./option-spec.ts";
 
 /**
- * The variables that tools of a storage's vendor go by and that its options have names for, by the scheme of the
- * root. Credentials that are not among them are found by the storage's own libraries.
+ * Environment variables of a vendor's tools that match options of its storage, by the scheme of the root. The storage's
+ * own libraries find any other credentials.
  */
 const VARIABLES: Readonly<Record<string, readonly string[]>> = {
   s3: [
@@ -25,7 +25,7 @@ const VARIABLES: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** An option of a storage as `key=value`. */
+/** Parses an option of a storage, `key=value`. */
 export function parseStorageOption(text: string): readonly [key: string, value: string] {
   const at = text.indexOf("=");
   const key = text.slice(0, at).toLowerCase();
@@ -35,7 +35,7 @@ export function parseStorageOption(text: string): readonly [key: string, value: 
   return [key, text.slice(at + 1)];
 }
 
-/** What is known of how to reach the storage of a root; options come before variables. */
+/** Collects the options of the storage of a root; options override variables. */
 export function storageOptionsOf(
   root: string,
   options: readonly (readonly [key: string, value: string])[],

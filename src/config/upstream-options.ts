@@ -1,7 +1,7 @@
 import { type OptionTable, UPSTREAM_KINDS } from "./option-spec.ts";
 import { parseChoice, parseDuration, parseHeader, parseInteger, parseSwitch, parseText } from "./parsers.ts";
 
-/** The options of the connection to an upstream catalog. */
+/** Options of the connection to an upstream catalog. */
 export const UPSTREAM_OPTIONS = {
   uris: {
     flag: "uri",

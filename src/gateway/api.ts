@@ -13,25 +13,27 @@ import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
 
 /** Options of {@link createApi}. */
 export interface ApiOptions extends Pick<ServiceOptions, "databases" | "routes" | "interceptors"> {
-  /** Memory for all requests, in bytes. Default: no bound. */
+  /** Maximum memory for all requests, in bytes. Default: unlimited. */
   readonly maxBufferedBytes?: number | undefined;
   readonly log: Logger;
-  /** Counts the calls. Default: nothing does. */
+  /** Counts the calls. Default: calls are not counted. */
   readonly metrics?: Metrics | undefined;
 }
 
-/** What the wires need to answer calls: the pipeline, the REST bindings, and what all requests share. */
+/**
+ * Everything that wires need to answer calls: the pipeline, the REST bindings, and the state that all requests share.
+ */
 export interface Api {
   readonly service: Service;
   readonly transcoders: readonly Transcoder[];
   readonly refused: NoteRefusal;
-  /** Memory of requests, whichever wire they come by and whichever database they are for. */
+  /** Memory of requests, across wires and databases. */
   readonly budget: ByteBudget;
-  /** Turns of the event loop for Arrow bodies. */
+  /** Shares turns of the event loop among Arrow bodies. */
   readonly pace: BodyPace;
 }
 
-/** Creates the pipeline before databases, and the REST bindings in every dialect. */
+/** Creates the pipeline in front of databases, and the REST bindings of every dialect. */
 export function createApi({ maxBufferedBytes, log, metrics, ...options }: ApiOptions): Api {
   const budget = createByteBudget(maxBufferedBytes);
   const pace = createBodyPace();
@@ -46,7 +48,7 @@ export function createApi({ maxBufferedBytes, log, metrics, ...options }: ApiOpt
   };
 }
 
-/** The parts of paths that the contract has. */
+/** Returns the literal segments of the paths in the contract, including names of services and methods. */
 function knownSegments(
   services: readonly DescService[],
   transcoders: readonly Transcoder[],

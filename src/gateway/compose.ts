@@ -18,16 +18,16 @@ import { openBackend } from "./open-backend.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
 
-/** A gateway that listens. */
+/** A listening gateway. */
 export interface Gateway {
   readonly address: AddressInfo;
-  /** Why catalogs behind it cannot be written; one entry for each. */
+  /** Reasons why catalogs are served read-only; an entry for each. */
   readonly readOnly: readonly string[];
   /** Drains and closes everything; resolves to whether all running calls finished in time. */
   close(): Promise<boolean>;
 }
 
-/** The options of the wires and the pipeline, whatever the backend. */
+/** Options of the wires and the pipeline, for any backend. */
 export type WireOptions = Pick<
   ServeOptions,
   "host" | "port" | "maxMessageBytes" | "maxUploadBytes" | "drainSeconds"
@@ -47,16 +47,16 @@ export type WireOptions = Pick<
     >
   >;
 
-/** What a gateway takes from outside beside its options and its databases. */
+/** Dependencies of a gateway besides its options and its databases. */
 export interface GatewayContext {
   readonly log: Logger;
-  /** Counts the calls. Default: nothing does, and there is no `/metrics`. */
+  /** Counts the calls. Default: calls are not counted, and `/metrics` does not exist. */
   readonly metrics?: Metrics | undefined;
   /** Default: none. */
   readonly plugins?: readonly GatewayPlugin[] | undefined;
 }
 
-/** Puts all wires and the pipeline before a backend, and listens. Closing it closes the backend, too. */
+/** Serves a backend through all wires and the pipeline. Closing the gateway closes the backend, too. */
 export function serveBackend(
   backend: Backend,
   options: WireOptions,
@@ -66,7 +66,7 @@ export function serveBackend(
   return listen({ databases, backends: [backend] }, options, context);
 }
 
-/** Does the same before several databases. Closing it closes them all. */
+/** Serves several databases through all wires and the pipeline. Closing the gateway closes all of them. */
 export function serveDatabases(
   named: ReadonlyMap<string, Database>,
   { routes, pathPrefix, fallback }: Omit<Databases, "byName">,
@@ -84,9 +84,9 @@ export function serveDatabases(
   return listen({ databases, backends, routes, addressing: { pathPrefix, hosts } }, options, context);
 }
 
-/** Databases, and how a call says which it is for. */
+/** Databases, and the routes by which a call selects one. */
 interface Served extends Pick<ServiceOptions, "databases" | "routes"> {
-  /** The backends whose readiness counts, and that are closed at the end. */
+  /** Backends that determine readiness, and that the gateway closes at the end. */
   readonly backends: readonly Backend[];
   readonly addressing?: Addressing;
 }
@@ -111,7 +111,7 @@ async function listen(
     accepted: () => pace.noteConnection(),
   });
   const address = await server.listen(options);
-  // Loading the engine takes a moment, which calls that need it wait for; the probes tell when it is over.
+  // The engine takes a moment to load. Calls that need it wait meanwhile, and the probes report when it is ready.
   void announceReadiness(backends, readiness);
   return {
     address,
@@ -125,12 +125,12 @@ async function listen(
   };
 }
 
-/** How often a backend is asked until it is ready, and after that, in milliseconds. */
+/** Interval between checks of a backend until it is ready, and after that, in milliseconds. */
 const READINESS_INTERVAL_MS = { unready: 1_000, ready: 3_000 } as const;
 
 /**
- * Announces whether a backend can answer. With several, one is enough: calls fail that need one that is away, and the
- * others go on.
+ * Announces whether any backend can answer. If only some of several backends are ready, the calls for the others fail,
+ * and the gateway still counts as ready.
  */
 async function announceReadiness(backends: readonly Backend[], readiness: Readiness): Promise<void> {
   while (!readiness.closed) {
@@ -154,8 +154,8 @@ async function closeAll(backends: readonly Backend[]): Promise<void> {
 /**
  * Starts the gateway, as `lance-gateway serve` does.
  *
- * @param databases several databases; without them the options describe the only one
- * @throws UsageError for a plugin that cannot be loaded, and Error for a backend that cannot be opened.
+ * @param databases several databases. Default: the single database that the options describe.
+ * @throws UsageError if a plugin cannot be loaded, and Error if a backend cannot be opened.
  */
 export async function startGateway(
   options: ServeOptions,

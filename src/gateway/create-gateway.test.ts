@@ -5,7 +5,7 @@ import { fakeBackend } from "../../test/support/server.ts";
 import type { Interceptor } from "../pipeline/interceptor.ts";
 import { createGateway } from "./create-gateway.ts";
 
-test("createGateway serves every protocol, through the interceptors of plugins and then its own", async (context) => {
+test("serves every protocol, through the interceptors of plugins and then its own", async (context) => {
   const seen: string[] = [];
   const noting =
     (name: string): Interceptor =>

@@ -6,23 +6,24 @@ import type { Interceptor } from "../pipeline/interceptor.ts";
 import { type Gateway, serveBackend, type WireOptions } from "./compose.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
 
-/** Options of {@link createGateway}. Those of the wires have the defaults of `lance-gateway serve`. */
+/** Options of {@link createGateway}. The wires have the same defaults as in `lance-gateway serve`. */
 export interface GatewayOptions extends Partial<WireOptions> {
   readonly backend: Backend;
-  /** Steps that every call passes, after those of plugins. Default: none. */
+  /** Interceptors that every call passes, after those of plugins. Default: none. */
   readonly interceptors?: readonly Interceptor[];
   /** Default: none. */
   readonly plugins?: readonly GatewayPlugin[];
   /** Default: nothing is logged. */
   readonly log?: Logger;
-  /** Counts the calls. Default: nothing does, and there is no `/metrics`. */
+  /** Counts the calls. Default: calls are not counted, and `/metrics` does not exist. */
   readonly metrics?: Metrics;
 }
 
 /**
- * Serves a backend by gRPC, gRPC-Web, Connect and REST on a port of its own. Closing the gateway closes the backend, too.
+ * Serves a backend through gRPC, gRPC-Web, Connect and REST on a port of its own. Closing the gateway closes the
+ * backend, too.
  *
- * @throws Error, from node:net, when the port cannot be had.
+ * @throws Error of node:net, if the gateway cannot listen on the port.
  */
 export function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { backend, interceptors = [], plugins = [], metrics, ...wires } = options;

@@ -9,7 +9,7 @@ import { serviceRpcs } from "../wires/rpc.ts";
 import { createApi } from "./api.ts";
 import type { WireOptions } from "./compose.ts";
 
-/** Options of {@link lanceGateway}. Limits have the defaults of `lance-gateway serve`. */
+/** Options of {@link lanceGateway}. Limits have the same defaults as in `lance-gateway serve`. */
 export interface LanceGatewayOptions
   extends Partial<
     Pick<
@@ -23,17 +23,17 @@ export interface LanceGatewayOptions
     >
   > {
   readonly backend: Backend;
-  /** Steps that every call passes, in order. Default: none. */
+  /** Interceptors that every call passes, in order. Default: none. */
   readonly interceptors?: readonly Interceptor[];
   /** Default: nothing is logged. */
   readonly log?: Logger;
 }
 
-/** Names of objects are parts of paths, which Fastify bounds to 100 characters by default. */
+/** Names of objects are segments of paths, which Fastify limits to 100 characters by default. */
 const SHORT_PARAMETER = 1_000;
 
 /**
- * A plugin of Fastify that serves a backend by REST, Connect and gRPC-Web in an application, below the `prefix` of its
+ * Fastify plugin that serves a backend through REST, Connect and gRPC-Web in an application, below the `prefix` of its
  * registration. Hooks of the application run before a call. The application closes the backend when it closes.
  *
  * Native gRPC needs a port of its own, which `createGateway` opens.
@@ -46,7 +46,7 @@ export const lanceGateway: FastifyPluginCallback<LanceGatewayOptions> = (app, op
   const api = createApi({ databases, interceptors, maxBufferedBytes, log });
   warnOfShortParameters(app.initialConfig.routerOptions?.maxParamLength);
   const rpcs = serviceRpcs(LanceNamespaceService, api.service);
-  // The options have the prefix, which this instance already has.
+  // This instance already has the prefix, so the options must not apply it again.
   app.register(httpWires, { ...limits, ...api, log, rpcs, prefix: "" });
   app.addHook("onClose", () => backend.close());
   done();

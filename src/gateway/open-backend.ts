@@ -11,33 +11,33 @@ import { loadDefault } from "./plugins/load-module.ts";
 import type { BackendFactory } from "./plugins/plugin.ts";
 import { required, upstreamIdentityOf } from "./upstream-identity.ts";
 
-/** What a backend shares with the rest of the gateway. */
+/** Resources that a backend shares with the rest of the gateway. */
 export interface Surroundings {
   readonly log: Logger;
-  /** Memory for query results that are open. Default: each directory has its own. */
+  /** Memory for open query results. Default: each directory has its own. */
   readonly readAhead?: ReadAhead | undefined;
-  /** Counts decisions about an upstream that belong to no call. Default: nobody does. */
+  /** Counts decisions about an upstream that do not belong to a call. Default: they are not counted. */
   readonly noteDecision?: NoteDecision | undefined;
-  /** Backends of plugins by name. Default: none. */
+  /** Backends of plugins, by name. Default: none. */
   readonly backends?: ReadonlyMap<string, BackendFactory> | undefined;
 }
 
 /**
- * Opens the backend that options describe. Only the kind that is asked for is loaded.
+ * Opens the backend that the options describe. It loads only the requested kind.
  *
- * @throws Error with one clear line, when it cannot be had; UsageError, when an option is missing.
+ * @throws Error with a single line, if the backend cannot be opened; UsageError if an option is missing.
  */
 export function openBackend(options: ServeOptions, surroundings: Surroundings): Promise<Backend> {
   return KINDS[backendKindOf(options.backend)](options, surroundings);
 }
 
 /**
- * Sets variables that the engine reads once, when it is loaded; those that the user has set stay. Its warnings go past the
- * gateway's log, so that only errors are shown.
+ * Sets variables that the engine reads when it is loaded, unless the user has set them. The engine's warnings bypass
+ * the gateway's log, so only its errors are shown.
  */
 export function prepareEngine(): void {
   process.env["LANCEDB_LOG"] ??= "error";
-  // How far a scan reads ahead of its reader, in bytes; the engine's own default is 2 GiB.
+  // Read-ahead of a scan in bytes; the engine's own default is 2 GiB.
   process.env["LANCE_DEFAULT_IO_BUFFER_SIZE"] ??= String(16 * 1024 ** 2);
 }
 

@@ -8,7 +8,7 @@ type Read = (options: ServeOptions, environment: Environment) => UpstreamIdentit
 /**
  * Reads the credentials of an upstream from the options of `serve`.
  *
- * @throws UsageError, when an option is missing or contradicts another one.
+ * @throws UsageError if an option is missing or contradicts another.
  */
 export function upstreamIdentityOf(options: ServeOptions, environment: Environment): UpstreamIdentityOptions {
   return KINDS[options.upstreamIdentity](options, environment);
@@ -59,7 +59,7 @@ function exchange(
   };
 }
 
-/** Returns a value without which the upstream cannot be called. */
+/** Returns a value that calls to the upstream require; throws if it is missing. */
 export function required<T>(value: T | undefined, name: string): T {
   if (value !== undefined) return value;
   throw new UsageError(`${name} is missing, without which the upstream cannot be called`);

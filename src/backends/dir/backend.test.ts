@@ -12,7 +12,7 @@ import {
 import { idsOf, rows } from "./rows-fixture.ts";
 import { failsWith, openClient, temporaryDirectory } from "./test-support.ts";
 
-test("namespaces are created, described, listed and dropped", async (t) => {
+test("creates, describes, lists and drops namespaces", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));
   assert.deepEqual((await client.call("listNamespaces", "$")).namespaces, []);
   await client.call("createNamespace", "a", { properties: { owner: "me" } });
@@ -39,7 +39,7 @@ test("namespaces are created, described, listed and dropped", async (t) => {
   await assert.rejects(client.call("listTables", "a"), failsWith("NamespaceNotFound"));
 });
 
-test("a table is created, filled, read and dropped", async (t) => {
+test("creates, fills, reads and drops a table", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
   await assert.rejects(client.upload("createTable", "no$t", {}, rows([1])), failsWith("NamespaceNotFound"));
@@ -135,7 +135,7 @@ test("queries select, filter, search and page", async (t) => {
   await assert.rejects(client.query("none"), failsWith("TableNotFound"));
 });
 
-test("a declared table is there without data, and any write makes it real", async (t) => {
+test("lists a declared table without data, and makes it a real table with any write", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
   const { location = "" } = await client.call("declareTable", "t", { properties: { a: "1" } });
@@ -162,12 +162,12 @@ test("a declared table is there without data, and any write makes it real", asyn
   await assert.rejects(client.call("declareTable", "n"), failsWith("TableAlreadyExists"));
 });
 
-test("any page size gives every table once", async (t) => {
+test("lists every table exactly once with any page size", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
   const names = Array.from({ length: 23 }, (_, i) => `t${i}`).sort();
   await Promise.all(names.filter((_, i) => i % 3 !== 0).map((name) => client.call("declareTable", name)));
-  // Tables of the first version of the format, which have no row.
+  // Tables of the first version of the format, which have no row in the manifest.
   for (const name of names.filter((_, i) => i % 3 === 0)) {
     await mkdir(join(root, "data", `${name}.lance`));
     await writeFile(join(root, "data", `${name}.lance`, ".lance-reserved"), "reserved");

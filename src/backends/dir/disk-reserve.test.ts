@@ -28,7 +28,7 @@ async function open(t: TestContext, refillMs = 60_000) {
   return { base, reserve, slices };
 }
 
-test("work that frees space gets as much of the reserve as it needs, and the rest stays", async (t) => {
+test("gives work that frees space as much of the reserve as it needs, and keeps the rest", async (t) => {
   const { base, reserve, slices } = await open(t);
   assert.equal((await stat(join(base, RESERVE_DIRECTORY, "1"))).size, MIB / 4);
   let tries = 0;
@@ -39,7 +39,7 @@ test("work that frees space gets as much of the reserve as it needs, and the res
   assert.deepEqual([answer, (await slices()).length], ["dropped", 2]);
 });
 
-test("a reserve that is used up leaves the failure, and other failures leave the reserve", async (t) => {
+test("reports the failure when the reserve is used up, and keeps the reserve on other failures", async (t) => {
   const { reserve, slices } = await open(t);
   await assert.rejects(
     reserve.spend(async () => {
@@ -57,7 +57,7 @@ test("a reserve that is used up leaves the failure, and other failures leave the
   assert.deepEqual([tries, await slices()], [5, []]);
 });
 
-test("the reserve is filled up again when there is space", async (t) => {
+test("refills the reserve when there is space", async (t) => {
   const { reserve, slices } = await open(t, 5);
   let tries = 0;
   await reserve.spend(async () => {

@@ -24,7 +24,7 @@ vi.mock("./operations/rows/staged-write.ts", async (original) => ({
   sweepStaging: () => Promise.reject(new Error("the sweep fails")),
 }));
 
-test("a backend whose start fails closes what it has opened", async (t) => {
+test("closes what a backend has opened when its start fails", async (t) => {
   const root = await temporaryDirectory(t);
   await assert.rejects(createDirectoryBackend({ root, log: silent }), /the sweep fails/);
   assert.equal(closed.count, 1);

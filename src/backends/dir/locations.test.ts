@@ -7,7 +7,7 @@ import { createDirectoryBackend } from "./index.ts";
 import { idsOf, rows } from "./rows-fixture.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "./test-support.ts";
 
-test("deregistered tables keep their data and can be registered again", async (t) => {
+test("keeps the data of deregistered tables, which can be registered again", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));
   await client.upload("createTable", "t", {}, rows([1]));
   await client.call("deregisterTable", "t");
@@ -25,7 +25,7 @@ test("deregistered tables keep their data and can be registered again", async (t
   await client.call("registerTable", "back", { location: "x.lance", mode: RegisterTableMode.OVERWRITE });
 });
 
-test("locations do not leave the catalog or another table's directory", async (t) => {
+test("refuses locations that leave the catalog or the directory of another table", async (t) => {
   const root = await temporaryDirectory(t);
   const outside = await temporaryDirectory(t);
   const client = await openClient(t, root);
@@ -75,7 +75,7 @@ test("locations do not leave the catalog or another table's directory", async (t
   assert.deepEqual(await readdir(outside), ["precious"]);
 });
 
-test("a root that already is a catalog is its own base, and a bad root is refused in one line", async (t) => {
+test("takes a root that is a catalog as its own base, and refuses a bad root in one line", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root, { tableDirectory: "." });
   await client.upload("createTable", "t", {}, rows([1]));

@@ -12,13 +12,13 @@ import type { Backend, LanceNamespace, Operation } from "../../namespace/lance-n
 import { createDirectoryBackend } from "./index.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
 
-/** A logger for tests, which says nothing. */
+/** A logger for tests, which writes nothing. */
 export const silent = pino({ level: "silent" });
 
-/** A directory that goes away with the test. */
+/** Creates a directory that is removed at the end of the test. */
 export async function temporaryDirectory(t: TestContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), "lance-gateway-"));
-  // A hint that is written in the background may come into a directory that is being emptied.
+  // A background write of a hint may add a file to a directory that is being emptied.
   t.onTestFinished(() => rm(path, { recursive: true, force: true, maxRetries: 5 }));
   return path;
 }
@@ -26,23 +26,23 @@ export async function temporaryDirectory(t: TestContext): Promise<string> {
 type Methods = typeof LanceNamespaceService.method;
 type Request<K extends Operation> = MessageInitShape<Methods[K]["input"]>;
 
-/** Calls operations by name, on an object given as text. */
+/** Calls operations by name on an object whose id is given as text. */
 export interface TestClient {
-  /** A unary operation. */
+  /** Calls a unary operation. */
   call<K extends Operation>(operation: K, id: string, request?: Request<K>): ReturnType<LanceNamespace[K]>;
-  /** An upload of Arrow IPC bytes. */
+  /** Uploads Arrow IPC bytes. */
   upload<K extends "createTable" | "insertIntoTable" | "mergeInsertIntoTable">(
     operation: K,
     id: string,
     request: Request<K>,
     ipc: Uint8Array,
   ): ReturnType<LanceNamespace[K]>;
-  /** A query's result as one piece of Arrow IPC. */
+  /** Returns a query's whole result as Arrow IPC bytes. */
   query(id: string, request?: Request<"queryTable">): Promise<Buffer>;
   close(): Promise<void>;
 }
 
-/** Opens a backend that is closed with the test. */
+/** Opens a backend that is closed at the end of the test. */
 export async function openClient(
   t: TestContext,
   root: string,
@@ -83,5 +83,5 @@ async function* inPieces(bytes: Uint8Array): AsyncIterable<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += 1000) yield bytes.subarray(at, at + 1000);
 }
 
-/** A predicate for `assert.rejects`. */
+/** Creates a predicate for `assert.rejects`. */
 export const failsWith = (name: ErrorName) => (error: unknown) => isLanceError(error, name);

@@ -3,16 +3,16 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { UsageError } from "../../config/option-spec.ts";
 
-/** What a path begins with; anything else is the name of a package. */
+/** Beginning of a path; anything else is the name of a package. */
 const PATH = /^(?:\.{0,2}\/|[A-Za-z]:\\|\.{1,2}\\)/;
 
 /**
- * Loads the default export of a file or a package. A package is looked for from the working directory first, and then from
- * the gateway's own place.
+ * Loads the default export of a file or a package. It looks for a package from the working directory first, and then
+ * from the gateway's own directory.
  *
  * @param source the option that names the module, for errors.
- * @param instead what the error for a missing module ends with.
- * @throws UsageError, one line, when the module is missing, fails, or has no default export.
+ * @param instead the end of the error for a missing module.
+ * @throws UsageError with a single line, if the module is missing, fails, or has no default export.
  */
 export async function loadDefault(specifier: string, source: string, instead = ""): Promise<unknown> {
   const address = addressOf(specifier);
@@ -30,7 +30,7 @@ export async function loadDefault(specifier: string, source: string, instead = "
   throw new UsageError(`${source} ${specifier} has no default export`);
 }
 
-/** Whether a message about a missing module is about this one, and not about one that it imports. */
+/** Whether a message about a missing module refers to this module, and not to a module that it imports. */
 function names(message: string, specifier: string, address: string): boolean {
   const path = URL.canParse(address) ? new URL(address).pathname : address;
   const [missing = ""] = message.split(" imported from ", 1);

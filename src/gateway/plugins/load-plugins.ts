@@ -6,7 +6,7 @@ import { type BackendFactory, type GatewayPlugin, mistakeInPlugin } from "./plug
 /**
  * Loads the plugins that `--plugin` names, in order.
  *
- * @throws UsageError, one line, for a module that is missing or fails, or for an export that is no plugin.
+ * @throws UsageError with a single line, if a module is missing or fails, or its export is not a plugin.
  */
 export async function loadPlugins(
   modules: readonly string[],
@@ -34,7 +34,7 @@ async function made(make: unknown, name: string, log: Logger): Promise<unknown> 
   }
 }
 
-/** The backends of plugins by name. */
+/** Returns the backends of plugins, by name. */
 export function backendsOf(plugins: readonly GatewayPlugin[]): ReadonlyMap<string, BackendFactory> {
   return new Map(plugins.flatMap(({ backends = {} }) => Object.entries(backends)));
 }

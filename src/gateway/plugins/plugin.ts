@@ -7,37 +7,37 @@ import type { Interceptor } from "../../pipeline/interceptor.ts";
 
 /** Extensions of a gateway. */
 export interface GatewayPlugin {
-  /** Steps that every call passes, in order. Default: none. */
+  /** Interceptors that every call passes, in order. Default: none. */
   readonly interceptors?: readonly Interceptor[];
-  /** Plugin of Fastify with hooks and routes of its own, on the gateway's port. Default: none. */
+  /** Fastify plugin with its own hooks and routes, on the gateway's port. Default: none. */
   readonly fastify?: FastifyPluginCallback | FastifyPluginAsync;
-  /** Backends by the names that `--backend` takes. Default: none. */
+  /** Backends by the names that `--backend` accepts. Default: none. */
   readonly backends?: Readonly<Record<string, BackendFactory>>;
 }
 
-/** Surroundings of a plugin. */
+/** Context of a plugin. */
 export interface PluginContext {
   readonly log: Logger;
 }
 
-/** The default export of a plugin: the plugin, or a function that returns it. */
+/** Default export of a plugin: the plugin, or a function that returns it. */
 export type PluginExport =
   | GatewayPlugin
   | ((context: PluginContext) => GatewayPlugin | Promise<GatewayPlugin>);
 
-/** Surroundings of a backend. */
+/** Context of a backend. */
 export interface BackendContext {
-  /** The values of `--backend-option`, by name. */
+  /** Values of `--backend-option`, by name. */
   readonly options: Readonly<Record<string, string>>;
   readonly log: Logger;
-  /** Counts decisions about an upstream that belong to no call. */
+  /** Counts decisions about an upstream that do not belong to a call. */
   readonly noteDecision: NoteDecision;
 }
 
-/** Opens a backend; a failure stops the start of the gateway with its message. */
+/** Opens a backend; its failure stops the start of the gateway with its message. */
 export type BackendFactory = (context: BackendContext) => Backend | Promise<Backend>;
 
-/** Checks of the members of a plugin, with what each of them must be. */
+/** Checks of a plugin's members, each with the requirement for an error. */
 const MEMBERS: Readonly<Record<string, readonly [check: (value: unknown) => boolean, must: string]>> = {
   interceptors: [
     (value) => Array.isArray(value) && value.every((each) => typeof each === "function"),
@@ -51,8 +51,8 @@ const MEMBERS: Readonly<Record<string, readonly [check: (value: unknown) => bool
 };
 
 /**
- * Returns what is wrong with a value as a plugin, for people; undefined for a plugin. An object without a single member
- * is wrong, because a module that exports something else would go unnoticed.
+ * Describes for people why a value is not a valid plugin; returns undefined for a plugin. An object without any member
+ * is invalid, because a module that exports something else would otherwise go unnoticed.
  */
 export function mistakeInPlugin(value: unknown): string | undefined {
   const members = Object.keys(MEMBERS).join(", ");
