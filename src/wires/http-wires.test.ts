@@ -91,11 +91,13 @@ test("values survive the path, with any number of slashes around it", async () =
 
 test("an unknown path gets 404, and another method 405 with the methods that the path takes", async () => {
   await using app = await start(fakeService());
-  const ask = (method: "GET" | "PUT" | "OPTIONS" | "HEAD", url: string) => app.inject({ method, url });
+  const ask = (method: "DELETE" | "GET" | "PUT" | "OPTIONS" | "HEAD", url: string) =>
+    app.inject({ method, url });
   expect((await ask("GET", "/v1/nothing")).statusCode).toBe(404);
   expect((await ask("GET", "/v1/table//describe")).statusCode).toBe(404);
   for (const [method, url, allow] of [
-    ["PUT", "/v1/table/t/stats/", "GET, POST"],
+    ["PUT", "/v1/table/t/stats/", "GET, HEAD, POST"],
+    ["DELETE", "/v1/namespace/n/list", "GET, HEAD, POST"],
     ["OPTIONS", "/v1/table/t/describe", "POST"],
     ["HEAD", "/v1/table/t/describe", "POST"],
   ] as const) {
@@ -110,6 +112,21 @@ test("a path with broken escapes is the client's fault", async () => {
     const url = `/v1/table/${bad}/describe`;
     expect((await app.inject({ method: "POST", url })).statusCode, bad).toBe(400);
   }
+});
+
+test("a Connect request whose host cannot be read gets 400, for known and unknown methods", async () => {
+  await using app = await start(fakeService());
+  const headers = { host: "not a host", "content-type": "application/json", "connect-protocol-version": "1" };
+  for (const url of [RPC, `/${LanceNamespaceService.typeName}/Nothing`]) {
+    const { statusCode } = await app.inject({ method: "POST", url, headers, payload: "{}" });
+    expect(statusCode, url).toBe(400);
+  }
+});
+
+test("an application that does not serve HEAD does not allow it either", async () => {
+  await using app = await start(fakeService(), { server: { ...ALONE, exposeHeadRoutes: false } });
+  const { headers } = await app.inject({ method: "DELETE", url: "/v1/namespace/n/list" });
+  expect(headers.allow).toBe("GET, POST");
 });
 
 test("a malformed content type gets 415", async () => {

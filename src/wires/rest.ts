@@ -63,7 +63,8 @@ export const restPlugin: FastifyPluginCallback<RestOptions> = (app, options, don
 /** Answers unknown paths, and HTTP methods that a path does not support. */
 export function createUnknownPath(options: RestOptions) {
   const { transcoders, refused } = options;
-  const methods = [...new Set(restRoutes(transcoders).map(({ method }) => method))].sort();
+  // Fastify may serve HEAD on routes of GET.
+  const methods = [...new Set(restRoutes(transcoders).map(({ method }) => method)).add("HEAD")].sort();
   return (request: FastifyRequest, reply: FastifyReply): never => {
     const exchange = openExchange(request, reply, options);
     exchange.dialectHeaders = transcoders[dialectIndex(exchange, transcoders)]?.dialect.headers ?? {};
