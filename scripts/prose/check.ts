@@ -12,6 +12,7 @@ const SOURCES: readonly string[] = [
   "scripts/**/*.ts",
   "src/{arrow,cli,client,config,dialects,gateway,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
   "src/backends/{grpc,resilience,rest,upstream-cache,upstream-identity,dir,dir/{batch,concurrency,engine,jobs,maintenance,stores}}/*.ts",
+  "src/backends/dir/operations/**/*.ts",
 ];
 
 /** Checks links, named files and prose of all pages, and comments and test titles of the sources. */

@@ -60,7 +60,7 @@ test("a query that is cancelled between two batches ends with Cancelled", async 
   }, failsWith("Cancelled"));
 });
 
-test("calls that are cancelled already end before the engine works", async (t) => {
+test("calls that are already cancelled end before the engine works", async (t) => {
   const { operations, client } = await opened(t);
   const signal = AbortSignal.abort();
   const count = operations.countTableRows?.(
@@ -79,7 +79,7 @@ test("calls that are cancelled already end before the engine works", async (t) =
   assert.equal((await client.call("countTableRows", "t")).count, BigInt(ROWS));
 });
 
-test("short calls are answered while results are read", async (t) => {
+test("short calls are answered while other calls read results", async (t) => {
   const { operations, client } = await opened(t);
   const controller = new AbortController();
   const scans = Array.from({ length: 4 }, async () => {

@@ -6,14 +6,14 @@ import type { ReadAhead } from "./read/read-ahead.ts";
 
 /** Limits and memory of uploads. */
 export interface UploadContext {
-  /** Maximum size of an upload, before and after it is unpacked, in bytes. */
+  /** Maximum size of an upload, both as sent and after decompression, in bytes. */
   readonly maxUploadBytes: number;
   /** Number of bytes of an upload that are written at once; a longer upload is written in parts. */
   readonly uploadPartBytes: number;
   readonly uploadBuffers: PartBufferPool;
 }
 
-/** Work that goes on after the answer and after a restart. */
+/** Jobs that go on after the answer and after a restart. */
 export interface JobContext {
   readonly jobs: Jobs;
 }
@@ -35,7 +35,7 @@ export interface CommitContext {
   readonly managedVersioning: boolean;
 }
 
-/** Everything that the operations of a directory work with. Each operation names the part that it needs. */
+/** Everything that the operations of a directory work with. Each operation names the parts that it needs. */
 export interface DirContext
   extends ChangeContext,
     UploadContext,

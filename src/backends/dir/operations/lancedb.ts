@@ -16,7 +16,9 @@ import type { MultipartWrites } from "./rows/multipart.ts";
 import { withGuarded } from "./tables/guarded.ts";
 import { requireTable } from "./tables/lookup.ts";
 
-/** What LanceDB's remote clients ask for beyond the contract; the engine has no call for the rest on a disk. */
+/**
+ * Calls of LanceDB's remote clients beyond the contract. For the rest of them the engine has no call on a local disk.
+ */
 export function createLanceDbExtensions(
   context: TableContext & Pick<UploadContext, "maxUploadBytes">,
   writes: MultipartWrites,

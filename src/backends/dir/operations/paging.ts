@@ -1,7 +1,7 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import type { PageContext } from "./context.ts";
 
-/** The entries of a page, at most; a limit that is not positive counts as none. */
+/** Returns the maximum number of entries of a page; a limit that is not positive counts as absent. */
 export function pageSize({ maxPageSize }: PageContext, limit = 0): number {
   return limit > 0 ? Math.min(limit, maxPageSize) : maxPageSize;
 }
@@ -9,15 +9,15 @@ export function pageSize({ maxPageSize }: PageContext, limit = 0): number {
 /**
  * Makes the token of a page.
  *
- * @param listing what is listed, in which order: a token of another listing is refused
- * @param last where the page before ended
+ * @param listing the objects that are listed and their order; another listing refuses the token
+ * @param last the last entry of the page before
  */
 export function encodeToken(listing: string, last: string): string {
   return Buffer.from(`${listing}:${last}`).toString("base64url");
 }
 
 /**
- * Reads a token of {@link encodeToken}; none and an empty one are the first page's.
+ * Reads a token of {@link encodeToken}; an absent or empty token belongs to the first page.
  *
  * @throws LanceError InvalidInput
  */
@@ -28,7 +28,7 @@ export function decodeToken(listing: string, token = ""): string | undefined {
   throw new LanceError("InvalidInput", "page_token is not from this listing");
 }
 
-/** A page of entries that have names, in the order of the names. */
+/** Returns a page of named entries, in the order of their names. */
 export function pageOfNames<T>(
   context: PageContext,
   listing: string,

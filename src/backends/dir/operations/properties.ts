@@ -1,13 +1,16 @@
 import { LanceError } from "../../../namespace/errors.ts";
 
-/** The most properties that a namespace or a table may be given, and their names and values together, in bytes. */
+/**
+ * Maximum number of properties of a namespace or a table, and maximum size of their names and values together, in
+ * bytes.
+ */
 const MAX_PROPERTIES = 1_000;
 const MAX_PROPERTIES_BYTES = 1024 * 1024;
 
 /**
- * Checks the properties that an object is to have: every description of it carries them all.
+ * Checks the properties of an object, because every description of it carries them all.
  *
- * @throws LanceError InvalidInput, when there are too many or they are too long.
+ * @throws LanceError InvalidInput, when there are too many or they are too long
  */
 export function checkProperties(properties: Readonly<Record<string, string>>): void {
   const entries = Object.entries(properties);

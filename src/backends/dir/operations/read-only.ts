@@ -5,9 +5,9 @@ import { isRead } from "../../../namespace/reads.ts";
 type Operations = Pick<Backend, "operations" | "extensions">;
 
 /**
- * Refuses everything that writes.
+ * Refuses every operation that writes.
  *
- * @param reason why the catalog cannot be written; undefined when it can, and nothing is refused
+ * @param reason the reason why the catalog is read-only; undefined for a writable catalog, which refuses nothing
  */
 export function onlyReads(reason: string | undefined, all: Operations): Operations {
   if (reason === undefined) return all;

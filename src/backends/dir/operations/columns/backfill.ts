@@ -25,8 +25,8 @@ import { schemaOf } from "./columns.ts";
 const BACKFILL_COLUMN = "backfill_column";
 
 /**
- * The key of a plain column's metadata that has the SQL expression of its values. The engine keeps that of a
- * computed column itself, under `computed_column.expression`.
+ * The metadata key of a plain column under which the SQL expression of its values is kept. The engine itself keeps the
+ * expression of a computed column, under `computed_column.expression`.
  */
 export const EXPRESSION_KEY = "lance_gateway.expression";
 
@@ -56,7 +56,7 @@ export function createBackfillOperations(
         await checkReach(request, () => wait(() => table.version()));
         const plan = planFill(names, field, request);
         const { expression } = plan;
-        // The engine finds faults in the expression and the condition now rather than in the job.
+        // A fault in the expression or the condition fails the request here rather than the job later.
         if (expression !== undefined) await wait(() => check(table, expression, plan.where));
         return plan;
       });
@@ -68,14 +68,14 @@ export function createBackfillOperations(
 }
 
 interface Fill {
-  /** The engine takes names at the top as they are. */
+  /** The engine takes the names of top-level columns as they are. */
   readonly column: string;
-  /** The expression of a plain column; a computed one has none here. */
+  /** The expression of a plain column; absent for a computed column, whose expression the engine keeps. */
   readonly expression?: string;
   readonly where?: string | undefined;
 }
 
-/** @throws LanceError InvalidInput, Unsupported */
+/** Checks a request and plans its job. @throws LanceError InvalidInput, Unsupported */
 function planFill(
   names: readonly string[],
   { metadata }: ArrowField,
@@ -111,13 +111,13 @@ function planFill(
   return { column: names.join("."), expression, where: condition };
 }
 
-/** Checks the expression of a computed column: clients can set it, as metadata of the field. */
+/** Checks the expression of a computed column, which clients can set as metadata of the field. */
 function checkComputed(metadata: ArrowField["metadata"]): void {
   const expression = metadata["computed_column.expression"];
   if (expression !== undefined) checkExpressions([[expression, "computed_column.expression"]]);
 }
 
-/** Whether a condition is `column IS NULL`: then it asks for rows that the engine fills anyway. */
+/** Whether a condition is `column IS NULL`, which selects the rows that the engine fills anyway. */
 function isMissing(condition: string, names: readonly string[]): boolean {
   const tokens = tokenizeSql(condition);
   const [is, missing] = tokens.slice(-2);
@@ -130,7 +130,9 @@ function isMissing(condition: string, names: readonly string[]): boolean {
   }
 }
 
-/** Refuses a part of the work that the engine cannot leave out; how the work is spread is up to the server. */
+/**
+ * Refuses to leave out part of the work, which the engine cannot do. The server alone decides how to spread the work.
+ */
 async function checkReach(
   { readVersion, numFrags }: AlterTableBackfillColumnsRequest,
   newest: () => Promise<number>,
@@ -151,7 +153,7 @@ async function check(native: NativeTable, expression: string, where: string | un
 
 async function fill(native: NativeTable, { spec }: Job, signal: AbortSignal): Promise<JobFacts> {
   const [column, expression] = [String(spec["column"]), textOf(spec["expression"])];
-  // The job may be older than these checks, and the metadata of a column younger than the job.
+  // The job may be older than these checks, and the column's metadata may be newer than the job.
   if (expression === undefined) {
     for (const { metadata } of (await schemaOf(native)).fields) checkComputed(metadata);
     await waitForJob(await engineCall(() => native.refreshColumnAsync(column)), signal);

@@ -19,11 +19,11 @@ import { checkExpressions } from "../../engine/predicate.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { engineType } from "./data-type.ts";
 
-/** The operations that change which columns a table has. */
+/** The operations that add, alter and drop columns of a table. */
 export function createColumnOperations(
   context: TableContext,
 ): Pick<LanceNamespace, "alterTableAddColumns" | "alterTableAlterColumns" | "alterTableDropColumns"> {
-  /** Makes one new version of the newest one. */
+  /** Makes one new version from the newest one. */
   function change(
     call: Call,
     branch: string | undefined,
@@ -66,7 +66,7 @@ export function createColumnOperations(
   };
 }
 
-/** A path in the one spelling that the engine takes for every name. @throws LanceError TableColumnNotFound */
+/** Returns a path in the spelling that the engine takes for every name. @throws LanceError TableColumnNotFound */
 function enginePath(schema: ArrowSchema, path: string): string {
   return formatFieldPath(resolveField(schema, path).names);
 }
@@ -76,7 +76,7 @@ export function schemaOf(native: NativeTable): Promise<ArrowSchema> {
   return engineCall(() => readSchema(native));
 }
 
-/** What a new column may be made of, and the field of the request that says it. */
+/** The sources of a new column's values, by the fields of the request that name them. */
 const SOURCES = ["expression", "computed", "virtualColumn"] as const;
 
 function checkNewColumns(entries: readonly AddColumnsEntry[]) {
@@ -98,7 +98,7 @@ function checkNewColumns(entries: readonly AddColumnsEntry[]) {
   return { computed: computed > 0, columns };
 }
 
-/** The expression of a new column. */
+/** Returns the expression of a new column. */
 function sourceOf(entry: AddColumnsEntry): string {
   const column = `column ${JSON.stringify(entry.name)}`;
   const given = SOURCES.filter((source) => entry[source] !== undefined);
@@ -140,14 +140,14 @@ function checkAlteration({
   };
 }
 
-/** The format joins the names of nested fields with dots, and has no place for a name with one at the top. */
+/** Refuses a name with a dot at the top level: the format joins the names of nested fields with dots. */
 export function checkName(name: string): string {
   if (name === "") throw invalid("the name of a column must not be empty");
   if (name.includes(".")) throw invalid(`the name ${JSON.stringify(name)} must not have a dot`);
   return name;
 }
 
-/** Refuses the name of a column that is there. @throws LanceError TableSchemaValidationError */
+/** Refuses the name of an existing column. @throws LanceError TableSchemaValidationError */
 export function requireNewName({ fields }: ArrowSchema, name: string): void {
   if (!fields.some((field) => field.name === name)) return;
   throw new LanceError("TableSchemaValidationError", `column ${JSON.stringify(name)} already exists`);

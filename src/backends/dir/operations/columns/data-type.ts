@@ -4,8 +4,8 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { LANCE_TYPE_NAMES } from "../../../../namespace/type-names.ts";
 
 /**
- * Lance's own names of types by those of the specification, which have no units: where a unit is not said, it is
- * the one that the public directory implementation takes.
+ * Lance's own names of types by those of the specification. The specification's names have no units; a type without a
+ * unit gets the one that the public directory implementation takes.
  */
 const LANCE_NAMES = new Map<string, string>([
   ...LANCE_TYPE_NAMES,
@@ -16,12 +16,12 @@ const LANCE_NAMES = new Map<string, string>([
   ["duration", "duration:us"],
 ]);
 
-/** The deepest nesting of types that is read. */
+/** The deepest nesting of types that is accepted. */
 const MAX_DEPTH = 64;
 
 /**
- * The engine's form of a data type in a request: an object with `type`, `length` and `fields`, or just the name of
- * the type; the names are those of the specification or Lance's own.
+ * Returns the engine's form of a data type in a request: an object with `type`, `length` and `fields`, or only the name
+ * of the type. The names are those of the specification or Lance's own.
  *
  * @throws LanceError InvalidInput
  */
@@ -29,7 +29,7 @@ export function engineType(dataType: Value): string {
   return JSON.stringify(convert(jsonOf(dataType), 0));
 }
 
-/** An empty value, and numbers that are none, have no JSON form. */
+/** Converts a value to JSON, which has no form for an empty value, NaN or an infinity. */
 function jsonOf(dataType: Value): JsonValue {
   try {
     return toJson(ValueSchema, dataType);
@@ -87,7 +87,7 @@ function named(text: string, length: number | undefined, depth: number): EngineT
       throw invalid(`${lower} needs a length: its precision times 1000 plus its scale`);
     return { type: `decimal:${decimal[1]}:${Math.floor(length / 1000)}:${length % 1000}` };
   }
-  // A time zone is the one part of a name in which upper and lower case differ.
+  // A time zone is the only part of a name in which case matters.
   const parts = /^(timestamp:\w+)(?::(.*))?$/is.exec(text.trim());
   if (parts !== null) return { type: `${parts[1]?.toLowerCase()}:${parts[2] || "-"}` };
   return { type: LANCE_NAMES.get(lower) ?? lower, ...(length !== undefined && { length }) };

@@ -47,7 +47,7 @@ export function createMetadataOperations(
       return create(UpdateFieldMetadataResponseSchema, { version, fields: Object.fromEntries(fields) });
     },
     async updateTableSchemaMetadata({ branch, metadata }, call) {
-      // As in the public directory implementation, entries that are not named stay.
+      // As in the public directory implementation, entries that the request does not name stay.
       const { manifest, transactionId } = await commit(call, branch, {
         schemaMetadata: { entries: metadata },
       });

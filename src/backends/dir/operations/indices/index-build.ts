@@ -12,9 +12,9 @@ import type { JobContext } from "../context.ts";
 import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
 import { checkIndexedField, type IndexFields, indexKind, indexParameters } from "./index-kinds.ts";
 
-/** An index that is to be built; plain values, which a job can keep. */
+/** An index to build. It consists of plain values, which a job can keep. */
 export interface IndexPlan {
-  /** The location of the table, which tells it from a later one of the same name. */
+  /** The location of the table, which distinguishes it from a later table of the same name. */
   readonly location: string;
   readonly branch: string | undefined;
   readonly column: string;
@@ -23,20 +23,20 @@ export interface IndexPlan {
   readonly fields: IndexFields;
 }
 
-/** Indices that are being built in this process, so that no two get one name. */
+/** Indices that this process is building, so that no two get one name. */
 export interface IndexBuilds {
-  /** Builds an index, and ends when it is there. */
+  /** Builds an index; resolves when the index is in the table. */
   build(table: Identifier, plan: IndexPlan, signal: AbortSignal): Promise<void>;
-  /** Holds the name of an index for as long as `work` runs. @throws LanceError TableIndexAlreadyExists */
+  /** Reserves the name of an index while `work` runs. @throws LanceError TableIndexAlreadyExists */
   reserve<T>(plan: IndexPlan, work: () => Promise<T>): Promise<T>;
-  /** The plan of an index that is being built or waits for it. */
+  /** Returns the plan of an index that is being built or waits for its turn. */
   find(location: string, branch: string | undefined, name: string): IndexPlan | undefined;
 }
 
 /** The kind of the jobs that build an index. */
 export const CREATE_INDEX = "create_index";
 
-/** The plan that a job of the kind {@link CREATE_INDEX} keeps. */
+/** Returns the plan that a job of the kind {@link CREATE_INDEX} keeps. */
 export function planOf({ spec }: Job): IndexPlan {
   return JSON.parse(String(spec["plan"])) as IndexPlan;
 }
@@ -87,7 +87,7 @@ export function createIndexBuilds(context: TableContext & JobContext): IndexBuil
 }
 
 /**
- * Decides what a request leaves open, and checks what is known before the index is built.
+ * Fills in what a request leaves open, and checks what is known before the index is built.
  *
  * @throws LanceError TableColumnNotFound, TableIndexAlreadyExists, InvalidInput
  */
@@ -104,7 +104,7 @@ export async function planIndex(native: NativeTable, request: IndexPlan): Promis
   return { ...request, name, column: formatFieldPath(names) };
 }
 
-/** Whether an index is one that a table keeps for itself. */
+/** Whether an index is one that the table keeps for its own use. */
 export function isSystemIndex(name: string): boolean {
   return name.startsWith("__lance");
 }
@@ -112,7 +112,7 @@ export function isSystemIndex(name: string): boolean {
 /**
  * Waits for work of the engine, and stops it when the signal aborts.
  *
- * @throws LanceError Cancelled, or the signal's own reason; those of the engine
+ * @throws LanceError Cancelled, or the signal's own reason; the engine's errors
  */
 export async function waitForJob(job: NativeJob, signal: AbortSignal): Promise<void> {
   const stop = () => void job.cancel().catch(() => {});

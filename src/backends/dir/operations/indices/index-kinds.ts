@@ -5,7 +5,10 @@ import { loadNative } from "../../engine/native.ts";
 import type { NativeIndexMakers, NativeIndexParameters } from "../../engine/native-index.ts";
 import { distanceName } from "../query/vector.ts";
 
-/** What a request says of an index, beside where it is; plain values, which a job can keep. */
+/**
+ * The fields of a request that describe an index, without those that say where it is: plain values, which a job can
+ * keep.
+ */
 export type IndexFields = Omit<
   CreateTableIndexRequest,
   | "$typeName"
@@ -22,9 +25,9 @@ export type IndexFields = Omit<
 
 /** A kind of index that the engine builds. */
 export interface IndexKind {
-  /** The name in requests and answers. */
+  /** The name of the kind in requests and answers. */
   readonly name: string;
-  /** The engine's name in its list of indices. */
+  /** The engine's name of the kind in its list of indices. */
   readonly listed: string;
   /** Other names in requests. */
   readonly aliases: readonly string[];
@@ -100,7 +103,9 @@ const KINDS: readonly IndexKind[] = [
   }),
 ];
 
-/** Kinds that Lance has and the engine's Node API does not build, with its names in lists where it lists them. */
+/**
+ * Kinds that Lance has but the engine's Node API cannot build, each with the engine's name in lists where there is one.
+ */
 const OUT_OF_REACH: readonly (readonly [name: string, listed?: string])[] = [
   ["NGRAM"],
   ["ZONEMAP"],
@@ -111,7 +116,7 @@ const OUT_OF_REACH: readonly (readonly [name: string, listed?: string])[] = [
   ["HNSW_FLAT"],
 ];
 
-/** Upper and lower case, underscores, hyphens and spaces make no difference. */
+/** Removes what makes no difference in names: case, underscores, hyphens and spaces. */
 const plain = (name: string) => name.toUpperCase().replaceAll(/[-_\s]/g, "");
 
 const BY_NAME = new Map(
@@ -123,9 +128,9 @@ const LISTED = new Map<string | undefined, string>([
 ]);
 
 /**
- * The kind of a request.
+ * Returns the kind that a request names.
  *
- * @throws LanceError Unsupported for kinds that the engine cannot build from here, InvalidInput for others
+ * @throws LanceError Unsupported for kinds that the engine's Node API cannot build, InvalidInput for unknown names
  */
 export function indexKind(type: string): IndexKind {
   const kind = BY_NAME.get(plain(type));
@@ -137,12 +142,12 @@ export function indexKind(type: string): IndexKind {
   throw new LanceError("InvalidInput", `index_type ${JSON.stringify(type)} is none of ${known}`);
 }
 
-/** The name of a kind in answers, by the engine's name in lists. */
+/** Returns the name of a kind in answers for the engine's name in lists. */
 export function indexTypeName(listed: string): string {
   return LISTED.get(listed) ?? listed;
 }
 
-/** The bounds of the parameters that are numbers; beyond them the engine fails without a word or takes all memory. */
+/** Bounds of the numeric parameters. Beyond them the engine fails without a message or takes all memory. */
 const BOUNDS: readonly (readonly [field: keyof IndexFields, name: string, least: number, most: number])[] = [
   ["numPartitions", "num_partitions", 1, 0xffff],
   ["numSubVectors", "num_sub_vectors", 1, 0xffff],
@@ -157,17 +162,17 @@ const BOUNDS: readonly (readonly [field: keyof IndexFields, name: string, least:
   ["maxNgramLength", "max_ngram_length", 1, 32],
 ];
 
-/** The engine ends the process when it gets another. */
+/** Languages that the engine knows. Any other name ends the process. */
 const LANGUAGES =
   "Arabic Danish Dutch English Finnish French German Greek Hungarian Italian Norwegian Portuguese Romanian Russian Spanish Swedish Tamil Turkish".split(
     " ",
   );
 
-/** Those that need no files beside the engine. */
+/** Tokenizers that need no files beside the engine. */
 const TOKENIZERS = ["simple", "whitespace", "raw", "ngram", "icu", "icu/split"];
 
 /**
- * Checks the parameters of an index; the spelling of the language is put right.
+ * Checks the parameters of an index and normalizes the spelling of the language.
  *
  * @throws LanceError InvalidInput
  */
@@ -189,10 +194,11 @@ export function checkIndexFields(fields: IndexFields): IndexFields {
 }
 
 /**
- * Makes the engine's parameters.
+ * Converts the parameters of a request to the engine's.
  *
- * @param rows of the table, from which the number of partitions follows where only their size is given
- * @throws LanceError InvalidInput, when finding the centroids of the index takes unreasonably long
+ * @param rows number of rows of the table; the number of partitions follows from it when a request gives only their
+ *   size
+ * @throws LanceError InvalidInput, when training the index would take unreasonably long
  */
 export function indexParameters(kind: IndexKind, fields: IndexFields, rows: number): NativeIndexParameters {
   const { numPartitions, targetPartitionSize } = fields;
@@ -202,13 +208,16 @@ export function indexParameters(kind: IndexKind, fields: IndexFields, rows: numb
   return kind.make(loadNative().Index, fields, partitions);
 }
 
-/** What the engine takes by default: rows for each centroid, passes over them, and centroids of a product quantizer. */
+/** The engine's defaults: rows for each centroid, passes over them, and centroids of a product quantizer. */
 const DEFAULTS = { sampleRate: 256, maxIterations: 50, centroids: 256 };
 
-/** How much longer than by default the training of an index may take: the engine does not stop it. */
+/** How many times longer than with the defaults the training of an index may take. The engine cannot stop it. */
 const MAX_TRAINING = 4;
 
-/** Bounds the distances that k-means computes by those of as many centroids as the square root of the rows. */
+/**
+ * Bounds the number of distances that k-means computes, relative to the defaults with as many centroids as the square
+ * root of the number of rows.
+ */
 function checkTraining(fields: IndexFields, partitions: number | undefined, rows: number): void {
   const { sampleRate = DEFAULTS.sampleRate, maxIterations = DEFAULTS.maxIterations } = fields;
   const distances = (centroids: number, rate: number, iterations: number) =>
@@ -224,7 +233,7 @@ function checkTraining(fields: IndexFields, partitions: number | undefined, rows
 }
 
 /**
- * Checks what the engine does not tell about a column, or only by a crash.
+ * Checks properties of a column that the engine does not check, or checks only by a crash.
  *
  * @throws LanceError InvalidInput
  */

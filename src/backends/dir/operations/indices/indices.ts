@@ -30,7 +30,7 @@ import {
 } from "./index-build.ts";
 import { checkIndexFields, type IndexFields, indexKind, indexTypeName } from "./index-kinds.ts";
 
-/** The header of the answer that has the id of a job. */
+/** The response header that carries the id of a job. */
 const JOB_HEADER = "x-lance-job-id";
 
 /** The operations on indices. */
@@ -53,7 +53,7 @@ export function createIndexOperations(
     return { index: plan.name };
   });
 
-  /** Waits for the index, unless the client prefers an answer before it is built. */
+  /** Waits for the index, unless the client prefers an answer before the index is built. */
   async function createIndex(
     request: CreateTableIndexRequest | CreateTableScalarIndexRequest,
     call: Call,
@@ -132,7 +132,7 @@ export function createIndexOperations(
   };
 }
 
-/** The word for an index that is there; one that is being built is not in the list. */
+/** The status of a finished index; the list does not contain indices that are being built. */
 const STATUS = "SUCCEEDED";
 
 function toIndexContent(index: NativeIndex): IndexContent {
@@ -158,7 +158,7 @@ function asText(details: unknown): string {
   return typeof details === "string" ? details : JSON.stringify(details);
 }
 
-/** What the request says of the index itself. */
+/** Returns the fields of the request that describe the index itself. */
 function indexFields(request: CreateTableIndexRequest | CreateTableScalarIndexRequest): IndexFields {
   const {
     $typeName: _,
@@ -175,7 +175,7 @@ function indexFields(request: CreateTableIndexRequest | CreateTableScalarIndexRe
   return fields;
 }
 
-/** RFC 7240: the client would rather poll than wait. */
+/** Whether the client prefers to poll rather than to wait (RFC 7240). */
 function prefersAsync({ headers }: Call): boolean {
   return /(?:^|,)\s*respond-async\s*(?:[,;]|$)/i.test(headers["prefer"] ?? "");
 }

@@ -7,7 +7,7 @@ import { createBaseListing } from "../../catalog/base-listing.ts";
 import { createLocalStore } from "../../format/local-store.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
 
-/** All names of the root, in pages of a size. */
+/** Returns all names of the root, read in pages of a size. */
 async function pages(client: TestClient, limit: number, includeDeclared = true): Promise<string[]> {
   const names: string[] = [];
   for (let pageToken = ""; ; ) {
@@ -19,7 +19,7 @@ async function pages(client: TestClient, limit: number, includeDeclared = true):
   }
 }
 
-test("pages of any size have the tables of the manifest and of directories, each once", async (t) => {
+test("pages of any size list the tables of the manifest and those found by their directories, each once", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root, { tableDirectory: "." });
   const names = Array.from({ length: 40 }, (_, i) => `t${i}`);
@@ -29,7 +29,7 @@ test("pages of any size have the tables of the manifest and of directories, each
     await mkdir(join(root, `${name}.lance`, "_versions"), { recursive: true });
     await writeFile(join(root, `${name}.lance`, "_versions", "1.manifest"), "");
   }
-  // No tables: nothing in it, deregistered, a file.
+  // These are not tables: an empty directory, a deregistered one, and a file.
   await mkdir(join(root, "t100.lance"));
   await mkdir(join(root, "t101.lance"));
   for (const name of [".lance-reserved", ".lance-deregistered"])
@@ -43,7 +43,7 @@ test("pages of any size have the tables of the manifest and of directories, each
   assert.deepEqual(await pages(client, 10), names.filter((name) => name !== "t0").sort());
 });
 
-test("the base is read again when a directory comes or goes, and only then", async (t) => {
+test("a listing reads the base again only after a directory comes or goes", async (t) => {
   const root = await temporaryDirectory(t);
   let reads = 0;
   const store = createLocalStore();

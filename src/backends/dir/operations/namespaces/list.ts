@@ -21,7 +21,7 @@ export function createListOperations(
   const { catalog, store, layout, maxStalenessMs } = context;
   const directories = createBaseListing(store, layout, maxStalenessMs);
 
-  /** The state, once it is known to have the namespace, or children of one that another writer left out. */
+  /** Returns the state once it has the namespace, or children of a namespace whose row another writer left out. */
   async function stateWith(id: Identifier): Promise<CatalogState> {
     const state = await catalog.read();
     if (isNamespace(state, id) || state.hasChildren(objectIdOf(id))) return state;
@@ -33,7 +33,7 @@ export function createListOperations(
     const source: Source = async (after, count) => {
       const listed = state.children(objectIdOf(id), "table", after, count);
       if (id.length > 0) return listed;
-      // Past a full page nothing is asked for.
+      // A full page needs no look beyond its end.
       const end = listed.length === count ? listed.at(-1) : undefined;
       return mergeNames(
         listed,
@@ -59,7 +59,7 @@ export function createListOperations(
       return create(ListTablesResponseSchema, { tables: names, ...page });
     },
     async listAllTables(request) {
-      // Bare names of root tables are the one form that every client reads.
+      // Bare names of root tables are the only form that every client reads.
       const { names, ...page } = await pageOfTables([], request);
       return create(ListAllTablesResponseSchema, { tables: names, ...page });
     },
@@ -75,13 +75,13 @@ interface PageRequest {
 interface Page {
   readonly names: string[];
   /**
-   * The last name of the page, where the next one goes on; absent on the last page. LanceDB's `table_names`
-   * takes such a name from its caller, so a token is the plain name.
+   * The last name of the page, after which the next page begins; absent on the last page. LanceDB's `table_names` lets
+   * its caller give such a name, so a token is the plain name.
    */
   readonly pageToken?: string;
 }
 
-/** Up to `limit` names after a given one, in order. */
+/** Returns up to `limit` names after a given name, in order. */
 type Source = (after: string, limit: number) => Promise<string[]>;
 
 async function pageOf(source: Source, token = "", limit: number): Promise<Page> {
@@ -91,10 +91,10 @@ async function pageOf(source: Source, token = "", limit: number): Promise<Page> 
   return { names: page, pageToken: page.at(-1) ?? "" };
 }
 
-/** How many tables are looked at together. */
+/** Number of tables that are checked together. */
 const PROBES = 64;
 
-/** A page of tables that have data, which is asked of the storage. */
+/** Returns a page of tables that have data, which only the storage knows. */
 async function pageOfWritten(
   { layout }: CatalogContext,
   state: CatalogState,
@@ -121,11 +121,11 @@ async function pageOfWritten(
 }
 
 /**
- * Up to `limit` names of root tables that only their directories tell of, in order.
+ * Returns up to `limit` names of root tables that have a directory but no row, in order.
  *
  * @param names the names of all directories, in order
- * @param after the names up to this one are left out
- * @param end the names past this one are left out; undefined leaves out none
+ * @param after leaves out the names up to this one
+ * @param end leaves out the names past this one; undefined leaves out none
  */
 async function unlistedTables(
   { layout }: CatalogContext,

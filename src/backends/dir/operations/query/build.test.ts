@@ -20,7 +20,7 @@ const SCHEMA: ArrowSchema = {
   metadata: {},
 };
 
-/** A table of the engine's that counts the vectors that its queries are given. */
+/** A table of the engine that counts the vectors that its queries get. */
 function countingTable() {
   let vectors = 0;
   const count = () => {
@@ -28,12 +28,12 @@ function countingTable() {
     return query;
   };
   const counted = new Set<unknown>(["nearestTo", "addQueryVector"]);
-  // No promise: it must not be waited for.
+  // Without `then`, `await` does not take the table for a promise.
   const other = (name: unknown) => (name === "then" ? undefined : () => query);
   const query: object = new Proxy({}, { get: (_, name) => (counted.has(name) ? count : other(name)) });
   return {
     table: { query: () => query } as unknown as NativeTable,
-    /** The vectors since the last count. */
+    /** Returns the number of vectors since the last count. */
     count() {
       const counted = vectors;
       vectors = 0;

@@ -9,42 +9,42 @@ import { checkCounts, DEFAULT_SEARCH_ROWS, isSearch, type QueryFields, withinTab
 import { type TextSearch, textSearch } from "./text.ts";
 import { type VectorSearch, vectorSearch } from "./vector.ts";
 
-/** The largest limit that the engine takes; LanceDB's clients send the largest integer for "no limit". */
+/** Maximum limit that the engine takes. LanceDB's clients send the largest integer for "no limit". */
 const MAX_LIMIT = 0x7fff_ffff;
 
 /** The column of row ids. */
 export const ROW_ID = "_rowid";
 
-/** The column of the ranks that a hybrid search has fused. */
+/** The column of the fused ranks of a hybrid search. */
 export const RELEVANCE = "_relevance_score";
 
-/** The scores that the engine puts beside the columns of a hybrid search by itself. */
+/** Scores that the engine adds to the columns of a hybrid search by itself. */
 const HYBRID_SCORES = ["_score", RELEVANCE];
 
-/** A query of the engine's for some of the vectors of a request. */
+/** An engine query for some of the vectors of a request. */
 export interface Run {
-  /** Builds it, when its turn has come. */
+  /** Builds the query when its turn has come. */
   readonly query: () => NativeQueryBase;
-  /** The number of the first of them, and how many there are; 0 and 1 for a query without several vectors. */
+  /** The index of the first of these vectors, and their number; 0 and 1 for a query without several vectors. */
   readonly firstVector: number;
   readonly vectors: number;
 }
 
-/** A query of the engine's, and what it leaves to be done with the result. */
+/** An engine query, with the changes that its result still needs. */
 export interface BuiltQuery {
-  /** Builds the query for all vectors at once, which takes the square of their number: for plans. */
+  /** Builds the query for all vectors at once, which takes the square of their number. It serves plans. */
   readonly whole: () => Promise<NativeQueryBase>;
-  /** What it is run as, one after the other, so that a call that ends stops between them. */
+  /** The queries to run, one after the other, so that a call that ends stops between them. */
   readonly runs: readonly Run[];
-  /** Whether the result has row ids that nobody asked for. */
+  /** Whether the result has row ids that the request did not ask for. */
   readonly hidesRowId: boolean;
-  /** The most rows that the result has, for each query vector; undefined for no bound. */
+  /** Maximum number of rows of the result for each query vector; undefined for no bound. */
   readonly maxRows: number | undefined;
-  /** Rows to leave out at the start of the result. */
+  /** Number of rows to leave out at the start of the result. */
   readonly skipRows: number;
-  /** A query whose output has the columns of the result; it serves when there are no rows. */
+  /** A query whose output has the columns of the result; it provides the schema of a result without rows. */
   readonly shape: NativeQueryBase;
-  /** Whether it is a hybrid search; then `shape` is its full-text search alone. */
+  /** Whether it is a hybrid search, in which case `shape` is only its full-text search. */
   readonly hybrid: boolean;
   /** The searches that the engine explains one by one, by name. */
   readonly steps: readonly (readonly [name: string, query: NativeQueryBase])[];
@@ -98,17 +98,17 @@ export async function buildQuery(
     hidesRowId,
     maxRows: limit,
     skipRows: 0,
-    // Two vectors have the columns of any number.
+    // Results for two vectors have the same columns as results for more.
     shape: make(all.slice(0, 2)),
     hybrid: false,
     steps: [],
   };
 }
 
-/** Query vectors that are searched at a time. */
+/** Number of query vectors that are searched at a time. */
 const RUN_VECTORS = 64;
 
-/** Splits query vectors; no part has a single one, whose result would have no number. */
+/** Splits query vectors. No part has a single vector, because the engine would not number its result. */
 function inRuns(vectors: readonly Float32Array[]) {
   const parts = Math.max(1, Math.floor(vectors.length / RUN_VECTORS));
   const starts = Array.from({ length: parts }, (_, i) => Math.floor((i * vectors.length) / parts));
@@ -119,7 +119,7 @@ function inRuns(vectors: readonly Float32Array[]) {
 }
 
 /**
- * A search for vectors and words whose ranks are fused by reciprocal rank. The engine would apply an offset
+ * Builds a search for vectors and words whose ranks are fused by reciprocal rank. The engine would apply an offset
  * before the fusion, and an order to the ranks.
  */
 function hybridQuery(
@@ -187,13 +187,13 @@ function applyShared(query: NativeQueryBase, request: QueryFields): void {
 
 /** The columns of a result. */
 interface Columns {
-  /** Each with the expression that it shows. */
+  /** Each name with the expression of its values. */
   readonly entries: readonly (readonly [name: string, expression: string])[];
-  /** Whether the expressions are the columns of these names. */
+  /** Whether every expression is the column of its name. */
   readonly plain: boolean;
 }
 
-/** The columns that a request asks for; undefined for all. */
+/** Returns the columns that a request asks for; undefined for all. */
 function columnsOf({ columns }: QueryFields): Columns | undefined {
   if (columns === undefined) return undefined;
   const aliases = Object.entries(columns.columnAliases);
@@ -211,7 +211,7 @@ function columnsOf({ columns }: QueryFields): Columns | undefined {
   return { entries: paths, plain: true };
 }
 
-/** The engine names a column as it is written, so a name of the top level has to lose its quotes. */
+/** Returns a column's name for the engine, which takes a top-level name literally and therefore without quotes. */
 function columnName(path: string): string {
   const names = parseFieldPath(path);
   return names.length === 1 ? (names[0] as string) : path;
@@ -234,7 +234,7 @@ function orderRows(query: NativeQueryBase, { orderBy }: QueryFields): void {
   );
 }
 
-/** The engine orders by a column outside of the result, and searches an index alone, only with row ids. */
+/** Whether the engine needs row ids: to order by a column outside of the result, or to search an index alone. */
 function needsRowId(
   request: QueryFields,
   vector: VectorSearch | undefined,
@@ -258,7 +258,7 @@ function rowsOf({ k = 0n, offset = 0n }: QueryFields, search: boolean) {
   return { limit: search ? DEFAULT_SEARCH_ROWS : undefined, offset: skipped };
 }
 
-/** The index type of a full-text index, as the engine lists it. */
+/** The type of a full-text index in the engine's list. */
 const TEXT_INDEX = "FTS";
 
 async function indexedTextFields(table: NativeTable): Promise<string[]> {

@@ -4,18 +4,18 @@ import { type ArrowField, decodeSchema } from "../../../../arrow/schema.ts";
 import type { FileMessages } from "../../../../arrow/stream.ts";
 import { type BuiltQuery, RELEVANCE, ROW_ID } from "./build.ts";
 
-/** The constant of reciprocal rank fusion: the row of rank r has 1 / (60 + r). */
+/** The constant of reciprocal rank fusion: the row of rank r scores 1 / (60 + r). */
 const FUSION_CONSTANT = 60;
 
 /** Changes the batches of a result, one after the other. */
 export type ResultEditor = (batch: FileMessages) => { schema: Uint8Array; data: readonly Uint8Array[] };
 
 /**
- * Does what the engine has left to be done with a result: drops the column of row ids and the rows at the start,
- * puts in the relevance of ranks, and leaves out batches without rows, whose schema is wrong for some searches.
+ * Finishes a result of the engine: drops the column of row ids and the rows at the start, adds the relevance of ranks,
+ * and leaves out batches without rows, whose schema is wrong for some searches.
  *
- * @param ranked whether the result has the relevance of its ranks already
- * @param firstVector the number of the first query vector, which the engine counts from 0
+ * @param ranked whether the result already has the relevance of its ranks
+ * @param firstVector the index of the first query vector, because the engine counts from 0
  */
 export function createResultEditor(
   { hidesRowId, skipRows: skip }: BuiltQuery,
@@ -27,7 +27,7 @@ export function createResultEditor(
   function edit(message: Uint8Array, fields: readonly ArrowField[], rowId: number): Uint8Array[] {
     const { kind, rows } = headOf(message);
     if (kind !== "batch") return [message];
-    // Where there are several vectors, their number is the first column.
+    // With several vectors, the first column is the index of the vector.
     let edited = firstVector > 0 && rows > 0 ? addToFirst(message, firstVector) : message;
     if (!ranked) {
       const [column, start] = [fields.findIndex(({ name }) => name === RELEVANCE), rank];

@@ -5,10 +5,10 @@ import type {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 
-/** What QueryTable and AnalyzeTableQueryPlan ask alike. */
+/** The fields that QueryTable and AnalyzeTableQueryPlan have in common. */
 export type QueryFields = Omit<QueryTableRequest | AnalyzeTableQueryPlanRequest, "$typeName" | "$unknown">;
 
-/** Numbers that must not be negative, by their name in the public API. */
+/** Fields that must not be negative, by their names in the public API. */
 const COUNTS = {
   k: "k",
   offset: "offset",
@@ -19,7 +19,7 @@ const COUNTS = {
   refineFactor: "refine_factor",
 } as const;
 
-/** @throws LanceError InvalidInput */
+/** Refuses negative numbers. @throws LanceError InvalidInput */
 export function checkCounts(request: QueryFields): void {
   for (const [field, name] of Object.entries(COUNTS)) {
     if ((request[field as keyof typeof COUNTS] ?? 0) < 0) {
@@ -28,7 +28,7 @@ export function checkCounts(request: QueryFields): void {
   }
 }
 
-/** The rows of a search where the request does not say. */
+/** Number of rows of a search by default. */
 export const DEFAULT_SEARCH_ROWS = 10;
 
 /** Whether a request searches for vectors or words. */
@@ -37,12 +37,12 @@ export function isSearch({ vector, fullTextQuery }: QueryFields): boolean {
   return vectors > 0 || fullTextQuery !== undefined;
 }
 
-/** Rows for which the engine may make room without looking at how many there are. */
+/** Number of rows for which the engine may allocate memory without a look at the size of the table. */
 const FEW_ROWS = 10_000;
 
 /**
- * A search whose numbers are no larger than its table. The engine makes room for as many rows as it is asked for
- * before it searches, and ends the process when there is no such room; more than all rows are all rows.
+ * Limits the numbers of a search to the rows of its table. The engine allocates memory for the requested number of rows
+ * before it searches, and ends the process when there is not enough. A larger number selects all rows anyway.
  */
 export async function withinTable(table: NativeTable, request: QueryFields): Promise<QueryFields> {
   const { k, offset = 0n, refineFactor = 0, ef = 0 } = request;

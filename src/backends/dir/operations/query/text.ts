@@ -18,24 +18,24 @@ export interface TextSearch {
   apply(query: NativeQueryBase): void;
 }
 
-/** What a full-text query is read against. */
+/** The table that a full-text query refers to. */
 export interface TextTarget {
   readonly schema: ArrowSchema;
   /** The paths of the fields that have a full-text index. */
   indexedFields(): Promise<readonly string[]>;
 }
 
-/** The deepest tree of conditions. */
+/** Maximum depth of a tree of conditions. */
 const MAX_DEPTH = 32;
 
-/** The characters of all words that are searched for; each word costs a search. */
+/** Maximum length of all search terms together, in characters; each term costs a search. */
 const MAX_TERMS_LENGTH = 16 * 1024;
 
 const DEFAULT_EXPANSIONS = 50;
 const DEFAULT_NEGATIVE_BOOST = 0.5;
 
 /**
- * The full-text search of a request; undefined when it has none.
+ * Returns the full-text search of a request; undefined when it has none.
  *
  * @throws LanceError InvalidInput, TableColumnNotFound
  */
@@ -76,7 +76,7 @@ const KINDS: Readonly<Record<Kind, string>> = {
   boolean: "boolean",
 };
 
-/** The one field of a node that is set. */
+/** Returns the only field of a node that is set. */
 function kindOf(node: FtsQuery | undefined, depth: number): Kind {
   if (depth > MAX_DEPTH) throw invalid(`a full-text query must not be nested deeper than ${MAX_DEPTH}`);
   const set = (Object.keys(KINDS) as Kind[]).filter((kind) => node?.[kind] !== undefined);
@@ -87,14 +87,14 @@ function kindOf(node: FtsQuery | undefined, depth: number): Kind {
   return kind;
 }
 
-/** The nodes below a node. */
+/** Returns the child nodes of a node. */
 function childrenOf(node: FtsQuery): readonly (FtsQuery | undefined)[] {
   const { boost, boolean } = node;
   if (boost !== undefined) return [boost.positive, boost.negative];
   return boolean === undefined ? [] : [...boolean.must, ...boolean.should, ...boolean.mustNot];
 }
 
-/** Whether a condition names no field and so searches all that have an index. */
+/** Whether a condition names no column and so searches all columns that have an index. */
 function leavesColumnOpen(node: FtsQuery | undefined, depth: number): boolean {
   kindOf(node, depth);
   const { match, phrase, multiMatch } = node as FtsQuery;
@@ -132,7 +132,7 @@ function createTreeReader(target: TextTarget, defaults: readonly string[]) {
     checkCounts({ slop });
     return spend(terms, fieldsOf(column)).map((name) => make.phraseQuery(terms, name, slop));
   }
-  /** Matches that differ in nothing but field and boost are one query of the engine's, which takes the best. */
+  /** Combines matches that differ only in field and boost into one engine query, which takes the best. */
   function multiMatch(queries: readonly MatchQuery[]): NativeTextQuery {
     const [first] = queries;
     if (first === undefined) throw invalid("multi_match must have a match query");
@@ -199,7 +199,7 @@ function checkCounts(counts: Readonly<Record<string, number>>): void {
   }
 }
 
-/** The largest factor: scores that overflow fail the search. */
+/** Maximum factor; scores that overflow fail the search. */
 const MAX_FACTOR = 1e9;
 
 function checkFactor(name: string, value: number): void {

@@ -4,7 +4,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { NativeQuery, NativeVectorQuery } from "../../engine/native-query.ts";
 import type { QueryFields } from "./fields.ts";
 
-/** The vector column where a request names none and the table has several. */
+/** The vector column that is searched when a request names none and the table has several. */
 const DEFAULT_VECTOR_COLUMN = "vector";
 
 const DISTANCES: Readonly<Record<string, string>> = {
@@ -16,21 +16,21 @@ const DISTANCES: Readonly<Record<string, string>> = {
   hamming: "hamming",
 };
 
-/** The partitions of an IVF index that are searched where the request does not say. */
+/** Number of partitions of an IVF index that are searched by default. */
 const DEFAULT_PROBES = 20;
 
-/** The most query vectors of a request; each is a search of its own. */
+/** Maximum number of query vectors of a request; each is a search of its own. */
 const MAX_VECTORS = 4096;
 
-/** A search for near neighbours, checked against the table. */
+/** A nearest-neighbour search, checked against the table. */
 export interface VectorSearch {
   readonly vectors: readonly Float32Array[];
-  /** Turns a query into the search, or into that for some of the vectors. */
+  /** Turns a query into the search for all vectors, or for the given ones. */
   apply(query: NativeQuery, vectors?: readonly Float32Array[]): NativeVectorQuery;
 }
 
 /**
- * The vector search of a request; undefined when it has no vector.
+ * Returns the vector search of a request; undefined when it has no vector.
  *
  * @throws LanceError InvalidInput, TableColumnNotFound
  */
@@ -80,7 +80,10 @@ function queryVectors({ vector }: QueryFields): Float32Array[] {
   return all.filter((values) => values.length > 0).map((values) => Float32Array.from(values));
 }
 
-/** The range of partitions to search: a maximum of 0 is no bound; nprobes is both, where neither is set. */
+/**
+ * Returns the range of partitions to search. A maximum of 0 means unlimited; nprobes applies to both bounds when
+ * neither is set.
+ */
 function probeRange({ nprobes, minimumNprobes, maximumNprobes }: QueryFields) {
   if (minimumNprobes === undefined && maximumNprobes === undefined) {
     return nprobes ? { minimum: nprobes, maximum: nprobes } : undefined;
@@ -101,7 +104,7 @@ interface VectorColumn extends FoundField {
   readonly bytes: boolean;
 }
 
-/** The shape of a field of vectors, or of lists of vectors; undefined for any other. */
+/** Returns the shape of a field of vectors or of lists of vectors; undefined for any other field. */
 function vectorShape(field: ArrowField): Pick<VectorColumn, "dimension" | "bytes"> | undefined {
   const { type, children } = field;
   const [item] = children;
@@ -156,7 +159,7 @@ function checkVector(vector: Float32Array, { names, dimension, bytes }: VectorCo
   }
 }
 
-/** The engine's name of a distance. @throws LanceError InvalidInput */
+/** Returns the engine's name of a distance. @throws LanceError InvalidInput */
 export function distanceName(name: string): string {
   const key = name.toLowerCase();
   const known = Object.hasOwn(DISTANCES, key) ? DISTANCES[key] : undefined;

@@ -8,7 +8,7 @@ const signal = () => new AbortController().signal;
 const isThrottling = (error: unknown) => isLanceError(error, "Throttling");
 
 describe("createReadAhead", () => {
-  it("lets a result wait until another one is over, in the order they came", { timeout }, async () => {
+  it("lets results wait for room in the order in which they came", { timeout }, async () => {
     const readAhead = createReadAhead({ maxBytes: 10 });
     const first = await readAhead.enter(6, signal());
     const order: string[] = [];
@@ -20,7 +20,7 @@ describe("createReadAhead", () => {
     assert.equal(readAhead.held, 0);
   });
 
-  it("takes a result that is larger than all there is, alone", { timeout }, async () => {
+  it("takes a result that is larger than all the memory, alone", { timeout }, async () => {
     const readAhead = createReadAhead({ maxBytes: 10 });
     const large = await readAhead.enter(1000, signal());
     assert.equal(readAhead.held, 10);
@@ -29,7 +29,9 @@ describe("createReadAhead", () => {
     assert.equal(readAhead.held, 0);
   });
 
-  it("throttles a result that waits for too long, and forgets one whose call ends", { timeout }, async () => {
+  it("throttles a result that waits for too long, and forgets a result whose call ends", {
+    timeout,
+  }, async () => {
     const readAhead = createReadAhead({ maxBytes: 10, patienceMs: 50 });
     const first = await readAhead.enter(10, signal());
     await assert.rejects(readAhead.enter(1, signal()), isThrottling);
@@ -41,7 +43,7 @@ describe("createReadAhead", () => {
     assert.equal(readAhead.held, 0);
   });
 
-  it("cuts off the reader that has taken nothing for longest, and only when its room is wanted", {
+  it("cuts off the reader that has taken nothing for longest, and only when another result needs its room", {
     timeout,
   }, async () => {
     const readAhead = createReadAhead({ maxBytes: 10, stallMs: 20, everyMs: 5 });
@@ -64,7 +66,9 @@ describe("createReadAhead", () => {
     other.taken();
   });
 
-  it("collects a result that was left before its end when its room is wanted", { timeout }, async () => {
+  it("collects a result that its client left early when another result needs its room", {
+    timeout,
+  }, async () => {
     const readAhead = createReadAhead({ maxBytes: 10, everyMs: 5 });
     const place = await readAhead.enter(10, signal());
     place.leave({ the: "rest" });

@@ -3,30 +3,30 @@ import { runInNewContext } from "node:vm";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 
-/** The memory for what the engine reads ahead of the readers of its results, over all databases of a process. */
+/** The memory that the engine may use to read ahead of the readers of its results, over all databases of a process. */
 export interface ReadAhead {
   /**
    * Waits for room for a result.
    *
-   * @param bytes what it may read ahead; more than there is in all counts as all.
-   * @param cutOff ends the call of the result in a way that its client notices. Default: it cannot be ended.
-   * @throws LanceError Throttling, when there is none for too long; the signal's reason.
+   * @param bytes maximum size of what the engine reads ahead; a larger number than the total counts as the total
+   * @param cutOff ends the call of the result in a way that its client notices. Default: the call cannot be ended.
+   * @throws LanceError Throttling, when no room is free in time; the signal's reason
    */
   enter(bytes: number, signal: AbortSignal, cutOff?: (error: LanceError) => void): Promise<Place>;
-  /** The bytes in use. */
+  /** Number of bytes in use. */
   readonly held: number;
 }
 
-/** The place of one result. */
+/** The place that a result takes in the memory. */
 export interface Place {
-  /** Its reader is given a piece: it is the reader's turn. */
+  /** Reports that a piece is ready: it is the reader's turn. */
   given(): void;
-  /** The reader has taken the piece. */
+  /** Reports that the reader has taken the piece. */
   taken(): void;
   /**
-   * The result is over.
+   * Ends the result.
    *
-   * @param rest the engine's result if it was left before its end: its memory is in use until it is collected.
+   * @param rest the engine's result if the client left early; its memory is in use until the garbage collector frees it
    */
   leave(rest?: object): void;
 }
@@ -34,15 +34,18 @@ export interface Place {
 /** Options of {@link createReadAhead}. */
 export interface ReadAheadOptions {
   readonly maxBytes: number;
-  /** How long a result waits for room, in milliseconds. Default: 20 s. */
+  /** Maximum time for which a result waits for room, in milliseconds. Default: 20 s. */
   readonly patienceMs?: number;
-  /** How long a reader may take nothing while another result waits for room, in milliseconds. Default: 5 s. */
+  /**
+   * Maximum time for which a reader may take nothing while another result waits for room, in milliseconds. Default: 5
+   * s.
+   */
   readonly stallMs?: number;
-  /** How often waiting results look for room, in milliseconds. Default: 250. */
+  /** Interval at which waiting results look for room, in milliseconds. Default: 250. */
   readonly everyMs?: number;
 }
 
-/** The memory of a process whose composition does not say otherwise, in bytes. */
+/** Default size of the memory of a process, in bytes. */
 export const DEFAULT_READ_AHEAD_BYTES = 128 * 1024 * 1024;
 
 interface Waiting {
@@ -52,7 +55,7 @@ interface Waiting {
 
 interface Held {
   readonly bytes: number;
-  /** Since when it is its reader's turn, by `performance.now`. */
+  /** The time at which the reader's turn began, by `performance.now`. */
   since: number | undefined;
   cutOff: ((error: LanceError) => void) | undefined;
 }
@@ -60,8 +63,8 @@ interface Held {
 /**
  * Creates the memory for reading ahead.
  *
- * While a result waits for room, those whose clients have left are collected, and readers that take nothing make room,
- * the longest-stalled first.
+ * While a result waits for room, the server collects results whose clients have left, and cuts off readers that take
+ * nothing, the longest-stalled first.
  */
 export function createReadAhead(options: ReadAheadOptions): ReadAhead {
   const { maxBytes, patienceMs = 20_000, stallMs = 5_000, everyMs = 250 } = options;
@@ -175,8 +178,8 @@ function crowded(): LanceError {
 let gc: (() => void) | undefined;
 
 /**
- * Collects at once what nobody refers to. The engine's results have no other end than the collector's, which does not
- * know how much memory they stand for.
+ * Runs the garbage collector at once. Only the collector frees the engine's results, and it does not know how much
+ * native memory they hold.
  */
 function collect(): void {
   if (gc === undefined) {

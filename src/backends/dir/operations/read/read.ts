@@ -22,10 +22,10 @@ import { resultMessages } from "./result-stream.ts";
 export function createReadOperations(
   context: TableContext & ReadContext,
 ): Pick<LanceNamespace, "countTableRows" | "queryTable" | "explainTableQueryPlan" | "analyzeTableQueryPlan"> {
-  // With a batch always under way on every core, the engine's short calls would wait behind batches.
+  // If every core always worked on a batch, the engine's short calls would wait behind batches.
   const turns = createTurns(Math.max(1, availableParallelism() - 1));
 
-  /** The plan of a query; the searches of a hybrid one have a plan each. */
+  /** Returns the plan of a query; each search of a hybrid query has its own plan. */
   async function plans(
     call: Call,
     request: QueryFields,

@@ -18,46 +18,46 @@ import { createResultEditor } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
 
-/** The size that batches are to have, in bytes; the engine reads a few of them ahead. */
+/** Target size of a batch, in bytes; the engine reads a few batches ahead. */
 const BATCH_BYTES = 2 * 1024 * 1024;
 
-/** The rows of a batch, at most. */
+/** Maximum number of rows of a batch. */
 const MAX_BATCH_ROWS = 8192;
 
-/** A result of no more rows than this is one batch, whatever their width. */
+/** Maximum number of rows of a result that is sent as one batch, whatever their width. */
 const SMALL_RESULT_ROWS = 64;
 
 /**
- * What the engine holds for each column of an open result: the pages, of 8 MiB, that it reads and decodes at a time. It
- * was measured, as there is no say over it.
+ * Memory that the engine holds for each column of an open result, in bytes: the pages of 8 MiB that it reads and
+ * decodes at a time. The figure was measured, because the engine has no option for it.
  */
 const COLUMN_BYTES = 16 * 1024 * 1024;
 
-/** What a large result holds beside that: batches that are decoded or on their way. */
+/** Memory that a large result holds in addition, in bytes: batches that are decoded or on their way. */
 const RESULT_BYTES = 8 * 1024 * 1024;
 
-/** The bytes of a message, at most: gRPC clients refuse messages of more than 4 MiB by default. */
+/** Maximum size of a message, in bytes. gRPC clients refuse messages of more than 4 MiB by default. */
 const MESSAGE_BYTES = 1024 * 1024;
 
-/** What a result is read with. */
+/** Options of a result. */
 export interface ResultOptions {
-  /** The data that the query is of. */
+  /** The data that the query reads. */
   readonly data: Guarded;
   readonly call: Call;
-  /** The turns of long results: from its second batch on, a result waits for one before each batch. */
+  /** The turns of long results: from its second batch on, a result waits for a turn before each batch. */
   readonly turns: Turns;
-  /** The memory that a result takes before it begins, unless it is small: that is collected at once. */
+  /** The memory that a result takes before it begins. A small result takes none and is collected at once. */
   readonly readAhead: ReadAhead;
 }
 
 /**
- * Runs a query and gives its result as messages with an Arrow IPC stream.
+ * Runs a query and yields its result as messages with an Arrow IPC stream.
  *
- * The next batch is asked of the engine when the one before has been taken. How many rows a batch has follows
- * from the width of the rows, so that it stays within a few megabytes.
+ * The server asks the engine for the next batch when the reader has taken the one before. The number of rows of a batch
+ * follows from the width of the rows, so that a batch stays within a few megabytes.
  *
- * @throws LanceError Cancelled when the call ends before the result, those of the engine, and those of
- *   {@link ReadAhead.enter}
+ * @throws LanceError Cancelled when the call ends before the result, the engine's errors, and those of {@link
+ *   ReadAhead.enter}
  */
 export async function* resultMessages(
   built: BuiltQuery,
@@ -79,7 +79,7 @@ export async function* resultMessages(
   }
 }
 
-/** The result's bytes; its place is free when they end, or when what was not read of them is collected. */
+/** Yields the bytes of the result. Its place is free when they end, or when the collector frees an unread rest. */
 async function* resultStream(
   built: BuiltQuery,
   options: ResultOptions,
@@ -118,11 +118,11 @@ async function* editedBatches(
       pull = async () => (await turns.run(() => batches.next(), isWanted)) ?? null;
       const edited = edit(splitIpcFile(batch));
       if (edited.data.length === 0) continue;
-      // A batch's own schema is the one that is true: the planned one may differ in what can be null.
+      // The batch's own schema is authoritative: the planned one may differ in nullability.
       if (first) yield edited.schema;
       first = false;
       yield* edited.data;
-      // A wire that was broken off may still be sending.
+      // A wire whose call was aborted may still be sending the batch.
       if (frees && !call.signal.aborted) freeAtOnce(batch);
     }
   }
@@ -133,7 +133,7 @@ async function* editedBatches(
   yield END_OF_STREAM;
 }
 
-/** The engine cannot fuse ranks when there are no neighbours; the words alone make up the result then. */
+/** Begins a query. The engine cannot fuse ranks without neighbours; then the result is that of the words alone. */
 async function start(
   { shape, hybrid }: BuiltQuery,
   { query }: Run,
@@ -156,22 +156,24 @@ function isSmall({ maxRows, runs }: BuiltQuery): boolean {
   return runs.length === 1 && maxRows !== undefined && maxRows <= SMALL_RESULT_ROWS;
 }
 
-/** The chunks of a small result as one: each costs more on its way than copying it. */
+/** Joins the chunks of a small result: sending each of them costs more than copying them. */
 async function* joined(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const pieces: Uint8Array[] = [];
   for await (const chunk of chunks) pieces.push(chunk);
   yield Buffer.concat(pieces);
 }
 
-/** How much of a result is read at a time. */
+/** Size of the pieces in which a result is read. */
 interface ResultSize {
-  /** The rows of a batch. */
+  /** Number of rows of a batch. */
   readonly batchRows: number;
-  /** What the engine may hold of it while it is open, in bytes. */
+  /** Maximum number of bytes that the engine holds for the result while it is open. */
   readonly readAheadBytes: number;
 }
 
-/** Goes by the width of the rows; where types do not tell it, the table's average row is the measure. */
+/**
+ * Derives the size from the width of the rows, or from the table's average row where types do not determine the width.
+ */
 async function sizeOf(built: BuiltQuery, data: Guarded): Promise<ResultSize> {
   const { schemaMetadata } = await shapeOf(built, data);
   const schema = decodeSchema(schemaMetadata);

@@ -17,13 +17,13 @@ import { checkProperties } from "../properties.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { findTable, objectIdOf, requireParent, tableNotFound } from "../tables/lookup.ts";
 
-/** The operations that change rows where they are. */
+/** The operations that update and delete rows in place. */
 export function createChangeOperations(
   context: TableContext,
 ): Pick<LanceNamespace, "updateTable" | "deleteFromTable"> {
   const { catalog } = context;
 
-  /** Adds to the properties of a table, and hands out all that it has. */
+  /** Adds properties to those of a table, and returns all of them. */
   async function addProperties(
     id: Identifier,
     added: Record<string, string>,
@@ -87,11 +87,11 @@ function checkUpdates(updates: readonly ColumnUpdate[]): void {
   );
 }
 
-/** The rows that the engine updates at a time, and the bytes of constants that may be put into them. */
+/** Number of rows that the engine updates at a time, and maximum size of the constants that they may get, in bytes. */
 const BATCH_ROWS = 8192;
 const BATCH_BYTES = BATCH_ROWS * MAX_VALUE_LENGTH;
 
-/** Refuses to put so long texts into so many rows at a time that memory could run out. */
+/** Refuses texts so long in so many rows at a time that the process could run out of memory. */
 async function checkSize(updates: readonly ColumnUpdate[], countRows: () => Promise<number>): Promise<void> {
   const length = lengthOf(updates.map(({ expression }) => expression));
   if (length <= MAX_VALUE_LENGTH) return;

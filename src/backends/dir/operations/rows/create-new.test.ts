@@ -13,7 +13,7 @@ import { failsWith, openClient, silent, temporaryDirectory } from "../../test-su
 import { createMultipartWrites } from "./multipart.ts";
 import { createWriteOperations } from "./write.ts";
 
-/** A stream of rows in batches of a thousand. */
+/** Returns a stream of rows in batches of a thousand. */
 function stream(count: number): Uint8Array {
   const ids = Array.from({ length: count }, (_, i) => i);
   const batches = Array.from({ length: Math.ceil(count / 1_000) }, (_, i) =>
@@ -25,7 +25,7 @@ function stream(count: number): Uint8Array {
   );
 }
 
-/** A catalog, and the creation of tables in it with something done before each commit. */
+/** Opens a catalog that creates tables and calls a function before each commit. */
 async function openWorkshop(t: TestContext, beforeCommit: () => Promise<void>, uploadPartBytes?: number) {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
@@ -69,7 +69,7 @@ test("a new table of a namespace has its data before its row", async (t) => {
   assert.equal((await workshop.client.call("countTableRows", "ns$t")).count, 3n);
 });
 
-test("who loses the name leaves nothing, and the winner's table stays", async (t) => {
+test("a caller that loses the name leaves nothing, and the winner's table stays", async (t) => {
   let others = 0;
   const workshop = await openWorkshop(t, async () => {
     if (others++ === 0) await workshop.client.upload("createTable", "ns$t", {}, stream(5));
@@ -81,7 +81,7 @@ test("who loses the name leaves nothing, and the winner's table stays", async (t
   assert.equal((await client.call("countTableRows", "ns$t")).count, 5n);
 });
 
-test("who may replace the winner's table does so, but with rows that are gone into files already", async (t) => {
+test("a caller that may replace the winner's table does so, except with rows whose files are already moved away", async (t) => {
   for (const [partBytes, count] of [
     [undefined, 3],
     [4_000, 5_000],

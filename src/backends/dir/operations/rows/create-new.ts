@@ -11,19 +11,19 @@ import { confirmWritten } from "./first-version.ts";
 import type { ReceivedRows } from "./received-rows.ts";
 import { publishStaged } from "./staged-write.ts";
 
-/** A table that has been made. */
+/** A new table. */
 export interface NewTable {
   readonly path: string;
   readonly version: number;
 }
 
 /**
- * Makes a table that nobody has: its data, and its row, which only one of several callers gets.
+ * Creates a table that does not exist: its data, and its row, which only one of several callers gets.
  *
- * In a place that nobody can know of the data comes first, so that no reader finds less than the whole table, and no
- * other implementation takes it for declared and writes its own data over it. The directory of a root's table would
- * show without its row. So there the row comes first, which makes it a declared table, and the data follows from where
- * it was staged.
+ * In a location that no other process can know, the data is written first, so that no reader sees part of the table,
+ * and no other implementation takes it for declared and writes its own data over it. The directory of a root table
+ * would be visible without its row. There the row is written first, which declares the table, and the data follows from
+ * its staging directory.
  *
  * @throws LanceError TableAlreadyExists, NamespaceNotFound; ConcurrentModification, when the table was dropped
  *   meanwhile
@@ -53,13 +53,13 @@ async function createApart(
     await catalog.mutate(apply);
     return { path, version };
   } catch (error) {
-    // When the storage did not say what it did, the row may be there, and the table may have another name by now.
+    // When the storage did not acknowledge, the row may exist, and the table may have been renamed by now.
     if (!isAsked || isRefusal(error)) await removeTables(context, [location]);
     throw error;
   }
 }
 
-/** Writes the data to a place of its own; on a disk all of it appears there at once. */
+/** Writes the data to a location of its own; on a disk all of it appears there at once. */
 async function writeApart(
   { layout, store }: TableContext,
   path: string,
@@ -86,7 +86,7 @@ async function createInRoot(
   const staging = newStagingKey(layout.baseKey);
   try {
     await rows.stage(store.uriOf(staging));
-    // From here on it is a declared table, which anybody may give its data, and which stays when that fails.
+    // From here on the table is declared: any caller may give it data, and it stays when the write fails.
     const location = await takeName(context, claim);
     const path = layout.pathOf(location);
     const version = await publishStaged({ store, root: staging }, { store, root: store.keyOf(path) });

@@ -3,7 +3,7 @@ import { test } from "vitest";
 import { failsWith } from "../../test-support.ts";
 import { parseDuration } from "./duration.ts";
 
-test("lengths of time are read in milliseconds", () => {
+test("durations are read in milliseconds", () => {
   const lengths = {
     "500ms": 500,
     "30s": 30_000,
@@ -20,7 +20,7 @@ test("lengths of time are read in milliseconds", () => {
   assert.equal(parseDuration("timeout", "  "), undefined);
 });
 
-test("anything else is InvalidInput", () => {
+test("a text that is not a duration is InvalidInput", () => {
   for (const text of ["30", "s", "PT30S", "-1s", "0s", "0ms", "1e3s", "1 s", "1s 2", "1d", "\u0663s"]) {
     assert.throws(() => parseDuration("timeout", text), failsWith("InvalidInput"), text);
   }

@@ -1,15 +1,15 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 
-/** Milliseconds of each unit. */
+/** Number of milliseconds of each unit. */
 const UNITS: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 const DURATION = /^(?:\d+(?:\.\d+)?(?:us|ms|s|m|h))+$/;
 const PART = /(\d+(?:\.\d+)?)(us|ms|s|m|h)/g;
 
 /**
- * Reads a length of time: numbers with units, such as "500ms", "30s", "1m30s".
+ * Reads a duration: numbers with units, such as "500ms", "30s", "1m30s".
  *
- * @returns milliseconds, more than 0; undefined for no text or a blank one
+ * @returns milliseconds, more than 0; undefined for an absent or blank text
  * @throws LanceError InvalidInput
  */
 export function parseDuration(name: string, text: string | undefined): number | undefined {

@@ -7,10 +7,10 @@ import type { FoundTable } from "../tables/lookup.ts";
 import { withStagedFile } from "./staged-write.ts";
 
 /**
- * Writes the first version of a table that is declared, from an Arrow IPC file. Of several who do so, one wins.
+ * Writes the first version of a declared table from an Arrow IPC file. When several callers do so, exactly one wins.
  *
- * The engine's own creation is not enough for that: it takes a dataset that appears while it writes for one that it
- * is to replace, and both writers are told that they created the table.
+ * The engine's own creation does not guarantee that: when a dataset appears while it writes, it replaces that dataset,
+ * and both writers learn that they created the table.
  *
  * @returns the version
  * @throws LanceError TableAlreadyExists
@@ -27,7 +27,7 @@ export function createShared(
 /**
  * Gives a declared table its data.
  *
- * @throws LanceError ConcurrentModification when the table was dropped meanwhile, and what `write` throws
+ * @throws LanceError ConcurrentModification when the table was dropped meanwhile, and the errors of `write`
  */
 export async function writeFirst(
   context: CatalogContext & Pick<ChangeContext, "journal">,
@@ -41,11 +41,11 @@ export async function writeFirst(
 }
 
 /**
- * Makes sure that a declared table that has got its data is not one that was dropped before: the drop has removed the
- * directory with its mark, and the data has made another one.
+ * Checks that a declared table was not dropped before it got its data: the drop would have removed the directory with
+ * its mark, and the data would have created another one.
  *
- * A directory with a mark was deregistered, after it had its data. Nothing is removed: what is there may be others', too.
- * The directory of a table that was dropped is hidden, and `gc` finds it.
+ * A directory with a mark was deregistered after it got its data. Nothing is removed, because others may have written
+ * there, too. The directory of a dropped table is hidden, and `gc` finds it.
  *
  * @throws LanceError ConcurrentModification
  */
@@ -55,7 +55,7 @@ export async function confirmWritten(
 ): Promise<void> {
   const { journal, layout } = context;
   if ((await ownerOf(context, location)) !== undefined) {
-    // It was hidden until its row was there, and whoever had made it has ended before it was shown.
+    // The directory was hidden until its row existed, and its writer finished before it became visible.
     if (isRootDirectory(location) && (await layout.isDeregistered(location)))
       await updateMark(context, location);
     return;

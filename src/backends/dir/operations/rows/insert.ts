@@ -8,23 +8,23 @@ import { isWritten } from "../tables/table-data.ts";
 import { writeFirst } from "./first-version.ts";
 import { type ReceivedRows, receiveRows } from "./received-rows.ts";
 
-/** Where rows go, and whether they take the place of those that are there. */
+/** The target of rows, and whether they replace the existing ones. */
 export interface InsertTarget {
   readonly table: FoundTable;
   readonly branch: string | undefined;
   readonly overwrite: boolean;
 }
 
-/** What an insert did. */
+/** The outcome of an insert. */
 export interface InsertOutcome {
   readonly rows: bigint;
   readonly version: bigint;
 }
 
 /**
- * Writes the rows of an Arrow IPC stream to a table as one version; a table that is only declared gets its first.
+ * Writes the rows of an Arrow IPC stream to a table as one version; a declared table gets its first version.
  *
- * @throws LanceError as {@link receiveRows} does.
+ * @throws LanceError the errors of {@link receiveRows}
  */
 export function insertRows(
   context: ChangeContext & UploadContext,
@@ -39,7 +39,7 @@ export function insertRows(
   });
 }
 
-/** Gives a declared table its data; undefined when it has some. */
+/** Gives a declared table its data; returns undefined when it has some. */
 async function firstVersion(
   context: CatalogContext & ChangeContext,
   table: FoundTable,

@@ -23,7 +23,7 @@ import { isWritten } from "../tables/table-data.ts";
 import { parseDuration } from "./duration.ts";
 import { createShared, writeFirst } from "./first-version.ts";
 
-/** What a merge does, checked. */
+/** The checked parameters of a merge. */
 interface Plan {
   readonly on: readonly string[];
   readonly update: { readonly condition: string | undefined } | undefined;
@@ -41,7 +41,7 @@ export function createMergeOperations(
   const { maxUploadBytes } = context;
   const locks = createKeyedLocks();
 
-  /** Merges into a table that is only declared: nothing matches there. Undefined when it has data. */
+  /** Merges into a declared table, where nothing matches; returns undefined when the table has data. */
   async function firstVersion(table: FoundTable, upload: Upload, plan: Plan) {
     if (await isWritten(context, table.location)) return undefined;
     keysOf(plan, upload.schema, upload.schema);
@@ -92,7 +92,7 @@ export function createMergeOperations(
       const { signal, holdBody: hold } = call;
       const upload = await collectUpload(data, { maxBytes: maxUploadBytes, signal, hold });
       const branch = isMain(request.branch) ? undefined : request.branch;
-      // Merges that insert the same new key at the same time would both be committed by the engine.
+      // The engine would commit two concurrent merges that both insert the same new key.
       const work = locks.withLocks([`${table.path}\0${branch ?? ""}`], async () => {
         if (call.signal.aborted) throw cancellationOf(call.signal);
         const first = branch === undefined ? await firstVersion(table, upload, plan) : undefined;
@@ -139,7 +139,7 @@ function conditional(name: string, wanted: boolean | undefined, filter: string |
   throw new LanceError("InvalidInput", `${name}_filt has no effect without ${name}`);
 }
 
-/** The names of the key's columns, which table and rows must have. */
+/** Returns the columns of the key, which both table and rows must have. */
 function keysOf({ on }: Plan, table: ArrowSchema, rows: ArrowSchema): string[] {
   const names = on.map((path) => {
     const [name = "", ...rest] = resolveField(table, path).names;
@@ -153,14 +153,14 @@ function keysOf({ on }: Plan, table: ArrowSchema, rows: ArrowSchema): string[] {
 }
 
 /**
- * Whether the engine may look up the keys in an index. It panics when it does so for rows that lack a column of the
- * table, while the update has a condition.
+ * Whether the engine may look up the keys in an index. It panics on such a lookup when the rows lack a column of the
+ * table and the update has a condition.
  */
 function canUseIndex({ update }: Plan, table: ArrowSchema, rows: ArrowSchema): boolean {
   return update?.condition === undefined || rows.fields.length === table.fields.length;
 }
 
-/** What a merge has changed. */
+/** The number of rows that a merge has changed, and the version. */
 interface Outcome {
   readonly version: number;
   readonly numInsertedRows: number;

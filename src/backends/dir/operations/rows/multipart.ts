@@ -11,23 +11,23 @@ import { type FoundTable, isMain } from "../tables/lookup.ts";
 import { type InsertOutcome, insertRows } from "./insert.ts";
 import { sweepStaging } from "./staged-write.ts";
 
-/** Writes whose parts arrive one by one, are kept as files, and become one version when all are there. */
+/** Writes whose parts arrive one by one, are kept as files, and become one version on completion. */
 export interface MultipartWrites {
   /** Begins a write. @returns its id */
   begin(table: FoundTable, branch: string | undefined): Promise<string>;
   /**
-   * Keeps a part; one of the same name is replaced.
+   * Keeps a part, which replaces an earlier part of its name.
    *
    * @throws LanceError TransactionNotFound
    */
   stage(part: Part, data: AsyncIterable<Uint8Array>, call: Call): Promise<void>;
   /**
-   * Writes all parts as one version and forgets them; when that fails they stay, for another try.
+   * Writes all parts as one version and removes them. When that fails, the parts stay for another attempt.
    *
-   * @throws LanceError TransactionNotFound; those of an insert.
+   * @throws LanceError TransactionNotFound; the errors of an insert
    */
   complete(write: Write, call: Call): Promise<InsertOutcome>;
-  /** Forgets a write. @throws LanceError TransactionNotFound */
+  /** Removes a write and its parts. @throws LanceError TransactionNotFound */
   abort(write: Write): Promise<void>;
 }
 
@@ -38,31 +38,31 @@ export interface Write {
   readonly branch: string | undefined;
 }
 
-/** One part of a write. */
+/** A part of a write. */
 export interface Part {
   readonly write: Write;
-  /** The name of the client's choice. */
+  /** The name that the client chose. */
   readonly name: string;
   readonly overwrite: boolean;
 }
 
-/** Below the base; a write that nobody goes on with is swept away with other staged data. */
+/** Prefix of directories below the base. An abandoned write is swept away with other staged data. */
 const PREFIX = ".staging-upload-";
 const ID = /^[0-9a-f]{32}$/;
 const TARGET = "target";
 const OVERWRITE = "overwrite";
-/** There while somebody completes the write. */
+/** The name of a file that exists while a process completes the write. */
 const TAKEN = "taken";
 const PART = ".arrows";
 
-/** Creates the writes of a catalog. They are in its storage, so that any process of the same root can go on with them. */
+/** Creates the writes of a catalog. They are in its storage, so that any process on the same root can continue them. */
 export function createMultipartWrites(
   context: ChangeContext & UploadContext & Pick<DirContext, "clock">,
 ): MultipartWrites {
   const { layout, store, log } = context;
   const directoryOf = (id: string) => keyIn(layout.baseKey, `${PREFIX}${id}`);
 
-  /** The directory of a write, once it is known to be one of this table that nobody completes. */
+  /** Returns the directory of a write after a check that it belongs to this table and that no process completes it. */
   async function find({ id, table, branch }: Write): Promise<string> {
     const directory = directoryOf(id);
     const [target, taken] = ID.test(id)
@@ -72,7 +72,7 @@ export function createMultipartWrites(
     if (Buffer.from(target).toString() !== targetOf(table, branch)) throw unknown(id);
     return directory;
   }
-  /** The bytes of an object, which is asked for when they are. */
+  /** Yields the bytes of an object, which is read only on demand. */
   async function* bytesOf(key: string): AsyncIterable<Uint8Array> {
     const bytes = await store.getStream(key);
     if (bytes === undefined) throw new Error(`${key} is gone`);
@@ -91,7 +91,7 @@ export function createMultipartWrites(
       const key = `${directory}/${createHash("sha256").update(name).digest("hex")}${PART}`;
       if (overwrite) await store.put(`${directory}/${OVERWRITE}`, Buffer.from(""));
       await store.putStream(key, released(data, call), call.signal);
-      // A part that came too late for who has completed or aborted the write meanwhile must not be acknowledged.
+      // A part must not be acknowledged when another call has completed or aborted the write meanwhile.
       await find(write).catch(async (error: unknown) => {
         await store.delete(key);
         throw error;
@@ -100,7 +100,8 @@ export function createMultipartWrites(
     async complete(write, call) {
       const directory = await find(write);
       const mark = `${directory}/${TAKEN}`;
-      // Of two who complete a write, one has the mark. The parts that are there by then are those of the write.
+      // Only one of two calls that complete a write creates the mark. The parts that exist by then are those of the
+      // write.
       if (!(await store.putIfAbsent(mark, randomBytes(16)))) throw unknown(write.id);
       let outcome: InsertOutcome;
       try {
@@ -112,11 +113,11 @@ export function createMultipartWrites(
         const overwrite = names.includes(OVERWRITE);
         outcome = await insertRows(context, { table, branch, overwrite }, data, { ...call, ownsBody: false });
       } catch (error) {
-        // Readers see rows whose sync failed: completing the write again would add them twice.
+        // Readers see rows whose sync failed: a second completion would add them twice.
         if (!(error instanceof UnsyncedError)) await store.delete(mark).catch(() => {});
         throw error;
       }
-      // The rows are in the table: what is left behind here is swept away another time.
+      // The rows are in the table; a later sweep removes what is left here.
       await store.deleteDirectory(directory, TAKEN).catch((error: unknown) => {
         log.warn({ err: error }, "the parts of a completed write are left behind");
       });
@@ -134,7 +135,7 @@ function targetOf({ location }: FoundTable, branch: string | undefined): string 
   return JSON.stringify({ location, branch: isMain(branch) ? null : branch });
 }
 
-/** The bytes of a body; those that are in the storage count no longer as held. */
+/** Yields the bytes of a body; bytes that the storage has no longer count as held. */
 async function* released(data: AsyncIterable<Uint8Array>, call: Call): AsyncIterable<Uint8Array> {
   for await (const chunk of data) {
     yield chunk;

@@ -20,7 +20,7 @@ import { createWriteOperations } from "./write.ts";
 const rowsOf = (count: number) =>
   tableToIPC(new Table({ id: vectorFromArray(Array(count).fill(7), new Int32()) }), "stream");
 
-/** A table, and a gateway that overwrites it with other rows and properties, and whose commits can be watched. */
+/** A table, and a gateway that overwrites it with other rows and properties and whose commits can be observed. */
 async function createWorld(t: TestContext, { isDeclared = false } = {}) {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
@@ -82,10 +82,10 @@ for (const [what, options, before] of WORLDS) {
     assert.deepEqual(await readdir(join(base, ".intents")), []);
   });
 
-  test(`overwriting ${what} that ends between rows and properties is taken back at the next start`, async (t) => {
+  test(`overwriting ${what} that ends between rows and properties is undone at the next start`, async (t) => {
     const { root, base, overwrite, state } = await createWorld(t, options);
     const { promise: asked, resolve } = Promise.withResolvers<void>();
-    // The process ends when it is about to commit.
+    // The process ends just before its commit.
     void overwrite(() => {
       resolve();
       return new Promise<never>(() => {});
@@ -114,13 +114,13 @@ test("overwriting a table that is renamed meanwhile changes nothing", async (t) 
   assert.deepEqual([properties["of"], (await client.call("countTableRows", "u")).count], ["before", 2n]);
 });
 
-test("overwriting a table that others write to replaces what they have written by then", async (t) => {
+test("overwriting a table that others write to replaces what they have written until then", async (t) => {
   const { client, context, overwrite, state } = await createWorld(t);
   let others = 2;
   const store: ObjectStore = {
     ...context.store,
     async putIfAbsent(key, bytes, after) {
-      // Somebody else takes the number of the version.
+      // Another writer takes the number of the version.
       if (key.includes("t.lance/_versions") && others-- > 0) {
         await client.upload("insertIntoTable", "t", {}, rowsOf(1));
       }

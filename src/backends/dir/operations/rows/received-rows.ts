@@ -14,38 +14,38 @@ import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.t
 import { createShared } from "./first-version.ts";
 import { type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
 
-/** The rows of an upload, as something that a table can be made of. */
+/** The rows of an upload, from which a table can be made. */
 export interface ReceivedRows {
   readonly rows: number;
-  /** Whether they can be written once more after {@link ReceivedRows.stage}. */
+  /** Whether the rows can be written again after {@link ReceivedRows.stage}. */
   readonly isRepeatable: boolean;
-  /** Writes a new dataset to a place that nobody else writes to. */
+  /** Writes a new dataset to a location to which no other process writes. */
   stage(path: string): Promise<number>;
-  /** Writes a table's first version, unless another writer is first. @throws LanceError TableAlreadyExists */
+  /** Writes the first version of a table, unless another writer is first. @throws LanceError TableAlreadyExists */
   create(table: Pick<FoundTable, "path">): Promise<number>;
-  /** Writes a version that replaces everything. */
+  /** Writes a version that replaces all rows. */
   replace(table: FoundTable): Promise<number>;
-  /** The same together with what `work` does, or a first version; see {@link StagedRows.asNext}. */
+  /** Writes such a version, or a first one, together with the changes of `work`; see {@link StagedRows.asNext}. */
   asNext(table: FoundTable, work: (version: PreparedVersion) => Promise<number>): Promise<number>;
-  /** Adds to what is there; no rows make no version. @throws LanceError TableSchemaValidationError */
+  /** Appends the rows; an empty body makes no new version. @throws LanceError TableSchemaValidationError */
   append(table: FoundTable): Promise<number>;
 }
 
-/** What an upload is for. */
+/** The purpose of an upload. */
 export interface Purpose {
-  /** The table as it was found before the body was read. */
+  /** The table as it was before the body was read. */
   readonly table: FoundTable | undefined;
   readonly branch?: string | undefined;
-  /** Whether the rows bring a schema of their own. */
+  /** Whether the rows bring their own schema. */
   readonly overwrite: boolean;
 }
 
 /**
- * Takes an upload in. One that fits into a part is written in one go; a longer one is staged part by part, where
- * the table allows it, and is held in memory as a whole otherwise.
+ * Receives an upload. An upload that fits into a part is written at once. A longer one is staged part by part where the
+ * table allows it; otherwise it is held in memory as a whole.
  *
- * @throws LanceError TableSchemaValidationError, before anything is written; those of {@link readUpload} and of
- *   the engine.
+ * @throws LanceError TableSchemaValidationError, before anything is written; the errors of {@link readUpload} and of
+ *   the engine
  */
 export async function receiveRows<T>(
   context: TableContext & UploadContext,
@@ -67,7 +67,7 @@ export async function receiveRows<T>(
     const { value: first } = await parts.next();
     if (first === undefined) throw new Error("an upload has at least one part");
     if (first.last) return await work(wholeRows(context, first, branch));
-    // A dictionary may have ended the part before it had its size.
+    // A dictionary may have ended the part before the part had its full size.
     if (base === undefined && !(await mayCut())) {
       throw new LanceError("Unsupported", "a dictionary changes within the body; this table takes only one");
     }
@@ -79,18 +79,18 @@ export async function receiveRows<T>(
       work(stagedRows(context, staged, branch)),
     );
   } finally {
-    // A part that is on its way is not waited for: the wire ends the body.
+    // A part that is on its way needs no wait: the wire ends the body.
     parts.return().catch(() => {});
   }
 }
 
-/** Whether rows can become the next version of a table by {@link ReceivedRows.asNext}. */
+/** Whether rows can become the next version of a table through {@link ReceivedRows.asNext}. */
 export async function takesNext(context: TableContext, table: FoundTable): Promise<boolean> {
   const newest = await newestVersion(context, table, undefined);
   return newest === undefined || takesStagedRows(newest.manifest);
 }
 
-/** The newest version of a table or branch; undefined when it has none. */
+/** Returns the newest version of a table or branch; undefined when it has none. */
 async function newestVersion(
   context: TableContext,
   table: FoundTable,
@@ -143,7 +143,7 @@ function stagedRows(context: TableContext, staged: StagedRows, branch: string | 
     staged.create({ store: context.store, root: context.store.keyOf(path) });
   return {
     rows: staged.rows,
-    // The files are moved away.
+    // Staging moves the files away.
     isRepeatable: false,
     stage: (path) => create({ path }),
     create,

@@ -24,7 +24,7 @@ import { failsWith, openClient, silent, temporaryDirectory } from "../../test-su
 
 const SCHEMA = new Schema([new Field("id", new Int32(), true), new Field("name", new Utf8(), true)]);
 
-/** A stream of batches of a hundred rows, counting from `first`. */
+/** Returns a stream of batches of a hundred rows, counting from `first`. */
 function rows(batches: number, first = 0): Uint8Array {
   const writer = new RecordBatchStreamWriter();
   for (let batch = 0; batch < batches; batch++) {
@@ -36,7 +36,7 @@ function rows(batches: number, first = 0): Uint8Array {
   return writer.finish().toUint8Array(true);
 }
 
-/** Parts of about two batches. */
+/** Makes each part about two batches long. */
 const options = { uploadPartBytes: 4000 };
 
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i);
@@ -81,7 +81,7 @@ test("a long upload creates, adds to and replaces a table in one version each", 
   assert.equal(again.version, 4n);
   assert.equal((await client.call("countTableRows", "t")).count, 600n);
   assert.equal((await client.call("countTableRows", "t", { version: 2n })).count, 1800n);
-  // The engine goes on from there.
+  // The engine continues from that version.
   assert.equal((await client.upload("insertIntoTable", "t", {}, rows(1, 600))).version, 5n);
   assert.deepEqual(idsOf(await client.query("t")), upTo(700));
   assert.deepEqual(await stagingOf(root), []);
@@ -133,7 +133,7 @@ test("a long upload that cannot be added leaves nothing behind", async (t) => {
   assert.deepEqual(await stagingOf(root), []);
 });
 
-test("long and short uploads at the same time, of two processes' backends, all count", async (t) => {
+test("concurrent long and short uploads through the backends of two processes all count", async (t) => {
   const root = await temporaryDirectory(t);
   const clients = [await openClient(t, root, options), await openClient(t, root, options)];
   await clients[0]?.upload("createTable", "t", {}, rows(1));
@@ -166,7 +166,7 @@ test("dictionaries that change within an upload keep their values", async (t) =>
   assert.deepEqual(found, words.flat());
 });
 
-test("what a process that came to a sudden end left behind is removed after a day", async (t) => {
+test("the leftovers of a process that ended suddenly are removed after a day", async (t) => {
   const root = await temporaryDirectory(t);
   const old = "0".repeat(32);
   const directories = [old, newStagingId(), `upload-${old}`, old.replace(/0$/, "1")];

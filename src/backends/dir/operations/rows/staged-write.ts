@@ -14,44 +14,44 @@ import { keyIn, listNames } from "../../format/storage.ts";
 import { latestVersion, readVersion } from "../../format/version-files.ts";
 import type { DirContext } from "../context.ts";
 
-/** Rows that the engine has written, and that no table has yet. */
+/** Rows that the engine has written and that do not belong to a table yet. */
 export interface StagedRows {
   readonly rows: number;
-  /** Makes them the first version of a dataset. @throws LanceError TableAlreadyExists */
+  /** Makes the rows the first version of a dataset. @throws LanceError TableAlreadyExists */
   create(target: DatasetRef): Promise<number>;
-  /** Puts them in place of all that a dataset has. */
+  /** Replaces all rows of a dataset. */
   replace(target: DatasetRef): Promise<number>;
   /**
-   * Lets `work` make them the next version of a dataset, or its first, in place of all that it has. They can be used
-   * again when that fails for certain.
+   * Lets `work` make the rows the next version of a dataset, or its first, in place of all its rows. The rows remain
+   * usable after an attempt that certainly failed.
    *
-   * @throws what `work` throws
+   * @throws the errors of `work`
    */
   asNext(target: DatasetRef, work: (version: PreparedVersion) => Promise<number>): Promise<number>;
-  /** Adds them to the dataset that they were staged for. @throws LanceError ConcurrentModification */
+  /** Appends the rows to the dataset for which they were staged. @throws LanceError ConcurrentModification */
   append(target: DatasetRef): Promise<number>;
 }
 
-/** How rows are staged. */
+/** Options of staging. */
 export interface StageOptions {
-  /** The version of the table that they are for; none for a new table. */
+  /** The version of the table that gets the rows; absent for a new table. */
   readonly base?: ManifestFile | undefined;
-  /** Whether the rows bring a schema of their own to the table. */
+  /** Whether the rows bring their own schema to the table. */
   readonly overwrite?: boolean;
-  /** Called with the bytes of the body that are no longer held. */
+  /** Receives the number of bytes of the body that are no longer held. */
   readonly onWritten: (bytes: number) => void;
 }
 
-/** Staging directories that are older are of processes that have ended, in milliseconds. */
+/** Age of a staging directory from which its process must have ended, in milliseconds. */
 const STALE_AFTER = 24 * 60 * 60 * 1000;
 
 /**
- * Writes parts of an upload, one after the other, to a dataset of their own, and lets `work` make them a
- * table's. Whatever is not used by then is removed.
+ * Writes parts of an upload, one after the other, to a dataset of their own, and lets `work` make them part of a table.
+ * Staged files that `work` does not use are removed.
  *
- * Two parts are held at most: one that is written while the next one arrives.
+ * Memory holds two parts at most: the server writes one while the next one arrives.
  *
- * @throws LanceError for what the engine refuses; nothing has been committed then.
+ * @throws LanceError for rows that the engine refuses, before anything is committed
  */
 export async function withStagedRows<T>(
   context: TableContext,
@@ -94,7 +94,7 @@ export async function withStagedRows<T>(
       const { value: part, done } = await next;
       if (done) return rows;
       next = rest.next();
-      // It is awaited behind the write, whose failure comes first.
+      // It is awaited behind the write, whose failure is reported first.
       next.catch(() => {});
       await (started
         ? append(part)
@@ -113,7 +113,7 @@ export async function withStagedRows<T>(
   }
 }
 
-/** The same for rows that are all here already, an Arrow IPC file. */
+/** Stages the rows of a complete Arrow IPC file; see {@link withStagedRows}. */
 export async function withStagedFile<T>(
   context: TableContext,
   file: Buffer,
@@ -135,7 +135,7 @@ export async function withStagedFile<T>(
   }
 }
 
-/** See {@link StagedRows.asNext}. */
+/** Implements {@link StagedRows.asNext}. */
 function publishAsNext(
   staging: DatasetRef,
   staged: ManifestFile,
@@ -154,7 +154,7 @@ export async function publishStaged(staging: DatasetRef, target: DatasetRef): Pr
   return publishFirst(staging, await readVersion(staging), target);
 }
 
-/** Makes what is staged the first version of a dataset. @throws LanceError TableAlreadyExists */
+/** Makes staged rows the first version of a dataset. @throws LanceError TableAlreadyExists */
 function publishFirst(staging: DatasetRef, staged: ManifestFile, target: DatasetRef): Promise<number> {
   return moveData(staging, target, async () => {
     return Number((await commitFirst(target, staged, asFirst(staged.manifest))).version);
@@ -162,8 +162,8 @@ function publishFirst(staging: DatasetRef, staged: ManifestFile, target: Dataset
 }
 
 /**
- * Removes what processes that came to a sudden end have left behind: directories of staged data in which the storage
- * says that nothing was written for a day. The clocks of servers may be wrong by more.
+ * Removes the leftovers of processes that ended suddenly: directories of staged data in which the storage saw no write
+ * for a day. Only the storage's clock counts, because servers' clocks may be wrong by more.
  */
 export async function sweepStaging({
   store,
@@ -185,7 +185,7 @@ export async function sweepStaging({
   }
 }
 
-/** The first version is what the staging dataset is in the end. */
+/** Turns the final state of the staging dataset into a first version. */
 function asFirst(staged: Manifest): ApplyChange {
   return (manifest) => {
     manifest.maxFragmentId = undefined;
@@ -194,7 +194,7 @@ function asFirst(staged: Manifest): ApplyChange {
   };
 }
 
-/** Moves the data files of a dataset to another one and commits them there; they are removed if that fails. */
+/** Moves the data files of a dataset to another one and commits them there; moves them back when that fails. */
 async function moveData(from: DatasetRef, to: DatasetRef, commit: () => Promise<number>): Promise<number> {
   const { store } = from;
   const [source, target] = [from, to].map((dataset) => `${dataDirectory(dataset)}/data`);
@@ -205,18 +205,18 @@ async function moveData(from: DatasetRef, to: DatasetRef, commit: () => Promise<
   try {
     return await commit();
   } catch (error) {
-    // Of other failures it is not known whether the version is there, and files too many do no harm.
+    // After an unclear failure the version may exist; the files stay, and superfluous ones do no harm.
     if (error instanceof LanceError && !isUnclear(error)) await moveAll(target as string, source as string);
     throw error;
   }
 }
 
-/** Whether a failure leaves open what has happened: the storage may have done what it did not acknowledge. */
+/** Whether a failure leaves the outcome open: the storage may have done what it did not acknowledge. */
 function isUnclear(error: LanceError): boolean {
   return ["ServiceUnavailable", "Throttling", "Internal"].includes(error.entry.name);
 }
 
-/** How many files are moved at a time. */
+/** Number of files that are moved at a time. */
 const MOVES = 8;
 
 async function forEachOf(names: readonly string[], work: (name: string) => Promise<void>): Promise<void> {

@@ -32,7 +32,7 @@ import { insertRows } from "./insert.ts";
 import type { MultipartWrites } from "./multipart.ts";
 import { type ReceivedRows, receiveRows, takesNext } from "./received-rows.ts";
 
-/** How often a creation looks again when the table comes or goes meanwhile. */
+/** Maximum number of attempts of a creation when the table comes or goes meanwhile. */
 const MAX_LOOKS = 3;
 
 /** The operations that write rows. */
@@ -42,7 +42,7 @@ export function createWriteOperations(
 ): Pick<LanceNamespace, "createTable" | "insertIntoTable"> {
   const { catalog, layout } = context;
 
-  /** The row that a table gets, as a mutation; undefined when it has it. */
+  /** Returns the mutation that adds the row of a table; undefined when the row exists. */
   function rowChange(id: Identifier, table: FoundTable, properties: Record<string, string>) {
     if (table.listed && sameProperties(table.properties, properties)) return undefined;
     return (draft: Draft): void => {
@@ -58,9 +58,9 @@ export function createWriteOperations(
   }
 
   /**
-   * Gives a table that is there its data and its row, both or none.
+   * Gives an existing table its data and its row, both or none.
    *
-   * @param written whether it has data, which is replaced
+   * @param written whether the table has data, which is replaced
    */
   async function writeWithRow(
     table: FoundTable,
@@ -88,7 +88,7 @@ export function createWriteOperations(
     }
   }
 
-  /** Creates a table of rows, or gives one that is there its data. */
+  /** Creates a table from rows, or gives an existing one its data. */
   async function createFrom(
     { mode, properties }: CreateTableRequest,
     rows: ReceivedRows,

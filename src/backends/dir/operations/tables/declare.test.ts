@@ -12,7 +12,7 @@ import { openDirectory } from "../../open-directory.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createDeclareOperations } from "./declare.ts";
 
-/** Declarations in a namespace `n`, with counts of what they wait for. */
+/** Declarations in a namespace `n`, with counts of the syncs and mutations that they wait for. */
 async function openWorkshop(t: TestContext) {
   const root = await temporaryDirectory(t);
   await (await openClient(t, root)).call("createNamespace", "n");
@@ -49,12 +49,13 @@ async function openWorkshop(t: TestContext) {
   };
 }
 
-test("a declaration in a namespace waits for one commit, and for the names of its mark", async (t) => {
+test("a declaration in a namespace waits for one commit, and for the syncs of its mark", async (t) => {
   const { declare, waits } = await openWorkshop(t);
   await declare("first");
   Object.assign(waits, { syncs: 0, mutations: 0 });
   const { location = "" } = await declare("t");
-  // The directory's name and the mark's; then the rows, the transaction and the manifest, each with its name.
+  // The directory's name and the mark's are synced; then the rows, the transaction and the manifest, each with its
+  // name.
   assert.deepEqual(waits, { syncs: 8, mutations: 1 });
   assert.deepEqual(await readdir(location), [".lance-reserved"]);
 });

@@ -28,7 +28,7 @@ import {
   tableExists,
 } from "./lookup.ts";
 
-/** The operations that bring a table's name into the catalog without its data. */
+/** The operations that add a table's name to the catalog without data. */
 export function createDeclareOperations(
   context: ChangeContext & CommitContext,
 ): Pick<LanceNamespace, "declareTable" | "registerTable"> {
@@ -65,7 +65,7 @@ export function createDeclareOperations(
   };
 }
 
-/** The answer to a declaration. */
+/** Returns the answer to a declaration. */
 export function declaredTable(
   context: Pick<CatalogContext, "layout"> & CommitContext,
   location: string,
@@ -78,20 +78,20 @@ export function declaredTable(
   });
 }
 
-/** A name that is about to be taken. */
+/** A plan to take a name. */
 export interface Claim {
-  /** The location that the table will have, unless it is a root's and taken meanwhile. */
+  /** The location of the table, unless the name is in the root and another writer takes the location first. */
   readonly location: string;
-  /** Whether nobody else can come to that location: it was drawn for this claim. */
+  /** Whether no other caller can know the location, because it was drawn at random for this claim. */
   readonly isPrivate: boolean;
-  /** Takes the name, as a mutation of the catalog; returns the table's location, relative to the base. */
+  /** Takes the name as a mutation of the catalog; returns the table's location, relative to the base. */
   apply(draft: Draft): string;
 }
 
 /**
- * Takes a name for a new table, which is declared then.
+ * Takes a name for a new table, which is declared from then on.
  *
- * Its mark comes before its row, so that it is never taken for a table that has lost its directory.
+ * The mark is written before the row, so that the table never looks as if it had lost its directory.
  *
  * @returns the location, relative to the base
  */
@@ -99,7 +99,7 @@ export async function takeName(context: CatalogContext, claim: Claim): Promise<s
   return claim.isPrivate ? takePrivately(context, claim) : takeOpenly(context, claim);
 }
 
-/** Nobody else comes to the location before its row is there, and who comes then finds the mark. */
+/** Takes a name at a private location: another caller finds it only through its row, and then its mark exists. */
 async function takePrivately(
   { catalog, layout }: CatalogContext,
   { location, apply }: Claim,
@@ -114,10 +114,10 @@ async function takePrivately(
 async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string> {
   const { catalog, layout } = context;
   await layout.reserveAhead(claim.location);
-  // After a refusal there may be the mark of somebody else who is about to take the location.
+  // After a refusal the mark may belong to another caller that is about to take the location.
   const location = await catalog.mutate(claim.apply);
   await layout.reveal(location);
-  // Others who come to this location may have taken its mark away, or have dropped the table.
+  // Other callers that reach this location may have removed its mark or dropped the table.
   const isOwned = (await ownerOf(context, location)) !== undefined;
   if (!isOwned) await updateMark(context, location);
   else if (!(await layout.isMarked(location))) await layout.reserve(location);
@@ -125,14 +125,15 @@ async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string
 }
 
 /**
- * Prepares to take a name for a new table: chooses its location and writes nothing.
+ * Plans to take a name for a new table: chooses its location and writes nothing.
  *
- * The usual location of a root's table may be taken until the name is: then the table gets another one.
+ * Another caller may take the usual location of a root table before the name is taken; then the table gets another
+ * location.
  *
  * @param id checked by {@link checkNewIdentifier}
  * @param wanted the location that the client asks for
- * @throws LanceError TableAlreadyExists, InvalidInput for a location that is not free; `apply` throws the others, such as
- *   NamespaceNotFound
+ * @throws LanceError TableAlreadyExists, InvalidInput for a location that is not free; `apply` throws the others, such
+ *   as NamespaceNotFound
  */
 export async function planClaim(
   context: CatalogContext,
@@ -165,13 +166,13 @@ export async function planClaim(
   };
 }
 
-/** The usual location of a table, or another one when a deregistered table still has its files there. */
+/** Returns the usual location of a table, or another one when a deregistered table still has its files there. */
 async function freeLocation({ layout }: CatalogContext, id: Identifier): Promise<string> {
   const location = newLocation(id);
   return (await layout.isVacant(location)) ? location : uniqueLocation(id);
 }
 
-/** A client may send back the absolute path that an earlier answer had. */
+/** Returns a location relative to the base; a client may send the absolute path of an earlier answer. */
 function relativeLocation({ layout }: CatalogContext, wanted: string): string {
   const prefix = `${layout.base}/`;
   const location = wanted.startsWith(prefix) ? wanted.slice(prefix.length) : wanted;
@@ -180,7 +181,8 @@ function relativeLocation({ layout }: CatalogContext, wanted: string): string {
 }
 
 /**
- * Refuses a location that is, holds, or lies in another table's directory: dropping one would harm the other.
+ * Refuses a location that contains, equals or is inside of another table's directory: dropping one would harm the
+ * other.
  *
  * @throws LanceError InvalidInput
  */

@@ -28,7 +28,7 @@ import {
 } from "./lookup.ts";
 import { isWritten } from "./table-data.ts";
 
-/** The operations that tell about a table. */
+/** The operations that describe a table. */
 export function createDescribeOperations(
   context: TableContext & CommitContext,
 ): Pick<LanceNamespace, "describeTable" | "tableExists"> {
@@ -45,7 +45,7 @@ export function createDescribeOperations(
         ...(request.withTableUri && { tableUri: uriOf(context, table.path) }),
       });
       const pinned = request.version !== undefined || request.tag !== undefined || !isMain(request.branch);
-      // A client that sets no flag gets the catalog's own answer, which costs no look at the data.
+      // A client that sets no flag gets the catalog's own answer, which does not read the data.
       const detailed = request.loadDetailedMetadata ?? false;
       if (!pinned && !detailed && !request.checkDeclared) return response;
 
@@ -62,12 +62,12 @@ export function createDescribeOperations(
   };
 }
 
-/** A location as a URI, whatever the storage. */
+/** Returns a location as a URI, for any storage. */
 function uriOf({ store }: TableContext, path: string): string {
   return store.files === undefined ? path : pathToFileURL(path).href;
 }
 
-/** The fields of a description that only the dataset can tell. */
+/** Returns the fields of a description that only the dataset has. */
 async function describeData(
   context: TableContext,
   table: FoundTable,
@@ -77,7 +77,7 @@ async function describeData(
   const reference = tag === undefined ? { version, branch } : await referenceOfTag(context, table, tag);
   return withData(context, table, reference, async (native) => {
     if (!detailed) return { version: BigInt(await native.version()) };
-    // The shared handle may move on between two questions; a copy does not.
+    // The shared handle may move to a newer version between two calls; a copy does not.
     const current = await native.checkoutCurrent();
     try {
       return await details(context, table, current, reference.branch);

@@ -7,7 +7,7 @@ import { openDirectory } from "../../open-directory.ts";
 import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 import { createDropOperations } from "./drop.ts";
 
-/** A drop of a table of the root, and something that another process does before the look at its directory. */
+/** Drops a table of the root, and lets another process act before the look at the directory. */
 async function dropAfter(t: TestContext, root: string, before: () => Promise<unknown>): Promise<unknown> {
   const { context, close } = await openDirectory({ root, log: silent });
   t.onTestFinished(close);
@@ -23,7 +23,7 @@ async function dropAfter(t: TestContext, root: string, before: () => Promise<unk
   return createDropOperations({ ...context, layout }).dropTable(create(method.input), call);
 }
 
-test("a table that is declared while it is looked for is not taken for one without a row", async (t) => {
+test("a table that is declared during a lookup is not taken for one without a row", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
   const dropped = dropAfter(t, root, () => client.call("declareTable", "t", { properties: { by: "other" } }));

@@ -15,7 +15,7 @@ import type { CatalogContext, TableContext } from "../../catalog/catalog-context
 import type { Draft } from "../../catalog/draft.ts";
 import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
 
-/** The operations that take tables away. */
+/** The operations that drop and deregister tables. */
 export function createDropOperations(
   context: ChangeContext,
 ): Pick<LanceNamespace, "dropTable" | "deregisterTable"> {
@@ -36,7 +36,7 @@ export function createDropOperations(
     async deregisterTable(_request, { id, signal }) {
       await resolveAbandoned(context);
       const table = await requireTable(context, id);
-      // Otherwise the other change would take what is put aside here for its own.
+      // Otherwise the other change would take what this one puts aside for its own.
       await refuseWhileRemoved(journal, table.location);
       const take = (draft: Draft) => {
         takeRow(context, draft, id);
@@ -49,10 +49,10 @@ export function createDropOperations(
   };
 }
 
-/** Removes a table that only its directory tells of. @throws LanceError TableNotFound, when another caller did */
+/** Drops a table that has no row. @throws LanceError TableNotFound, when another caller dropped it first */
 async function dropUnlisted(context: TableContext, id: Identifier, table: FoundTable): Promise<FoundTable> {
   const { engine, layout, catalog } = context;
-  // Unlike a read, a mutation is decided on the newest rows in any case.
+  // Unlike a read, a mutation always decides on the newest rows.
   const isListed = await catalog.mutate((draft) => draft.ownerOf(table.location) !== undefined);
   if (isListed) throw new LanceError("ConcurrentModification", "the table got its row meanwhile; try again");
   engine.forget(table.path);
@@ -61,8 +61,8 @@ async function dropUnlisted(context: TableContext, id: Identifier, table: FoundT
 }
 
 /**
- * Takes tables out of the catalog and then removes their directories, also after a crash between the two: what is
- * about to happen is noted first (docs/adr/0019).
+ * Takes tables out of the catalog and then removes their directories, also after a crash between the two: a note in the
+ * journal precedes both (docs/adr/0019).
  */
 export async function mutateAndRemove<T>(
   context: ChangeContext,
@@ -79,7 +79,7 @@ export async function mutateAndRemove<T>(
   return answer as T;
 }
 
-/** The answer to a deregistration. */
+/** Returns the answer to a deregistration. */
 export function deregisteredTable(id: Identifier, table: FoundTable): DeregisterTableResponse {
   return create(DeregisterTableResponseSchema, {
     id: [...id],
@@ -88,7 +88,7 @@ export function deregisteredTable(id: Identifier, table: FoundTable): Deregister
   });
 }
 
-/** Takes the row of a table away, as a mutation of the catalog. @throws LanceError TableNotFound */
+/** Removes the row of a table, as a mutation of the catalog. @throws LanceError TableNotFound */
 export function takeRow(
   { layout }: Pick<CatalogContext, "layout">,
   draft: Draft,

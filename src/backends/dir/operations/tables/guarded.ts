@@ -7,28 +7,28 @@ import type { NativeTable } from "../../engine/native.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import { datasetOf, type FoundTable, openData, type Reference, requireTable } from "./lookup.ts";
 
-/** A table's data for the time of one call. */
+/** A table's data for the duration of one call. */
 export interface Guarded {
   readonly table: NativeTable;
-  /** The table's schema when the call began, or later. @throws LanceError as `wait` */
+  /** Returns the table's schema when the call began, or later. @throws LanceError the errors of `wait` */
   schema(): Promise<ArrowSchema>;
   /**
-   * Runs engine work and waits for it, but not beyond the end of the call.
+   * Runs engine work and waits for it until the call ends at the latest.
    *
-   * @throws LanceError, also for the engine's failures; Cancelled
+   * @throws LanceError the engine's errors; Cancelled
    */
   wait<T>(work: () => Promise<T>): Promise<T>;
-  /** The same for work that makes a version of the table, which survives a loss of power then. */
+  /** Runs work that makes a version of the table, like `wait`, and syncs the version to survive a loss of power. */
   commit<T>(work: () => Promise<T>): Promise<T>;
-  /** Lets the handle go, once the engine is done with the work that was given up. */
+  /** Releases the handle once the engine has finished the work of the call. */
   release(): void;
 }
 
 /**
  * Opens the data of the call's table at a reference; the caller releases it.
  *
- * @param known the table, when it has been looked up already
- * @throws LanceError as `openData` and `requireTable`; Cancelled
+ * @param known the table, when the caller has looked it up already
+ * @throws LanceError the errors of `openData` and `requireTable`; Cancelled
  */
 export async function openGuarded(
   context: TableContext,

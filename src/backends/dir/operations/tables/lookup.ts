@@ -12,22 +12,22 @@ import { isWritten } from "./table-data.ts";
 
 /** A table as the catalog knows it. */
 export interface FoundTable {
-  /** Relative to the base. */
+  /** The location relative to the base. */
   readonly location: string;
-  /** The absolute path, as clients get it. */
+  /** The absolute path, as in answers. */
   readonly path: string;
   readonly properties: Readonly<Record<string, string>>;
-  /** Whether the manifest has a row for it; a table of the first version of the format has none. */
+  /** Whether the manifest has a row for the table; a table of the first version of the format has none. */
   readonly listed: boolean;
 }
 
-/** The form of an identifier in the manifest; the root is the empty string. */
+/** Returns the form of an identifier in the manifest; the root is the empty string. */
 export function objectIdOf(id: Identifier): string {
   return id.length === 0 ? "" : joinIdentifier(id);
 }
 
 /**
- * Refuses names that a new object may not have, and the root.
+ * Refuses the root, and names that a new object must not have.
  *
  * @throws LanceError InvalidInput
  */
@@ -36,7 +36,7 @@ export function checkNewIdentifier(id: Identifier): void {
   for (const name of id) checkNewName(name);
 }
 
-/** Finds a table in a state, or, in the root, by its directory alone. */
+/** Finds a table in a state, or in the root by its directory alone. */
 export async function findTable(
   context: CatalogContext,
   state: CatalogView,
@@ -59,9 +59,10 @@ export async function findTable(
 }
 
 /**
- * Whether the root has a table of this name that only its directory tells of.
+ * Whether the root has a table of this name that has a directory but no row.
  *
- * The rows are looked at again after the directory: it may be that of a table that was declared after the first look.
+ * The rows are read again after the directory, because the directory may belong to a table that was declared after the
+ * first look.
  */
 export async function isUnlistedTable(
   { layout, catalog }: CatalogContext,
@@ -75,9 +76,9 @@ export async function isUnlistedTable(
 }
 
 /**
- * The table of a call.
+ * Returns the table of a call.
  *
- * @throws LanceError TableNotFound; InvalidInput for the root.
+ * @throws LanceError TableNotFound; InvalidInput for the root
  */
 export async function requireTable(context: CatalogContext, id: Identifier): Promise<FoundTable> {
   if (id.length === 0) throw new LanceError("InvalidInput", "the identifier of a table must not be empty");
@@ -86,7 +87,7 @@ export async function requireTable(context: CatalogContext, id: Identifier): Pro
   return table;
 }
 
-/** Which state of a table is meant; nothing said is the newest version of the main branch. */
+/** The state of a table that a request names. Default: the newest version of the main branch. */
 export interface Reference {
   readonly version?: bigint | undefined;
   /** `main`, the empty text and undefined are the main branch. */
@@ -96,8 +97,8 @@ export interface Reference {
 /**
  * Works with a table's data at the newest version of the main branch, or at the given reference.
  *
- * @throws LanceError TableNotFound, also for a table that is only declared; TableVersionNotFound;
- * TableBranchNotFound; InvalidTableState for a table that has lost its directory
+ * @throws LanceError TableNotFound, also for a table that is only declared; TableVersionNotFound; TableBranchNotFound;
+ *   InvalidTableState for a table that has lost its directory
  */
 export async function withData<T>(
   context: TableContext,
@@ -113,7 +114,7 @@ export async function withData<T>(
   }
 }
 
-/** Opens a table's data; the caller releases it. A handle at a reference is the caller's own. */
+/** Opens a table's data; the caller releases it. A handle at a reference belongs to the caller alone. */
 export async function openData(
   context: TableContext,
   { location, path, listed }: FoundTable,
@@ -149,8 +150,8 @@ export async function openData(
 }
 
 /**
- * What describing and declaring a table say of how to commit to it: nothing, or that writers have to call
- * CreateTableVersion. A property of the table's own comes before the setting for the whole catalog.
+ * Returns the field by which descriptions and declarations say how to commit: it is true when writers must call
+ * CreateTableVersion, and absent otherwise. A table's own property overrides the setting of the catalog.
  */
 export function managedVersioning(
   context: CommitContext,
@@ -162,9 +163,9 @@ export function managedVersioning(
 }
 
 /**
- * A table's files, or those of one of its branches, for what the engine has no call for.
+ * Returns the files of a table or of one of its branches, for work that the engine has no call for.
  *
- * @throws LanceError InvalidInput for a branch that the format does not allow.
+ * @throws LanceError InvalidInput for a branch that the format does not allow
  */
 export function datasetOf(
   { store }: Pick<TableContext, "store">,
@@ -174,7 +175,7 @@ export function datasetOf(
   return { store, root: store.keyOf(path), branch: normalizeBranch(branch) };
 }
 
-/** Whether a branch as requests name it is the main branch. */
+/** Whether a branch in a request is the main branch. */
 export function isMain(branch: string | undefined): boolean {
   return branch === undefined || branch === "" || branch === "main";
 }
@@ -202,7 +203,7 @@ export function isNamespace(state: CatalogView, id: Identifier): boolean {
 }
 
 /**
- * Makes sure that the namespace around a new object exists.
+ * Checks that the parent namespace of a new object exists.
  *
  * @throws LanceError NamespaceNotFound
  */

@@ -19,8 +19,8 @@ import {
 } from "./lookup.ts";
 
 /**
- * Renaming tables: the row of the catalog changes, and the directory stays where it is (docs/adr/0012), so
- * whoever has the table open goes on with it.
+ * Renames tables. The row of the catalog changes and the directory stays where it is (docs/adr/0012), so open tables
+ * remain usable.
  */
 export function createRenameOperations(context: ChangeContext): Pick<LanceNamespace, "renameTable"> {
   const { catalog } = context;
@@ -48,7 +48,7 @@ export function createRenameOperations(context: ChangeContext): Pick<LanceNamesp
 /**
  * Gives a table another name, as a mutation of the catalog.
  *
- * @param unlisted the location of a table that has no row so far
+ * @param unlisted the location of a table that has no row yet
  * @throws LanceError TableNotFound, NamespaceNotFound, TableAlreadyExists
  */
 function renameRow(draft: Draft, id: Identifier, target: Identifier, unlisted: string | undefined): void {

@@ -4,7 +4,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { withGuarded } from "./guarded.ts";
 
-/** The operation that tells the figures of a table. */
+/** The operation that returns the statistics of a table. */
 export function createStatsOperations(context: TableContext): Pick<LanceNamespace, "getTableStats"> {
   return {
     getTableStats: ({ branch }, call) =>

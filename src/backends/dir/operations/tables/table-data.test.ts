@@ -18,7 +18,7 @@ const rows = tableToIPC(new Table({ id: vectorFromArray([1, 2], new Int32()) }),
 
 type Call = (client: TestClient, id: string) => Promise<unknown>;
 
-/** Everything that reads or writes what a table has. */
+/** Every operation that reads or writes a table's data. */
 const CALLS: Readonly<Record<string, Call>> = {
   insert: (client, id) => client.upload("insertIntoTable", id, {}, rows),
   query: (client, id) => client.query(id),
@@ -45,7 +45,7 @@ const directoryOf = async (client: TestClient, id: string) =>
   (await client.call("describeTable", id)).location as string;
 
 for (const id of ["t", "n$t"]) {
-  test(`no call takes the table ${id} for an empty one whose directory somebody removed`, async (t) => {
+  test(`every call refuses the table ${id}, whose directory somebody removed, instead of taking it for empty`, async (t) => {
     const { client } = await createWorld(t, id);
     await client.upload("createTable", id, {}, rows);
     assert.equal((await client.call("countTableRows", id)).count, 2n);
@@ -63,7 +63,7 @@ for (const id of ["t", "n$t"]) {
     await assert.rejects(client.call("countTableRows", id), failsWith("TableNotFound"));
   });
 
-  test(`a declared table ${id} gets its data, and says until then that it has none`, async (t) => {
+  test(`a declared table ${id} gets its data, and reports until then that it has none`, async (t) => {
     const { client } = await createWorld(t, id);
     await client.call("declareTable", id);
     await assert.rejects(client.call("countTableRows", id), failsWith("TableNotFound"));
@@ -90,7 +90,7 @@ for (const id of ["t", "n$t"]) {
 }
 
 for (const id of ["t", "n$t"]) {
-  /** An insert into a declared table, and what somebody does after its data is there and before it is confirmed. */
+  /** Inserts into a declared table, and calls a function after the data is written and before it is confirmed. */
   async function insertBefore(t: TestContext, happens: (client: TestClient) => Promise<unknown>) {
     const { root, base, client } = await createWorld(t, id);
     await client.call("declareTable", id);

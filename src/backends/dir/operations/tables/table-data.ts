@@ -3,15 +3,17 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import { ownerOf } from "../../catalog/table-marks.ts";
 
-/** How often the directory of a table is looked at that may just be made, and the pause between, in milliseconds. */
+/**
+ * Number of looks at the directory of a table that may just be created, and the pause between them, in milliseconds.
+ */
 const LOOKS = 6;
 const PAUSE_MS = 100;
 
 /**
- * Whether a table has data; otherwise it is declared and gets its first.
+ * Whether a table has data; a declared table has none yet.
  *
- * A declared table has a mark in its directory, which also stays when it has got data. So a table with neither has
- * lost its directory, and nobody can tell what was in it: writing to it would begin a new history under its name.
+ * A declared table has a mark in its directory, which stays when the table gets data. A table with neither mark nor
+ * data has lost its directory, and its former content is unknown: a write would begin a new history under its name.
  *
  * @throws LanceError InvalidTableState for a table that has lost its directory; TableNotFound for one that was dropped
  */
@@ -24,7 +26,7 @@ export async function isWritten(context: CatalogContext, location: string): Prom
       throw new LanceError("TableNotFound", "the table was dropped meanwhile");
     }
     if (look === LOOKS) throw lost();
-    // In the root the row of a declared table comes before its mark.
+    // In the root the row of a declared table is written before its mark.
     await sleep(PAUSE_MS);
   }
 }

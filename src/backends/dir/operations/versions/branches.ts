@@ -18,7 +18,7 @@ import { pageOfNames } from "../paging.ts";
 import { datasetOf, requireTable, withData } from "../tables/lookup.ts";
 import { refuseLost, requireDataset } from "./versions.ts";
 
-/** The operations on branches: histories of their own that begin at a version of another one. */
+/** The operations on branches: histories that begin at a version of another branch. */
 export function createBranchOperations(
   context: TableContext & PageContext,
 ): Pick<LanceNamespace, "listTableBranches" | "createTableBranch" | "deleteTableBranch"> {
@@ -39,7 +39,7 @@ export function createBranchOperations(
       }
       const table = await requireTable(context, id);
       const main = datasetOf(context, table);
-      // The engine would write the branch's files before it looks at any of this.
+      // The engine would write the branch's files before it checks any of this.
       await withData(context, table, {}, async (native) => {
         if (await readBranch(main, branch)) throw branchExists(branch);
         const source = await openBranch(main, fromBranch);

@@ -4,7 +4,7 @@ import { openClient, temporaryDirectory } from "../../test-support.ts";
 
 const KEY = "table_version_tracking_enabled";
 
-test("declaring and describing say who commits: the catalog's setting, or the table's own property", async (t) => {
+test("declaring and describing a table say who commits: by the catalog's setting, or by the table's own property", async (t) => {
   const root = await temporaryDirectory(t);
   for (const managedVersioning of [false, true]) {
     const client = await openClient(t, root, { managedVersioning });

@@ -49,8 +49,8 @@ export function createManagedVersionOperations(context: ChangeContext & CommitCo
   const { engine, layout } = context;
 
   /**
-   * Plans and runs a batch. Its tables are locked against other commits of this process, so that what has been
-   * checked still holds when it is done.
+   * Plans and runs a batch. Its tables are locked against other commits of this process, so that the checks still hold
+   * when the batch commits.
    */
   async function run<T>(
     ids: readonly Identifier[],
@@ -122,7 +122,7 @@ export function createManagedVersionOperations(context: ChangeContext & CommitCo
     },
   };
 
-  /** Adds an operation to a batch; what it returns makes its answer afterwards. */
+  /** Adds an operation to a batch; returns a function that makes the operation's answer afterwards. */
   async function plan(
     planner: Planner,
     id: Identifier,
@@ -167,7 +167,7 @@ export function createManagedVersionOperations(context: ChangeContext & CommitCo
 type AnyOperation = BatchCommitTablesRequest["operations"][number]["operation"];
 type CommitOperation = Exclude<AnyOperation, { case: undefined }>;
 
-/** The operations of a request with the tables that they are about. @throws LanceError InvalidInput */
+/** Returns the operations of a request with the tables that they name. @throws LanceError InvalidInput */
 function identified({ operations, delimiter: common }: BatchCommitTablesRequest) {
   if (operations.length === 0) throw new LanceError("InvalidInput", "operations must have an entry");
   return operations.map(({ operation }) => {

@@ -37,7 +37,7 @@ import { isWritten } from "../tables/table-data.ts";
 
 type Newest = Pick<VersionName, "version" | "scheme">;
 
-/** Collects the parts of a batch: each is checked as if the ones before it were done. Nothing is written. */
+/** Collects the parts of a batch and checks each as if the parts before it were done. It writes nothing. */
 export interface Planner {
   /** The batch so far. */
   readonly batch: Batch;
@@ -45,9 +45,9 @@ export interface Planner {
     id: Identifier,
     request: CreateTableVersionRequest | CreateTableVersionEntry,
   ): Promise<PreparedVersion>;
-  /** @returns the place of the deletion among the batch's */
+  /** Plans a deletion. @returns its index among the batch's deletions */
   deleteVersions(id: Identifier, request: BatchDeleteTableVersionsRequest): Promise<number>;
-  /** @returns the new table's location */
+  /** Plans a declaration. @returns the new table's location */
   declare(id: Identifier, request: DeclareTableRequest): Promise<string>;
   deregister(id: Identifier): Promise<FoundTable>;
 }
@@ -121,7 +121,7 @@ export async function createPlanner(
   };
 }
 
-/** A staged version as requests describe it. @throws LanceError InvalidInput */
+/** Returns the staged version that a request describes. @throws LanceError InvalidInput */
 export function toStaged(request: CreateTableVersionRequest | CreateTableVersionEntry): StagedVersion {
   const { version, manifestPath, manifestSize, namingScheme } = request;
   if (version <= 0n) throw new LanceError("InvalidInput", `version must be positive, not ${version}`);
@@ -139,7 +139,7 @@ const SCHEMES: ReadonlyMap<ManifestNamingScheme, NamingScheme> = new Map([
   [ManifestNamingScheme.V2, "V2"],
 ]);
 
-/** Ranges as requests have them. @throws LanceError InvalidInput */
+/** Returns the ranges of a request. @throws LanceError InvalidInput */
 export function toRanges(ranges: BatchDeleteTableVersionsRequest["ranges"]): VersionRange[] {
   if (ranges.length === 0) throw new LanceError("InvalidInput", "ranges must have an entry");
   return ranges.map(({ startVersion: start, endVersion: end }) => {

@@ -23,7 +23,7 @@ import {
 import { findTransaction, type TransactionRecord } from "../../format/transaction-records.ts";
 import { requireDataset } from "./versions.ts";
 
-/** The operations on transactions: what made a version, and what clients noted about it later. */
+/** The operations on transactions: how a version came about, and what clients noted about it later. */
 export function createTransactionOperations(
   context: TableContext,
 ): Pick<LanceNamespace, "describeTransaction" | "alterTransaction"> {
@@ -58,10 +58,10 @@ export function createTransactionOperations(
   };
 }
 
-/** The properties that come from the transaction itself. */
+/** Properties that belong to the transaction itself. */
 const RESERVED = ["uuid", "version", "read_version", "operation", "tag"];
 
-/** As the API spells them, which is also how they are kept. */
+/** Statuses in the spelling of the API, in which they are also kept. */
 const STATUSES: ReadonlyMap<string, TransactionStatus> = new Map([
   ["Queued", TransactionStatus.QUEUED],
   ["Running", TransactionStatus.RUNNING],
@@ -80,11 +80,11 @@ function answer(transaction: TransactionRecord, alteration: TransactionAlteratio
     operation,
     ...(tag !== undefined && { tag }),
   };
-  // A version that is there came of a transaction that succeeded.
+  // An existing version comes from a transaction that succeeded.
   return { status: parseStatus(alteration.status ?? "Succeeded"), properties };
 }
 
-/** Other writers keep a name as their client spelled it, in any case and with underscores. */
+/** Reads a status. Other writers keep it in their client's spelling, in any case and with underscores. */
 function parseStatus(text: string): TransactionStatus {
   const plain = (name: string) => name.toLowerCase().replaceAll("_", "");
   const found = [...STATUSES].find(([name]) => plain(name) === plain(text));
@@ -93,7 +93,7 @@ function parseStatus(text: string): TransactionStatus {
 
 type Change = (state: TransactionAlteration, transaction: TransactionRecord) => TransactionAlteration;
 
-/** What an action does. @throws LanceError InvalidInput for one that says nothing or too little */
+/** Returns the change that an action makes. @throws LanceError InvalidInput for an incomplete action */
 function toChange({ action }: AlterTransactionAction): Change {
   switch (action.case) {
     case "setStatusAction":

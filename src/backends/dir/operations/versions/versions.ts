@@ -49,7 +49,7 @@ export function createVersionOperations(
     async restoreTable({ version, branch }, { id }) {
       if (version < 0n) throw new LanceError("InvalidInput", `version ${version} is negative`);
       const table = await requireTable(context, id);
-      // LanceDB's remote client restores what it looks at, which is no number for the newest version.
+      // LanceDB's remote client restores the version that it looks at, and sends 0 for the newest one.
       const wanted = version === 0n ? await newestVersion(context, table, branch) : version;
       const restored = await withData(context, table, { version: wanted, branch }, (native) =>
         engineCall(async () => {
@@ -70,9 +70,9 @@ async function newestVersion(context: TableContext, table: FoundTable, branch: s
 }
 
 /**
- * The files of the table of a call, or of one of its branches.
+ * Returns the files of the table of a call, or of one of its branches.
  *
- * @throws LanceError TableNotFound, TableBranchNotFound; InvalidInput for a branch's name that cannot be
+ * @throws LanceError TableNotFound, TableBranchNotFound; InvalidInput for an invalid name of a branch
  */
 export async function requireDataset(
   context: TableContext,
@@ -84,13 +84,18 @@ export async function requireDataset(
   return openBranch(datasetOf(context, table), isMain(branch) ? undefined : branch);
 }
 
-/** Refuses to answer that a table has nothing when it has lost its directory. @throws LanceError InvalidTableState */
+/**
+ * Refuses a table that has lost its directory, instead of answering that it is empty. @throws LanceError
+ * InvalidTableState
+ */
 export async function refuseLost(context: CatalogContext, id: Identifier): Promise<void> {
   const { location } = await requireTable(context, id);
   await isWritten(context, location);
 }
 
-/** A version as clients get it; the path is the object path that Lance's own clients commit and read by. */
+/**
+ * Returns a version in the form of answers. Its path is the object path by which Lance's own clients commit and read.
+ */
 export function toTableVersion({
   version,
   key,

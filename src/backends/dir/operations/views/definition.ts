@@ -8,20 +8,20 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { FoundTable } from "../tables/lookup.ts";
 
-/** What a view is made of; it is kept in the properties of its table, where clients see it. */
+/** The definition of a view, which is kept in the properties of its table, where clients see it. */
 export interface ViewDefinition {
   readonly sourceQuery: string;
   /** The schema of the view as the client sent it: base64 of an Arrow schema message. */
   readonly outputSchema: string;
   readonly withNoData: boolean;
-  /** Kept for those who refresh; this server starts no refresh by itself. */
+  /** Kept for clients that refresh the view; this server starts no refresh by itself. */
   readonly autoRefresh: boolean;
 }
 
 const PREFIX = "lance_gateway.view.";
 const KIND = "query";
 
-/** The properties of a view's table. */
+/** Returns the properties of a view's table. */
 export function toProperties(definition: ViewDefinition): Record<string, string> {
   const { sourceQuery, outputSchema, withNoData, autoRefresh } = definition;
   return {
@@ -34,7 +34,7 @@ export function toProperties(definition: ViewDefinition): Record<string, string>
 }
 
 /**
- * The definition of a view.
+ * Reads the definition of a view.
  *
  * @throws LanceError InvalidInput for a table that is not a view
  */
@@ -53,7 +53,9 @@ export function readDefinition({ properties }: FoundTable): ViewDefinition {
   };
 }
 
-/** @throws LanceError InvalidInput; Unsupported for the kinds that need a function */
+/**
+ * Checks the definition in a request. @throws LanceError InvalidInput; Unsupported for the kinds that need a function
+ */
 export function checkDefinition(request: CreateMaterializedViewRequest): ViewDefinition {
   const { kind, udtfSpec, sourceQuery, outputSchema, withNoData = true, autoRefresh = false } = request;
   if (kind === MaterializedViewKind.UNSPECIFIED) throw invalid("kind is missing");
@@ -97,7 +99,7 @@ export async function readOutputSchema(outputSchema: string, maxBytes: number): 
 }
 
 /**
- * Checks that the result of a view's query has the columns that the view says it has.
+ * Checks that the result of a view's query has the columns of the view's schema.
  *
  * @throws LanceError TableSchemaValidationError
  */
@@ -119,7 +121,7 @@ export function checkResult(result: ArrowSchema, view: ArrowSchema): void {
   }
 }
 
-/** The names of a list's items differ between writers and mean nothing. */
+/** Compares types without the names of list items, which differ between writers and have no meaning. */
 function sameType(a: ArrowField, b: ArrowField): boolean {
   const named = a.type.name === "struct";
   return (

@@ -3,7 +3,7 @@ import { test } from "vitest";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { parseViewQuery } from "./query-text.ts";
 
-test("a query is taken apart", () => {
+test("a query is split into columns, table, condition and limit", () => {
   assert.deepEqual(
     parseViewQuery(
       "select id, s.x, `odd name`, price * 2 AS \"twice\", coalesce(a, 'x, from y') as c FROM ns.sub.t WHERE id > 1 and b = 'limit 2' LIMIT 10;",
@@ -30,7 +30,7 @@ test("a query is taken apart", () => {
   assert.deepEqual(parseViewQuery('SELECT a FROM "my-ns".`t.1`').source, ["my-ns", "t.1"]);
 });
 
-test("anything else is refused", () => {
+test("text that is not such a query is refused", () => {
   for (const text of [
     "",
     "{}",

@@ -8,11 +8,11 @@ import { type SqlToken, tokenizeSql } from "../../engine/sql-tokens.ts";
  *
  *     SELECT * | expression [AS name] [, …] FROM namespace.table [WHERE condition] [LIMIT rows]
  *
- * An expression that is not a column needs a name. Names with special characters stand between double quotes or
+ * An expression that is not a column needs a name. Names with special characters are quoted with double quotes or
  * backticks.
  */
 export interface ViewQuery {
-  /** The columns by name and expression; none stands for `*`, the columns that the view says it has. */
+  /** The columns by name and expression; an empty list means `*`, all columns of the view's schema. */
   readonly columns: readonly (readonly [name: string, expression: string])[];
   readonly source: Identifier;
   readonly where: string | undefined;
@@ -24,7 +24,7 @@ const FORM = "SELECT columns FROM table [WHERE condition] [LIMIT rows], of one t
 /**
  * Reads the query of a view.
  *
- * @throws LanceError InvalidInput for anything else than a {@link ViewQuery}
+ * @throws LanceError InvalidInput for a text that is not a {@link ViewQuery}
  */
 export function parseViewQuery(text: string): ViewQuery {
   const tokens = tokenizeSql(text);
@@ -54,7 +54,7 @@ function isClause(token: SqlToken, keyword: string): boolean {
   return token.depth === 0 && isKeyword(token, keyword);
 }
 
-/** Takes `LIMIT rows` off the end. */
+/** Removes `LIMIT rows` from the end. */
 function takeLimit(tokens: SqlToken[]): number | undefined {
   const [keyword, count] = tokens.slice(-2);
   if (keyword === undefined || !isClause(keyword, "LIMIT")) return undefined;
@@ -98,7 +98,7 @@ function parseSource(tokens: readonly SqlToken[]): Identifier {
   return names;
 }
 
-/** The text that some tokens stand for. */
+/** Returns the text of some tokens. */
 function expressionOf(text: string, tokens: readonly SqlToken[]): string {
   const [first, last] = [tokens[0], tokens.at(-1)];
   if (first === undefined || last === undefined) throw invalid("an expression is missing");

@@ -13,23 +13,23 @@ import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from
 import { parseViewQuery, type ViewQuery } from "./query-text.ts";
 import { buildSourceQuery, firstNewFragment, type Part, resultSchema, resultStream } from "./source.ts";
 
-/** The entry of a view's table metadata that says what its rows were made from. */
+/** The entry of a view's table metadata that records the source of its rows. */
 const STATE_KEY = "lance_gateway.view.state";
 
 /**
- * What the rows of a view were made from. It is committed as the version right after that of the rows: at any
- * other version, somebody else has changed the view, or a refresh did not get to its end.
+ * The source of a view's rows. A refresh commits this entry as the version right after that of the rows: at any other
+ * version, another writer has changed the view, or a refresh did not finish.
  */
 interface ViewState {
   /** The location of the source. */
   readonly source: string;
   readonly sourceVersion: string;
-  /** The version of the view that has the rows. */
+  /** The version of the view that contains the rows. */
   readonly rowsVersion: string;
   readonly query: string;
 }
 
-/** A refresh that knows everything it works with. */
+/** A refresh with everything that it works with. */
 interface Refresh {
   readonly context: TableContext & UploadContext;
   readonly view: FoundTable;
@@ -43,10 +43,10 @@ interface Refresh {
 }
 
 /**
- * Brings a view up to date with a version of its source: with the rows that were added since the last refresh,
- * where nothing but that has happened to source and view, and as a whole otherwise.
+ * Brings a view up to date with a version of its source. It adds the rows since the last refresh when nothing else has
+ * happened to source and view; otherwise it replaces the whole view.
  *
- * It can be repeated at any point: a refresh that did not end leaves a view that is made anew.
+ * It can be repeated at any point: the next refresh rebuilds a view whose last refresh did not finish.
  */
 export async function refreshView(
   context: TableContext & UploadContext,
@@ -76,13 +76,13 @@ async function run(refresh: Refresh): Promise<JobFacts> {
     if (added === "nothing")
       return { mode: "none", rows: 0, sourceVersion: Number(sourceVersion), version: before };
     const result = await append(refresh, added);
-    // Whoever came in between has written rows that do not follow from the source.
+    // A writer in between has added rows that do not follow from the source.
     if (result !== undefined && result.version <= before + 1) return finish(refresh, "incremental", result);
   }
   return finish(refresh, "full", await replace(refresh, { limit: query.limit }));
 }
 
-/** The part of the source that the view lacks; undefined when that cannot be told. */
+/** Returns the part of the source that the view lacks; undefined when it cannot be determined. */
 async function planIncrement(
   { context, source, sourceVersion, text, query, view }: Refresh,
   manifest: Manifest,
@@ -163,7 +163,7 @@ function newestVersion(context: TableContext, table: FoundTable): Promise<bigint
   return withData(context, table, {}, async (native) => BigInt(await engineCall(() => native.version())));
 }
 
-/** The manifest of a version; undefined when it has been cleaned up. */
+/** Returns the manifest of a version; undefined when it has been cleaned up. */
 async function manifestOf(
   context: TableContext,
   table: FoundTable,

@@ -10,18 +10,18 @@ import type { NativeQuery } from "../../engine/native-query.ts";
 import type { OutputSchema } from "./definition.ts";
 import type { ViewQuery } from "./query-text.ts";
 
-/** The largest limit that the engine takes; of a larger one it would take the lower bits. */
+/** Maximum limit that the engine takes. Of a larger number it would take the lower bits. */
 const MAX_LIMIT = 0x7fff_ffff;
 
-/** Which part of a source is asked for. */
+/** The part of a source that a query reads. */
 export interface Part {
-  /** Only rows of this fragment and those after it. */
+  /** Selects only rows of this fragment and later ones. */
   readonly fromFragment?: bigint | undefined;
-  /** Rows, at most. */
+  /** Maximum number of rows. */
   readonly limit?: number | undefined;
 }
 
-/** Builds the engine's query of a view. */
+/** Builds the engine query of a view. */
 export function buildSourceQuery(
   source: NativeTable,
   { columns, where }: ViewQuery,
@@ -39,18 +39,18 @@ export function buildSourceQuery(
   return query;
 }
 
-/** The schema of a query's result. */
+/** Returns the schema of a query's result. */
 export async function resultSchema(query: NativeQuery): Promise<ArrowSchema> {
   const file = await engineCall(() => query.outputSchema());
   return decodeSchema(splitIpcFile(file).schemaMetadata);
 }
 
-/** The rows of a batch, at most. */
+/** Maximum number of rows of a batch. */
 const BATCH_ROWS = 4096;
 
 /**
- * The result of a query as an IPC stream with the schema of the view, which is that of the result but for what
- * does not change a buffer: nullability and metadata.
+ * Yields the result of a query as an IPC stream with the schema of the view. That schema differs from the result's only
+ * in nullability and metadata, which do not change a buffer.
  */
 export async function* resultStream(
   query: NativeQuery,
@@ -69,8 +69,8 @@ export async function* resultStream(
 }
 
 /**
- * The first fragment that a version of a table has beyond an older one; undefined when more has changed than that
- * fragments were added, and the number after the last one when nothing has.
+ * Returns the first fragment that a version of a table has beyond an older one. Returns the number after the last one
+ * when nothing has changed, and undefined when other changes than additions have happened.
  */
 export function firstNewFragment(older: Manifest, newer: Manifest): bigint | undefined {
   const before = new Map(
@@ -88,7 +88,7 @@ export function firstNewFragment(older: Manifest, newer: Manifest): bigint | und
   return kept === before.size && sameFields(older, newer) ? last + 1n : undefined;
 }
 
-/** Columns that were renamed, or that lost their place to others, are in the same files under other names. */
+/** Whether two versions have equal fields: renamed and re-created columns are in the same files under other names. */
 function sameFields(older: Manifest, newer: Manifest): boolean {
   const bytes = ({ fields }: Manifest) => Buffer.concat(fields.map((field) => toBinary(FieldSchema, field)));
   return bytes(older).equals(bytes(newer));

@@ -42,7 +42,7 @@ const rows = (from: number, to: number) =>
     "stream",
   );
 
-/** A schema message alone, as pyarrow serializes a schema. */
+/** A bare schema message, as pyarrow serializes a schema. */
 const ID = Buffer.from(
   tableToIPC(new Table(new Schema([new Field("id", new Int32(), true)])), "stream"),
 ).subarray(0, -8);
@@ -77,7 +77,7 @@ async function queried(client: TestClient) {
   return { data: [...(table.getChild("id") ?? [])].map(Number), schema: table.schema };
 }
 
-test("a refresh takes only the rows that were added, while nothing else happens", async (t) => {
+test("a refresh takes only the added rows while nothing else happens", async (t) => {
   const { client, refresh, ids } = await openView(t, "SELECT * FROM t WHERE id % 2 = 0");
   assert.deepEqual(await refresh(), ["full", 5]);
   assert.deepEqual(await refresh(), ["none", 0]);
@@ -90,7 +90,7 @@ test("a refresh takes only the rows that were added, while nothing else happens"
   assert.deepEqual(await ids(), [0, 2, 4, 6, 8, 10, 12, 14]);
 });
 
-test("what changes rows of the source, the view or their columns makes a view anew", async (t) => {
+test("a change of rows of the source, of the view or of their columns rebuilds the view", async (t) => {
   const { client, refresh, ids } = await openView(t, "SELECT id FROM t");
   await refresh();
   await client.call("deleteFromTable", "t", { predicate: "id = 3" });
@@ -137,13 +137,13 @@ test("a view that is larger than a part is written part by part, as one version"
   await client.upload("insertIntoTable", "t", {}, rows(20_000, 40_000));
   assert.deepEqual(await refresh(), ["incremental", 20_000]);
   assert.equal((await ids()).length, 40_000);
-  // Two refreshes of two versions each, after the first.
+  // The two refreshes have made two versions each, after the first.
   const { version } = await client.call("describeTable", "v", { loadDetailedMetadata: true });
   assert.equal(version, 5n);
   assert.equal((await jobsOf(root).list()).length, 2);
 });
 
-test("refreshes at the same time add no row twice", async (t) => {
+test("concurrent refreshes add no row twice", async (t) => {
   const { root, client, refresh, ids } = await openView(t, "SELECT id FROM t");
   await refresh();
   await client.upload("insertIntoTable", "t", {}, rows(10, 20));
@@ -155,7 +155,7 @@ test("refreshes at the same time add no row twice", async (t) => {
   );
 });
 
-test("a view keeps the schema that it was made with", async (t) => {
+test("a view keeps its original schema", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
   await client.upload("createTable", "t", {}, rows(0, 3));
@@ -182,7 +182,7 @@ test("a view keeps the schema that it was made with", async (t) => {
   assert.equal(kept.metadata.get("owner"), "me");
 });
 
-test("a job that a restart interrupts is done by the next process, under its id", async (t) => {
+test("the next process finishes a job that a restart interrupts, under its id", async (t) => {
   const root = await temporaryDirectory(t);
   const first = await openClient(t, root);
   await first.upload("createTable", "t", {}, rows(0, 5000));
@@ -198,7 +198,7 @@ test("a job that a restart interrupts is done by the next process, under its id"
   assert.deepEqual((await second.call("listAllTables", "$")).tables, ["t"]);
 });
 
-test("a job whose table is gone or another fails and says so", async (t) => {
+test("a job whose table is gone or was replaced fails and says so", async (t) => {
   const root = await temporaryDirectory(t);
   const first = await openClient(t, root);
   await first.call("createNamespace", "n");
@@ -214,7 +214,7 @@ test("a job whose table is gone or another fails and says so", async (t) => {
   assert.equal((await ended(root, moved.id)).error?.name, "TableNotFound");
 });
 
-test("a limit beyond what the engine takes is no limit", async (t) => {
+test("a limit that is too large for the engine has no effect", async (t) => {
   const { refresh, ids } = await openView(t, `SELECT id FROM t LIMIT ${2 ** 32 + 1}`);
   assert.deepEqual(await refresh(), ["full", 10]);
   assert.equal((await ids()).length, 10);
