@@ -11,7 +11,7 @@ const PAGES = ["*.md", "docs/**/*.md", "examples/**/*.md"];
 const SOURCES: readonly string[] = [
   "scripts/**/*.ts",
   "src/{arrow,cli,client,config,dialects,gateway,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
-  "src/backends/{grpc,resilience,rest,upstream-cache,upstream-identity,dir,dir/{batch,concurrency,engine,jobs,maintenance,stores}}/*.ts",
+  "src/backends/{grpc,resilience,rest,upstream-cache,upstream-identity,dir,dir/{batch,concurrency,engine,format,jobs,maintenance,stores}}/*.ts",
   "src/backends/dir/operations/**/*.ts",
 ];
 

@@ -16,7 +16,7 @@ type Fixture = DatasetRef & { readonly store: MemoryStore };
 
 const change: MetadataChange = { config: { entries: { a: "1" } } };
 
-/** Puts another manifest in the place of the newest. */
+/** Replaces the newest manifest by an altered one. */
 async function alterNewest(dataset: Fixture, alter: (manifest: Manifest) => void): Promise<void> {
   const file = await readVersion(dataset);
   const manifest = clone(ManifestSchema, file.manifest);
@@ -111,7 +111,7 @@ describe("a metadata commit", () => {
     assert.deepEqual(metadataOf("x.y"), { deep: "1" });
   });
 
-  it("marks a table that has settings, and only such a one", async () => {
+  it("sets the flag of settings only on a table that has settings", async () => {
     const dataset = openFixture("stable");
     const flagsOf = async () => (await readVersion(dataset)).manifest.writerFeatureFlags;
     assert.equal(await flagsOf(), 2n);
@@ -121,7 +121,7 @@ describe("a metadata commit", () => {
     assert.equal(await flagsOf(), 2n);
   });
 
-  it("writes no transaction file where the table has none", async () => {
+  it("writes no transaction file if the table has none", async () => {
     const dataset = openFixture("new");
     await alterNewest(dataset, (manifest) => {
       manifest.writerFeatureFlags |= 32n;
@@ -135,7 +135,7 @@ describe("a metadata commit", () => {
 });
 
 describe("metadata commits at the same time", () => {
-  it("all land, each as a version of its own", async () => {
+  it("all succeed, each as a version of its own", async () => {
     const dataset = openFixture("new");
     const keys = Array.from({ length: 12 }, (_, i) => `k${i}`);
     await Promise.all(keys.map((key) => commitMetadata(dataset, { config: { entries: { [key]: "x" } } })));
@@ -151,7 +151,7 @@ describe("metadata commits at the same time", () => {
     );
   });
 
-  it("give up after the attempts, and leave nothing behind", async () => {
+  it("give up after the last attempt, and leave nothing behind", async () => {
     const dataset = openFixture("new");
     const ending = new AbortController();
     let rivals = 0;
@@ -173,7 +173,7 @@ describe("metadata commits at the same time", () => {
     assert.equal(rivals, 5);
   });
 
-  it("succeed when the answer of the store is lost", async () => {
+  it("succeed when the store's answer is lost", async () => {
     for (const answer of [() => Promise.reject(new Error("reset")), () => Promise.resolve(false)]) {
       const dataset = openFixture("new");
       const { putIfAbsent } = dataset.store;
@@ -189,7 +189,7 @@ describe("metadata commits at the same time", () => {
     }
   });
 
-  it("fail as the store fails, and do not mind a hint that cannot be written", async () => {
+  it("fail as the store fails, and tolerate a hint that cannot be written", async () => {
     const dataset = openFixture("new");
     const fail = () => Promise.reject(new Error("disk full"));
     await assert.rejects(
@@ -216,7 +216,7 @@ describe("a metadata commit is refused", () => {
     }
   });
 
-  it("for keys with consequences beyond metadata, and keeps them when all is replaced", async () => {
+  it("for keys with consequences beyond metadata, which a full replacement keeps", async () => {
     const dataset = openFixture("new");
     await alterNewest(dataset, (manifest) => {
       Object.assign(manifest.fields[1]?.metadata ?? {}, {
@@ -237,7 +237,7 @@ describe("a metadata commit is refused", () => {
     await commitMetadata(dataset, { fieldMetadata: { name: { entries: allowed, replace: true } } });
   });
 
-  it("for a field that is not there", async () => {
+  it("for a missing field", async () => {
     for (const path of ["no", "at.no", "at.x.y", "", "id.", ".id", "`id", "at..z", "x.y"]) {
       const commit = commitMetadata(openFixture("new"), { fieldMetadata: { [path]: { entries: {} } } });
       await assert.rejects(commit, (error) => isLanceError(error, "TableColumnNotFound"), path);

@@ -17,9 +17,9 @@ import { publishVersion } from "./publish-version.ts";
 import { latestVersion } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
 
-/** How to commit. */
+/** Options of a commit. */
 export interface CommitOptions {
-  /** How often to try, at most, while others commit. Default: 50. */
+  /** Maximum number of attempts while others commit. Default: 50. */
   readonly attempts?: number;
   /** Stops further attempts. */
   readonly signal?: AbortSignal;
@@ -30,24 +30,24 @@ export interface CommitOptions {
 /** A version that a commit made. */
 export interface CommittedVersion {
   readonly version: bigint;
-  /** The uuid of the transaction. */
+  /** UUID of the transaction. */
   readonly transactionId: string;
   readonly manifest: Manifest;
 }
 
-/** Changes a manifest in place, a copy of the version before. */
+/** Changes a manifest in place; it is a copy of the previous version. */
 export type ApplyChange = (manifest: Manifest) => Change;
 
-/** The longest pause between two attempts, in milliseconds. */
+/** Longest pause between two attempts, in milliseconds. */
 const MAX_PAUSE = 200;
 
 /**
  * Commits a change of metadata as the next version of a dataset; see {@link commitChange}.
  *
- * Unlike in the engine, two changes of one key do not conflict, the later one wins; and no old versions are
- * cleaned up after the commit.
+ * Unlike in the engine, two changes of a key do not conflict: the later one wins. The commit does not clean up old
+ * versions.
  *
- * @throws LanceError those of {@link commitChange} and of {@link applyChange}
+ * @throws LanceError as {@link commitChange} and {@link applyChange}
  */
 export async function commitMetadata(
   dataset: DatasetRef,
@@ -62,19 +62,19 @@ export async function commitMetadata(
 }
 
 /**
- * Commits a change as the next version of a dataset, beside writers of the Lance engine.
+ * Commits a change as the next version of a dataset, safely beside writers of the Lance engine.
  *
- * Everything that is not changed is taken over from the newest version as it is, also what this project does
- * not know: fragments, indices, feature flags, the name of the writer (whose faults the next engine looks for by
- * it). The manifest is put if no other has the number, as the engine does, so exactly one writer gets it; a
- * loser reads the new version and applies its change to that, which is as if it had been called later. With
- * the transaction in the manifest and in its file, other writers see what the operation was and decide whether
- * theirs can follow it.
+ * The new version inherits everything that does not change from the newest version, including parts that this project
+ * does not know: fragments, indices, feature flags, and the name of the writer, by which later engines recognize the
+ * writer's faults. Like the engine, the commit puts the manifest only if its number is free, so exactly one writer gets
+ * it. A writer that loses reads the new version and applies its change to that, as if it had been called later. The
+ * manifest and a file of its own record the transaction, so that other writers can decide whether their operations may
+ * follow it.
  *
- * @param apply changes a copy of the newest manifest in place; it is called again for each attempt, and throws
- *   when its change cannot follow what others did.
- * @throws LanceError ConcurrentModification after the last attempt, TableVersionNotFound if there is no
- *   version yet, Unsupported if the table needs a newer writer, and those of `apply`
+ * @param apply changes a copy of the newest manifest in place; each attempt calls it again, and it throws if its change
+ *   cannot follow those of others.
+ * @throws LanceError ConcurrentModification after the last attempt, TableVersionNotFound if the dataset has no version,
+ *   Unsupported if the table needs a newer writer, and the errors of `apply`
  */
 export async function commitChange(
   dataset: DatasetRef,
@@ -97,8 +97,8 @@ export async function commitChange(
 /**
  * Commits the first version of a dataset.
  *
- * @param like a manifest file that the engine wrote, whose manifest it takes over but for what `apply` changes
- * @throws LanceError TableAlreadyExists, when the dataset has a version
+ * @param like a manifest file that the engine wrote; the version inherits everything that `apply` does not change
+ * @throws LanceError TableAlreadyExists if the dataset has a version
  */
 export async function commitFirst(
   dataset: DatasetRef,
@@ -108,16 +108,16 @@ export async function commitFirst(
   if ((await latestVersion(dataset)) !== undefined) throw alreadyExists();
   const next = await build(dataset, beforeFirst(dataset, like), apply);
   if (!(await publish(dataset, next))) throw alreadyExists();
-  // The directory may be one that was declared, or that the engine has made.
+  // The directory may have been created by a declaration or by the engine.
   await dataset.store.files?.syncObjects([next.key], dirname(dataset.root));
   return finish(dataset, next);
 }
 
 /**
- * Prepares the version after the newest one, or the first, without publishing it; a file of its transaction is written.
+ * Prepares the version after the newest one, or the first, and writes its transaction file, but does not publish it.
  *
- * @param like what the first version takes over but for what `apply` changes, as in {@link commitFirst}
- * @throws LanceError Unsupported if the table needs a newer writer, and those of `apply`
+ * @param like the manifest that a first version inherits from, as in {@link commitFirst}
+ * @throws LanceError Unsupported if the table needs a newer writer, and the errors of `apply`
  */
 export async function prepareChange(
   dataset: DatasetRef,
@@ -136,7 +136,7 @@ export async function prepareChange(
   return { dataset, version, scheme, key, stagedKey: undefined, bytes, exists: false };
 }
 
-/** Reads the newest version; undefined when there is none. */
+/** Reads the newest version; returns undefined if there is none. */
 async function newestFile(dataset: DatasetRef): Promise<ManifestFile | undefined> {
   for (;;) {
     const latest = await latestVersion(dataset);
@@ -150,7 +150,7 @@ async function newestFile(dataset: DatasetRef): Promise<ManifestFile | undefined
   }
 }
 
-/** The version 0 that a first version follows: there is none in the store. */
+/** Creates the version 0 that a first version follows; the store does not have it. */
 function beforeFirst(dataset: DatasetRef, like: ManifestFile): ManifestFile {
   const manifest = Object.assign(clone(ManifestSchema, like.manifest), { version: 0n });
   return { ...like, key: manifestKey(dataset, 0n, "V2"), manifest };
@@ -166,7 +166,7 @@ function build(dataset: DatasetRef, base: ManifestFile, apply: ApplyChange): Pro
   return buildNextVersion(dataset, base, manifest, change);
 }
 
-/** @returns false if another writer has the version; nothing is left behind then */
+/** @returns false if another writer has the version; then nothing is left behind */
 async function publish({ store }: DatasetRef, next: NextVersion): Promise<boolean> {
   const { transaction } = next;
   const written = transaction === undefined ? undefined : store.put(transaction.key, transaction.bytes);
@@ -177,7 +177,7 @@ async function publish({ store }: DatasetRef, next: NextVersion): Promise<boolea
 
 async function finish(dataset: DatasetRef, { file, transactionId }: NextVersion): Promise<CommittedVersion> {
   const { manifest } = file;
-  // A hint that is too low only costs the engine a search.
+  // A hint that is too low costs the engine a search and nothing else.
   await writeVersionHint(dataset, manifest.version).catch(() => {});
   return { version: manifest.version, transactionId, manifest };
 }

@@ -18,7 +18,7 @@ describe("names of manifests", () => {
     }
   });
 
-  it("are told from everything else in the directory", () => {
+  it("are distinguished from everything else in the directory", () => {
     const others = [
       "18446744073709551614.manifest-7c0f",
       "18446744073709551614.manifest#12",
@@ -33,7 +33,7 @@ describe("names of manifests", () => {
 });
 
 describe("names of refs", () => {
-  it("of the main branch are all the same", () => {
+  it("of the main branch are all equivalent", () => {
     for (const name of [undefined, "", "main"]) assert.equal(normalizeBranch(name), undefined);
   });
 
@@ -42,7 +42,7 @@ describe("names of refs", () => {
     assert.equal(checkTagName("v1.0-größe_"), "v1.0-größe_");
   });
 
-  it("that the format does not allow are invalid input", () => {
+  it("are invalid input if the format does not allow them", () => {
     const invalid = (error: unknown) => isLanceError(error, "InvalidInput");
     const branches = [
       "/a",

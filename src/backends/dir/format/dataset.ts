@@ -2,69 +2,69 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { ObjectStore } from "./storage.ts";
 
 /**
- * Where a table, or one branch of it, is.
+ * Location of a table or of a branch.
  *
- * The names of directories and files here are those of the public format: `_versions`, `_transactions` and
- * `_refs` below the table, and a branch as a dataset of its own below `tree/<branch>`, without `_refs`.
+ * The names of directories and files here are those of the public format: `_versions`, `_transactions` and `_refs`
+ * below the table, and each branch as a dataset of its own below `tree/<branch>`, without `_refs`.
  */
 export interface DatasetRef {
   readonly store: ObjectStore;
-  /** The key of the table's directory. */
+  /** Key of the table's directory. */
   readonly root: string;
   /** Default: main. */
   readonly branch?: string | undefined;
 }
 
-/** The name of the branch that has no name in the format. */
+/** Name of the branch that has no name in the format. */
 export const MAIN_BRANCH = "main";
 
-/** How manifest files are named: by the version, or by its distance to 2^64 − 1, so that the newest sort first. */
+/** Naming scheme of manifest files: by the version, or by its distance to 2^64 − 1, so that the newest sort first. */
 export type NamingScheme = "V1" | "V2";
 
 const MAX_U64 = 0xffff_ffff_ffff_ffffn;
 
-/** Versions from here on are detached: they are files, but not part of the history. */
+/** First detached version: from here on, versions have files but are not part of the history. */
 export const FIRST_DETACHED_VERSION = 1n << 63n;
 
-/** The directory of the dataset: the table's, or the branch's. */
+/** Returns the directory of the dataset: that of the table or of the branch. */
 export function dataDirectory({ root, branch }: DatasetRef): string {
   return branch === undefined ? root : `${root}/tree/${branch}`;
 }
 
-/** The directory of the manifests. */
+/** Returns the directory of the manifests. */
 export function versionsDirectory(dataset: DatasetRef): string {
   return `${dataDirectory(dataset)}/_versions`;
 }
 
-/** The key of the file that remembers about which version is the newest. */
+/** Returns the key of the version hint, which names approximately the newest version. */
 export function versionHintKey(dataset: DatasetRef): string {
   return `${versionsDirectory(dataset)}/latest_version_hint.json`;
 }
 
-/** The key of a transaction's file. */
+/** Returns the key of a transaction's file. */
 export function transactionKey(dataset: DatasetRef, fileName: string): string {
   return `${dataDirectory(dataset)}/_transactions/${fileName}`;
 }
 
-/** The directory of tags or branches; both belong to the table, not to a branch. */
+/** Returns the directory of tags or branches; both belong to the table, not to a branch. */
 export function refsDirectory(dataset: DatasetRef, kind: "tags" | "branches"): string {
   return `${dataset.root}/_refs/${kind}`;
 }
 
-/** The name of a version's manifest file. */
+/** Returns the name of a version's manifest file. */
 export function manifestName(version: bigint, scheme: NamingScheme): string {
   const stem = scheme === "V1" ? String(version) : String(MAX_U64 - version).padStart(20, "0");
   return `${stem}.manifest`;
 }
 
-/** The key of a version's manifest file. */
+/** Returns the key of a version's manifest file. */
 export function manifestKey(dataset: DatasetRef, version: bigint, scheme: NamingScheme): string {
   return `${versionsDirectory(dataset)}/${manifestName(version, scheme)}`;
 }
 
 /**
- * What the name of a file in `_versions` stands for; `undefined` for everything that is no version: staged
- * manifests (a suffix after `.manifest`), detached ones (`d<number>.manifest`), the version hint.
+ * Parses the name of a file in `_versions`; returns `undefined` for everything except versions: staged manifests (a
+ * suffix after `.manifest`), detached ones (`d<number>.manifest`), the version hint.
  */
 export function parseManifestName(
   name: string,
@@ -78,7 +78,7 @@ export function parseManifestName(
 }
 
 /**
- * The branch in the form of {@link DatasetRef}: `main`, an empty name and none at all are the main branch.
+ * Returns the branch in the form of {@link DatasetRef}: `main`, an empty name and a missing name are the main branch.
  *
  * @throws LanceError InvalidInput for a name that the format does not allow
  */

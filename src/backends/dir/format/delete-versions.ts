@@ -10,14 +10,14 @@ export interface VersionRange {
   readonly end: bigint;
 }
 
-/** The most versions that bounded ranges may span, as in the directory catalog of Lance (contract 6.5). */
+/** Maximum number of versions in bounded ranges, as in the directory catalog of Lance (contract 6.5). */
 const MAX_VERSIONS = 1_000_000n;
 
 /**
- * Deletes the manifests of versions; transactions and data stay. The newest version is not spared: without any
- * manifest there is no table left to open.
+ * Deletes the manifests of versions; transactions and data remain. It also deletes the newest version: a table without
+ * any manifest cannot be opened.
  *
- * @returns how many files were deleted
+ * @returns the number of deleted files
  * @throws LanceError InvalidInput if the bounded ranges span more than a million versions
  */
 export async function deleteVersions(dataset: DatasetRef, ranges: readonly VersionRange[]): Promise<number> {

@@ -15,7 +15,7 @@ const SUFFIXES: Readonly<Record<DeletionFile_DeletionFileType, string>> = {
   [DeletionFile_DeletionFileType.BITMAP]: "bin",
 };
 
-/** The key of the file that says which rows of a fragment are deleted; undefined when none are. */
+/** Returns the key of the file that lists the deleted rows of a fragment; undefined if none are deleted. */
 export function deletionKey(
   dataset: DatasetRef,
   { id, deletionFile: file }: Pick<DataFragment, "id" | "deletionFile">,
@@ -25,7 +25,7 @@ export function deletionKey(
   return `${dataDirectory(dataset)}/_deletions/${name}`;
 }
 
-/** Describes a new file of deleted rows, made from a version; its name is drawn. */
+/** Describes a new file of deleted rows that is based on a version; draws its name. */
 export function newDeletionFile(readVersion: bigint, deletedRows: number): DeletionFile {
   return create(DeletionFileSchema, {
     fileType: DeletionFile_DeletionFileType.ARROW_ARRAY,

@@ -1,25 +1,31 @@
 import type { DirectoryStamp } from "./storage.ts";
 
 /**
- * How long after a stamp was seen the next change of the directory gets another one, in milliseconds. Linux gives
- * times in ticks of up to 10 ms, and other systems know 100 ns to 10 ms.
+ * Time after which a change of a directory is sure to give it a new stamp, in milliseconds. Linux records times in
+ * ticks of up to 10 ms, and other systems in ticks of 100 ns to 10 ms.
  */
 const TICK_MS = 100;
 
-/** The same where the time is a whole second: there are file systems that know only every second one. */
+/**
+ * Time after which a change gives a new stamp if the stamp is a whole second: some file systems record only every
+ * second one.
+ */
 const COARSE_TICK_MS = 2100;
 
-/** Whether two stamps are of one directory, and nothing came into it or left it between them, if both were stable. */
+/**
+ * Whether two stamps belong to one directory with no entries added or removed in between, provided that both were
+ * stable.
+ */
 export function isSame(a: DirectoryStamp, b: DirectoryStamp | undefined): boolean {
   return a.identity === b?.identity && a.modifiedNs === b.modifiedNs && a.changedNs === b.changedNs;
 }
 
-/** Remembers the stamp of a directory that is looked into. */
+/** Remembers the stamp of a directory at the last look into it. */
 export interface StampMemory {
-  /** Whether nothing came into the directory or left it since a look that was noted. */
+  /** Whether no entry was added to or removed from the directory since a recorded look. */
   isUnchanged(seen: DirectoryStamp): boolean;
   /**
-   * Notes a look into the directory that began after its stamp was taken.
+   * Records a look into the directory that began after its stamp was taken.
    *
    * @param before `performance.now()` before the stamp was taken
    */
@@ -30,9 +36,9 @@ export interface StampMemory {
 /**
  * Creates the memory of a directory's stamp.
  *
- * A change within one tick of the file system's clock leaves the stamp as it was, so a look says something about the
- * next one only if the stamp was there a tick before already. That is told by looks alone: the clock of the process
- * may differ from the file system's.
+ * A change within a tick of the file system's clock leaves the stamp as it was. A look therefore proves something about
+ * the next one only if the stamp already existed a tick earlier. Only looks can prove this, because the clock of the
+ * process may differ from the file system's.
  */
 export function createStampMemory(): StampMemory {
   let stamp: DirectoryStamp | undefined;

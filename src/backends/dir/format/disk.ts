@@ -15,36 +15,36 @@ import {
 import { promisify } from "node:util";
 
 /**
- * The calls of the operating system that change a disk, and those that open files. Everything that this project
- * writes to a disk goes through them, so that a test can count, refuse, record and lose them.
+ * The system calls that change a disk, and those that open files. All writes of this project to a disk go through them,
+ * so that a test can count, refuse, record and lose them.
  *
- * What takes microseconds is done at once, because a commit waits for these calls one after the other; what waits for
- * the disk is handed to other threads.
+ * Calls that take microseconds are synchronous, because a commit makes them one after the other; calls that wait for
+ * the disk run on other threads.
  */
 export interface Disk {
   /** Opens a file, or a directory, for reading. */
   open(path: string): number;
-  /** Opens a file that must not be there yet. */
+  /** Opens a new file; fails if it exists. */
   create(path: string): number;
-  /** Writes at the end of what was written before; returns how many bytes it took. */
+  /** Appends to what was written before; returns how many bytes it took. */
   write(file: number, bytes: Uint8Array): number | Promise<number>;
   /** Waits until the bytes of a file are on the disk. */
   syncBytes(file: number): Promise<void>;
   /** Waits until the names in a directory are on the disk. */
   syncNames(directory: number): Promise<void>;
   close(file: number): void;
-  /** Gives a file another name, which must not be taken. */
+  /** Gives a file a further name, which must be free. */
   link(from: string, to: string): void;
-  /** Gives a file or a directory another name; a file takes the place of one that has it. */
+  /** Renames a file or a directory; a file replaces an existing one of that name. */
   rename(from: string, to: string): Promise<void>;
   unlink(path: string): Promise<void>;
   mkdir(path: string): void;
   rmdir(path: string): Promise<void>;
-  /** Removes a file, or a directory with all that is in it; nothing there is fine. */
+  /** Removes a file, or a directory with everything in it; succeeds if there is nothing. */
   removeTree(path: string): Promise<void>;
 }
 
-/** Bytes that are written at once; more are handed to another thread. */
+/** Maximum number of bytes that are written synchronously; larger writes run on another thread. */
 const SMALL = 256 * 1024;
 
 const writeAsync = promisify(write);

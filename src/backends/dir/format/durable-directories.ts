@@ -2,13 +2,13 @@ import { dirname } from "node:path";
 import type { Disk } from "./disk.ts";
 import { hasCode, UnsyncedError } from "./local-errors.ts";
 
-/** Makes directories whose own names are on the disk before anything in them counts. */
+/** Creates directories, and makes their own names durable before anything in them counts. */
 export interface DurableDirectories {
-  /** Makes a directory with those above it; their names are on the disk when {@link made} has ended. */
+  /** Creates a directory and its parents; their names are on the disk when {@link made} has finished. */
   make(path: string): void;
-  /** Makes a directory with those above it, whose names a loss of power may take. */
+  /** Creates a directory and its parents; a loss of power may remove their names. */
   makeLoose(path: string): void;
-  /** Waits for the name of a directory that was made here. */
+  /** Waits until the name of a directory that was created here is on the disk. */
   made(path: string): Promise<void>;
 }
 
@@ -22,13 +22,13 @@ export function createDurableDirectories(disk: Disk): DurableDirectories {
       if (pending.get(path) === named) pending.delete(path);
     };
     pending.set(path, named);
-    // Any other failure stays, so that a caller that finds the directory does not take its name for synced.
+    // Any other failure is kept, so that a caller that finds the directory does not assume that its name is synced.
     named.then(forget, (error: unknown) => {
       if (hasCode(error, "ENOENT")) forget();
     });
     return named;
   }
-  // Where a directory is there in which none can be made, as in /proc, the system says that something is missing.
+  // In an existing directory that does not allow subdirectories, such as /proc, the system reports a missing path.
   function make(path: string, onMade: (path: string) => void, attempts = 3): void {
     try {
       disk.mkdir(path);
@@ -42,14 +42,14 @@ export function createDurableDirectories(disk: Disk): DurableDirectories {
     onMade(path);
   }
   return {
-    // Whoever needs the name on the disk waits for it with made().
+    // A caller that needs the name on the disk waits for it with made().
     make: (path) => make(path, (each) => void sync(each)),
     makeLoose: (path) => make(path, () => {}),
     async made(path) {
       try {
         await pending.get(path);
       } catch (error) {
-        // Nothing in the directory has a name yet. Only what failed before its sync may be tried again.
+        // No file in the directory has its name yet. Only a failure from before the sync may be retried.
         if (error instanceof UnsyncedError) throw error.cause;
         await sync(path);
       }
@@ -60,7 +60,7 @@ export function createDurableDirectories(disk: Disk): DurableDirectories {
 /**
  * Changes names in directories and waits until they are on the disk.
  *
- * The directories are opened first, so that nothing changes when there are no descriptors left.
+ * It opens the directories first, so that nothing changes if it runs out of descriptors.
  *
  * @throws UnsyncedError after a change that readers see, and that a loss of power may undo
  */

@@ -1,13 +1,13 @@
 import { keyIn, type ObjectStore } from "./storage.ts";
 
-/** What is in a directory, with everything below it. */
+/** Size and age of everything below a directory. */
 export interface Extent {
   readonly files: number;
   readonly bytes: number;
   /**
-   * When something in it was last written, in milliseconds since 1970 by the storage's clock; undefined for an empty
-   * directory of an object store. On a disk it counts when names came or went, too: a file that is being written may have
-   * none yet.
+   * Time of the last write below it, in milliseconds since 1970 by the storage's clock; undefined for an empty
+   * directory of an object store. On a disk, added and removed names count, too: a file that is being written may not
+   * have a name yet.
    */
   readonly modifiedMillis: number | undefined;
 }

@@ -5,7 +5,7 @@ import { Readable } from "node:stream";
 import type { DatasetRef } from "./dataset.ts";
 import type { ObjectStore } from "./storage.ts";
 
-/** What pylance says of a dataset; see `read` in test/clients/python/format_peer.py. */
+/** Contents of a dataset as pylance reads them; see `read` in test/clients/python/format_peer.py. */
 export interface Said {
   readonly version: number;
   readonly versions: readonly number[];
@@ -30,23 +30,27 @@ interface Packed {
   readonly branch?: Said;
 }
 
-/** Made by `format_peer.py pack` with pylance 14.0.2: all files but those of data, deletions and indices. */
+/** Output of `format_peer.py pack` with pylance 14.0.2: all files except data, deletions and indices. */
 const packed = JSON.parse(
   readFileSync(join(import.meta.dirname, "testdata", "pylance-14.json"), "utf8"),
 ) as Readonly<Record<"new" | "old" | "stable" | "v1file", Packed>>;
 
-/** What pylance says of a dataset. */
+/** Returns the contents of a dataset as pylance reads them. */
 export function saidOf(name: keyof typeof packed): Said {
   return packed[name].said;
 }
 
-/** What pylance says of the branch `feature/a` of the dataset `new`. */
+/** Contents of the branch `feature/a` of the dataset `new` as pylance reads them. */
 export const saidOfBranch = packed.new.branch as Said;
 
 /** A store in memory; `objects` are its objects by key. */
 export type MemoryStore = ObjectStore & { readonly objects: Map<string, Uint8Array> };
 
-/** A store in memory. @param listsInOrder whether listings are sorted and come in pages of two, as in S3 */
+/**
+ * Creates a store in memory.
+ *
+ * @param listsInOrder whether listings are sorted and come in pages of two, as in S3
+ */
 export function createMemoryStore(listsInOrder = false): MemoryStore {
   const objects = new Map<string, Uint8Array>();
   const infoOf = (key: string, { byteLength: size }: Uint8Array) => ({
@@ -112,7 +116,7 @@ export function createMemoryStore(listsInOrder = false): MemoryStore {
   };
 }
 
-/** A dataset made by pylance, in memory. */
+/** Opens a dataset in memory that pylance created. */
 export function openFixture(
   name: keyof typeof packed,
   listsInOrder = false,

@@ -1,6 +1,6 @@
 import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
 
-/** Failures of a disk that are known, by the code of the system. */
+/** Known failures of a disk, by the system's error code. */
 const MEANINGS: Readonly<Record<string, readonly [name: ErrorName, message: string]>> = {
   EACCES: ["ServiceUnavailable", "the storage of the catalog denies access to the server"],
   EPERM: ["ServiceUnavailable", "the storage of the catalog denies access to the server"],
@@ -15,8 +15,8 @@ const MEANINGS: Readonly<Record<string, readonly [name: ErrorName, message: stri
 };
 
 /**
- * A sync of names failed after they had changed: readers see the change, and a loss of power may undo it. Nobody can
- * find out what is on the disk by reading, so whoever wrote must neither take the change for done nor for undone.
+ * A sync of names failed after they had changed: readers see the change, and a loss of power may undo it. Reading
+ * cannot show what is on the disk, so the writer must treat the change neither as done nor as undone.
  */
 export class UnsyncedError extends LanceError {
   constructor(cause: unknown) {
@@ -28,18 +28,18 @@ export class UnsyncedError extends LanceError {
   }
 }
 
-/** A failure of a disk as a {@link LanceError}, where it is known; anything else as it is. */
+/** Converts a failure of a disk to a {@link LanceError} if it is known; returns any other failure unchanged. */
 export function toDiskError(thrown: unknown): unknown {
   const meaning = MEANINGS[(thrown as NodeJS.ErrnoException)?.code ?? ""];
   return meaning === undefined ? thrown : new LanceError(...meaning, { cause: thrown });
 }
 
-/** Whether a failure has a code of the system. */
+/** Whether a failure has an error code of the system. */
 export function hasCode(error: unknown, code: string): boolean {
   return (error as NodeJS.ErrnoException).code === code;
 }
 
-/** Whether a failure says that a path leads nowhere. */
+/** Whether a failure means that a path does not exist. */
 export function isMissing(error: unknown): boolean {
   return hasCode(error, "ENOENT") || hasCode(error, "ENOTDIR");
 }

@@ -13,7 +13,7 @@ describe("the local store", () => {
   const store = createLocalStore(root);
   afterAll(() => rmSync(root, { recursive: true }));
 
-  it("lets one of many writers create a file, whole, and leaves nothing else behind", async () => {
+  it("lets exactly one of many writers create a file, whole, and leaves nothing else behind", async () => {
     const writers = Array.from({ length: 40 }, (_, i) => Buffer.alloc(50_000, i));
     const created = await Promise.all(writers.map((bytes) => store.putIfAbsent("race/a/file", bytes)));
     const winner = created.indexOf(true);
@@ -22,20 +22,20 @@ describe("the local store", () => {
     assert.deepEqual(readdirSync(join(root, "race", "a")), ["file"]);
   });
 
-  it("writes into a directory that somebody takes away again and again", async () => {
+  it("writes into a directory that is removed again and again", async () => {
     let over = false;
     let left = 0;
     async function takeAway(): Promise<void> {
       for (; !over; await sleep(2)) {
         if (left-- <= 0) continue;
-        // A file may come in while its directory is emptied.
+        // A writer may add a file while its directory is being emptied.
         await rm(join(root, "churn"), { recursive: true, force: true }).catch(() => {});
       }
     }
     const churn = takeAway();
     try {
       for (let i = 0; i < 200; i++) {
-        // A write gives up after 30 attempts, which on a busy machine may all meet a removal that has no end.
+        // A write gives up after 30 attempts; on a busy machine an endless removal could interrupt all of them.
         left = 10;
         await store.put("churn/file", Buffer.from("mark"));
         await store.putIfAbsent("churn/other", Buffer.from("mark"));
@@ -57,7 +57,7 @@ describe("the local store", () => {
     assert.deepEqual(await store.getRange("parts", 8, 40), new Uint8Array(Buffer.from("89")));
   });
 
-  it("says of a file what the engine says", async () => {
+  it("describes a file as the engine does", async () => {
     await store.put("info", Buffer.from("abc"));
     const { ino, mtimeNs } = statSync(join(root, "info"), { bigint: true });
     const info = await store.head("info");
@@ -66,7 +66,7 @@ describe("the local store", () => {
     assert.ok(Math.abs(info.modifiedMillis - Date.now()) < 60_000);
   });
 
-  it("has no answer for what is missing", async () => {
+  it("returns undefined for missing objects", async () => {
     assert.equal(await store.get("no/file"), undefined);
     assert.equal(await store.getTail("no/file", 1), undefined);
     assert.equal(await store.getRange("no/file", 0, 1), undefined);
@@ -77,7 +77,7 @@ describe("the local store", () => {
     assert.equal(await store.delete("no/file"), false);
   });
 
-  it("does not list what a crash left behind", async () => {
+  it("does not list the remains of a crash", async () => {
     await store.put("left/file", Buffer.from(""));
     writeFileSync(join(root, "left", "file#123"), "");
     assert.deepEqual(await listNames(store, "left"), ["file"]);

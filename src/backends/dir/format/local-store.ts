@@ -7,17 +7,16 @@ import { createLocalWrites } from "./local-writes.ts";
 import { type FileFeatures, keyIn, type ObjectInfo, type ObjectStore } from "./storage.ts";
 
 /**
- * A local disk as an object store.
+ * Creates an object store on a local disk.
  *
- * Writers of the Lance engine and writers here exclude each other: both write a temporary file beside the
- * target, named `<target>#<digits>`, and give it its final name by a hard link, which fails if the name is
- * taken (the `object_store` crate's local store with `PutMode::Create`). A crash leaves at most such a
- * temporary file, which the engine and this store leave out of listings. Unlike the engine, this store syncs what
- * it writes (docs/adr/0032).
+ * Writers of the Lance engine and writers here exclude each other: both write a temporary file beside the target, named
+ * `<target>#<digits>`, and give it its final name through a hard link, which fails if the name is taken (the
+ * `object_store` crate's local store with `PutMode::Create`). A crash leaves at most a temporary file, which the engine
+ * and this store omit from listings. Unlike the engine, this store syncs its writes (docs/adr/0032).
  *
- * @param root the directory that keys are relative to. Default: `/`, which makes keys the same as the object
- *   paths that the engine and its clients use
- * @param disk what carries out the changes. Default: the system
+ * @param root the directory that keys are relative to. Default: `/`, which makes keys equal to the object paths of the
+ *   engine and its clients
+ * @param disk carries out the changes. Default: the system
  */
 export function createLocalStore(
   root = "/",
@@ -75,7 +74,7 @@ export function createLocalStore(
       },
       fileStamp(key) {
         const found = statNow(pathOf(key));
-        // Not the time of the last change: taking away the temporary name of a file changes that.
+        // The time of the last status change is not part of it, because removing a temporary name changes that time.
         return found && `${found.ino}-${found.birthtimeNs}-${found.mtimeNs}-${found.size}`;
       },
       async temporaries(directory) {
@@ -92,10 +91,10 @@ export function createLocalStore(
   };
 }
 
-/** The engine passes over names of this form; see `is_valid_file_path` in the `object_store` crate. */
+/** The engine ignores names of this form; see `is_valid_file_path` in the `object_store` crate. */
 const TEMPORARY = /#\d+$/;
 
-/** A part that is empty, `.` or `..`, or a character that no path has. */
+/** A part that is empty, `.` or `..`, or a character that paths cannot contain. */
 const NO_KEY = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 
 function checkKey(key: string): string {
@@ -103,7 +102,7 @@ function checkKey(key: string): string {
   return key;
 }
 
-/** Takes two microseconds, where a call in the background takes fifty. */
+/** A synchronous call takes two microseconds, and a call on another thread fifty. */
 function statNow(path: string): BigIntStats | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -122,7 +121,7 @@ async function orMissing<T>(result: Promise<T>): Promise<T | undefined> {
 async function headOf(key: string, path: string): Promise<ObjectInfo | undefined> {
   const found = await orMissing(stat(path, { bigint: true }));
   if (!found?.isFile()) return undefined;
-  // The same text as Lance 14 gives: inode, modification time in microseconds, size, in quotes.
+  // Lance 14 gives an equal text: inode, modification time in microseconds, size, in quotes.
   const parts = [found.ino, found.mtimeNs / 1000n, found.size];
   const eTag = `"${parts.map((part) => part.toString(16)).join("-")}"`;
   return { key, size: Number(found.size), modifiedMillis: Number(found.mtimeMs), eTag };
@@ -150,14 +149,14 @@ async function readPart(
   }
 }
 
-/** The real path of what exists of a path, with the rest as it is. As quick as {@link statNow}. */
+/** Resolves links in the existing part of a path, and keeps the rest. It is as fast as {@link statNow}. */
 function realpathOfExisting(path: string): string {
   const parent = resolve(path, "..");
   return realpathNow(path) ?? join(parent === path ? path : realpathOfExisting(parent), basename(path));
 }
 
 function realpathNow(path: string): string | undefined {
-  // An error costs more than the question whether there will be one.
+  // A thrown error costs more than a check beforehand.
   if (statNow(path) === undefined) return undefined;
   try {
     return realpathSync.native(path);

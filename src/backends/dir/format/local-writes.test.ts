@@ -12,7 +12,7 @@ import { listNames } from "./storage.ts";
 
 const BYTES = Buffer.from("bytes");
 
-/** A store that writes down its calls, such as `syncNames a`, and fails where `fault` says with which code. */
+/** Creates a store that records its calls, such as `syncNames a`, and fails with a code where `fault` returns one. */
 async function createWorld(t: TestContext) {
   const root = await temporaryDirectory(t);
   const calls: string[] = [];
@@ -43,7 +43,7 @@ async function createWorld(t: TestContext) {
 
 type World = Awaited<ReturnType<typeof createWorld>>;
 
-/** Asserts that calls were made in an order, with whatever between them. */
+/** Asserts that calls were made in an order, with any calls in between. */
 function assertOrder({ calls }: World, ...expected: string[]): void {
   let from = 0;
   for (const call of expected) {
@@ -74,7 +74,7 @@ for (const [name, write] of Object.entries(WRITES)) {
     assert.deepEqual(readdirSync(join(world.root, "a")), ["file"]);
   });
 
-  test(`${name} leaves nothing when the bytes cannot be synced`, async (t) => {
+  test(`${name} leaves nothing behind when the bytes cannot be synced`, async (t) => {
     const world = await createWorld(t);
     world.fault = (call) => (call.startsWith("syncBytes") ? "EIO" : undefined);
     await assert.rejects(write(world.store), isUnavailable);
@@ -90,7 +90,7 @@ for (const [name, write] of Object.entries(WRITES)) {
     assert.deepEqual(readdirSync(join(world.root, "a")), []);
   });
 
-  test(`${name} says that the outcome is unknown when the directory cannot be synced`, async (t) => {
+  test(`${name} reports an unknown outcome when the directory cannot be synced`, async (t) => {
     const world = await createWorld(t);
     world.fault = (call) => (call === "syncNames a" ? "EIO" : undefined);
     await assert.rejects(write(world.store), UnsyncedError);
@@ -105,7 +105,7 @@ for (const [name, write] of Object.entries(WRITES)) {
     assert.deepEqual(await listNames(world.store, "a"), []);
   });
 
-  test(`${name} succeeds in a new directory once there are descriptors again`, async (t) => {
+  test(`${name} succeeds in a new directory once descriptors are available again`, async (t) => {
     const world = await createWorld(t);
     world.fault = (call) => (call === "open ." ? "EMFILE" : undefined);
     await assert.rejects(write(world.store), isUnavailable);
@@ -116,7 +116,7 @@ for (const [name, write] of Object.entries(WRITES)) {
   });
 }
 
-test("two writers who need a new directory both wait for its name", async (t) => {
+test("makes both of two writers wait for the name of a new directory that they need", async (t) => {
   const world = await createWorld(t);
   await Promise.all([world.store.put("a/b/one", BYTES), world.store.put("a/b/two", BYTES)]);
   for (const file of ["one", "two"]) {
@@ -125,7 +125,7 @@ test("two writers who need a new directory both wait for its name", async (t) =>
   }
 });
 
-test("an object whose key nobody knows needs no other name, and goes when it cannot be synced", async (t) => {
+test("creates an object with a private key under its final name, and removes it if it cannot be synced", async (t) => {
   const world = await createWorld(t);
   await world.store.create("a/file", BYTES);
   assertOrder(world, "mkdir a", "create a/file", "syncBytes a/file");
@@ -137,7 +137,7 @@ test("an object whose key nobody knows needs no other name, and goes when it can
   }
 });
 
-test("an object without bytes waits for its name alone", async (t) => {
+test("syncs only the name of an object without bytes", async (t) => {
   const world = await createWorld(t);
   await world.store.create("a/file", new Uint8Array());
   assertOrder(world, "mkdir a", "create a/file", "syncNames a");
@@ -149,13 +149,13 @@ test("an object without bytes waits for its name alone", async (t) => {
   assert.deepEqual(await listNames(world.store, "a"), ["file"]);
 });
 
-test("what is deleted or moved stays so", async (t) => {
+test("syncs deletions and moves", async (t) => {
   const world = await createWorld(t);
   for (const name of ["a", "b"]) await world.store.put(`${name}/file`, BYTES);
   world.calls.length = 0;
   assert.equal(await world.store.delete("a/file"), true);
   assertOrder(world, "open a", "unlink a/file", "syncNames a");
-  // Another process may have deleted it and ended before its sync.
+  // Another process may have deleted the object and ended before its sync.
   world.calls.length = 0;
   assert.equal(await world.store.delete("a/file"), false);
   assertOrder(world, "syncNames a");
@@ -169,7 +169,7 @@ test("what is deleted or moved stays so", async (t) => {
   assertOrder(world, "rename c d", "syncNames .");
 });
 
-test("the last object of a directory goes when the others are gone for good", async (t) => {
+test("deletes the last object of a directory after the deletion of the others is durable", async (t) => {
   const world = await createWorld(t);
   for (const name of ["last", "one", "two"]) await world.store.put(`a/${name}`, BYTES);
   await world.store.deleteDirectory("a", "last");
@@ -178,7 +178,7 @@ test("the last object of a directory goes when the others are gone for good", as
   await world.store.deleteDirectory("a", "last");
 });
 
-test("what others wrote into a directory is synced, file by file", async (t) => {
+test("syncs a directory that others wrote, file by file", async (t) => {
   const world = await createWorld(t);
   mkdirSync(join(world.root, "a/b/c"), { recursive: true });
   for (const name of ["a/1", "a/b/2", "a/b/c/3"]) writeFileSync(join(world.root, name), BYTES);
@@ -189,7 +189,7 @@ test("what others wrote into a directory is synced, file by file", async (t) => 
   await assert.rejects(world.store.files.syncTree("a"), UnsyncedError);
 });
 
-test("a version whose name cannot be synced is not taken for committed, and not put again", async (t) => {
+test("does not report a version as committed if its name cannot be synced, and does not put it again", async (t) => {
   const world = await createWorld(t);
   world.fault = (call) => (call === "syncNames versions" ? "EIO" : undefined);
   const publish = publishVersion(world.store, { key: "versions/1.manifest", bytes: BYTES });
@@ -197,7 +197,7 @@ test("a version whose name cannot be synced is not taken for committed, and not 
   assert.equal(world.calls.filter((call) => call.startsWith("link")).length, 1);
 });
 
-test("a version that another call has put with the same bytes is synced before it is acknowledged", async (t) => {
+test("syncs a version that another call has put with equal bytes before acknowledging it", async (t) => {
   const world = await createWorld(t);
   const manifest = { key: "versions/1.manifest", bytes: BYTES };
   mkdirSync(join(world.root, "versions"));

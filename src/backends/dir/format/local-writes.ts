@@ -15,19 +15,19 @@ type Writes = Pick<
 
 type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
-/** How often somebody may take a directory away while a file gets into it. */
+/** How often others may remove a directory while a file is being added to it. */
 const MAX_ATTEMPTS = 30;
 
-/** How many files of a tree are synced at a time. */
+/** Number of files of a tree that are synced concurrently. */
 const SYNCS = 8;
 
 /**
- * Creates the writes of a local disk. What they acknowledge survives a loss of power: the bytes of a file are synced
- * before it gets its name, and the directories are synced after their names have changed.
+ * Creates the writes of a local disk. Acknowledged writes survive a loss of power: the bytes of a file are synced
+ * before it gets its name, and directories are synced after their names have changed.
  *
- * The directories are opened before anything changes, so a shortage of descriptors leaves everything as it was. A
- * sync of names that fails leaves open what stands; it is never repeated, because the system forgets what it could
- * not write and reports success the next time.
+ * The directories are opened before anything changes, so a shortage of descriptors has no effect on the disk. A failed
+ * sync of names leaves the outcome open; it is never repeated, because the system discards what it could not write and
+ * reports success the next time.
  *
  * @param pathOf the path of an object
  * @param directoryOf the path of a directory
@@ -39,7 +39,7 @@ export function createLocalWrites(
 ): Writes {
   const directories = createDurableDirectories(disk);
 
-  /** Does what needs the directory of a path, and makes that when it is missing. */
+  /** Runs work that needs the directory of a path, and creates the directory if it is missing. */
   async function into<T>(path: string, work: () => Promise<T>, make = directories.make): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -54,7 +54,7 @@ export function createLocalWrites(
     for await (const chunk of chunks)
       for (let at = 0; at < chunk.byteLength; ) at += await disk.write(file, chunk.subarray(at));
   }
-  /** Writes a file that is open to the disk, and closes it. */
+  /** Writes chunks to an open file, syncs it and closes it. */
   async function fill(file: number, chunks: Chunks): Promise<void> {
     try {
       await write(file, chunks);
@@ -93,7 +93,11 @@ export function createLocalWrites(
       await disk.unlink(temporary).catch(() => {});
     }
   }
-  /** Syncs what others wrote. @throws UnsyncedError, because nobody knows what they told whom about it */
+  /**
+   * Syncs a file that another process wrote.
+   *
+   * @throws UnsyncedError, because the writer may have acknowledged the file already
+   */
   async function syncBytesOf(path: string): Promise<void> {
     const file = disk.open(path);
     try {
@@ -104,7 +108,7 @@ export function createLocalWrites(
       disk.close(file);
     }
   }
-  /** Syncs files and directories that others wrote; what is gone by now is fine. */
+  /** Syncs files and directories that other processes wrote; skips those that have been removed meanwhile. */
   async function syncAll(files: Iterable<string>, names: Iterable<string>): Promise<void> {
     const syncs = [
       ...[...files].map((path) => () => syncBytesOf(path)),
@@ -143,7 +147,7 @@ export function createLocalWrites(
         } catch (error) {
           await Promise.allSettled([filled, named]);
           await disk.unlink(path).catch(() => {});
-          // Nobody knows the key, so nothing stands.
+          // The key is private, so no reader sees the object and nothing has happened.
           throw error instanceof UnsyncedError ? error.cause : error;
         }
       }),
@@ -225,12 +229,12 @@ export function createLocalWrites(
   };
 }
 
-/** A name beside a path that listings leave out. */
+/** Returns a name beside a path that listings omit. */
 function temporaryOf(path: string): string {
   return `${path}#${randomInt(2 ** 47)}`;
 }
 
-/** The chunks of a source until a signal fires. */
+/** Yields the chunks of a source until a signal fires. */
 async function* untilAborted(
   source: AsyncIterable<Uint8Array>,
   signal?: AbortSignal,
@@ -242,7 +246,7 @@ async function* untilAborted(
   signal?.throwIfAborted();
 }
 
-/** Does a work; false when it fails with one of some codes, true unless it says otherwise. */
+/** Runs work; returns false if the work returns false or fails with an expected code, and true otherwise. */
 async function orFalse(codes: readonly string[], work: () => Promise<unknown>): Promise<boolean> {
   try {
     return (await work()) !== false;

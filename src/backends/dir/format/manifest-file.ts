@@ -5,37 +5,37 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { ObjectStore } from "./storage.ts";
 
 /*
- * A manifest file is, in this order: dictionaries (only with the oldest data format), the list of indices,
- * the transaction, the manifest, and a footer of 16 bytes: the place of the manifest as a signed 64-bit
- * number, two 16-bit numbers of the file format (0 and 2), and the magic. The list of indices, the
- * transaction and the manifest are protobuf messages, each after its length in 32 bits. All numbers are
- * little endian, all places are from the start of the file.
+ * A manifest file consists, in this order, of dictionaries (only with the oldest data format), the list of indices, the
+ * transaction, the manifest, and a footer of 16 bytes: the position of the manifest as a signed 64-bit number, two
+ * 16-bit numbers of the file format (0 and 2), and the magic. The list of indices, the transaction and the manifest are
+ * protobuf messages, each after its length in 32 bits. All numbers are little endian, and all positions are relative to
+ * the start of the file.
  */
 
 const FOOTER_BYTES = 16;
 const LENGTH_BYTES = 4;
 const MAGIC = "LANC";
 
-/** How much of the end is read at once, as in the engine; most manifests are smaller. */
+/** Number of bytes that are read at once from the end, as in the engine; most manifests are smaller. */
 const TAIL_BYTES = 64 * 1024;
 
-/** A manifest and the file that it is in. */
+/** A manifest and its file. */
 export interface ManifestFile {
   readonly key: string;
   readonly manifest: Manifest;
-  /** Where the manifest is in the file, in bytes. */
+  /** Position of the manifest in the file, in bytes. */
   readonly position: number;
-  /** The eight bytes after the place of the manifest. */
+  /** The eight bytes after the position of the manifest. */
   readonly signature: Uint8Array;
-  /** Reads from the file; what was read with the manifest is not read again. */
+  /** Reads from the file; bytes that were read with the manifest are not read again. */
   read(start: number, end: number): Promise<Uint8Array>;
 }
 
 /**
  * Reads a manifest file.
  *
- * @returns `undefined` if there is no such file
- * @throws Error naming the file if it is no manifest
+ * @returns `undefined` if the file does not exist
+ * @throws Error naming the file if it does not contain a manifest
  */
 export async function readManifestFile(store: ObjectStore, key: string): Promise<ManifestFile | undefined> {
   const tail = await store.getTail(key, TAIL_BYTES);
@@ -53,19 +53,23 @@ export async function readManifestFile(store: ObjectStore, key: string): Promise
   return { key, manifest: decodeManifest(key, body), ...footer, read };
 }
 
-/** A manifest file that is in memory, under a key that it has or is to get. */
+/** Wraps a manifest file in memory, under its current or future key. */
 export function manifestFileOf(key: string, bytes: Uint8Array, manifest: Manifest): ManifestFile {
   const footer = readFooter(key, bytes, bytes.byteLength);
   return { key, manifest, ...footer, read: async (start, end) => bytes.subarray(start, end) };
 }
 
-/** Decodes a manifest file that is in memory. @throws Error naming the file if it is no manifest */
+/**
+ * Decodes a manifest file in memory.
+ *
+ * @throws Error naming the file if it does not contain a manifest
+ */
 export function parseManifestFile(key: string, bytes: Uint8Array): Manifest {
   const { position } = readFooter(key, bytes, bytes.byteLength);
   return decodeManifest(key, bytes.subarray(position, bytes.byteLength - FOOTER_BYTES));
 }
 
-/** Reads the message at a place in a manifest file, without its length. */
+/** Reads the message at a position in a manifest file, without its length. */
 export async function readSection(file: ManifestFile, position: bigint): Promise<Uint8Array> {
   const start = Number(position) + LENGTH_BYTES;
   if (start > file.position) throw corrupt(file.key, `there is no section at ${position}`);
@@ -75,8 +79,8 @@ export async function readSection(file: ManifestFile, position: bigint): Promise
 }
 
 /**
- * The part of a file before transaction and manifest, which the next version takes over: dictionaries and the
- * list of indices. Places in it stay the same, so nothing that points into it has to be known or changed.
+ * Reads the part of a file before transaction and manifest, which the next version inherits: dictionaries and the list
+ * of indices. Positions in it stay valid, so nothing that points into it needs to be known or changed.
  */
 export async function readInheritedPart(file: ManifestFile): Promise<Uint8Array> {
   const { indexSection, transactionSection, transactionSectionDeprecated } = file.manifest;
@@ -90,8 +94,8 @@ export async function readInheritedPart(file: ManifestFile): Promise<Uint8Array>
 /**
  * Builds a manifest file.
  *
- * @param inherited what stands before the transaction; see {@link readInheritedPart}
- * @param manifest written as it is: its `transactionSection` has to be the length of `inherited`
+ * @param inherited the part before the transaction; see {@link readInheritedPart}
+ * @param manifest written as it is: its `transactionSection` must be the length of `inherited`
  */
 export function buildManifestFile(
   inherited: Uint8Array,
@@ -146,7 +150,7 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** What somebody has damaged is the table's state, and not a failure of the server. */
+/** A damaged file is a state of the table, not a failure of the server. */
 function corrupt(key: string, reason: string, cause?: unknown): LanceError {
   const name = key.slice(key.lastIndexOf("/") + 1);
   return new LanceError("InvalidTableState", `${name} is no manifest: ${reason}`, { cause });

@@ -13,26 +13,26 @@ import { FLAG_TABLE_CONFIG, findField, metadataText } from "./manifest.ts";
 
 /** A change of a map from text to text. */
 export interface MapChange {
-  /** The entries to set; null removes one. */
+  /** Entries to set; null removes an entry. */
   readonly entries: Readonly<Record<string, string | null>>;
-  /** Whether the entries are all that is to be left. Default: false, the other entries stay. */
+  /** Whether the entries replace all others. Default: false, the other entries remain. */
   readonly replace?: boolean;
 }
 
 /** A change of settings and metadata, in the terms of the format's UpdateConfig operation. */
 export interface MetadataChange {
-  /** Settings that libraries act on. */
+  /** Settings that change how libraries behave. */
   readonly config?: MapChange | undefined;
   /** Metadata of the table. */
   readonly tableMetadata?: MapChange | undefined;
-  /** Metadata of the schema, which readers get with the data. */
+  /** Metadata of the schema, which readers receive with the data. */
   readonly schemaMetadata?: MapChange | undefined;
   /** Metadata of fields, by field path; see {@link findField}. */
   readonly fieldMetadata?: Readonly<Record<string, MapChange>> | undefined;
 }
 
 /**
- * Applies a change to a manifest, which is changed in place.
+ * Applies a change to a manifest in place.
  *
  * @returns the operation for the transaction
  * @throws LanceError InvalidInput for a key with consequences beyond metadata, TableColumnNotFound
@@ -86,7 +86,7 @@ function applyToBytes(
     if (before[key] === after[key] || !isReserved(key, [before[key], after[key]])) continue;
     throw new LanceError("InvalidInput", `the metadata key ${key} cannot be changed or removed`);
   }
-  // Values that stay keep their bytes, which need not be text.
+  // Unchanged values keep their bytes, which need not be text.
   const bytes = Object.entries(after).map(([key, value]) => {
     const old = before[key] === value ? map[key] : undefined;
     return [key, old ?? Buffer.from(value, "utf8")];
@@ -94,7 +94,7 @@ function applyToBytes(
   return Object.fromEntries(bytes);
 }
 
-/** Switches the storage of blobs, with feature flags to go along. */
+/** Whether a key switches the storage of blobs, which also needs feature flags. */
 function isReservedInSchema(key: string): boolean {
   return key === "lance.blob.managed";
 }
@@ -102,9 +102,9 @@ function isReservedInSchema(key: string): boolean {
 const RESERVED_IN_FIELD = ["lance-schema:", "lance-encoding:blob", "computed_column", "computed_refresh."];
 
 /**
- * Primary and clustering keys are fields of the manifest too and have rules of their own; what marks a column
- * as a blob or gives it a type of Lance's own decides how its files are read; and a computed column's expression
- * stays what its values were computed with.
+ * Primary and clustering keys are also fields of the manifest and have rules of their own. Keys that mark a column as a
+ * blob or give it a Lance type decide how its files are read. The expression of a computed column must match the values
+ * that were computed with it.
  */
 function isReservedInField(key: string, values: readonly (string | undefined)[]): boolean {
   if (key === "ARROW:extension:name") return values.some((value) => value?.startsWith("lance."));

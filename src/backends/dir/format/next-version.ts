@@ -17,22 +17,22 @@ import { buildManifestFile, type ManifestFile, manifestFileOf, readInheritedPart
 
 /** A version that is ready to be published. */
 export interface NextVersion {
-  /** The version as its readers will find it. */
+  /** The version as its readers find it. */
   readonly file: ManifestFile;
   readonly key: string;
   readonly scheme: NamingScheme;
   readonly bytes: Uint8Array;
-  /** The uuid of the transaction. */
+  /** UUID of the transaction. */
   readonly transactionId: string;
-  /** The file of the transaction, which has to be there before the version is; undefined if the table has none. */
+  /** File of the transaction, which must exist before the version does; undefined if the table has none. */
   readonly transaction: { readonly key: string; readonly bytes: Uint8Array } | undefined;
 }
 
-/** Changes between two versions. */
+/** A change from a version to the next. */
 export interface Change {
   /** The operation that the transaction records. */
   readonly operation: Transaction["operation"];
-  /** Whether the next version has none of the indices. Default: false. */
+  /** Whether the next version drops all indices. Default: false. */
   readonly dropsIndices?: boolean;
   /** Properties of the transaction. Default: none. */
   readonly properties?: Readonly<Record<string, string>>;
@@ -41,11 +41,11 @@ export interface Change {
 /**
  * Builds the version after another one.
  *
- * The transaction is in the manifest's file and in one of its own, which engines look for that are older than its
- * place in the manifest.
+ * The version's file contains the transaction. A second file repeats it for older engines, which look for it there.
  *
- * @param base the version before, whose naming scheme it keeps; version 0 for a first version, which inherits nothing
- * @param manifest the content of the version, but for the fields that differ in each version; it is not changed
+ * @param base the previous version, whose naming scheme the new one keeps; version 0 for a first version, which
+ *   inherits nothing
+ * @param manifest the content of the version, except for the fields that differ in each version; it is not changed
  */
 export async function buildNextVersion(
   dataset: DatasetRef,

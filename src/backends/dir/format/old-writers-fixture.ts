@@ -19,13 +19,13 @@ const releases = JSON.parse(
   readFileSync(join(import.meta.dirname, "testdata", "old-writers.json"), "utf8"),
 ) as Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** The releases of pylance that there are tables of. */
+/** Releases of pylance whose tables are tested. */
 export const OLD_RELEASES = Object.keys(releases);
 
-/** How many rows the table has in the end. */
+/** Number of rows that the table has in the end. */
 export const ROWS_AT_END = 4_004;
 
-/** Rows as an Arrow stream with batches of 500. */
+/** Encodes rows as an Arrow stream with batches of 500. */
 function rows(...ids: number[]): Uint8Array {
   const batches: Table[] = [];
   for (let at = 0; at < ids.length; at += 500) {
@@ -51,7 +51,7 @@ export async function workOnOldTable(t: TestContext, base: string, release: stri
   }
   const store = createLocalStore();
   const dataset: DatasetRef = { store, root: store.keyOf(path) };
-  // A body of several parts is staged, and committed here and not by the engine.
+  // The gateway, not the engine, stages and commits a body of several parts.
   const client = await openClient(t, base, { uploadPartBytes: 1024 });
   const read = async () => {
     const table = tableFromIPC(await client.query("old", { k: 100_000n }));
@@ -81,7 +81,7 @@ export async function workOnOldTable(t: TestContext, base: string, release: stri
   assert.equal(new Set(ids).size, ids.length, `fragments ${ids}`);
   assert.equal(manifest.config["ours"], "yes");
 
-  // A client of managed versioning stages the same rows again.
+  // A client of managed versioning stages these rows again.
   const next = { ...manifest, version: manifest.version + 1n, transactionFile: "" };
   for (const section of ["indexSection", "transactionSection"] as const) delete next[section];
   const { scheme } = parseManifestName(key.slice(key.lastIndexOf("/") + 1)) ?? {};

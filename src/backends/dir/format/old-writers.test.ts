@@ -3,7 +3,7 @@ import { temporaryDirectory } from "../test-support.ts";
 import { OLD_RELEASES, workOnOldTable } from "./old-writers-fixture.ts";
 
 for (const release of OLD_RELEASES) {
-  test(`a table of pylance ${release} is read, appended to, merged, committed to and pruned`, async (t) => {
+  test(`reads, appends to, merges into, commits to and prunes a table of pylance ${release}`, async (t) => {
     await workOnOldTable(t, await temporaryDirectory(t), release);
   });
 }

@@ -10,30 +10,30 @@ export interface PreparedVersion {
   readonly dataset: DatasetRef;
   readonly version: bigint;
   readonly scheme: NamingScheme;
-  /** Where it will be. */
+  /** Key of the published version. */
   readonly key: string;
-  /** Where a client has staged it; undefined for one that was built here. */
+  /** Key of the manifest that a client has staged; undefined if the manifest was built here. */
   readonly stagedKey: string | undefined;
   readonly bytes: Uint8Array;
-  /** Whether an earlier call, which is being repeated, has made it a version. */
+  /** Whether an earlier attempt of this call has already published it. */
   readonly exists: boolean;
 }
 
 /**
- * Gives a prepared version its name, unless another writer was first. The staged file stays.
+ * Publishes a prepared version, unless another writer was first. The staged file remains.
  *
- * @throws LanceError ConcurrentModification, and those of {@link publishVersion}
+ * @throws LanceError ConcurrentModification, and the errors of {@link publishVersion}
  */
 export async function publishPrepared(prepared: PreparedVersion): Promise<void> {
   const { dataset, version, key, bytes, exists } = prepared;
-  // The writer that published it before, or wrote its files, may not have synced them.
+  // The writer that published the version earlier, or wrote its files, may not have synced them.
   const synced = syncFilesOf(dataset, parseManifestFile(key, bytes), exists ? key : undefined);
   if (exists) return synced;
   if (!(await publishVersion(dataset.store, prepared, synced))) throw takenVersion(version);
   await writeVersionHint(dataset, version).catch(() => {});
 }
 
-/** The error for a version whose number another writer has taken. */
+/** Creates the error for a version whose number another writer has taken. */
 export function takenVersion(version: bigint): LanceError {
   return new LanceError("ConcurrentModification", `version ${version} has been committed by someone else`);
 }

@@ -22,7 +22,7 @@ const options = (more: Partial<PruneOptions> = {}): PruneOptions => ({
   ...more,
 });
 
-/** A version with some data files, which are there; one that must not go is labelled. */
+/** Puts a version with its data files; a version that must be kept gets a label. */
 function put(
   { store, root }: DatasetRef & { store: MemoryStore },
   version: number,
@@ -55,13 +55,13 @@ const history = fc.array(
   fc.record({
     files: fc.uniqueArray(fc.nat(9), { maxLength: 5 }),
     stays: fc.boolean(),
-    /** How old it is when the first run looks. */
+    /** Whether it is young at the first run. */
     isYoung: fc.boolean(),
   }),
   { minLength: 1, maxLength: 12 },
 );
 
-test("every version that is left has its files, wherever the work stops, and all others go in the end", async () => {
+test("keeps the files of every remaining version wherever the work stops, and deletes all others in the end", async () => {
   await fc.assert(
     fc.asyncProperty(history, fc.nat(30), async (versions, stopsAfter) => {
       const dataset = makeDataset();
@@ -85,7 +85,7 @@ test("every version that is left has its files, wherever the work stops, and all
         assert.ok(isLanceError(error, "ServiceUnavailable"));
       });
       await assertWhole(dataset);
-      // What comes after a young version stays until that is old.
+      // The versions after a young one are kept until that is old.
       const oldestYoung = versions.slice(0, -2).findIndex(({ isYoung, stays }) => isYoung && !stays);
       if (first !== undefined && oldestYoung >= 0) {
         assert.ok(first.hasYoung);
@@ -109,13 +109,13 @@ test("every version that is left has its files, wherever the work stops, and all
   );
 });
 
-test("a version that was restored while old ones went keeps its files", async () => {
+test("keeps the files of a version that was restored while old ones were deleted", async () => {
   const dataset = makeDataset();
   for (let version = 1; version <= 5; version++) put(dataset, version, [version]);
   const store: MemoryStore = {
     ...dataset.store,
     async delete(key) {
-      // Somebody restored the first version right before it goes, and overwrote the table again.
+      // Another writer restored the first version right before its deletion, and overwrote the table again.
       if (key === manifestKey(dataset, 1n, "V2")) {
         put(dataset, 6, [1]);
         put(dataset, 7, [7]);
@@ -127,7 +127,7 @@ test("a version that was restored while old ones went keeps its files", async ()
   assert.equal(await assertWhole(dataset), 4);
 });
 
-test("a table that has a version of newer software, or gets a tag meanwhile, is left as it is", async () => {
+test("leaves a table unchanged if a version needs newer software or a tag appears meanwhile", async () => {
   for (const more of [
     { readerFeatureFlags: 1n << 12n },
     { $unknown: [{ no: 30, wireType: 0, data: Uint8Array.of(1) }] },

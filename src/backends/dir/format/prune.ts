@@ -9,48 +9,48 @@ import type { StorageClock } from "./storage-clock.ts";
 import { type FoundVersion, findVersions } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
 
-/** Which versions go. */
+/** Selection of the versions to delete. */
 export interface PruneOptions {
-  /** How many of the newest versions stay. */
+  /** Number of newest versions to keep. */
   readonly keep: number;
-  /** How old a version has to be to go, in milliseconds, by the clock of the storage. */
+  /** Minimum age of a version to be deleted, in milliseconds, by the clock of the storage. */
   readonly minAgeMs: number;
   readonly clock: StorageClock;
-  /** Whether a version that may go by its age and its number goes. */
+  /** Whether a version may be deleted whose age and position allow it. */
   readonly mayGo: (manifest: Manifest) => boolean;
-  /** What the runs before have read; each version is read once. */
+  /** Results of earlier runs; each version is read once. */
   readonly known: KnownVersions;
   /** Ends the work early. */
   readonly signal: AbortSignal;
 }
 
-/** What is known of versions, by the identity of their files. */
+/** Facts about versions, by the identity of their files. */
 export type KnownVersions = Map<string, KnownVersion>;
 
 interface KnownVersion {
   readonly mayGo: boolean;
-  /** The files that it needs. */
+  /** Files that the version needs. */
   readonly files: readonly string[];
 }
 
-/** What pruning left. */
+/** Result of pruning. */
 export interface Pruned {
   readonly versions: number;
-  /** Whether there are versions that only their age keeps. */
+  /** Whether there are versions that only their age protects. */
   readonly hasYoung: boolean;
 }
 
-/** How many versions are read at a time. */
+/** Number of versions that are read concurrently. */
 const READS = 16;
 
 /**
  * Deletes old versions, the oldest first, and then the files that only they needed.
  *
- * The manifests go before the files, so that whatever stops the work leaves whole versions only; files that stay are
- * found by `gc`. Every version that is there after that keeps its files, wherever it is in the history.
+ * The manifests are deleted before the files, so an interruption leaves only whole versions, and `gc` finds the
+ * remaining files. Every version that exists after that keeps its files, wherever it is in the history.
  *
- * A table with tags or branches is left as it is. Files that no version ever needed, such as those of a commit that
- * was cut off, stay.
+ * A table with tags or branches is not changed. Files that no version ever needed, for example those of an interrupted
+ * commit, remain.
  *
  * @throws LanceError Unsupported for a table with a version that needs newer software
  */
@@ -60,16 +60,16 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   const found = (await findVersions(dataset)).sort((a, b) => (a.version < b.version ? -1 : 1));
   const newest = found.at(-1);
   if (newest === undefined || found.length <= options.keep) return { versions: 0, hasYoung: false };
-  // A version that is not understood may need any file, so it is met before anything goes.
+  // An unknown kind of version may need any file, so all versions are examined before anything is deleted.
   await examineAll(dataset, found, options);
   const { doomed, hasYoung } = await chooseDoomed(dataset, found.slice(0, -options.keep), options);
-  // A tag may have come meanwhile.
+  // A tag may have been created meanwhile.
   if (doomed.size === 0 || (await hasRefs(dataset))) return { versions: 0, hasYoung };
 
   await writeVersionHint(dataset, newest.version, { lasting: true });
   for (const { key } of doomed.keys()) await store.delete(key);
-  // A version that was made meanwhile may name files of these, but none that is made from here on: a version that has gone
-  // cannot be restored.
+  // A version that was made meanwhile may need some of these files. Versions from here on cannot, because a deleted
+  // version cannot be restored.
   const left = await examineAll(dataset, await findVersions(dataset), options);
   const needed = new Set(left.flatMap(({ files }) => files));
   for (const file of new Set([...doomed.values()].flatMap(({ files }) => files))) {
@@ -96,7 +96,7 @@ async function chooseDoomed(
   return { doomed, hasYoung: false };
 }
 
-/** Whether tags or branches, which name versions by themselves, are in a table. */
+/** Whether a table has tags or branches, which refer to versions. */
 export async function hasRefs(dataset: DatasetRef): Promise<boolean> {
   for (const kind of ["tags", "branches"] as const) {
     if ((await listNames(dataset.store, refsDirectory(dataset, kind))).length > 0) return true;
@@ -104,7 +104,7 @@ export async function hasRefs(dataset: DatasetRef): Promise<boolean> {
   return false;
 }
 
-/** What there is to know of all versions that there are; the others are forgotten. */
+/** Examines all existing versions, and forgets the others. */
 async function examineAll(
   dataset: DatasetRef,
   versions: readonly FoundVersion[],
@@ -120,7 +120,7 @@ async function examineAll(
   return [...current.values()];
 }
 
-/** What there is to know of a version; undefined when it is gone. */
+/** Examines a version; returns undefined if it has been deleted. */
 async function examine(
   dataset: DatasetRef,
   version: FoundVersion,
@@ -140,7 +140,7 @@ async function examine(
   return entry;
 }
 
-/** Tells the file of a version from another one with its name. */
+/** Identifies the file of a version among others that have had its name. */
 async function identityOf({ store }: DatasetRef, { key, info }: FoundVersion): Promise<string | undefined> {
   if (store.files !== undefined) {
     const stamp = store.files.fileStamp(key);
@@ -150,7 +150,7 @@ async function identityOf({ store }: DatasetRef, { key, info }: FoundVersion): P
   return found && `${key} ${found.eTag} ${found.modifiedMillis}`;
 }
 
-/** The keys of the files that a version needs, but for its indices. */
+/** Returns the keys of the files that a version needs, except for its indices. */
 export function filesOf(dataset: DatasetRef, { fragments, transactionFile }: Manifest): string[] {
   const own = transactionFile === "" ? [] : [transactionKey(dataset, transactionFile)];
   return [...own, ...fragments.flatMap((fragment) => fragmentFiles(dataset, fragment))];

@@ -4,24 +4,24 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { UnsyncedError } from "./local-errors.ts";
 import type { ObjectStore } from "./storage.ts";
 
-/** How often the bytes of a version are put when the store fails, and the pause between, in milliseconds. */
+/** Number of attempts to put a version when the store fails, and the pause between them in milliseconds. */
 const PUTS = 3;
 const PUT_PAUSE = 200;
 
 /**
  * Publishes a version: gives a manifest its name, unless another writer has taken the version's number. Every version
- * that this process makes comes through here; the engine makes its own.
+ * that this process makes is published here; the engine publishes its own.
  *
- * The version survives a loss of power when this returns true (docs/adr/0032). The store may fail without saying
- * whether it wrote. Then the publisher looks at what is there, and puts the bytes again. The uuid of the transaction in
- * a manifest tells its bytes from those of every other writer.
+ * The version survives a loss of power when this returns true (docs/adr/0032). If the store fails without saying
+ * whether it wrote, the publisher reads what is there and puts the bytes again. The UUID of the transaction in a
+ * manifest distinguishes its bytes from those of every other writer.
  *
  * @param manifest the key of the version's manifest file, and its bytes
- * @param written resolves when everything that the version refers to is durable; its failure is that of the call.
- *   Default: at once
- * @returns false if another writer has the number; nothing has been written then
- * @throws UnsyncedError when readers see the version and a loss of power may undo it; LanceError ServiceUnavailable, or
- *   the error of the store, when the version may be there, or may still arrive
+ * @param written resolves when everything that the version refers to is durable; if it fails, the call fails. Default:
+ *   resolved
+ * @returns false if another writer has the number; then nothing has been written
+ * @throws UnsyncedError if readers see the version and a loss of power may undo it; LanceError ServiceUnavailable, or
+ *   the error of the store, if the version may exist or may still arrive
  */
 export async function publishVersion(
   store: ObjectStore,
@@ -35,17 +35,17 @@ export async function publishVersion(
       if (await store.putIfAbsent(key, bytes, written)) return true;
       const found = await store.get(key);
       if (found !== undefined) return isOurs(found);
-      // Taken and yet missing: another process removed it in between, or the store contradicts itself.
+      // The name is taken but missing: another process removed it in between, or the store contradicts itself.
       if (tries === PUTS) throw new LanceError("ServiceUnavailable", REFUSED);
     } catch (error) {
-      // A read now does not tell what is on the disk.
+      // A read now does not show what is on the disk.
       if (error instanceof UnsyncedError) throw error;
-      // When that has failed, the version was not tried.
+      // If this has failed, the version was not tried.
       await written;
       const found = await store.get(key).catch(() => undefined);
       if (found !== undefined && !isOurs(found)) return false;
       if (found !== undefined) {
-        // Another call may have put the same bytes, and not have synced their name yet.
+        // Another call may have put equal bytes without having synced their name yet.
         await store.files?.syncObjects([key], dirname(key));
         return true;
       }

@@ -13,15 +13,15 @@ import {
   updateTag,
 } from "./refs.ts";
 
-describe("refs that pylance wrote", () => {
-  it("are the tags that it says", async () => {
+describe("refs of pylance", () => {
+  it("are listed as the tags that pylance lists", async () => {
     const tags = [...(await listTags(openFixture("new")))];
     const found = tags.map(([name, { branch, version }]) => [name, [branch ?? null, Number(version)]]);
     assert.deepEqual(Object.fromEntries(found), saidOf("new").tags);
     assert.match((await readTag(openFixture("new"), "first"))?.createdAt ?? "", /^\d{4}-.*Z$/);
   });
 
-  it("are the branches that it says, slashes in their names included", async () => {
+  it("are listed as the branches that pylance lists, including names with slashes", async () => {
     const branches = [...(await listBranches(openFixture("new")))];
     const found = branches.map(([name, branch]) => {
       const { parentBranch, parentVersion, createAt, manifestSize } = branch;
@@ -30,7 +30,7 @@ describe("refs that pylance wrote", () => {
     assert.deepEqual(Object.fromEntries(found), saidOf("new").branches);
   });
 
-  it("are none where there are none", async () => {
+  it("are empty for a table without refs", async () => {
     assert.equal((await listTags(openFixture("old"))).size, 0);
     assert.equal(await readTag(openFixture("old"), "first"), undefined);
     assert.equal(await readBranch(openFixture("old"), "feature/a"), undefined);
@@ -38,7 +38,7 @@ describe("refs that pylance wrote", () => {
 });
 
 describe("tags", () => {
-  it("are created once, for a version of main or of a branch", async () => {
+  it("are created only once, for a version of main or of a branch", async () => {
     const dataset = openFixture("new");
     const created = await Promise.allSettled([1n, 2n].map((version) => createTag(dataset, "t", { version })));
     assert.deepEqual(created.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
@@ -51,7 +51,7 @@ describe("tags", () => {
     assert.equal((JSON.parse(text) as { branch: unknown }).branch, null);
   });
 
-  it("are moved without losing what else is in them", async () => {
+  it("are moved without losing their other fields", async () => {
     const dataset = openFixture("new");
     const before = await readTag(dataset, "first");
     const key = "base/t/_refs/tags/first.json";
@@ -66,7 +66,7 @@ describe("tags", () => {
     assert.match(String(dataset.store.objects.get(key)), /"later": 1/);
   });
 
-  it("that are missing, or for what is missing, are not found", async () => {
+  it("are not found if the tag or its target is missing", async () => {
     const dataset = openFixture("new");
     const target = { version: 1n };
     await assert.rejects(updateTag(dataset, "no", target), (error) =>
@@ -81,7 +81,7 @@ describe("tags", () => {
     assert.equal(await readTag(dataset, "first"), undefined);
   });
 
-  it("that are corrupt name the file", async () => {
+  it("name the file if they are corrupt", async () => {
     const dataset = openFixture("new");
     for (const text of ["{", "1"]) {
       dataset.store.objects.set("base/t/_refs/tags/first.json", Buffer.from(text));
@@ -91,13 +91,13 @@ describe("tags", () => {
 });
 
 describe("opening a branch", () => {
-  it("takes main under all its names", async () => {
+  it("accepts main under all its names", async () => {
     for (const name of [undefined, "main"]) {
       assert.equal((await openBranch(openFixture("new"), name)).branch, undefined);
     }
   });
 
-  it("refuses one that is not there", async () => {
+  it("refuses a missing branch", async () => {
     const opened = openBranch(openFixture("new"), "feature/b");
     await assert.rejects(opened, (error) => isLanceError(error, "TableBranchNotFound"));
   });

@@ -6,51 +6,55 @@ import { describeVersion } from "./version-files.ts";
 
 /** A tag: a name for a version. */
 export interface Tag {
-  /** Not set for the main branch. */
+  /** Undefined for the main branch. */
   readonly branch: string | undefined;
   readonly version: bigint;
-  /** In the form of RFC 3339; not set by older writers. */
+  /** In the form of RFC 3339; older writers do not set it. */
   readonly createdAt: string | undefined;
-  /** In the form of RFC 3339; not set by older writers. */
+  /** In the form of RFC 3339; older writers do not set it. */
   readonly updatedAt: string | undefined;
-  /** The size of the version's manifest, in bytes. */
+  /** Size of the version's manifest, in bytes. */
   readonly manifestSize: number;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** A branch: a history of its own from a version on. */
+/** A branch: a separate history from a version on. */
 export interface Branch {
-  /** Not set for the main branch. */
+  /** Undefined for the main branch. */
   readonly parentBranch: string | undefined;
-  /** The version that the branch starts with; it has the same number on the parent. */
+  /** First version of the branch; it has an equal number on the parent. */
   readonly parentVersion: bigint;
   /** In seconds since 1970. */
   readonly createAt: number;
-  /** The size of the parent version's manifest, in bytes. */
+  /** Size of the parent version's manifest, in bytes. */
   readonly manifestSize: number;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** The version that a tag is for. */
+/** The version that a tag names. */
 export interface TagTarget {
   /** Default: main. */
   readonly branch?: string | undefined;
   readonly version: bigint;
 }
 
-/** All tags of a table, by name. */
+/** Lists all tags of a table, by name. */
 export async function listTags(dataset: DatasetRef): Promise<Map<string, Tag>> {
   return listRefs(dataset, "tags", readTag);
 }
 
-/** A tag, or `undefined` if there is none of that name. @throws LanceError InvalidInput for an invalid name */
+/**
+ * Reads a tag; returns `undefined` if it does not exist.
+ *
+ * @throws LanceError InvalidInput for an invalid name
+ */
 export async function readTag(dataset: DatasetRef, name: string): Promise<Tag | undefined> {
   const content = await readRef(dataset, tagKey(dataset, name));
   return content && decodeTag(content);
 }
 
 /**
- * Creates a tag. Of writers that create the same one at the same time, those of the engine included, one wins.
+ * Creates a tag. If several writers, including the engine's, create a tag concurrently, exactly one succeeds.
  *
  * @throws LanceError InvalidInput, TableVersionNotFound, TableTagAlreadyExists
  */
@@ -65,7 +69,7 @@ export async function createTag(dataset: DatasetRef, name: string, target: TagTa
 }
 
 /**
- * Moves a tag. As in the engine, the last of several writers wins, and what else the tag says stays.
+ * Moves a tag. As in the engine, the last of several writers wins, and the other fields of the tag remain.
  *
  * @throws LanceError InvalidInput, TableVersionNotFound, TableTagNotFound
  */
@@ -78,20 +82,28 @@ export async function updateTag(dataset: DatasetRef, name: string, target: TagTa
   return decodeTag(content);
 }
 
-/** Deletes a tag. @throws LanceError InvalidInput, TableTagNotFound */
+/**
+ * Deletes a tag.
+ *
+ * @throws LanceError InvalidInput, TableTagNotFound
+ */
 export async function deleteTag(dataset: DatasetRef, name: string): Promise<void> {
   const key = tagKey(dataset, name);
-  // An object store deletes what is not there as well as what is.
+  // An object store does not report whether a deleted object existed.
   const found = dataset.store.files !== undefined || (await dataset.store.head(key)) !== undefined;
   if (!found || !(await dataset.store.delete(key))) throw tagNotFound(name);
 }
 
-/** All branches of a table but main, by name. */
+/** Lists all branches of a table except main, by name. */
 export async function listBranches(dataset: DatasetRef): Promise<Map<string, Branch>> {
   return listRefs(dataset, "branches", readBranch);
 }
 
-/** A branch, or `undefined` if there is none of that name. @throws LanceError InvalidInput for an invalid name */
+/**
+ * Reads a branch; returns `undefined` if it does not exist.
+ *
+ * @throws LanceError InvalidInput for an invalid name
+ */
 export async function readBranch(dataset: DatasetRef, name: string): Promise<Branch | undefined> {
   const valid = normalizeBranch(name);
   const key = valid === undefined ? undefined : refKey(dataset, "branches", valid);
@@ -107,9 +119,9 @@ export async function readBranch(dataset: DatasetRef, name: string): Promise<Bra
 }
 
 /**
- * A branch of a table as a dataset.
+ * Opens a branch of a table as a dataset.
  *
- * @param name none, or `main`, for the main branch
+ * @param name undefined or `main` for the main branch
  * @throws LanceError InvalidInput, TableBranchNotFound
  */
 export async function openBranch(dataset: DatasetRef, name: string | undefined): Promise<DatasetRef> {
@@ -119,14 +131,14 @@ export async function openBranch(dataset: DatasetRef, name: string | undefined):
   return found;
 }
 
-/** The error for a branch that is not there. */
+/** Creates the error for a missing branch. */
 export function branchNotFound(name: string): LanceError {
   return new LanceError("TableBranchNotFound", `there is no branch ${name}`);
 }
 
 type RefContent = Readonly<Record<string, unknown>>;
 
-/** The engine percent-encodes names in keys, for the sake of slashes and of letters beyond ASCII. */
+/** The engine percent-encodes names in keys, because of slashes and of letters outside ASCII. */
 function refKey(dataset: DatasetRef, kind: "tags" | "branches", name: string): string {
   return `${refsDirectory(dataset, kind)}/${encodeURIComponent(name)}.json`;
 }

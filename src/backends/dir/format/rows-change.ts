@@ -10,28 +10,28 @@ import { FLAG_DELETION_FILES, largestFragmentId } from "./manifest.ts";
 
 /** A change of rows, by fragments. */
 export interface RowsChange {
-  /** The fragments that go. */
+  /** Fragments to remove. */
   readonly removed: ReadonlySet<bigint>;
-  /** The fragments that lose rows, as they are afterwards. */
+  /** Fragments that lose rows, in their new form. */
   readonly updated: readonly DataFragment[];
-  /** A new fragment; its id is drawn from the table's. */
+  /** A new fragment; the change assigns its id. */
   readonly added: DataFragment | undefined;
 }
 
-/** A manifest with a change in it, which shares what is the same with the one before. */
+/** A manifest with a change in it, which shares unchanged parts with the previous one. */
 export interface ChangedRows {
   readonly manifest: Manifest;
   readonly operation: Transaction["operation"];
-  /** The id of the fragment that was added. */
+  /** Id of the added fragment. */
   readonly addedId: bigint;
 }
 
 /**
- * Puts a change of rows into a manifest.
+ * Applies a change of rows to a manifest.
  *
- * It is an `Update`, also where rows are only added or only removed: writers of the engine that insert by a key
- * take every `Update` without a filter of keys for a conflict and decide again on the new version, while they
- * would follow an `Append` or a `Delete` unasked.
+ * It records an `Update`, even if rows are only added or only removed. Writers of the engine that insert by a key treat
+ * every `Update` without a filter of keys as a conflict and decide again on the new version, whereas they follow an
+ * `Append` or a `Delete` without deciding again.
  */
 export function changeRows(before: Manifest, { removed, updated, added }: RowsChange): ChangedRows {
   const byId = new Map(updated.map((fragment) => [fragment.id, fragment]));
@@ -58,7 +58,7 @@ export function changeRows(before: Manifest, { removed, updated, added }: RowsCh
   return { manifest, operation: { case: "update", value }, addedId };
 }
 
-/** The id of the next new fragment. */
+/** Returns the id of the next new fragment. */
 export function nextFragmentId(manifest: Manifest): bigint {
   return (largestFragmentId(manifest) ?? -1n) + 1n;
 }

@@ -23,17 +23,17 @@ import { nextFragmentId } from "./rows-change.ts";
 import { writeVersionHint } from "./version-hint.ts";
 
 /*
- * Rows that are too many for one commit of the engine are staged: the engine writes them, in several commits, to
- * a dataset of its own that looks like the table without its rows. Then the data files move to the table and one
- * commit adds them all. Names of data files are unique and files say nothing of where they are, so a file is as
- * good in one dataset as in the other, as long as both agree on fields, their ids and the data format.
+ * The gateway stages rows that are too many for a single commit of the engine: the engine writes them, in several
+ * commits, to a separate dataset that is like the table without its rows. Then the data files move to the table, and a
+ * single commit adds all of them. Data files have unique names and do not contain their location, so a file is valid in
+ * either dataset, as long as both agree on fields, their ids and the data format.
  */
 
 const COMMON_FLAGS = FLAG_DELETION_FILES | FLAG_V2_FORMAT | FLAG_TABLE_CONFIG | FLAG_NO_TRANSACTION_FILES;
 
 /**
- * Whether staged rows can become a table's: it has none of the features that tie a fragment to its table, such
- * as stable row ids, other base paths or overlays.
+ * Whether staged rows can be added to a table: it has none of the features that tie a fragment to its table, such as
+ * stable row ids, other base paths or overlays.
  */
 export function takesStagedRows({
   readerFeatureFlags,
@@ -70,9 +70,9 @@ export async function putStagingBase(staging: DatasetRef, base: ManifestFile): P
 }
 
 /**
- * Adds staged rows to a table, whatever others did to it meanwhile, as long as its schema is the same.
+ * Adds staged rows to a table after any changes of others, as long as its schema is unchanged.
  *
- * @param base the version that the staging dataset was made like
+ * @param base the version that the staging dataset was created from
  * @throws LanceError ConcurrentModification
  */
 export function appendRows(base: Manifest, staged: Manifest): ApplyChange {
@@ -87,7 +87,7 @@ export function appendRows(base: Manifest, staged: Manifest): ApplyChange {
 }
 
 /**
- * Puts staged rows, with their schema, in place of all that a table has; settings and table metadata stay.
+ * Replaces all rows of a table, and its schema, by the staged ones; settings and table metadata remain.
  *
  * @throws LanceError ConcurrentModification
  */
@@ -108,7 +108,7 @@ export function replaceRows(staged: Manifest): ApplyChange {
   };
 }
 
-/** The fragments with the next ids of a table. */
+/** Gives fragments the next ids of a table. */
 function numbered(manifest: Manifest, fragments: readonly DataFragment[]): DataFragment[] {
   const first = nextFragmentId(manifest);
   const result = fragments.map((fragment, i) => withId(fragment, first + BigInt(i)));
@@ -116,7 +116,7 @@ function numbered(manifest: Manifest, fragments: readonly DataFragment[]): DataF
   return result;
 }
 
-/** Fragments in a transaction have no ids yet. */
+/** Removes the ids, which fragments in a transaction do not have yet. */
 function unnumbered(fragments: readonly DataFragment[]): DataFragment[] {
   return fragments.map((fragment) => withId(fragment, 0n));
 }
@@ -125,7 +125,7 @@ function withId(fragment: DataFragment, id: bigint): DataFragment {
   return Object.assign(clone(DataFragmentSchema, fragment), { id });
 }
 
-/** Whether files written for one version can be read with another: the same fields under the same ids. */
+/** Whether files of a version can be read with another: both have equal fields under equal ids. */
 function sameStorage(a: Manifest, b: Manifest): boolean {
   const [one, other] = [a, b].map(({ fields, dataFormat }) =>
     toBinary(ManifestSchema, create(ManifestSchema, { fields, ...(dataFormat && { dataFormat }) })),

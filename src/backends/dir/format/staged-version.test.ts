@@ -9,7 +9,7 @@ import { describeVersion, listVersions } from "./version-files.ts";
 
 type Fixture = DatasetRef & { readonly store: MemoryStore };
 
-/** Takes a version away and hands it out again as a client would stage it. */
+/** Removes a version and returns it as a client would stage it. */
 function stage(dataset: Fixture, version: bigint, scheme: NamingScheme = "V2"): string {
   const key = manifestKey(dataset, version, scheme);
   const stagedKey = `${key}-5f3a`;
@@ -22,7 +22,7 @@ const conflict = (error: unknown) => isLanceError(error, "ConcurrentModification
 const invalid = (error: unknown) => isLanceError(error, "InvalidInput");
 
 describe("creating a version from a staged manifest", () => {
-  it("makes it the next version and removes the staged file", async () => {
+  it("publishes it as the next version and removes the staged file", async () => {
     for (const [name, version, scheme] of [
       ["new", 8n, "V2"],
       ["old", 2n, "V1"],
@@ -42,7 +42,7 @@ describe("creating a version from a staged manifest", () => {
     }
   });
 
-  it("may be repeated, also when the staged file is a second copy", async () => {
+  it("may be repeated, even if the staged file is a second copy", async () => {
     const dataset = openFixture("new");
     const stagedKey = stage(dataset, 8n);
     const bytes = dataset.store.objects.get(stagedKey) as Uint8Array;
@@ -52,7 +52,7 @@ describe("creating a version from a staged manifest", () => {
     assert.equal(dataset.store.objects.has(stagedKey), false);
   });
 
-  it("lets one of two different manifests win", async () => {
+  it("lets only one of two different manifests win", async () => {
     const dataset = openFixture("new");
     const stagedKey = stage(dataset, 8n);
     const other = Buffer.from(dataset.store.objects.get(stagedKey) as Uint8Array);
@@ -80,7 +80,7 @@ describe("creating a version from a staged manifest", () => {
     );
   });
 
-  it("needs a staged file in the dataset, of that size, with a manifest of that version", async () => {
+  it("requires a staged file in the dataset, of that size, with a manifest of that version", async () => {
     const dataset = openFixture("new");
     const stagedKey = stage(dataset, 8n);
     const missing = "base/t/_versions/1.manifest-0";
@@ -109,7 +109,7 @@ describe("creating the first version of a branch", () => {
   const branchOf = (dataset: Fixture) => ({ ...dataset, branch: "feature/a" });
   const ref = "base/t/_refs/branches/feature%2Fa.json";
 
-  it("takes the version of its parent", async () => {
+  it("requires the version of its parent", async () => {
     const branch = branchOf(openFixture("new"));
     await deleteVersions(branch, [{ start: 4n, end: -1n }]);
     const stagedKey = stage(branch, 3n);
@@ -117,7 +117,7 @@ describe("creating the first version of a branch", () => {
     assert.equal((await createVersion(branch, { version: 3n, stagedKey })).version, 3n);
   });
 
-  it("takes any version before the branch is registered, and none after it was deleted", async () => {
+  it("accepts any version before the branch is registered, and none after its deletion", async () => {
     const branch = branchOf(openFixture("new"));
     const next = stage(branch, 4n);
     branch.store.objects.delete(ref);

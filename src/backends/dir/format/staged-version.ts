@@ -7,31 +7,31 @@ import { branchNotFound, readBranch } from "./refs.ts";
 import type { VersionEntry, VersionName } from "./version-files.ts";
 import { describeVersion, latestVersion } from "./version-files.ts";
 
-/** A manifest that a client has written and wants to be the next version. */
+/** A manifest that a client has written and wants to publish as the next version. */
 export interface StagedVersion {
   readonly version: bigint;
-  /** The key of the staged manifest; it has to be in the dataset's `_versions` directory. */
+  /** Key of the staged manifest, which must be in the dataset's `_versions` directory. */
   readonly stagedKey: string;
-  /** The size of the staged manifest, in bytes, to be checked. */
+  /** Expected size of the staged manifest, in bytes. */
   readonly manifestSize?: number | undefined;
-  /** Default: as the other versions, or V2 for the first. */
+  /** Default: the scheme of the other versions, or V2 for the first. */
   readonly namingScheme?: NamingScheme | undefined;
 }
 
 /**
- * Makes a staged manifest a version: the commit of managed versioning (contract 6.5).
+ * Publishes a staged manifest as a version: the commit of managed versioning (contract 6.5).
  *
- * The number has to be the newest plus one. The first version of main is 1, that of a branch its parent
- * version, and any number on a branch that is not registered yet, because its first version is written before
- * it is. A version that is there already with the same bytes is a success, so a client may repeat a call.
- * The staged file is removed on success and stays on failure.
+ * The number must be the newest plus one. The first version of main is 1, and that of a branch its parent version. A
+ * branch that is not registered yet accepts any number, because its first version is written before the registration. A
+ * version that exists with equal bytes is a success, so a client may repeat a call. The staged file is removed on
+ * success and remains on failure.
  *
- * Stricter than the directory catalog of Lance: the file has to be in the dataset, to be a manifest, and to
- * say the version it is to become, and a table does not get a second naming scheme, because no table could be
+ * The checks are stricter than in the directory catalog of Lance: the file must be in the dataset, contain a manifest
+ * and name the version that it is to become. A table does not get a second naming scheme, because it could not be
  * opened after that.
  *
- * @throws LanceError InvalidInput if there is no such file or it is not fit, ConcurrentModification if the
- *   number is not the next or is taken, TableBranchNotFound
+ * @throws LanceError InvalidInput if the file does not exist or is unsuitable, ConcurrentModification if the number is
+ *   not the next or is taken, TableBranchNotFound
  */
 export async function createVersion(dataset: DatasetRef, staged: StagedVersion): Promise<VersionEntry> {
   const prepared = await prepareVersion(dataset, staged, await latestVersion(dataset));
@@ -42,7 +42,7 @@ export async function createVersion(dataset: DatasetRef, staged: StagedVersion):
 /**
  * Checks whether a staged manifest can become a version; writes nothing. See {@link createVersion}.
  *
- * @param latest the version that it has to follow
+ * @param latest the version that it must follow
  */
 export async function prepareVersion(
   dataset: DatasetRef,
@@ -68,7 +68,7 @@ export async function prepareVersion(
 
 /** Removes the staged file of a published version and describes the version. */
 export async function finishVersion({ dataset, version, stagedKey }: PreparedVersion): Promise<VersionEntry> {
-  // The version is committed; a staged file that stays is no version and does no harm.
+  // The version is committed; a staged file that remains is not a version and does no harm.
   if (stagedKey !== undefined) await dataset.store.delete(stagedKey).catch(() => {});
   return describeVersion(dataset, version);
 }

@@ -10,7 +10,7 @@ import { createStorageClock } from "./storage-clock.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** The store as one whose clock differs from that of the process, and which counts its writes. */
+/** Wraps a store so that its clock differs from that of the process, and so that it counts its writes. */
 function shifted(store: ObjectStore, byMillis: number) {
   const counts = { puts: 0 };
   const result: ObjectStore = {
@@ -27,7 +27,7 @@ function shifted(store: ObjectStore, byMillis: number) {
   return { store: result, counts };
 }
 
-test("the storage's time is that of its objects, and never ahead of them", async (t) => {
+test("reads the storage's time from its objects, and is never ahead of them", async (t) => {
   const path = await temporaryDirectory(t);
   for (const days of [-3, 0, 3]) {
     const { store, counts } = shifted(createLocalStore(), days * DAY);
@@ -36,7 +36,7 @@ test("the storage's time is that of its objects, and never ahead of them", async
     const object = join(path, "object");
     await writeFile(object, "1");
     const later = (await stat(object)).mtimeMs + days * DAY;
-    // The file system's times have ticks of up to 10 ms.
+    // The file system records times in ticks of up to 10 ms.
     assert.ok(first <= later + 10 && again <= later + 10, `${first} and ${again} are not after ${later}`);
     assert.ok(first > later - DAY / 24);
     assert.ok((await clock.now()) >= first);
@@ -45,7 +45,7 @@ test("the storage's time is that of its objects, and never ahead of them", async
   assert.deepEqual(await readdir(path), ["object"]);
 });
 
-test("the time is measured anew when the clock of the process jumps, and does not jump with it", async (t) => {
+test("measures the time again when the clock of the process jumps, and does not jump with it", async (t) => {
   const path = await temporaryDirectory(t);
   const { store, counts } = shifted(createLocalStore(), 0);
   const clock = createStorageClock(store, path.slice(1));
@@ -60,7 +60,7 @@ test("the time is measured anew when the clock of the process jumps, and does no
   }
 });
 
-test("a storage that cannot be written has no time, and the next call asks again", async (t) => {
+test("fails on a storage that cannot be written, and asks again at the next call", async (t) => {
   const path = await temporaryDirectory(t);
   const store = createLocalStore();
   let full = true;

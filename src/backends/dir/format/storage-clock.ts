@@ -1,31 +1,32 @@
 import { randomBytes } from "node:crypto";
 import { keyIn, type ObjectStore } from "./storage.ts";
 
-/**
- * The time of the storage, which dates the objects of all writers; the clocks of the servers may differ by days.
- */
+/** Clock of the storage, which dates the objects of all writers; the clocks of servers may differ by days. */
 export interface StorageClock {
   /**
    * Returns a time that the storage has reached, in milliseconds since 1970, to compare with the times of objects.
    *
-   * It may be late by the resolution of the storage's times and the duration of a write, and is never early. So an
-   * object is never taken for older than it is.
+   * It may be late by the resolution of the storage's times and the duration of a write, but is never early, so an
+   * object never seems older than it is.
    *
-   * @throws LanceError when the storage cannot be written
+   * @throws LanceError if the storage cannot be written
    */
   now(): Promise<number>;
 }
 
-/** Maximum age of a measurement, in milliseconds. Between two of them the monotonic clock of the process counts. */
+/**
+ * Maximum age of a measurement, in milliseconds. The monotonic clock of the process counts from a measurement to the
+ * next.
+ */
 const MEASURED_EVERY_MS = 10 * 60_000;
 
 /**
- * Maximum difference between the process's two clocks since a measurement, in milliseconds. A larger one shows that
- * the machine slept, or that somebody set its clock.
+ * Maximum drift between the process's two clocks since a measurement, in milliseconds. A larger drift shows that the
+ * machine slept or that its clock was set.
  */
 const MAX_DRIFT_MS = 1_000;
 
-/** Creates the key of a short-lived object that tries the storage; `gc` removes one that a crash leaves. */
+/** Creates the key of a short-lived object that probes the storage; `gc` removes it if a crash leaves it behind. */
 export function probeKey(baseKey: string): string {
   return keyIn(baseKey, `.probe-${randomBytes(8).toString("hex")}`);
 }

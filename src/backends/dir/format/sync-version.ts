@@ -6,11 +6,12 @@ import { filesOf } from "./prune.ts";
 import { readVersion } from "./version-files.ts";
 
 /*
- * The engine and clients that write tables by themselves do not sync what they write. Object stores need none of this.
+ * The engine and clients that write tables directly do not sync their files. On object stores none of this is
+ * necessary.
  */
 
 /**
- * Lets a version that the engine made survive a loss of power.
+ * Makes a version durable that the engine wrote.
  *
  * @param version default: the newest
  * @throws UnsyncedError
@@ -21,17 +22,17 @@ export async function syncVersion(dataset: DatasetRef, version?: bigint): Promis
     const { key, manifest } = await readVersion(dataset, version);
     await syncFilesOf(dataset, manifest, key);
   } catch (error) {
-    // The files of a version that is not understood are not known.
+    // The files of a version of an unknown kind cannot be listed.
     if (!isLanceError(error, "Unsupported")) throw error;
     await dataset.store.files.syncTree(dataset.root);
   }
 }
 
 /**
- * Lets the files that a version refers to survive a loss of power, with their names and those of their directories. Files
- * that the version before has were synced when it was made.
+ * Makes the files that a version refers to durable, with their names and those of their directories. Files of the
+ * previous version were synced when that version was published.
  *
- * @param key the manifest's own, when it is there already
+ * @param key the key of the version's own manifest, if it exists already
  * @throws UnsyncedError
  */
 export async function syncFilesOf(dataset: DatasetRef, manifest: Manifest, key?: string): Promise<void> {
@@ -43,12 +44,12 @@ export async function syncFilesOf(dataset: DatasetRef, manifest: Manifest, key?:
   await files.syncObjects(key === undefined ? fresh : [...fresh, key], dirname(dataset.root));
 }
 
-/** Lets all indices of a table survive a loss of power; those that have been synced before take no time. */
+/** Makes all indices of a table durable; indices that were synced earlier take no time. */
 export async function syncIndices(dataset: DatasetRef): Promise<void> {
   await dataset.store.files?.syncTree(`${dataDirectory(dataset)}/_indices`);
 }
 
-/** Lets the names of branches survive a loss of power, and that of a branch that is gone go for good. */
+/** Makes the names of branches durable, and the removal of a deleted branch's name. */
 export async function syncBranches({ store, root }: DatasetRef): Promise<void> {
   await store.files?.syncTree(`${root}/_refs`);
   await store.files?.syncObjects([], root);

@@ -4,30 +4,30 @@ import type { Field } from "../../../gen/lance/format/file_pb.ts";
 import { binaryPage, type Page, type Text, VALUES_ENCODING, zippedPage } from "./text-pages.ts";
 
 /*
- * A data file is, in this order: the pages of its columns; its global buffers, the first of which describes the
- * file; the metadata of each column; the places and sizes of those; the places and sizes of the global buffers; and
- * a footer of 40 bytes. Pages and buffers begin at multiples of 64 bytes. All numbers are little endian, all places
- * are from the start of the file.
+ * A data file consists, in this order, of the pages of its columns; its global buffers, the first of which describes
+ * the file; the metadata of each column; the positions and sizes of the metadata; the positions and sizes of the global
+ * buffers; and a footer of 40 bytes. Pages and buffers begin at multiples of 64 bytes. All numbers are little endian,
+ * and all positions are relative to the start of the file.
  */
 
 /** A column of texts. */
 export interface TextColumn {
-  /** The field as the table has it. */
+  /** The field in the table's schema. */
   readonly field: Field;
   readonly texts: readonly Text[];
 }
 
-/** A version of the data file format that can be written here. */
+/** Versions of the data file format that are implemented here. */
 export type TextFileVersion = "2.0" | "2.1" | "2.2";
 
 interface Version {
-  /** As data files say it in their footer. */
+  /** Version as in the footer of data files. */
   readonly footer: readonly [major: number, minor: number];
   readonly page: (texts: readonly Text[], nullable: boolean) => Page;
 }
 
 const VERSIONS: Readonly<Record<TextFileVersion, Version>> = {
-  // Version 2.0 goes by the number it had before it was released.
+  // Version 2.0 keeps the number that it had before its release.
   "2.0": { footer: [0, 3], page: binaryPage },
   "2.1": { footer: [2, 1], page: zippedPage },
   "2.2": { footer: [2, 2], page: zippedPage },
@@ -36,7 +36,7 @@ const VERSIONS: Readonly<Record<TextFileVersion, Version>> = {
 const ALIGNMENT = 64;
 const PADDING = Buffer.alloc(ALIGNMENT);
 
-/** The most rows of a page, so that a reader need not take a whole column at once. */
+/** Maximum number of rows of a page, so that a reader does not need to load a whole column. */
 const PAGE_ROWS = 32_768;
 
 /** Whether files of a format version can be written here. */
@@ -102,7 +102,7 @@ function createFileWriter() {
     return start;
   }
   return {
-    /** Returns where the bytes are. */
+    /** Returns the position of the bytes. */
     add,
     addAligned(bytes: Uint8Array): number {
       const missing = (ALIGNMENT - (at % ALIGNMENT)) % ALIGNMENT;

@@ -15,12 +15,12 @@ export interface Page {
   readonly encoding: Encoding;
 }
 
-/** A text, or null or undefined for none. */
+/** A text; null or undefined if it is missing. */
 export type Text = string | null | undefined;
 
 const { REPDEF_ALL_VALID_ITEM, REPDEF_NULLABLE_ITEM } = RepDefLayer;
 
-/** How a column is encoded as a whole: by its pages alone. */
+/** Encoding of a column as a whole, which only refers to its pages. */
 export const VALUES_ENCODING = direct(
   "lance.encodings.ColumnEncoding",
   ColumnEncodingSchema,
@@ -28,8 +28,8 @@ export const VALUES_ENCODING = direct(
 );
 
 /**
- * Lays out texts as version 2.0 has them: the ends of all texts, as 64-bit numbers, and then their bytes. The end
- * of a missing text is that of the one before plus more than any end can be.
+ * Lays out texts as in version 2.0: the ends of all texts, as 64-bit numbers, and then their bytes. The end of a
+ * missing text is that of the previous text plus more than any end can be.
  */
 export function binaryPage(texts: readonly Text[]): Page {
   const bytes = Buffer.from(texts.map((text) => text ?? "").join(""));
@@ -49,9 +49,9 @@ export function binaryPage(texts: readonly Text[]): Page {
 }
 
 /**
- * Lays out texts as versions 2.1 and 2.2 have long ones: each after its length in 32 bits, in a column that may
- * have missing ones after a byte that says so; and the places where the texts begin. Short texts may be laid out
- * like this too, and no text is too long for it.
+ * Lays out texts as versions 2.1 and 2.2 do for long ones: each after its length in 32 bits, preceded in a nullable
+ * column by a byte that says whether it is missing, and a list of the positions where the texts begin. The layout is
+ * also valid for short texts, and does not limit the length of a text.
  */
 export function zippedPage(texts: readonly Text[], nullable: boolean): Page {
   if (nullable && texts.every((text) => typeof text !== "string")) return EMPTY_PAGE;
@@ -77,7 +77,7 @@ export function zippedPage(texts: readonly Text[], nullable: boolean): Page {
   return { buffers: [Buffer.concat(parts), packed(starts)], encoding: layoutEncoding(layout) };
 }
 
-/** A page without a single text has no bytes. */
+/** A page in which all texts are missing has no bytes. */
 const EMPTY_PAGE: Page = {
   buffers: [],
   encoding: layoutEncoding(
@@ -97,7 +97,7 @@ function zipped(text: Text, nullable: boolean): Buffer {
   return bytes;
 }
 
-/** Numbers in the smallest size that holds the last one, which is the largest. */
+/** Packs numbers into the smallest size that holds the last one, which is the largest. */
 function packed(numbers: readonly number[]): Uint8Array {
   const largest = numbers.at(-1) ?? 0;
   if (largest < 2 ** 8) return Uint8Array.from(numbers);

@@ -22,7 +22,7 @@ const transaction = {
 };
 const FILE = "t/_alter_transactions/0-1-2.json";
 
-/** The same objects behind a connection on which every request takes a while. */
+/** Puts a connection in front of the objects on which every request takes a while. */
 function slow(store: MemoryStore): MemoryStore {
   const later =
     <A extends unknown[], R>(work: (...args: A) => Promise<R>) =>
@@ -38,7 +38,7 @@ const set = (key: string, value: string) => (before: TransactionAlteration) => (
   properties: new Map([...before.properties, [key, value]]),
 });
 
-test("processes that alter one transaction lose nothing of each other, and others read the last of it", async () => {
+test("loses no alteration of concurrent processes, and shows other implementations the last one", async () => {
   const store = createMemoryStore();
   const keys = ["a", "b", "c", "d"];
   const rounds = 5;
@@ -60,13 +60,13 @@ test("processes that alter one transaction lose nothing of each other, and other
   assert.deepEqual(file.properties, expected);
 });
 
-test("what another implementation wrote counts, and a revision that was not made public counts, too", async () => {
+test("respects the writes of another implementation, and revisions that were not published", async () => {
   const store = createMemoryStore();
   const dataset = { store, root: "t" };
   await alter(dataset, transaction, set("a", "1"));
   const first = store.objects.get(FILE) as Uint8Array;
   await alter(dataset, transaction, set("b", "2"));
-  // As when a process ends, or is slow, between its revision and the file.
+  // This happens if a process ends, or is slow, between its revision and the file.
   for (const stale of [first, undefined]) {
     if (stale === undefined) store.objects.delete(FILE);
     else store.objects.set(FILE, stale);
@@ -83,7 +83,7 @@ test("what another implementation wrote counts, and a revision that was not made
   assert.deepEqual(await readAlteration(dataset, transaction), after);
 });
 
-test("a transaction is altered a bounded number of times, and a damaged revision is said", async () => {
+test("limits the number of alterations of a transaction, and reports a damaged revision", async () => {
   const store = createMemoryStore();
   const dataset = { store, root: "t" };
   const revision = { alteration: {}, published: [] };
@@ -96,7 +96,7 @@ test("a transaction is altered a bounded number of times, and a damaged revision
   await assert.rejects(readAlteration(dataset, transaction), /holds no revision/);
 });
 
-test("gateways that set different properties of a transaction at once keep all of them", async (t) => {
+test("keeps all properties that gateways set concurrently on a transaction", async (t) => {
   const root = await temporaryDirectory(t);
   const clients = await Promise.all([1, 2, 3].map(() => openClient(t, root)));
   const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream");

@@ -6,44 +6,45 @@ import { listNames } from "./storage.ts";
 import type { TransactionRecord } from "./transaction-records.ts";
 
 /**
- * What clients changed about a transaction afterwards. The transaction itself cannot change, so the changes are
- * in a file of their own, the one that the directory catalog of Lance keeps (contract 7, row 54).
+ * Changes that clients made to a transaction afterwards. The transaction itself is immutable, so the changes have a
+ * file of their own, as in the directory catalog of Lance (contract 7, row 54).
  */
 export interface TransactionAlteration {
-  /** As the last writer spelled it. */
+  /** In the spelling of the last writer. */
   readonly status: string | undefined;
-  /** Properties that were set; they come before the transaction's own. */
+  /** Added properties, which override the transaction's own. */
   readonly properties: ReadonlyMap<string, string>;
-  /** Properties of the transaction itself that were removed. */
+  /** Removed properties of the transaction itself. */
   readonly removed: ReadonlySet<string>;
 }
 
 /*
- * The file that other implementations know is `<uuid>.json`; they put it, and the last one wins. Processes that write
- * here take turns instead: `<uuid>/<number>.json` is put only if it is absent, so each revision follows the one that
- * its writer has read. The revision counts, unless the file that others know has something that was never written
- * here. Revisions are not deleted: a slow writer must not find the number free that it has read as the next one.
+ * Other implementations know the public file `<uuid>.json`; they put it, and the last writer wins. Processes of this
+ * project write revisions instead: they put `<uuid>/<number>.json` only if it is absent, so each revision follows the
+ * one that its writer has read. The newest revision counts, unless the public file contains something that was never
+ * published from here. Revisions are not deleted: the number after the revision that a slow writer has read must not
+ * become free.
  */
 
-/** The most revisions of a transaction. */
+/** Maximum number of revisions of a transaction. */
 export const MAX_REVISIONS = 1_000;
 
-/** How often a change is decided again because others were faster. */
+/** Maximum number of attempts at a change while other writers are faster. */
 const MAX_ATTEMPTS = 20;
 
-/** How often the file that others know is put again because somebody made a newer revision meanwhile. */
+/** Maximum number of times that the public file is put while others make newer revisions. */
 const MAX_PUBLICATIONS = 5;
 
-/** What is to be known before the next revision can be made. */
+/** State on which the next revision is based. */
 interface Current {
   readonly alteration: TransactionAlteration;
-  /** The number of the newest revision; 0 if there is none. */
+  /** Number of the newest revision; 0 if there is none. */
   readonly revision: number;
-  /** {@link digestOf} everything that the file for others had by way of revisions. */
+  /** {@link digestOf} everything that revisions have put into the public file. */
   readonly published: readonly string[];
 }
 
-/** Reads the changes of a transaction; none if there is no file. */
+/** Reads the changes of a transaction; they are empty if it has no file. */
 export async function readAlteration(
   dataset: DatasetRef,
   transaction: TransactionRecord,
@@ -52,11 +53,12 @@ export async function readAlteration(
 }
 
 /**
- * Changes what is noted of a transaction; of several processes each sees what the ones before it wrote.
+ * Alters the recorded changes of a transaction. Each of several concurrent processes sees the writes of the earlier
+ * ones.
  *
- * @param change is called again when another process was faster
- * @throws LanceError ConcurrentModification when others kept being faster, InvalidTableState after
- *   {@link MAX_REVISIONS}, and what `change` throws
+ * @param change called again if another process was faster
+ * @throws LanceError ConcurrentModification if others were faster in every attempt, InvalidTableState after {@link
+ *   MAX_REVISIONS}, and the errors of `change`
  */
 export async function alter(
   dataset: DatasetRef,
@@ -87,7 +89,7 @@ export async function alter(
   throw new LanceError("ConcurrentModification", "others kept altering the transaction; try again");
 }
 
-/** Puts a revision where others look; a newer one that was made meanwhile is put after it. */
+/** Puts a revision into the public file, followed by any newer revision that was made meanwhile. */
 async function publish(
   dataset: DatasetRef,
   transaction: TransactionRecord,
@@ -105,7 +107,7 @@ async function publish(
 }
 
 async function readCurrent(dataset: DatasetRef, transaction: TransactionRecord): Promise<Current> {
-  // A revision that is made after the file was read is newer than that.
+  // A revision that is made after this read is newer than the file.
   const key = alterationKey(dataset, transaction);
   const bytes = await dataset.store.get(key);
   const revision = await newestRevision(dataset, transaction);
@@ -140,12 +142,12 @@ async function readRevision(
   return { alteration, published, writer: "" };
 }
 
-/** A revision as it is stored. */
+/** A revision in its stored form. */
 interface RevisionFile {
   readonly alteration: AlterationFile;
   /** See {@link Current.published}. */
   readonly published: readonly string[];
-  /** Makes the bytes of each writer its own. */
+  /** Makes the bytes of each writer unique. */
   readonly writer: string;
 }
 
@@ -169,7 +171,7 @@ function encode({ status, properties, removed }: TransactionAlteration): string 
   });
 }
 
-/** The properties of a transaction with the changes applied. */
+/** Returns the properties of a transaction with the changes applied. */
 export function effectiveProperties(
   { properties: own }: TransactionRecord,
   { properties, removed }: TransactionAlteration,
@@ -186,9 +188,9 @@ function revisionKey(dataset: DatasetRef, transaction: TransactionRecord, revisi
   return `${revisionsOf(dataset, transaction)}/${revision}.json`;
 }
 
-/** The directory of a transaction's revisions. */
+/** Returns the directory of a transaction's revisions. */
 function revisionsOf({ root }: DatasetRef, { uuid }: TransactionRecord): string {
-  // The uuid is what some writer put into a file, and here becomes part of a path.
+  // Any writer may have put the uuid into a file, and here it becomes part of a path.
   if (!/^[\w-]+$/.test(uuid)) throw new Error(`the transaction's id ${JSON.stringify(uuid)} is no uuid`);
   return `${root}/_alter_transactions/${uuid}`;
 }

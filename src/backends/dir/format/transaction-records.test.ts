@@ -7,7 +7,7 @@ import { openFixture, saidOf } from "./fixture.ts";
 import { findTransaction, readTransaction } from "./transaction-records.ts";
 import { readVersion } from "./version-files.ts";
 
-describe("transactions that pylance wrote", () => {
+describe("transactions of pylance", () => {
   for (const name of ["new", "old", "stable", "v1file"] as const) {
     it(`are found by version and by uuid in ${name}`, async () => {
       const dataset = openFixture(name);
@@ -22,7 +22,7 @@ describe("transactions that pylance wrote", () => {
     });
   }
 
-  it("have their properties, and a name of their own for dropping an index", async () => {
+  it("have their properties, and a separate name for dropping an index", async () => {
     const dataset = openFixture("new");
     const { properties } = await findTransaction(dataset, "2");
     assert.deepEqual({ ...properties }, { __lance_commit_message: "more", job: "nightly" });
@@ -50,7 +50,7 @@ describe("transactions that pylance wrote", () => {
 });
 
 describe("transactions", () => {
-  it("that are not there are not found", async () => {
+  it("are not found if they do not exist", async () => {
     for (const id of [
       "0",
       "9",
@@ -63,7 +63,7 @@ describe("transactions", () => {
     }
   });
 
-  it("are read from where older writers put them, and from a file of their own", async () => {
+  it("are read from the place of older writers, and from a separate file", async () => {
     const dataset = openFixture("new");
     const file = await readVersion(dataset, 2n);
     const manifest = clone(ManifestSchema, file.manifest);

@@ -13,23 +13,23 @@ export interface TransactionRecord {
   /** The version that it made. */
   readonly version: bigint;
   readonly uuid: string;
-  /** The version that it was based on. */
+  /** The version that it is based on. */
   readonly readVersion: bigint;
-  /** The engine's name of the operation, for example `Append`; `Unknown` for one that is not known here. */
+  /** The engine's name of the operation, for example `Append`; `Unknown` for an unknown operation. */
   readonly operation: string;
   readonly tag: string | undefined;
-  /** What the writer noted; the commit message is `__lance_commit_message`. */
+  /** Properties that the writer set; the commit message is `__lance_commit_message`. */
   readonly properties: Readonly<Record<string, string>>;
 }
 
-/** How many manifests the search for a uuid reads at once. */
+/** Number of manifests that the search for a uuid reads concurrently. */
 const SEARCH_WIDTH = 16;
 
 /**
- * Finds a transaction as DescribeTransaction names it: by the number of the version that it made, or by its
- * uuid, for which the versions are searched from the newest (contract 7, row 53).
+ * Finds a transaction by the id of DescribeTransaction: the number of the version that it made, or its uuid, for which
+ * it searches the versions from the newest on (contract 7, row 53).
  *
- * @throws LanceError TransactionNotFound if there is none, also if its version has been deleted
+ * @throws LanceError TransactionNotFound if there is none, or if its version has been deleted
  */
 export async function findTransaction(dataset: DatasetRef, id: string): Promise<TransactionRecord> {
   const found = /^\d+$/.test(id) ? await findByVersion(dataset, BigInt(id)) : await findByUuid(dataset, id);
@@ -38,9 +38,9 @@ export async function findTransaction(dataset: DatasetRef, id: string): Promise<
 }
 
 /**
- * Reads the transaction that made a version: from the manifest's file, else from a file of its own.
+ * Reads the transaction that made a version: from the manifest's file, or else from a separate file.
  *
- * @returns `undefined` if the writer kept none
+ * @returns `undefined` if the writer recorded none
  * @throws Error naming the file if it is missing or corrupt
  */
 export async function readTransaction(
@@ -80,7 +80,7 @@ async function findByUuid(dataset: DatasetRef, uuid: string): Promise<Transactio
   return undefined;
 }
 
-/** The name of a transaction's file is `<read version>-<uuid>.txn`, which saves reading the others. */
+/** A transaction's file is named `<read version>-<uuid>.txn`, so files with other names need not be read. */
 function mayBe({ manifest: { transactionFile } }: ManifestFile, uuid: string): boolean {
   return transactionFile === "" || transactionFile.endsWith(`-${uuid}.txn`);
 }
@@ -99,7 +99,7 @@ function record(version: bigint, transaction: Transaction): TransactionRecord {
   return { version, uuid, readVersion, operation, tag: tag === "" ? undefined : tag, properties };
 }
 
-/** The names are those of the messages; an index that is only removed is told apart, as the Lance catalog does. */
+/** Names of the protobuf messages; as in the Lance catalog, dropping an index has a separate name. */
 function operationName({ operation }: Transaction): string {
   if (operation.case === undefined) return "Unknown";
   if (operation.case === "createIndex") {

@@ -10,7 +10,7 @@ const numbers = (entries: readonly { readonly version: bigint }[]) =>
   entries.map(({ version }) => Number(version));
 const isMissing = (error: unknown) => isLanceError(error, "TableVersionNotFound");
 
-describe("reading what pylance wrote", () => {
+describe("reading datasets of pylance", () => {
   for (const name of ["new", "old", "stable", "v1file"] as const) {
     for (const inOrder of [false, true]) {
       it(`finds versions and metadata of ${name}, ${inOrder ? "in an ordered store" : "on a disk"}`, async () => {
@@ -32,7 +32,7 @@ describe("reading what pylance wrote", () => {
     }
   }
 
-  it("finds a branch, which has versions of its own", async () => {
+  it("finds a branch, which has its own versions", async () => {
     const branch = { ...openFixture("new"), branch: "feature/a" };
     assert.deepEqual(numbers(await listVersions(branch)), saidOfBranch.versions);
     const { manifest } = await readVersion(branch);
@@ -60,7 +60,7 @@ describe("versions", () => {
     assert.deepEqual(numbers(await listVersions(dataset, { descending: true, after: 3n })), [2, 1]);
   });
 
-  it("leave out staged and detached manifests", async () => {
+  it("omit staged and detached manifests", async () => {
     const dataset = openFixture("new");
     for (const name of ["00000000000000000001.manifest-1f2e", "d9223372036854775809.manifest"]) {
       dataset.store.objects.set(`base/t/_versions/${name}`, Buffer.from("x"));
@@ -69,7 +69,7 @@ describe("versions", () => {
     assert.equal((await listVersions(dataset)).length, 8);
   });
 
-  it("are described with the place and the size of their manifest", async () => {
+  it("are described with the location and the size of their manifest", async () => {
     const dataset = openFixture("old");
     const entry = await describeVersion(dataset, 1n);
     assert.equal(entry.key, "base/t/_versions/1.manifest");
@@ -77,7 +77,7 @@ describe("versions", () => {
     assert.equal((await describeVersion(dataset)).version, 2n);
   });
 
-  it("that are missing are not found", async () => {
+  it("are not found if they are missing", async () => {
     const dataset = openFixture("new");
     for (const version of [0n, 9n, -1n, 1n << 70n]) {
       await assert.rejects(describeVersion(dataset, version), isMissing);
@@ -89,7 +89,7 @@ describe("versions", () => {
     assert.deepEqual(await listVersions(empty), []);
   });
 
-  it("in both naming schemes at once are refused, as the engine refuses them", async () => {
+  it("are refused in two naming schemes at once, as the engine refuses them", async () => {
     const dataset = openFixture("new");
     dataset.store.objects.set("base/t/_versions/9.manifest", Buffer.from("x"));
     await assert.rejects(latestVersion(dataset), /both naming schemes/);
@@ -124,7 +124,7 @@ describe("corrupt manifests", () => {
 });
 
 describe("deleting versions", () => {
-  it("takes ranges that end before a version or with the newest", async () => {
+  it("accepts ranges that end before a version or with the newest", async () => {
     const dataset = openFixture("new");
     const ranges = [
       { start: 1n, end: 3n },

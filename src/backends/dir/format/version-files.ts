@@ -6,40 +6,39 @@ import type { ManifestFile } from "./manifest-file.ts";
 import { readManifestFile } from "./manifest-file.ts";
 import type { ObjectEntry, ObjectInfo } from "./storage.ts";
 
-/** The name of a version's file. */
+/** Name of a version's file. */
 export interface VersionName {
   readonly version: bigint;
   readonly scheme: NamingScheme;
   readonly key: string;
 }
 
-/** A version and what the storage says of its file. */
+/** A version and the storage's facts about its file. */
 export interface VersionEntry extends VersionName {
-  /** The size of the manifest, in bytes. */
+  /** Size of the manifest, in bytes. */
   readonly manifestSize: number;
   readonly eTag: string | undefined;
   /** When the file was written, in milliseconds since 1970. */
   readonly timestampMillis: number;
 }
 
-/** What to list. */
+/** Selection of the versions to list. */
 export interface ListVersionsOptions {
-  /** Whether the newest come first. Default: false. */
+  /** Whether the newest are first. Default: false. */
   readonly descending?: boolean;
-  /** Go on behind this version. Default: from the start. */
+  /** Version after which the listing continues. Default: from the start. */
   readonly after?: bigint | undefined;
   /** Default: all. */
   readonly limit?: number | undefined;
 }
 
-/** A version, and what the listing already said of its file. */
+/** A version and the facts about its file that the listing included. */
 export type FoundVersion = VersionName & { readonly name: string; readonly info: ObjectInfo | undefined };
 
 /**
- * Lists versions by their files; only those of the page are looked at.
+ * Lists versions by their files, and reads the facts of those on the page only.
  *
- * A version that disappears meanwhile makes way for the next one, so a page that is shorter than `limit` is the
- * last.
+ * The next version replaces one that disappears meanwhile, so a page with fewer than `limit` versions is the last.
  */
 export async function listVersions(
   dataset: DatasetRef,
@@ -64,16 +63,16 @@ export async function listVersions(
 }
 
 /**
- * The newest version, or `undefined` if there is none.
+ * Finds the newest version; returns `undefined` if there is none.
  *
- * Takes one listing. The version hint is not used for it: after versions were deleted from the middle, the
- * search upwards from the hint could end too early.
+ * It takes a single listing and ignores the version hint: after deletions in the middle of the history, an upward
+ * search from the hint could end too early.
  */
 export async function latestVersion(dataset: DatasetRef): Promise<FoundVersion | undefined> {
   let newest: FoundVersion | undefined;
   for await (const page of dataset.store.list(versionsDirectory(dataset))) {
     for (const entry of page) {
-      // Nearly all names are older versions of the second scheme, whose names sort the other way round.
+      // Nearly all names are older versions of the second scheme, in which newer versions have smaller names.
       if (newest?.scheme === "V2" && entry.name.length === newest.name.length && entry.name >= newest.name)
         continue;
       const found = foundVersion(dataset, entry);
@@ -86,7 +85,7 @@ export async function latestVersion(dataset: DatasetRef): Promise<FoundVersion |
   return newest;
 }
 
-/** The newest of some versions. */
+/** Returns the newest of some versions. */
 export function newestOf<T extends VersionName>(versions: readonly T[]): T | undefined {
   let newest: T | undefined;
   for (const version of versions) if (!newest || version.version > newest.version) newest = version;
@@ -124,7 +123,11 @@ export async function readVersion(dataset: DatasetRef, version?: bigint): Promis
   throw versionNotFound(version);
 }
 
-/** All versions, in no order. @throws Error if the directory mixes both naming schemes */
+/**
+ * Finds all versions, in no particular order.
+ *
+ * @throws Error if the directory mixes both naming schemes
+ */
 export async function findVersions(dataset: DatasetRef): Promise<FoundVersion[]> {
   const all: FoundVersion[] = [];
   for await (const page of dataset.store.list(versionsDirectory(dataset))) {
@@ -148,7 +151,9 @@ function checkSameScheme(dataset: DatasetRef, a: VersionName | undefined, b: Ver
   throw new Error(`${versionsDirectory(dataset)} has manifests of both naming schemes`);
 }
 
-/** Where a version may be: the newest where it was found, a given one under either name, as in the engine. */
+/**
+ * Finds where a version may be: the newest where the listing has it, a given one under either name, as in the engine.
+ */
 async function candidates(dataset: DatasetRef, version: bigint | undefined): Promise<FoundVersion[]> {
   if (version === undefined) {
     const latest = await latestVersion(dataset);

@@ -2,12 +2,12 @@ import type { DatasetRef } from "./dataset.ts";
 import { versionHintKey } from "./dataset.ts";
 
 /**
- * Remembers the newest version, as the engine does, on stores whose listings are not in order.
+ * Records the newest version, as the engine does, on stores whose listings are not in order.
  *
- * It is a hint, not a fact. The engine looks upwards from it, and lists the directory if there is no such
- * version; so it may be too low, too high or missing. But the first version that is missing above it counts as
- * the end of the history, so no gap may be above it: whoever deletes versions has to set a lasting one first. The
- * engine lists the directory where a loss of power left an empty hint.
+ * The record is only a hint. The engine searches upwards from it, and lists the directory if that version does not
+ * exist, so the hint may be too low, too high or missing. But the first missing version above it ends the engine's
+ * history, so there must be no gap above it: a deletion of versions must write a durable hint first. The engine lists
+ * the directory if a loss of power left an empty hint.
  *
  * @param lasting whether it survives a loss of power. Default: false
  */
@@ -24,13 +24,13 @@ export async function writeVersionHint(
 
 /** Writes hints in the background. */
 export interface HintWriter {
-  /** Remembers a version; of several that come while one is written only the last is. */
+  /** Records a version; of several that arrive during a write, only the last is written. */
   (version: bigint): void;
-  /** Ends when nothing is written any more. */
+  /** Resolves when all writes have finished. */
   idle(): Promise<void>;
 }
 
-/** Creates a writer of hints for commits that do not wait for them: one that is missing costs only a search. */
+/** Creates a writer of hints for commits that do not wait for them: a missing hint costs only a search. */
 export function createHintWriter(dataset: DatasetRef): HintWriter {
   let wanted: bigint | undefined;
   let writing: Promise<void> | undefined;
