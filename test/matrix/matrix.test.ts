@@ -9,16 +9,26 @@ import { type DirectoryServer, startDirectoryServer } from "../support/server.ts
 import { CATALOG_SCENARIOS } from "./catalog-scenarios.ts";
 import { CHANGE_SCENARIOS } from "./change-scenarios.ts";
 import { DATA_SCENARIOS } from "./data-scenarios.ts";
-import { HISTORY_SCENARIOS } from "./history-scenarios.ts";
-import { TABLE_SCENARIOS } from "./table-scenarios.ts";
+import { INDEX_SCENARIOS } from "./index-scenarios.ts";
+import { JOB_SCENARIOS } from "./job-scenarios.ts";
+import { REF_SCENARIOS } from "./ref-scenarios.ts";
+import { RENAME_SCENARIOS } from "./rename-scenarios.ts";
+import { SCHEMA_SCENARIOS } from "./schema-scenarios.ts";
+import { TRANSACTION_SCENARIOS } from "./transaction-scenarios.ts";
+import { VERSION_SCENARIOS } from "./version-scenarios.ts";
 
 const protocols = Object.keys(PROTOCOLS);
 const scenarios = [
   ...CATALOG_SCENARIOS,
   ...DATA_SCENARIOS,
   ...CHANGE_SCENARIOS,
-  ...HISTORY_SCENARIOS,
-  ...TABLE_SCENARIOS,
+  ...VERSION_SCENARIOS,
+  ...REF_SCENARIOS,
+  ...TRANSACTION_SCENARIOS,
+  ...RENAME_SCENARIOS,
+  ...SCHEMA_SCENARIOS,
+  ...INDEX_SCENARIOS,
+  ...JOB_SCENARIOS,
 ];
 
 /** The namespace of a wire; all are of one length, so that answers differ in nothing else. */
