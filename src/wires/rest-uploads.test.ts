@@ -1,0 +1,68 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { gzipSync } from "node:zlib";
+import { test } from "vitest";
+import { isLanceError, LanceError } from "../namespace/errors.ts";
+import { open, operations, post } from "./rest-fixture.ts";
+
+test("an upload is handed on in pieces, decoded, with its content type", async () => {
+  operations.upload = async (request, data) => {
+    let size = 0n;
+    for await (const piece of data) size += BigInt(piece.length);
+    return { location: (request["data"] as { contentType: string }).contentType, version: size };
+  };
+  const big = Buffer.alloc(1_000_000, 1);
+  const plain = await post("/v1/table/t/create", big, { "content-type": "application/x" });
+  assert.deepEqual(JSON.parse(plain.text), { location: "application/x", version: 1_000_000, properties: {} });
+  const packed = await post("/v1/table/t/create", gzipSync(big), { "content-encoding": "gzip" });
+  assert.equal(JSON.parse(packed.text).version, 1_000_000);
+  assert.equal(JSON.parse((await post("/v1/table/t/create", "", {})).text).version, 0);
+});
+
+test("an upload that is refused unread is answered, before it ends and after", async () => {
+  operations.upload = async () => {
+    throw new LanceError("TableAlreadyExists", "there");
+  };
+  const { status } = await post("/v1/table/t/create", Buffer.alloc(20_000_000));
+  assert.equal(status, 409);
+  const request = open("POST", "/v1/table/t/create", {
+    "transfer-encoding": "chunked",
+    expect: "100-continue",
+  });
+  request.on("error", () => {});
+  request.flushHeaders();
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  assert.equal(response.statusCode, 409);
+  request.destroy();
+});
+
+test("a reader that stops early leaves the answer whole", async () => {
+  operations.upload = async (_request, data) => {
+    for await (const _piece of data) throw new LanceError("InvalidInput", "bad Arrow");
+    return {};
+  };
+  assert.equal((await post("/v1/table/t/create", Buffer.alloc(20_000_000))).status, 400);
+  const packed = gzipSync(Buffer.alloc(20_000_000));
+  assert.equal((await post("/v1/table/t/create", packed, { "content-encoding": "gzip" })).status, 400);
+});
+
+test("a client that leaves during an upload cancels it", async () => {
+  const begun = Promise.withResolvers<void>();
+  const failure = new Promise((resolve) => {
+    operations.upload = async (_request, data) => {
+      try {
+        for await (const _piece of data) begun.resolve();
+      } catch (thrown) {
+        resolve(thrown);
+      }
+      return {};
+    };
+  });
+  const request = open("POST", "/v1/table/t/create", { "content-length": "100000" });
+  request.on("error", () => {});
+  request.write("some");
+  await begun.promise;
+  request.destroy();
+  assert.ok(isLanceError(await failure, "Cancelled"));
+});
