@@ -1,4 +1,4 @@
-import { createServer as createHttp1Server, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   constants,
   createServer as createHttp2Server,
@@ -14,9 +14,11 @@ import type { GrpcHandler } from "../wires/grpc/handler.ts";
 import { DEFAULT_SILENCE_MS } from "../wires/stall.ts";
 import type { TakeAddress } from "./addressing.ts";
 import { drainSession, LONGEST_ROUND_TRIP_MS, settlesWithin } from "./drain.ts";
+import { createHttp1 } from "./http1.ts";
 import { createResetAllowances } from "./reset-allowance.ts";
-import { limitHttp1Silence, limitIdleness, limitStreamSilence } from "./silence.ts";
+import { limitIdleness, limitStreamSilence } from "./silence.ts";
 import { sniff } from "./sniff.ts";
+import { createSpareConnections, SPARE_FIRST_BYTES_MS } from "./spare-connections.ts";
 import { readTarget } from "./target.ts";
 
 /** Answers a request of node:http, or of node:http2 through its compatibility API; it uses only what both have. */
@@ -97,12 +99,6 @@ const MAX_SESSION_MEMORY = 4096;
 /** How long a client that was answered early may continue its body after the server shuts down, in milliseconds. */
 const REFUSED_BODY_MS = 250;
 
-/** Connections beyond the maximum, for probes. */
-const SPARE_CONNECTIONS = 64;
-
-/** Longest time until a spare connection sends its first bytes, in milliseconds. */
-const SPARE_FIRST_BYTES_MS = 1_000;
-
 /** Node's codes for requests that it cannot read, and the error rows nearest to its answers. */
 const NO_HTTP: readonly (readonly [RegExp, ErrorName])[] = [
   [/^HPE_(?:HEADER|CHUNK_EXTENSIONS)_OVERFLOW$/, "PayloadTooLarge"],
@@ -122,8 +118,7 @@ export function createListener(options: ListenerOptions): Listener {
   const sockets = new Map<Socket, ServerResponse | undefined>();
   const undecided = new Set<Socket>();
   const told = new WeakSet<Error>();
-  /** In the order of their arrival. */
-  const spare = new Set<Socket>();
+  const spare = createSpareConnections();
   const sessions = new Set<ServerHttp2Session>();
   const resets = createResetAllowances();
   const toldToGo = new WeakSet<ServerHttp2Session>();
@@ -132,38 +127,8 @@ export function createListener(options: ListenerOptions): Listener {
   let goingMs = LONGEST_ROUND_TRIP_MS;
   let lastSocketGone: (() => void) | undefined;
 
-  // Uploads may take long: only the headers of a request have a limit on their total time.
-  const http1Timeouts = {
-    requireHostHeader: false,
-    requestTimeout: 0,
-    headersTimeout: headersMs,
-    keepAliveTimeout: keepAliveMs,
-  };
-  const http1 = createHttp1Server(
-    { ...http1Timeouts, connectionsCheckingInterval: Math.min(headersMs, 5_000) },
-    onHttp1Request,
-  );
-  http1.on("checkContinue", (request, response) => {
-    // A refusal by the headers precedes the client's body.
-    request.on("newListener", function onReader(event) {
-      if (event !== "data" && event !== "readable") return;
-      request.off("newListener", onReader);
-      if (!response.headersSent) response.writeContinue();
-    });
-    onHttp1Request(request, response);
-  });
-  http1.on("checkExpectation", (_request, response) => {
-    refused?.({ protocol: "http", code: "InvalidInput", fault: "expectation" });
-    response.writeHead(417, { connection: "close" }).end();
-  });
-  http1.on("connect", (_request, socket) => {
-    refused?.({ protocol: "http", code: "MethodNotAllowed", fault: "connect" });
-    socket.end("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\n\r\n");
-  });
-  // This server never listens, and node watches its timeouts only from that event on.
-  http1.emit("listening");
-  limitHttp1Silence(http1, silenceMs);
-  // This server never listens either; it makes request and response objects for streams that are not gRPC.
+  const http1 = createHttp1({ headersMs, keepAliveMs, silenceMs, refused }, onHttp1Request);
+  // This server never listens; it makes request and response objects for streams that are not gRPC.
   const compatibility = createHttp2Server((request, response) => {
     ignoreErrors(request, response);
     http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
@@ -173,7 +138,7 @@ export function createListener(options: ListenerOptions): Listener {
   function onConnection(socket: Socket): void {
     accepted?.();
     const isSpare = sockets.size >= maxConnections;
-    if (isSpare) takeSpare(socket);
+    if (isSpare) spare.add(socket);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
     sockets.set(socket, undefined);
     undecided.add(socket);
@@ -181,7 +146,6 @@ export function createListener(options: ListenerOptions): Listener {
     socket.on("close", () => {
       sockets.delete(socket);
       undecided.delete(socket);
-      spare.delete(socket);
       if (sockets.size === 0) lastSocketGone?.();
     });
     sniff(socket, isSpare ? SPARE_FIRST_BYTES_MS : firstBytesMs, (protocol) => {
@@ -190,16 +154,6 @@ export function createListener(options: ListenerOptions): Listener {
       http1.emit("connection", socket);
       socket.resume();
     });
-  }
-
-  /** A probe is answered at once, so the connection that has been there for longest makes room. */
-  function takeSpare(socket: Socket): void {
-    const [oldest] = spare;
-    if (spare.size === SPARE_CONNECTIONS && oldest !== undefined) {
-      spare.delete(oldest);
-      oldest.destroy();
-    }
-    spare.add(socket);
   }
 
   function tellToGo(session: ServerHttp2Session, longestMs: number): void {

@@ -121,54 +121,6 @@ describe("idle connections of HTTP/2", () => {
   });
 });
 
-describe("too many connections", () => {
-  it("answers probes beyond the limit, refuses the rest, and recovers", { timeout }, async () => {
-    await using server = await startServer({ maxConnections: 2 });
-    const taken = [rawConnection(server.port), rawConnection(server.port)];
-    await Promise.all(taken.map(({ socket }) => once(socket, "connect")));
-    const ask = async (path: string) => {
-      const { socket, received, closed } = rawConnection(server.port);
-      socket.write(`GET ${path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n`);
-      await closed;
-      return received();
-    };
-    assert.match(await ask("/healthz"), /^HTTP\/1\.1 200 /);
-    assert.match(await ask("/readyz"), /^HTTP\/1\.1 200 /);
-    assert.match(await ask("/v1/x"), /^HTTP\/1\.1 429 .*retry-after: 1.*"code":21/is);
-    const session = connectHttp2(server.url);
-    session.on("error", () => {});
-    await new Promise((resolve) => session.on("close", resolve));
-    for (const { socket } of taken) socket.destroy();
-    for (;;) if (/^HTTP\/1\.1 200 /.test(await ask("/v1/x?last"))) break;
-  });
-});
-
-describe("connections beyond the limit", () => {
-  for (const [what, bytes] of [
-    ["nothing", ""],
-    ["half a request", "GET /healthz HTTP/1.1\r\nhost: localhost\r\n"],
-  ] as const) {
-    it(`do not keep probes out when they send ${what}`, { timeout }, async () => {
-      await using server = await startServer({ maxConnections: 1 });
-      const open = async () => {
-        const connection = rawConnection(server.port);
-        await once(connection.socket, "connect");
-        connection.socket.write(bytes);
-        return connection;
-      };
-      const taken = [];
-      for (let count = 0; count < 200; count++) taken.push(await open());
-      const probe = rawConnection(server.port);
-      probe.socket.write("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
-      await probe.closed;
-      assert.match(probe.received(), /^HTTP\/1\.1 200 /);
-      // The first one is within the limit.
-      assert.equal(taken[0]?.socket.destroyed, false);
-      for (const { socket } of taken) socket.destroy();
-    });
-  }
-});
-
 describe("a flood of resets", () => {
   it("ends its connection, and no other", { timeout }, async () => {
     await using server = await startServer();
