@@ -13,6 +13,7 @@ const SOURCES: readonly string[] = [
   "src/{arrow,cli,client,config,dialects,gateway,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
   "src/backends/{grpc,resilience,rest,upstream-cache,upstream-identity,dir,dir/{batch,concurrency,engine,format,jobs,maintenance,stores}}/*.ts",
   "src/backends/dir/operations/**/*.ts",
+  "test/{contract,matrix,support}/*.ts",
 ];
 
 /** Checks links, named files and prose of all pages, and comments and test titles of the sources. */

@@ -11,7 +11,7 @@ type Update = Omit<MessageInitShape<typeof UpdateTableRequestSchema>, "$typeName
 
 const RACERS = 16;
 
-/** Updating and deleting rows, and the figures of a table. */
+/** Updates and deletions of rows, and the statistics of a table. */
 export function changeTests(world: World): void {
   const rowsIn = async (id: string[], options: { branch?: string } = {}) =>
     rowsOf((await world.client.queryTable({ id, ...options })).bytes);
@@ -78,7 +78,7 @@ export function changeTests(world: World): void {
       await refused("TableBranchNotFound", world.client.updateTable({ id, updates, branch: "missing" }));
     });
 
-    test("updates at the same time lose nothing", async () => {
+    test("concurrent updates lose nothing", async () => {
       const id = await world.table(people(1));
       const updates = [{ column: "id", expression: "id + 1" }];
       const outcomes = await Promise.allSettled(

@@ -11,7 +11,7 @@ const text = (value: string) => create(ValueSchema, { kind: { case: "stringValue
 const type = (name: string) =>
   create(ValueSchema, { kind: { case: "structValue", value: { fields: { type: text(name) } } } });
 
-/** Columns that are added, changed and dropped. */
+/** Adding, altering and dropping columns. */
 export function columnTests(world: World): void {
   const fields = async (id: string[], branch?: string) => {
     const { schema } = await world.client.describeTable({
@@ -28,7 +28,7 @@ export function columnTests(world: World): void {
     world.client.alterTableAddColumns({ id, newColumns });
 
   describe("columns that are added", () => {
-    test("several are one version, with values, and nulls of a type", async () => {
+    test("a single version gets several new columns, with values or with nulls of a type", async () => {
       const id = await world.table();
       const { version } = await add(
         id,
@@ -130,7 +130,7 @@ export function columnTests(world: World): void {
       assert.equal((await rows(id, "number = 4 and name = 'p4'")).length, 1);
     });
 
-    test("types are understood in the words of the specification and in Lance's own", async () => {
+    test("types are accepted under the names of the specification and under Lance's own", async () => {
       const id = await world.table();
       await add(
         id,
@@ -192,7 +192,7 @@ export function columnTests(world: World): void {
       await world.client.alterTableDropColumns({ id, columns: ["plain"] });
     });
 
-    test("what cannot be is refused with its reason", async () => {
+    test("an impossible change is refused with its reason", async () => {
       const id = await world.table();
       await refused("InvalidInput", alter(id));
       await refused("InvalidInput", alter(id, { path: "id" }));
@@ -207,7 +207,7 @@ export function columnTests(world: World): void {
       await refused("TableSchemaValidationError", alter(id, { path: "id", dataType: type("utf8") }));
       await add(id, { name: "some", expression: "nullif(id, 1)" });
       await refused("TableSchemaValidationError", alter(id, { path: "some", nullable: false }));
-      // The engine does the one first, and then the other.
+      // The engine would make the two changes one after the other.
       await refused(
         "InvalidInput",
         alter(id, { path: "id", dataType: text("int64") }, { path: "name", nullable: false }),
@@ -229,7 +229,7 @@ export function columnTests(world: World): void {
       );
     });
 
-    test("none, all, and one that is missing are refused", async () => {
+    test("an empty list, all columns, and a missing column are refused", async () => {
       const id = await world.table();
       await refused("InvalidInput", drop(id));
       await refused("InvalidInput", drop(id, "id", "name", "vector"));

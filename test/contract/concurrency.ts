@@ -7,7 +7,7 @@ import type { World } from "./world.ts";
 
 const RACERS = 16;
 
-/** Starts the same call many times at once; one has to win and all others have to fail alike. */
+/** Starts many equal calls at once; one must succeed, and all others must fail with the given error. */
 async function race(loss: ErrorName, call: (racer: number) => Promise<unknown>): Promise<void> {
   const calls = Array.from({ length: RACERS }, (_, racer) => call(racer));
   const outcomes = await Promise.allSettled(calls);
@@ -17,10 +17,10 @@ async function race(loss: ErrorName, call: (racer: number) => Promise<unknown>):
   }
 }
 
-/** Calls that meet. */
+/** Concurrent calls. */
 export function concurrencyTests(world: World): void {
   describe("calls at the same time", () => {
-    test("one of many creators of a namespace wins", async () => {
+    test("exactly one of many creators of a namespace wins", async () => {
       const id = [await world.namespace(), "contested"];
       await race("NamespaceAlreadyExists", (racer) =>
         world.client.createNamespace({ id, properties: { racer: String(racer) } }),
@@ -28,13 +28,13 @@ export function concurrencyTests(world: World): void {
       assert.deepEqual((await world.client.listNamespaces({ id: id.slice(0, 1) })).namespaces, ["contested"]);
     });
 
-    test("one of many declarers of a table wins", async () => {
+    test("exactly one of many declarers of a table wins", async () => {
       const id = [await world.namespace(), "contested"];
       await race("TableAlreadyExists", () => world.client.declareTable({ id }));
       assert.deepEqual((await world.client.listTables({ id: id.slice(0, 1) })).tables, ["contested"]);
     });
 
-    test("one of many creators of a table wins, and the table has the winner's rows", async () => {
+    test("exactly one of many creators of a table wins, and the table has the winner's rows", async () => {
       const id = [await world.namespace(), "contested"];
       let winner = -1;
       await race("TableAlreadyExists", async (racer) => {
@@ -44,13 +44,13 @@ export function concurrencyTests(world: World): void {
       assert.equal(await world.count(id), winner + 1);
     });
 
-    test("one of many droppers of a table and of a namespace wins", async () => {
+    test("exactly one of many droppers of a table and of a namespace wins", async () => {
       const id = await world.declared();
       await race("TableNotFound", () => world.client.dropTable({ id }));
       await race("NamespaceNotFound", () => world.client.dropNamespace({ id: id.slice(0, 1) }));
     });
 
-    test("a namespace and a table do not get the same name", async () => {
+    test("a namespace and a table never share a name", async () => {
       const id = [await world.namespace(), "contested"];
       const outcomes = await Promise.allSettled([
         world.client.createNamespace({ id }),
@@ -78,7 +78,7 @@ export function concurrencyTests(world: World): void {
       assert.deepEqual(tables.toSorted(), names.toSorted());
     });
 
-    test("all rows of inserts at the same time arrive, each in the version that its answer tells", async () => {
+    test("all rows of concurrent inserts arrive, each in the version that its answer names", async () => {
       const id = await world.table([]);
       const answers = await Promise.all(
         Array.from({ length: RACERS }, (_, racer) =>

@@ -7,7 +7,7 @@ import type { World } from "./world.ts";
 
 const MODES = [undefined, CreateTableMode.CREATE, CreateTableMode.EXIST_OK, CreateTableMode.OVERWRITE];
 
-/** Bodies that are no complete Arrow IPC stream. */
+/** Returns bodies that are not complete Arrow IPC streams. */
 function brokenBodies(): [string, Uint8Array][] {
   const whole = personStream(people(100));
   return [
@@ -81,7 +81,7 @@ export function dataTests(world: World): void {
       assert.deepEqual(properties, { b: "2" });
     });
 
-    test("every mode creates a table that is missing, and one that is only declared", async () => {
+    test("every mode creates a missing table, and gives a declared one its data", async () => {
       const namespace = await world.namespace();
       for (const [index, mode] of MODES.entries()) {
         const init = mode === undefined ? {} : { mode };
@@ -158,7 +158,7 @@ export function dataTests(world: World): void {
       assert.equal(Number((await world.client.countTableRows({ id, version: 1n })).count), 5);
     });
 
-    test("a declared table comes into being by an insert of either mode", async () => {
+    test("an insert of either mode gives a declared table its first version", async () => {
       for (const mode of [InsertMode.APPEND, InsertMode.OVERWRITE]) {
         const id = await world.declared();
         await world.client.insertIntoTable({ id, mode }, personStream(people(3)));
@@ -166,13 +166,13 @@ export function dataTests(world: World): void {
       }
     });
 
-    test("rows of another schema are refused and leave the table alone", async () => {
+    test("rows of another schema are refused and leave the table unchanged", async () => {
       const id = await world.table();
       await refused("TableSchemaValidationError", world.client.insertIntoTable({ id }, otherStream()));
       assert.equal(await world.count(id), 5);
     });
 
-    test("no rows change nothing", async () => {
+    test("an insert without rows changes nothing", async () => {
       const id = await world.table();
       const { numInsertedRows } = await world.client.insertIntoTable({ id }, personStream([]));
       assert.equal(numInsertedRows, 0n);
@@ -213,7 +213,7 @@ export function dataTests(world: World): void {
       assert.equal(await count({ branch: "main" }), 10);
     });
 
-    test("a missing version or branch and a wrong condition are told apart", async () => {
+    test("errors distinguish a missing version, a missing branch and a wrong condition", async () => {
       const id = await world.table();
       await refused("TableVersionNotFound", world.client.countTableRows({ id, version: 99n }));
       await refused(["TableBranchNotFound", "Unsupported"], world.client.countTableRows({ id, branch: "x" }));

@@ -4,7 +4,7 @@ import { people, personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
 import type { World } from "./world.ts";
 
-/** What DescribeTable tells, with each of its flags. */
+/** The answer of DescribeTable for each of its flags. */
 export function describeTableTests(world: World): void {
   describe("description of a table", () => {
     test("without flags it has names and location, and no URI", async () => {
@@ -52,7 +52,7 @@ export function describeTableTests(world: World): void {
       assert.equal((await world.client.describeTable({ id, withTableUri: false })).tableUri, undefined);
     });
 
-    test("check_declared tells a declaration from a table", async () => {
+    test("check_declared distinguishes a declaration from a table with data", async () => {
       const declared = await world.client.describeTable({ id: await world.declared(), checkDeclared: true });
       assert.equal(declared.isOnlyDeclared, true);
       const table = await world.client.describeTable({ id: await world.table(), checkDeclared: true });
@@ -69,7 +69,7 @@ export function describeTableTests(world: World): void {
       }
     });
 
-    test("an older version can be described, and a version that is missing is TableVersionNotFound", async () => {
+    test("an older version can be described, and a missing version is TableVersionNotFound", async () => {
       const id = await world.table();
       const { version: newest } = await world.client.insertIntoTable({ id }, personStream(people(1, 5)));
       const details = { loadDetailedMetadata: true };
@@ -79,14 +79,14 @@ export function describeTableTests(world: World): void {
       await refused("TableVersionNotFound", world.client.describeTable({ id, version: 99n, ...details }));
     });
 
-    test("a tag goes with neither version nor branch, and has to exist", async () => {
+    test("a tag excludes version and branch, and must exist", async () => {
       const id = await world.table();
       await refused("InvalidInput", world.client.describeTable({ id, tag: "x", version: 1n }));
       await refused("InvalidInput", world.client.describeTable({ id, tag: "x", branch: "main" }));
       await refused("TableTagNotFound", world.client.describeTable({ id, tag: "missing" }));
     });
 
-    test("the branch main is the default, and a branch has to exist", async () => {
+    test("the branch main is the default, and any other branch must exist", async () => {
       const id = await world.table();
       const main = await world.client.describeTable({ id, branch: "main", loadDetailedMetadata: true });
       assert.equal(main.version, 1n);

@@ -4,9 +4,9 @@ import { people, personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
 import { allPages, type World } from "./world.ts";
 
-/** Versions of a table and going back to them. */
+/** Versions of a table and their restoration. */
 export function versionTests(world: World): void {
-  /** A table whose versions 1 to `versions` have 1, 2, … rows. */
+  /** Creates a table whose versions 1 to `versions` have 1, 2, … rows. */
   async function grown(versions: number): Promise<string[]> {
     const id = await world.table(people(1));
     for (let i = 1; i < versions; i += 1) {
@@ -18,7 +18,7 @@ export function versionTests(world: World): void {
     versions.map(({ version }) => Number(version));
 
   describe("versions", () => {
-    test("are listed in the order asked for, with what the storage says of each", async () => {
+    test("are listed in the requested order, with the storage's details of each", async () => {
       const id = await grown(3);
       const { versions, pageToken } = await world.client.listTableVersions({ id, descending: true });
       assert.deepEqual(numbers(versions), [3, 2, 1]);

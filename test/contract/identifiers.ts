@@ -42,10 +42,10 @@ const GOOD_NAMES: readonly string[] = [
   "x".repeat(100),
 ];
 
-/** How objects are named. */
+/** Names and identifiers of objects. */
 export function identifierTests(world: World): void {
   describe("identifiers", () => {
-    test("a name that may not be is refused on every way to create something", async () => {
+    test("an invalid name is refused by every operation that creates an object", async () => {
       const parent = await world.namespace();
       for (const name of BAD_NAMES) {
         const id = [parent, name];
@@ -65,7 +65,7 @@ export function identifierTests(world: World): void {
       assert.deepEqual((await world.client.listNamespaces({ id: [parent] })).namespaces, []);
     });
 
-    test("every other name is kept as it is, in the root too", async () => {
+    test("every other name is kept literally, in the root too", async () => {
       const parent = await world.namespace();
       for (const name of GOOD_NAMES) {
         await world.client.createNamespace({ id: [parent, name] });
@@ -93,7 +93,7 @@ export function identifierTests(world: World): void {
       }
     });
 
-    test("the string form is split at the delimiter, whichever it is", async () => {
+    test("the string form is split at any delimiter", async () => {
       const parent = await world.namespace();
       await world.client.createNamespace({ id: [parent, "x.y"] });
       for (const [delimiter, identifier] of [
@@ -134,7 +134,7 @@ export function identifierTests(world: World): void {
       }
     });
 
-    test("list and string form have to agree", async () => {
+    test("list form and string form must agree", async () => {
       const id = await world.table();
       const identifier = id.join("$");
       await world.client.tableExists({ id, identifier });

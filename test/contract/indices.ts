@@ -5,12 +5,12 @@ import { people, personStream, rowsOf } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
 import { checkPaging, type World } from "./world.ts";
 
-/** A request for a vector index that is quick to build. */
+/** Parameters of a vector index that is quick to build. */
 const SMALL = { numPartitions: 2, sampleRate: 16, maxIterations: 3 };
 
-/** Indices: building, listing, figures and removal. */
+/** Indices: building, listing, statistics and removal. */
 export function indexTests(world: World): void {
-  /** A table of 1,000 people with a column `wide` of vectors of 16 components that are no plain line. */
+  /** Creates a table of 1,000 people with a column `wide` of vectors of 16 components that are not on a line. */
   async function large(): Promise<string[]> {
     const id = await world.table(people(1000));
     const parts = Array.from({ length: 16 }, (_, i) => `cast(id * ${7919 + 1000 * i} % 1009 as float)`);
@@ -119,7 +119,7 @@ export function indexTests(world: World): void {
       assert.deepEqual(await names(id), ["a", "id_idx"]);
     });
 
-    test("of odd and nested columns are built", async () => {
+    test("of columns with unusual names and of nested columns are built", async () => {
       const id = await world.table();
       const newColumns = [
         { name: "odd name", expression: "id" },
@@ -213,7 +213,7 @@ export function indexTests(world: World): void {
       assert.deepEqual(await names(id), []);
     });
 
-    test("tell how many rows they have", async () => {
+    test("report their numbers of rows", async () => {
       const id = await world.table();
       await world.client.createTableIndex({ id, column: "id", indexType: "BTREE" });
       const { version = 0n } = await world.client.insertIntoTable({ id }, personStream(people(3, 5)));
@@ -253,7 +253,7 @@ export function indexTests(world: World): void {
       await refused("TableIndexNotFound", world.client.dropTableIndex({ id, indexName: "nothing" }));
     });
 
-    test("of a branch are its own", async () => {
+    test("of a branch belong to it alone", async () => {
       const id = await world.table();
       await world.client.createTableBranch({ id, name: "b" });
       const branch = "b";
@@ -270,7 +270,7 @@ export function indexTests(world: World): void {
       await refused("TableBranchNotFound", world.client.listTableIndices(missing));
     });
 
-    test("are built behind an early answer where the client prefers one, and figures tell how far", async () => {
+    test("are built after an early answer where the client prefers one, and report their progress", async () => {
       const id = await large();
       const context = { "header.prefer": "respond-async" };
       const request = { id, context, column: "wide", indexType: "IVF_HNSW_SQ", name: "late", ...SMALL };

@@ -7,7 +7,7 @@ import { columnsOf, people, personStream, rowsOf } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
 import type { World } from "./world.ts";
 
-/** Waits until something is so; the jobs of the API have no operation that tells of their end. */
+/** Waits for a condition, because the API has no operation that reports the end of a job. */
 async function until(condition: () => Promise<boolean>): Promise<void> {
   const end = Date.now() + 20_000;
   while (!(await condition())) {
@@ -21,7 +21,7 @@ const schemaText = (fields: Field[]) =>
 
 const PAIR = schemaText([new Field("id", new Int32(), false), new Field("twice", new Int64(), true)]);
 
-/** Work that goes on behind its answer: backfills and views. */
+/** Work that goes on after the answer: backfills and views. */
 export function jobTests(world: World): void {
   const count = async (id: string[], predicate: string, options = {}) =>
     Number((await world.client.countTableRows({ id, predicate, ...options })).count);
@@ -34,7 +34,7 @@ export function jobTests(world: World): void {
       await world.client.alterTableAddColumns({ id, newColumns, ...options });
     };
 
-    test("fills a computed column, and later the rows that came or changed", async () => {
+    test("fills a computed column, and later the rows that were added or changed", async () => {
       const id = await world.table();
       await computed(id);
       assert.ok((await backfill(id, "twice")).jobId);
@@ -72,7 +72,7 @@ export function jobTests(world: World): void {
       await refused("TableColumnNotFound", backfill(id, "twice"));
     });
 
-    test("says what it cannot do", async () => {
+    test("refuses work that it cannot do, with the reason", async () => {
       const id = await world.table();
       await computed(id);
       await refused("TableColumnNotFound", backfill(id, "nothing"));
@@ -106,7 +106,7 @@ export function jobTests(world: World): void {
     const doubled = (...ids: number[]) => ids.map((id) => [id, id * 2]);
     const rows = (id: string[], wanted: number) => until(async () => (await world.count(id)) === wanted);
 
-    test("begin empty, with the columns that were asked for, and are filled by a refresh", async () => {
+    test("begin empty, with the requested columns, and are filled by a refresh", async () => {
       const source = await world.table();
       const id = [source[0] as string, "view"];
       const { version, jobId } = await create(id, `${query} ${source.join(".")} WHERE id > 1`);
@@ -120,7 +120,7 @@ export function jobTests(world: World): void {
       assert.equal(schema?.fields[0]?.nullable, false);
     });
 
-    test("are filled at once where that is asked for", async () => {
+    test("are filled at once on request", async () => {
       const source = await world.table();
       const id = [source[0] as string, "view"];
       const { jobId } = await create(id, `${query} ${source.join("$")}`, { withNoData: false });
@@ -128,7 +128,7 @@ export function jobTests(world: World): void {
       await rows(id, 5);
     });
 
-    test("follow rows that are added, and rows that change", async () => {
+    test("follow added and changed rows of their source", async () => {
       const source = await world.table();
       const id = [source[0] as string, "view"];
       await create(id, `${query} ${source.join(".")} WHERE id <> 6`, { withNoData: false });
@@ -143,7 +143,7 @@ export function jobTests(world: World): void {
       assert.deepEqual(await pairs(id), doubled(3, 4, 5, 7));
     });
 
-    test("can be made of an older version, and keep their limit", async () => {
+    test("can be made from an older version, and keep their limit", async () => {
       const source = await world.table();
       const id = [source[0] as string, "view"];
       await create(id, `${query} ${source.join(".")} LIMIT 6`);
@@ -155,7 +155,7 @@ export function jobTests(world: World): void {
       await refused("TableVersionNotFound", refresh(id, { srcVersion: 99n }));
     });
 
-    test("have to fit their schema, their source and the grammar", async () => {
+    test("must fit their schema, their source and the grammar", async () => {
       const source = await world.table();
       const [ns] = source as [string];
       const id = [ns, "view"];

@@ -4,16 +4,16 @@ import { type Person, people, personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
 import type { World } from "./world.ts";
 
-/** A manifest that waits to be made a version. */
+/** A staged manifest that is not a version yet. */
 interface Staged {
   readonly version: bigint;
   readonly manifestPath: string;
   readonly manifestSize: bigint;
 }
 
-/** Committing through the catalog. The manifests are staged in the storage, as clients do. */
+/** Commits through the catalog. The tests stage manifests in the storage, as clients do. */
 export function managedVersionTests(world: World): void {
-  /** Writes rows as a client with managed versions would: all but the version itself. */
+  /** Writes rows as a client with managed versions would: everything except the version itself. */
   async function stage(id: string[], rows: readonly Person[], branch?: string): Promise<Staged> {
     const { client } = world;
     const on = branch === undefined ? { id } : { id, branch };
@@ -46,7 +46,7 @@ export function managedVersionTests(world: World): void {
       assert.equal(await world.count(id), 5);
     });
 
-    test("of one number have one winner among several writers", async () => {
+    test("of one number have a single winner among several writers", async () => {
       const id = await world.table(people(1));
       const staged: Staged[] = [];
       for (const first of [10, 20, 30, 40]) staged.push(await stage(id, people(1, first)));
@@ -136,7 +136,7 @@ export function managedVersionTests(world: World): void {
       await refused("InvalidInput", client.batchCreateTableVersions({ entries: [] }));
     });
 
-    test("of crossing batches never leave half of one", async () => {
+    test("of overlapping batches are committed completely or not at all", async () => {
       const [a, b] = [await world.table(people(1)), await world.table(people(1))];
       const batches = [];
       for (const first of [10, 20, 30]) {
@@ -192,7 +192,7 @@ export function managedVersionTests(world: World): void {
       );
     });
 
-    test("leave nothing when one of them cannot be", async () => {
+    test("leave nothing when one of them fails", async () => {
       const { client } = world;
       const namespace = await world.namespace();
       const [a, b] = [await world.table(people(1)), await world.table(people(1))];

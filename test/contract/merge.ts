@@ -13,7 +13,7 @@ type Merge = Omit<MessageInitShape<typeof MergeInsertIntoTableRequestSchema>, "$
 const UPSERT = { on: ["id"], whenMatchedUpdateAll: true, whenNotMatchedInsertAll: true };
 const RACERS = 16;
 
-/** Rows of two key columns and a value. */
+/** Encodes rows of two key columns and a value. */
 function pairs(
   rows: readonly (readonly [a: number | null, b: string | null, value: string | null])[],
 ): Uint8Array {
@@ -36,12 +36,12 @@ export function mergeTests(world: World): void {
     rowsOf((await world.client.queryTable({ id, ...(branch && { branch }) })).bytes);
   const idsIn = async (id: string[]) =>
     (await rowsIn(id)).map((row) => Number(row["id"])).sort((a, b) => a - b);
-  /** People whose names tell that they are new. */
+  /** Returns people whose names mark them as new. */
   const renamed = (count: number, first: number) =>
     personStream(people(count, first).map((person) => ({ ...person, name: `new ${person.id}` })));
 
   describe("merging", () => {
-    test("inserts, updates and deletes as the flags say, with the counts and the version", async () => {
+    test("inserts, updates and deletes according to the flags, and answers with the counts and the version", async () => {
       const inserted = await world.table();
       const answer = await merge(inserted, { on: ["id"], whenNotMatchedInsertAll: true });
       assert.deepEqual([answer.numInsertedRows, answer.numUpdatedRows, answer.numDeletedRows], [2n, 0n, 0n]);
@@ -66,7 +66,7 @@ export function mergeTests(world: World): void {
       assert.deepEqual(await idsIn(deleted), [3, 4]);
     });
 
-    test("the filters hold for the update and for the deletion", async () => {
+    test("the filters apply to the update and to the deletion", async () => {
       const id = await world.table();
       const updated = await counts(
         id,
@@ -104,7 +104,7 @@ export function mergeTests(world: World): void {
       assert.deepEqual(values, ["changed", "new", "one", "three"]);
     });
 
-    test("a key that is null matches nothing, and values may become null", async () => {
+    test("a null key matches nothing, and values may become null", async () => {
       const id = [await world.namespace(), "t"];
       await world.client.createTable(
         { id },
@@ -122,7 +122,7 @@ export function mergeTests(world: World): void {
       assert.deepEqual(values, ["added", "kept", "null"]);
     });
 
-    test("no rows change nothing, and delete everything when told to", async () => {
+    test("a merge without rows changes nothing, or deletes all rows on request", async () => {
       const id = await world.table();
       assert.deepEqual(await counts(id, UPSERT, personStream([])), [0, 0, 0]);
       assert.equal(await world.count(id), 5);
@@ -131,7 +131,7 @@ export function mergeTests(world: World): void {
       assert.equal(await world.count(id), 0);
     });
 
-    test("a declared table comes into being, with the rows only if they are to be inserted", async () => {
+    test("a merge gives a declared table its first version, with the rows only if they are to be inserted", async () => {
       const filled = await world.declared();
       const answer = await merge(filled, UPSERT);
       assert.deepEqual([answer.numInsertedRows, answer.numUpdatedRows, answer.version], [4n, 0n, 1n]);
@@ -146,7 +146,7 @@ export function mergeTests(world: World): void {
       assert.deepEqual(await counts(fromFile, UPSERT, personFile(people(3))), [3, 0, 0]);
     });
 
-    test("use_index and a timeout that is long enough change nothing", async () => {
+    test("use_index and a long timeout change nothing", async () => {
       for (const options of [
         { useIndex: true },
         { useIndex: false },
@@ -184,7 +184,7 @@ export function mergeTests(world: World): void {
       }
     });
 
-    test("a timeout that is too short ends the merge and changes nothing", async () => {
+    test("a short timeout ends the merge and changes nothing", async () => {
       const id = await world.table();
       await refused(
         "DeadlineExceeded",
@@ -193,7 +193,7 @@ export function mergeTests(world: World): void {
       assert.equal(await world.count(id), 5);
     });
 
-    test("a branch is merged into, and main is left alone", async () => {
+    test("a merge into a branch leaves main unchanged", async () => {
       const id = await world.table();
       await world.client.createTableBranch({ id, name: "b" });
       assert.deepEqual(await counts(id, { ...UPSERT, branch: "b" }), [2, 2, 0]);
@@ -202,7 +202,7 @@ export function mergeTests(world: World): void {
       await refused("TableBranchNotFound", merge(id, { ...UPSERT, branch: "missing" }));
     });
 
-    test("merges of the same keys at the same time leave each key once", async () => {
+    test("concurrent merges of equal keys leave each key once", async () => {
       for (const id of [await world.table([]), await world.declared()]) {
         const racers = Array.from({ length: RACERS }, () => counts(id, UPSERT));
         const sums = (await Promise.all(racers)).reduce((a, b) => a.map((n, i) => n + (b[i] ?? 0)));
@@ -262,7 +262,7 @@ export function mergeTests(world: World): void {
       await refused("InvalidInput", merge(id, UPSERT, personStream([...people(1), ...people(1)])));
     });
 
-    test("a missing table and a broken body are told apart", async () => {
+    test("errors distinguish a missing table from a broken body", async () => {
       await refused("TableNotFound", merge([await world.namespace(), "missing"], UPSERT));
       await refused("InvalidInput", merge(await world.table(), UPSERT, Buffer.from("id,name\n")));
     });

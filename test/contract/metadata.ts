@@ -36,7 +36,7 @@ export function metadataTests(world: World): void {
       assert.deepEqual({ ...(await fields(id))[0]?.metadata }, { e: "5" });
     });
 
-    test("of fields has to name columns that are there, each once, and leaves what the format needs", async () => {
+    test("of fields must name existing columns, each once, and keeps the entries that the format needs", async () => {
       const id = await world.table();
       await refused("InvalidInput", ofFields(id));
       await refused("TableColumnNotFound", ofFields(id, { path: "nothing", metadata: { a: value("1") } }));
@@ -53,7 +53,7 @@ export function metadataTests(world: World): void {
       await refused("InvalidInput", ofFields(id, { path: "twice", metadata: {}, replace: true }));
     });
 
-    test("of the schema is answered whole, and read with the table", async () => {
+    test("of the schema is returned as a whole, and appears in descriptions of the table", async () => {
       const id = await world.table();
       const update = async (metadata: Record<string, string>) => ({
         ...(await world.client.updateTableSchemaMetadata({ id, metadata })).metadata,

@@ -21,7 +21,7 @@ export function namespaceTests(world: World): void {
       await world.client.namespaceExists({ id });
     });
 
-    test("mode Create, which is the default, refuses an existing namespace and leaves it alone", async () => {
+    test("mode Create, which is the default, refuses an existing namespace and leaves it unchanged", async () => {
       const id = [await world.namespace(), "child"];
       await world.client.createNamespace({ id, properties: { a: "1" } });
       for (const mode of [undefined, CreateNamespaceMode.CREATE]) {
@@ -40,7 +40,7 @@ export function namespaceTests(world: World): void {
       await world.client.namespaceExists({ id: [...id, "grandchild"] });
     });
 
-    test("mode Overwrite puts an empty namespace in the place of an existing one", async () => {
+    test("mode Overwrite replaces an existing namespace by an empty one", async () => {
       const id = [await world.namespace(), "child"];
       await world.client.createNamespace({ id, properties: { a: "1" } });
       await world.client.createNamespace({ id: [...id, "grandchild"] });
@@ -51,7 +51,7 @@ export function namespaceTests(world: World): void {
       assert.deepEqual((await world.client.listTables({ id })).tables, []);
     });
 
-    test("modes ExistOk and Overwrite create a namespace that is missing", async () => {
+    test("modes ExistOk and Overwrite create a missing namespace", async () => {
       const parent = await world.namespace();
       for (const [name, mode] of [
         ["a", EXIST_OK],
@@ -63,7 +63,7 @@ export function namespaceTests(world: World): void {
       }
     });
 
-    test("the name of a table is taken for a namespace", async () => {
+    test("the name of a table is not free for a namespace", async () => {
       const id = await world.table();
       await refused("NamespaceAlreadyExists", world.client.createNamespace({ id }));
       await refused("NamespaceNotFound", world.client.namespaceExists({ id }));
@@ -72,7 +72,7 @@ export function namespaceTests(world: World): void {
       assert.equal(await world.count(id), 5);
     });
 
-    test("a parent has to exist, at every depth, and be a namespace", async () => {
+    test("a parent must exist, at every depth, and be a namespace", async () => {
       const parent = await world.namespace();
       await refused("NamespaceNotFound", world.client.createNamespace({ id: ["missing", "child"] }));
       await refused("NamespaceNotFound", world.client.createNamespace({ id: [parent, "missing", "child"] }));
@@ -85,7 +85,7 @@ export function namespaceTests(world: World): void {
       assert.deepEqual((await world.client.listNamespaces({ id: [parent, "a", "b"] })).namespaces, ["c"]);
     });
 
-    test("the root exists, without properties, and is neither created nor dropped", async () => {
+    test("the root exists without properties, and cannot be created or dropped", async () => {
       await world.client.namespaceExists();
       assert.deepEqual((await world.client.describeNamespace()).properties, {});
       await refused("NamespaceAlreadyExists", world.client.createNamespace());
@@ -118,7 +118,7 @@ export function namespaceTests(world: World): void {
       assert.deepEqual((await world.client.listNamespaces({ id })).namespaces.toSorted(), names.toSorted());
     });
 
-    test("a listing goes on where it was when its last name is dropped meanwhile", async () => {
+    test("a listing continues at its place when its last name is dropped meanwhile", async () => {
       const id = [await world.namespace()];
       for (const name of ["a", "b", "c", "d", "e"]) await world.client.createNamespace({ id: [...id, name] });
       const first = await world.client.listNamespaces({ id, limit: 2 });
@@ -130,7 +130,7 @@ export function namespaceTests(world: World): void {
       assert.ok(!second.pageToken);
     });
 
-    test("dropping gives back the properties and needs an empty namespace", async () => {
+    test("dropping returns the properties and requires an empty namespace", async () => {
       const id = [await world.namespace(), "child"];
       await world.client.createNamespace({ id, properties: { a: "1" } });
       await world.client.declareTable({ id: [...id, "t"] });
@@ -145,14 +145,14 @@ export function namespaceTests(world: World): void {
       await refused("NamespaceNotFound", world.client.namespaceExists({ id }));
     });
 
-    test("mode Skip lets a missing namespace be, and mode Fail does not", async () => {
+    test("mode Skip ignores a missing namespace, and mode Fail does not", async () => {
       const id = [await world.namespace(), "missing"];
       await refused("NamespaceNotFound", world.client.dropNamespace({ id, mode: DropNamespaceMode.FAIL }));
       const { properties } = await world.client.dropNamespace({ id, mode: DropNamespaceMode.SKIP });
       assert.deepEqual(properties, {});
     });
 
-    test("behavior Cascade drops everything below, and nothing beside", async () => {
+    test("behavior Cascade drops everything below the namespace, and nothing beside it", async () => {
       const parent = await world.namespace();
       for (const id of [["a"], ["a", "b"], ["a-b"], ["ab"]]) {
         await world.client.createNamespace({ id: [parent, ...id] });

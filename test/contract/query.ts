@@ -52,7 +52,7 @@ export function queryTests(world: World): void {
       assert.deepEqual(columnsOf(bytes), ["name", "id"]);
     });
 
-    test("columns come in the asked order, and under the asked names", async () => {
+    test("columns come in the requested order and under the requested names", async () => {
       const id = await world.table();
       const names = await run(id, { columns: { columnNames: ["name", "id"] }, k: 1n });
       assert.deepEqual(columnsOf(names), ["name", "id"]);
@@ -65,7 +65,7 @@ export function queryTests(world: World): void {
       assert.deepEqual(rowsOf(bytes), [{ name: "p3" }]);
     });
 
-    test("with_row_id adds the row ids, each once", async () => {
+    test("with_row_id adds a unique row id to each row", async () => {
       const id = await world.table();
       const rows = rowsOf(await run(id, { withRowId: true, columns: { columnNames: ["id"] } }));
       assert.equal(new Set(rows.map((row) => row["_rowid"])).size, 5);
@@ -103,7 +103,7 @@ export function queryTests(world: World): void {
       assert.deepEqual(await ids(id, { vector, k: 1n, bypassVectorIndex: true }), [7]);
     });
 
-    test("a column that is missing is TableColumnNotFound", async () => {
+    test("a missing column is TableColumnNotFound", async () => {
       const id = await world.table();
       const columns = { columnNames: ["id", "nothing"] };
       await refused("TableColumnNotFound", world.client.queryTable({ id, columns }));
@@ -129,14 +129,14 @@ export function queryTests(world: World): void {
       });
     }
 
-    test("a version that cannot be is InvalidInput or missing, and a filter may not name a missing column", async () => {
+    test("an invalid version is InvalidInput or missing, and a filter must not name a missing column", async () => {
       const id = await world.table();
       await refused(["InvalidInput", "TableVersionNotFound"], world.client.queryTable({ id, version: -1n }));
       const filter = "nothing = 1";
       await refused(["InvalidInput", "TableColumnNotFound"], world.client.queryTable({ id, filter }));
     });
 
-    test("a missing version or branch, and a table without data, are told apart", async () => {
+    test("errors distinguish a missing version, a missing branch and a table without data", async () => {
       const id = await world.table();
       await refused("TableVersionNotFound", world.client.queryTable({ id, version: 99n }));
       await refused(

@@ -69,7 +69,7 @@ export function refTests(world: World): void {
       await checkForeignToken(names.length, list);
     });
 
-    test("of one name are created once, however many try", async () => {
+    test("of one name are created once, however many callers try", async () => {
       const id = await world.table(people(1));
       const tries = Array.from({ length: 8 }, () =>
         world.client.createTableTag({ id, tag: "one", version: 1n }),
@@ -110,11 +110,11 @@ export function refTests(world: World): void {
       await refused("TableBranchNotFound", client.deleteTableBranch({ id, name: "no" }));
       await refused("InvalidInput", client.deleteTableBranch({ id, name: "main" }));
       await refused("TableNotFound", client.createTableBranch({ id: [id[0] as string, "no"], name: "c" }));
-      // A refusal leaves nothing behind that stands in the way.
+      // A refused creation leaves nothing that blocks a later one.
       await client.createTableBranch({ id, name: "c" });
     });
 
-    test("are deleted, unless others begin on them", async () => {
+    test("are deleted, unless other branches begin on them", async () => {
       const id = await branched();
       await world.client.createTableBranch({ id, name: "child", fromBranch: "b" });
       await refused("InvalidInput", world.client.deleteTableBranch({ id, name: "b" }));

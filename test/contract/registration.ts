@@ -34,7 +34,7 @@ export const ESCAPES: readonly string[] = [
 
 /** Registering and deregistering tables. */
 export function registrationTests(world: World): void {
-  /** Creates a table, takes it out of the catalog and hands out where its data still is. */
+  /** Creates a table, deregisters it and returns the location of its data. */
   async function orphan(rows: number): Promise<string> {
     const id = await world.table(people(rows));
     const { location = "", id: removed } = await world.client.deregisterTable({ id });
@@ -57,7 +57,7 @@ export function registrationTests(world: World): void {
       assert.equal(described.isOnlyDeclared, false);
     });
 
-    test("mode Create, which is the default, refuses a name that is taken", async () => {
+    test("mode Create, which is the default, refuses a name that is in use", async () => {
       const location = await orphan(3);
       const table = await world.table(people(2));
       for (const id of [table, await world.declared(), [await world.namespace()]]) {
@@ -69,7 +69,7 @@ export function registrationTests(world: World): void {
       assert.equal(await world.count(table), 2);
     });
 
-    test("mode Overwrite lets the new location replace the old one", async () => {
+    test("mode Overwrite replaces the old location by the new one", async () => {
       const location = await orphan(3);
       const id = await world.table(people(2));
       const mode = RegisterTableMode.OVERWRITE;
@@ -78,7 +78,7 @@ export function registrationTests(world: World): void {
       assert.deepEqual((await world.client.describeTable({ id })).properties, { b: "2" });
     });
 
-    test("mode Overwrite registers a name that is free, and leaves namespaces alone", async () => {
+    test("mode Overwrite registers a free name, and leaves namespaces unchanged", async () => {
       const location = await orphan(3);
       const namespace = await world.namespace();
       const mode = RegisterTableMode.OVERWRITE;
@@ -107,14 +107,14 @@ export function registrationTests(world: World): void {
             (error: Error) => assert.fail(`${JSON.stringify(location)}: ${error.message}`),
           );
         }
-        // An empty location of a declaration is the same as none.
+        // An empty location of a declaration counts as absent.
         if (location === "") continue;
         await refused("InvalidInput", world.client.declareTable({ id: [namespace, "escape"], location }));
       }
       await refused("TableNotFound", world.client.tableExists({ id: [namespace, "escape"] }));
     });
 
-    test("a deregistered table of the root is gone from every listing, and its name can be used again", async () => {
+    test("a deregistered table of the root disappears from every listing, and its name can be used again", async () => {
       const id = ["a-deregistered-table"];
       await world.client.createTable({ id }, personStream(people(2)));
       await world.client.deregisterTable({ id });
@@ -128,7 +128,7 @@ export function registrationTests(world: World): void {
       await world.client.dropTable({ id });
     });
 
-    test("a table can be written under the name that its data was taken from", async () => {
+    test("a table can be written under the name from which its data was deregistered", async () => {
       const id = await world.table(people(2));
       const location = basename((await world.client.deregisterTable({ id })).location ?? "");
       await world.client.createTable({ id }, personStream(people(4)));

@@ -57,7 +57,7 @@ export function renameTests(world: World): void {
       assert.ok(tables.includes("rename_b") && !tables.includes("rename_a"));
       assert.equal((await client.countTableRows({ id: ["rename_b"], branch: "b" })).count, 2n);
 
-      // The usual way to put a new table in an old one's place.
+      // Replacing an old table by a new one usually takes these steps.
       await client.createTable({ id: ["rename_a"] }, personStream(people(5)));
       await client.renameTable({ id: ["rename_b"], newTableName: "rename_c" });
       await client.renameTable({ id: ["rename_a"], newTableName: "rename_b" });
@@ -95,7 +95,7 @@ export function renameTests(world: World): void {
       assert.equal(await world.count(id), 1);
     });
 
-    test("of several tables to one name has one winner, and loses none", async () => {
+    test("of several tables to one name has a single winner, and loses none", async () => {
       const namespace = await world.namespace();
       const names = ["a", "b", "c", "d"];
       for (const [i, name] of names.entries()) {

@@ -52,7 +52,7 @@ export function searchTests(world: World): void {
       assert.deepEqual([hamming[0]?.["id"], hamming[0]?.["_distance"]], [2, 0]);
     });
 
-    test("with several vectors give the neighbours of each, with its number", async () => {
+    test("with several vectors return the neighbours of each, with its index", async () => {
       const id = await vectors();
       const vector = { multiVector: [{ values: [7, 0] }, { values: [0, 0] }] };
       const query = { vector, vectorColumn: "f32", k: 2n, columns: { columnNames: ["id"] } };
@@ -94,7 +94,7 @@ export function searchTests(world: World): void {
       assert.deepEqual(await ids(id, { ...filter, prefilter: false }), []);
     });
 
-    test("use an index of partitions, leave it aside, or search it alone", async () => {
+    test("use an index of partitions, bypass it, or search it alone", async () => {
       const id = await world.table(people(64));
       await world.client.createTableIndex({ id, column: "vector", indexType: "IVF_FLAT", numPartitions: 4 });
       await world.client.insertIntoTable({ id }, personStream(people(1, 100)));
@@ -114,7 +114,7 @@ export function searchTests(world: World): void {
       assert.deepEqual(columnsOf(bytes), ["id", "name", "vector", "_distance"]);
     });
 
-    test("read the version and the branch that are asked for", async () => {
+    test("read the requested version and branch", async () => {
       const id = await world.table();
       await world.client.createTableBranch({ id, name: "b" });
       await world.client.insertIntoTable({ id, branch: "b" }, personStream(people(1, 9)));
@@ -184,7 +184,7 @@ export function searchTests(world: World): void {
       assert.deepEqual(rows, [{ double: 6, größe: "\u{1f600}3" }]);
     });
 
-    test("rows come in the order of one or several columns, also of columns that are left out", async () => {
+    test("rows are ordered by one or several columns, also by columns that are left out", async () => {
       const rows = people(6).map((person) => ({
         ...person,
         name: person.id === 5 ? null : `n${person.id % 2}`,
@@ -238,7 +238,7 @@ export function searchTests(world: World): void {
   });
 
   describe("plans", () => {
-    test("tell how a query would run, and how it ran", async () => {
+    test("show how a query would run, and how it ran", async () => {
       const id = await world.table();
       const query = { vector: { singleVector: [1, 2] }, k: 2n, filter: "id > 1", distanceType: "cosine" };
       const { plan } = await world.client.explainTableQueryPlan({ id, query });
@@ -272,7 +272,7 @@ export function searchTests(world: World): void {
       await refused("InvalidInput", two);
     });
 
-    test("are refused for what the query is refused for", async () => {
+    test("are refused for every reason for which the query is refused", async () => {
       const id = await world.table();
       const { client } = world;
       await refused("InvalidInput", client.explainTableQueryPlan({ id }));

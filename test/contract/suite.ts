@@ -24,15 +24,15 @@ import { transactionTests } from "./transactions.ts";
 import { unsupportedTests } from "./unsupported.ts";
 import { type Capabilities, createWorld, type Fixture } from "./world.ts";
 
-/** What {@link contractSuite} needs. */
+/** Options of {@link contractSuite}. */
 export interface ContractOptions {
   /** Opens a fresh, empty catalog through the backend. */
   open(): Promise<Fixture>;
-  /** What the backend can do; by default all that the contract asks for so far. */
+  /** The backend's capabilities. Default: everything that the contract requires so far. */
   readonly capabilities?: Partial<Capabilities>;
 }
 
-/** The contract of the operations that a backend has; every backend's test is a call of this. */
+/** Runs the contract for the operations of a backend; every backend's test is a call of this. */
 export function contractSuite(name: string, { open, capabilities }: ContractOptions): void {
   describe(`the contract, on ${name}`, () => {
     const world = createWorld(open, { operations: FIRST_CUT, confinesLocations: true, ...capabilities });

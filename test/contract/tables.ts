@@ -7,7 +7,7 @@ import { checkForeignToken, checkPaging, type World } from "./world.ts";
 /** Declaring, listing and removing tables. */
 export function tableTests(world: World): void {
   describe("tables", () => {
-    test("a declared table has a location and its properties, and is known to have no data", async () => {
+    test("a declared table has a location and its properties, and is reported to have no data", async () => {
       const id = [await world.namespace(), "t"];
       const answer = await world.client.declareTable({ id, properties: { a: "1" } });
       assert.ok(answer.location);
@@ -20,14 +20,14 @@ export function tableTests(world: World): void {
       await world.client.tableExists({ id });
     });
 
-    test("a name is declared once, whatever has it", async () => {
+    test("a name is declared once, whatever object has it", async () => {
       const id = await world.declared();
       await refused("TableAlreadyExists", world.client.declareTable({ id }));
       await refused("TableAlreadyExists", world.client.declareTable({ id: await world.table() }));
       await refused("TableAlreadyExists", world.client.declareTable({ id: [await world.namespace()] }));
     });
 
-    test("a table needs a parent that exists and is a namespace", async () => {
+    test("a table needs an existing parent that is a namespace", async () => {
       const declared = await world.declared();
       for (const parent of [["missing"], [await world.namespace(), "missing"], declared]) {
         const id = [...parent, "t"];
@@ -52,14 +52,14 @@ export function tableTests(world: World): void {
       }
     });
 
-    test("the root is no table", async () => {
+    test("the root cannot be used as a table", async () => {
       await refused("InvalidInput", world.client.describeTable());
       await refused("InvalidInput", world.client.declareTable());
       await refused("InvalidInput", world.client.dropTable());
       await refused("InvalidInput", world.client.createTable({}, personStream([])));
     });
 
-    test("a table may lie in the root", async () => {
+    test("a table may be in the root", async () => {
       const id = ["a-root-table"];
       await world.client.createTable({ id }, personStream([]));
       const { table, namespace } = await world.client.describeTable({ id });
@@ -69,7 +69,7 @@ export function tableTests(world: World): void {
       await refused("TableNotFound", world.client.tableExists({ id }));
     });
 
-    test("existence of a table can be asked of one version", async () => {
+    test("the existence of a table can be checked for one version", async () => {
       const id = await world.table();
       const { version = 0n } = await world.client.describeTable({ id, loadDetailedMetadata: true });
       await world.client.tableExists({ id, version });
@@ -97,7 +97,7 @@ export function tableTests(world: World): void {
       await checkForeignToken(real.length + declared.length, list());
     });
 
-    test("a listing goes on where it was when its last name is dropped meanwhile", async () => {
+    test("a listing continues at its place when its last name is dropped meanwhile", async () => {
       const id = [await world.namespace()];
       for (const name of ["a", "b", "c", "d", "e"]) await world.client.declareTable({ id: [...id, name] });
       const first = await world.client.listTables({ id, limit: 2 });
@@ -126,7 +126,7 @@ export function tableTests(world: World): void {
       for (const name of names) await world.client.dropTable({ id: [name] });
     });
 
-    test("a dropped table is gone with its data, and its name is free again", async () => {
+    test("dropping a table removes its data and frees its name", async () => {
       const id = await world.table();
       const { location } = await world.client.describeTable({ id });
       const dropped = await world.client.dropTable({ id });

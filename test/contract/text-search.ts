@@ -22,7 +22,7 @@ export function textSearchTests(world: World): void {
     rowsOf(await run(id, query)).map((row) => Number(row["id"]));
   const found = async (id: string[], query: Query) => (await ids(id, query)).sort((a, b) => a - b);
 
-  /** A table of texts; `body` has an index with positions, or both columns have. */
+  /** Creates a table of texts in which `body` has an index with positions, or in which both columns have one. */
   async function texts(...columns: string[]): Promise<string[]> {
     const id = [await world.namespace(), "texts"];
     await world.client.createTable({ id }, textsStream());
@@ -41,7 +41,7 @@ export function textSearchTests(world: World): void {
   });
 
   describe("full-text searches", () => {
-    test("find words in the columns with an index, with their scores", async () => {
+    test("find words in the indexed columns, with their scores", async () => {
       const id = await texts("body");
       const bytes = await run(id, words("apple"));
       assert.ok(columnsOf(bytes).includes("_score"));
@@ -107,7 +107,7 @@ export function textSearchTests(world: World): void {
       });
     }
 
-    test("as a tree without a column search all that have an index", async () => {
+    test("as a tree without a column search all indexed columns", async () => {
       const id = await texts("body", "title");
       const open: Tree[] = [
         { match: { terms: "apple" } },
@@ -121,7 +121,7 @@ export function textSearchTests(world: World): void {
       assert.deepEqual(await found(id, words("apple", ["body", "title"])), [0, 2]);
     });
 
-    test("a boost puts what is less welcome behind, and scores follow their factors", async () => {
+    test("a boost puts less welcome matches last, and scores follow their factors", async () => {
       const id = await texts("body");
       const boosted = tree({ boost: { positive: match("cherry"), negative: match("date") } });
       assert.deepEqual(await ids(id, boosted), [1, 2]);
@@ -230,7 +230,7 @@ export function textSearchTests(world: World): void {
       assert.deepEqual(await found(id, { ...hybrid, filter: "id > 1", prefilter: true }), [2, 3, 4, 5]);
     });
 
-    test("have the same columns with and without rows", async () => {
+    test("have equal columns with and without rows", async () => {
       const id = await texts("body");
       for (const options of [{}, { columns: { columnNames: ["id"] } }, { withRowId: true }]) {
         const columns = columnsOf(await run(id, { ...hybrid, ...options }));
@@ -240,7 +240,7 @@ export function textSearchTests(world: World): void {
       }
     });
 
-    test("go on with one side when the other finds nothing", async () => {
+    test("continue with one side when the other finds nothing", async () => {
       const id = await texts("body");
       assert.deepEqual(await ids(id, { ...hybrid, ...words("nowhere"), k: 2n }), [0, 1]);
       const wordsAlone = { ...hybrid, lowerBound: 1e6 };

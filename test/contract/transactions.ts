@@ -24,7 +24,7 @@ const unset = (key: string, mode?: UnsetPropertyMode): Action => ({
   value: { key, ...(mode && { mode }) },
 });
 
-/** Noting things about transactions. */
+/** Notes of clients on transactions. */
 export function transactionTests(world: World): void {
   const alter = (id: string[], ...actions: Action[]) =>
     world.client.alterTransaction({ id, actions: actions.map((action) => ({ action })) });
@@ -54,7 +54,7 @@ export function transactionTests(world: World): void {
       assert.equal(after.properties["operation"], before.properties["operation"]);
     });
 
-    test("minds the mode of each action", async () => {
+    test("follows the mode of each action", async () => {
       const id = await transaction();
       await alter(id, set("a", "1", SetPropertyMode.FAIL));
       await refused("ConcurrentModification", alter(id, set("a", "2", SetPropertyMode.FAIL)));
@@ -74,7 +74,7 @@ export function transactionTests(world: World): void {
       assert.deepEqual(await own(id), { a: "1" });
     });
 
-    test("refuses what comes from the transaction, and actions that say nothing", async () => {
+    test("refuses the transaction's own properties, and incomplete actions", async () => {
       const id = await transaction();
       for (const key of ["uuid", "version", "read_version", "operation", "tag", ""]) {
         await refused("InvalidInput", alter(id, set(key, "x")));
@@ -87,7 +87,7 @@ export function transactionTests(world: World): void {
       assert.deepEqual(await own(id), {});
     });
 
-    test("loses none of several that come together", async () => {
+    test("loses none of several concurrent notes", async () => {
       const id = await transaction();
       await Promise.all(Array.from({ length: 10 }, (_, i) => alter(id, set(`k${i}`, String(i)))));
       assert.equal(Object.keys(await own(id)).length, 10);

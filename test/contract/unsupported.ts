@@ -3,7 +3,7 @@ import { refused } from "../support/expect.ts";
 import { ALL_OPERATIONS, callBare } from "../support/operations.ts";
 import type { World } from "./world.ts";
 
-/** Operations that a backend does not have. */
+/** Operations that a backend does not support. */
 export function unsupportedTests(world: World): void {
   const missing = ALL_OPERATIONS.filter((operation) => !world.capabilities.operations.has(operation));
   if (missing.length === 0) return;

@@ -6,35 +6,35 @@ import type { Operation } from "../../src/namespace/lance-namespace.ts";
 import { type Person, people, personStream } from "../support/arrow.ts";
 import type { LanceClient } from "../support/client.ts";
 
-/** What a backend under test can do; a suite leaves out what a flag says it cannot. */
+/** Capabilities of a backend under test; a suite omits the tests of a capability that is absent. */
 export interface Capabilities {
-  /** The operations that it has; all others have to answer Unsupported. */
+  /** The supported operations; all others must answer Unsupported. */
   readonly operations: ReadonlySet<Operation>;
-  /** Whether it refuses locations outside its storage itself; a proxy leaves that to its upstream. */
+  /** Whether the backend itself refuses locations outside its storage; a proxy leaves that to its upstream. */
   readonly confinesLocations: boolean;
 }
 
-/** A client of a fresh, empty catalog. */
+/** A client of a new, empty catalog. */
 export interface Fixture {
   readonly client: LanceClient;
-  /** Where its tables are, by the paths that answers have. Default: the local disk. */
+  /** The storage of its tables, by the paths in answers. Default: the local disk. */
   readonly store?: ObjectStore;
   close(): Promise<void>;
 }
 
-/** What the tests of a suite share: one catalog, in which every test works in a namespace of its own. */
+/** The catalog that the tests of a suite share. Every test works in its own namespace. */
 export interface World {
   readonly client: LanceClient;
-  /** Where its tables are. */
+  /** The storage of its tables. */
   readonly store: ObjectStore;
   readonly capabilities: Capabilities;
-  /** Creates an empty namespace and hands out its name. */
+  /** Creates an empty namespace and returns its name. */
   namespace(): Promise<string>;
-  /** Creates a table in a namespace of its own and hands out its identifier. */
+  /** Creates a table in a namespace of its own and returns its identifier. */
   table(rows?: readonly Person[]): Promise<string[]>;
-  /** Declares a table in a namespace of its own and hands out its identifier. */
+  /** Declares a table in a namespace of its own and returns its identifier. */
   declared(): Promise<string[]>;
-  /** The number of rows of a table. */
+  /** Returns the number of rows of a table. */
   count(id: string[]): Promise<number>;
 }
 
@@ -79,13 +79,15 @@ export function createWorld(open: () => Promise<Fixture>, capabilities: Capabili
   return world;
 }
 
-/** One page of any listing. */
+/** A page of any listing. */
 export interface Page {
   readonly names: readonly string[];
   readonly pageToken: string | undefined;
 }
 
-/** Follows the tokens of a listing to its end; more pages than `bound`, or an empty page before it, fail. */
+/**
+ * Follows the tokens of a listing to its end; fails on more pages than `bound`, or on an empty page before the last.
+ */
 export async function allPages(
   list: (pageToken: string | undefined) => Promise<Page>,
   limit: number,
@@ -104,7 +106,9 @@ export async function allPages(
   assert.fail(`the listing does not end after ${bound} pages`);
 }
 
-/** Checks a listing with every page size: each name once, whatever the size, and a foreign token ends. */
+/**
+ * Checks a listing with every page size: each name appears once, and a page that holds exactly the rest has no token.
+ */
 export async function checkPaging(
   expected: readonly string[],
   list: (options: { limit: number; pageToken?: string }) => Promise<Page>,

@@ -7,7 +7,7 @@ import { RegisterTableMode } from "../../src/gen/lance/namespace/v1/table_pb.ts"
 import { people, personStream } from "../support/arrow.ts";
 import { type Scenario, text } from "./scenario.ts";
 
-/** The operations on namespaces and on tables as a whole, with and without success. */
+/** The operations on namespaces and on whole tables, with success and with failure. */
 export const CATALOG_SCENARIOS: readonly Scenario[] = [
   {
     operation: "createNamespace",

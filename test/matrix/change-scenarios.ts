@@ -4,19 +4,19 @@ import type { Download, LanceClient } from "../support/client.ts";
 import { textsStream } from "../support/rows.ts";
 import { type Scenario, text } from "./scenario.ts";
 
-/** What a download says, whether it came as a stream or as a file. */
+/** Returns the content of a download, whether it came as a stream or as a file. */
 async function result(download: Promise<Download>): Promise<unknown> {
   const { bytes } = await download;
   return { columns: columnsOf(bytes), rows: rowsOf(bytes) };
 }
 
-/** A table of its own for one scenario. */
+/** Creates a table for one scenario. */
 async function fresh(client: LanceClient, ns: string, name: string): Promise<string[]> {
   await client.createTable({ id: [ns, name] }, personStream(people(5)));
   return [ns, name];
 }
 
-/** A table of texts for one scenario. */
+/** Creates a table of texts for one scenario. */
 async function texts(client: LanceClient, ns: string, name: string): Promise<string[]> {
   await client.createTable({ id: [ns, name] }, textsStream());
   return [ns, name];
@@ -24,7 +24,7 @@ async function texts(client: LanceClient, ns: string, name: string): Promise<str
 
 const UPSERT = { on: ["id"], whenMatchedUpdateAll: true, whenNotMatchedInsertAll: true };
 
-/** The operations that change rows or search them, with and without success. */
+/** The operations that change rows or search them, with success and with failure. */
 export const CHANGE_SCENARIOS: readonly Scenario[] = [
   {
     operation: "mergeInsertIntoTable",

@@ -3,13 +3,13 @@ import { columnsOf, cut, otherStream, people, personStream, rowsOf } from "../su
 import type { Download } from "../support/client.ts";
 import { type Scenario, text } from "./scenario.ts";
 
-/** What a download says, whether it came as a stream or as a file. */
+/** Returns the content of a download, whether it came as a stream or as a file. */
 async function result(download: Promise<Download>): Promise<unknown> {
   const { bytes } = await download;
   return { columns: columnsOf(bytes), rows: rowsOf(bytes) };
 }
 
-/** The operations on the rows of tables, with and without success. */
+/** The operations on the rows of tables, with success and with failure. */
 export const DATA_SCENARIOS: readonly Scenario[] = [
   {
     operation: "createTable",

@@ -109,7 +109,7 @@ describe("errors on every wire", () => {
     assert.equal(error.findDetails(ErrorResponseSchema)[0]?.code, 4);
   });
 
-  test("what no one knows is an opaque Internal", async () => {
+  test("an unknown failure is an opaque Internal", async () => {
     for (const protocol of Object.keys(PROTOCOLS)) {
       const { failure, message } = await failing(protocol, "unknown");
       assert.equal(failure.code, 18, protocol);
@@ -137,7 +137,7 @@ describe("errors on every wire", () => {
     });
   }
 
-  test("REST: 405 names the methods that are allowed", async () => {
+  test("REST: a 405 names the allowed methods", async () => {
     const answer = await sendHttp(server.port, { path: "/v1/table/t/describe", method: "DELETE" });
     assert.equal(answer.headers.allow, "POST");
   });

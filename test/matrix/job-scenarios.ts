@@ -6,7 +6,7 @@ import type { LanceClient } from "../support/client.ts";
 import type { Scenario } from "./scenario.ts";
 import { fresh } from "./tables.ts";
 
-/** An answer whose text of random letters is there, and nothing more of it. */
+/** Replaces the random id in an answer by the fact that it is there. */
 const seen = ({ jobId, ...answer }: { jobId?: string }) => ({ ...answer, jobId: (jobId ?? "") !== "" });
 
 async function counted(

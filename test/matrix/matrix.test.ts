@@ -31,12 +31,15 @@ const scenarios = [
   ...JOB_SCENARIOS,
 ];
 
-/** The namespace of a wire; all are of one length, so that answers differ in nothing else. */
+/** Returns the namespace of a wire. All have equal lengths, so that answers differ in nothing else. */
 function namespaceOf(protocol: string): string {
   return `wire${protocols.indexOf(protocol)}`;
 }
 
-/** An answer without what may differ: the wire's namespace, its headers, and the random part of a location. */
+/**
+ * Removes from an answer the parts that may differ: the wire's namespace, its headers, and the random part of a
+ * location.
+ */
 function normalized(protocol: string, answer: unknown): unknown {
   const text = JSON.stringify(answer, (key, value) => {
     if (key === "context" || key === "$typeName") return undefined;
@@ -67,7 +70,7 @@ describe("every operation on every wire", () => {
 
   const clientOf = (protocol: string) => (clients[protocol] as ProtocolClient).client;
 
-  /** What came of one call on each wire: its normalized answer, or how it failed. */
+  /** Returns the outcome of a call on each wire: its normalized answer, or its failure. */
   async function outcomes(run: (protocol: string) => Promise<unknown>): Promise<Record<string, unknown>> {
     const all: Record<string, unknown> = {};
     for (const protocol of protocols) {
@@ -79,7 +82,7 @@ describe("every operation on every wire", () => {
     return all;
   }
 
-  /** How a failure of a row of the error table has to look on each wire. */
+  /** Returns the form that the failure of a row of the error table must have on each wire. */
   function failures(name: ErrorName): Record<string, unknown> {
     const { code, httpStatus, grpcCode } = errorEntry(name);
     const failure = (protocol: string) => (protocol === "REST" ? { code, httpStatus } : { code, grpcCode });

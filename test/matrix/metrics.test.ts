@@ -73,7 +73,7 @@ describe("metrics", () => {
   });
   afterAll(() => Promise.all([routed.close(), single.close()]));
 
-  test("calls have the same labels on every protocol, and none that a client has made up", async () => {
+  test("calls have equal labels on every protocol, and never a label that a client has made up", async () => {
     const { port } = routed.address;
     for (const call of Object.values(ROUTED_CALLERS)) {
       await call(port, { headers: { "x-service-database": "red" } });
@@ -88,7 +88,7 @@ describe("metrics", () => {
     ];
     for (const protocol of PROTOCOLS) {
       const labels = `operation="DescribeTable",protocol="${protocol}"`;
-      // Connect is called in two ways.
+      // The test calls Connect in two ways.
       const times = protocol === "connect" ? 2 : 1;
       for (const [code, database] of expected) {
         const series = `lance_gateway_calls_total{${labels},code="${code}",database="${database}"}`;
@@ -139,7 +139,7 @@ describe("metrics", () => {
     }
   });
 
-  test("both formats have every metric under its name, however often they take turns", async () => {
+  test("both formats have every metric under its name, however often they alternate", async () => {
     const counters = (text: string) => text.match(/^\w+_total(?=[{ ])/gm)?.toSorted();
     const plain = await pageOf(single);
     for (const accept of ["text/plain", "*/*", "application/openmetrics-text;q=0.1, text/plain;q=0.2"]) {
@@ -154,7 +154,7 @@ describe("metrics", () => {
     }
   });
 
-  test("without metrics the path is no other than any unknown one", async (t) => {
+  test("without metrics the path is answered like any unknown one", async (t) => {
     const bare = await serveBackend(fakeBackend({}), OPTIONS, { log });
     t.onTestFinished(async () => void (await bare.close()));
     const { status } = await sendHttp(bare.address.port, { method: "GET", path: "/metrics" });

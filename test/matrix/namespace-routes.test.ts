@@ -40,7 +40,7 @@ describe("databases as the first names of identifiers", () => {
     }
   }
 
-  test("the root lists the databases and has nothing else", async () => {
+  test("the root lists the databases and contains nothing else", async () => {
     await onEach(async (client) => {
       const first = await client.listNamespaces({ limit: 1 });
       assert.deepEqual([first.namespaces, first.pageToken], [["events"], "events"]);
@@ -55,7 +55,7 @@ describe("databases as the first names of identifiers", () => {
     });
   });
 
-  test("a table is worked on in its database, and answers have its whole name", async () => {
+  test("a call on a table reaches its database, and answers have the table's whole name", async () => {
     await onEach(async (client, ns) => {
       const parent = ["sales", ns];
       const id = [...parent, "t"];
@@ -78,7 +78,7 @@ describe("databases as the first names of identifiers", () => {
     });
   });
 
-  test("a commit of several tables is of one database", async () => {
+  test("a commit of several tables is limited to one database", async () => {
     await onEach(async (client, ns) => {
       const parent = ["sales", `${ns}-commit`];
       await client.createNamespace({ id: parent });

@@ -13,7 +13,7 @@ import { fakeBackend } from "../support/server.ts";
 const LIMITS = { maxUploadBytes: 2 ** 20 };
 const OPTIONS = { ...LIMITS, host: "127.0.0.1", port: 0, maxMessageBytes: 2 ** 20, drainSeconds: 0 };
 
-/** A database whose every table is called as itself. */
+/** Returns a database whose tables all have its name. */
 const database = (name: string) => ({
   backend: fakeBackend({
     describeTable: async (_, { id }) =>
@@ -44,7 +44,7 @@ describe("the choice of the database on every wire", () => {
   });
   afterAll(() => Promise.all(Object.values(gateways).map((gateway) => gateway.close())));
 
-  /** What has to come of an address: the table of a database in a namespace, or an error. */
+  /** The expected outcome for an address: the table of a database in a namespace, or an error. */
   type Expected = { table: string; namespace?: string[] } | { fails: ErrorName };
 
   const cases: readonly (readonly [gateway: string, address: Address, expected: Expected])[] = [

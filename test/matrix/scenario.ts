@@ -2,15 +2,15 @@ import type { ErrorName } from "../../src/namespace/errors.ts";
 import type { Operation } from "../../src/namespace/lance-namespace.ts";
 import type { LanceClient } from "../support/client.ts";
 
-/** One call that has to come out alike on every wire. */
+/** A call that must have equal outcomes on every wire. */
 export interface Scenario {
   readonly operation: Operation;
-  /** What is special about the call. */
+  /** The special feature of the call. */
   readonly name: string;
-  /** The error that it has to end in; without it, it has to succeed. */
+  /** The expected error; without it, the call must succeed. */
   readonly fails?: ErrorName;
   /**
-   * Makes the call and hands out its answer. The namespace `ns` is the wire's own and holds the table `t` of five
+   * Makes the call and returns its answer. The namespace `ns` belongs to the wire and contains the table `t` of five
    * people, the declared table `d` and the namespace `child`.
    */
   run(client: LanceClient, ns: string): Promise<unknown>;

@@ -17,7 +17,7 @@ for (const [kind, open] of Object.entries(CACHED_UPSTREAMS)) {
     let gateway: TestServer;
     let asked = 0;
     beforeAll(async () => {
-      // It shows each caller a table of his own, and nothing to mallory.
+      // The catalog shows each caller his own table, and nothing to mallory.
       const catalog = fakeBackend({
         async describeTable(_, { identity: { apiKey, authToken } }) {
           const caller = apiKey ?? authToken;
@@ -37,7 +37,7 @@ for (const [kind, open] of Object.entries(CACHED_UPSTREAMS)) {
 
     const tableOf = (outcome: Outcome) => ("table" in outcome ? outcome.table : outcome.text);
 
-    test("every caller gets his own, by whichever protocol he comes", async () => {
+    test("every caller gets his own table over every protocol", async () => {
       asked = 0;
       for (const [protocol, call] of Object.entries(ROUTED_CALLERS)) {
         const describeAs = (headers: Record<string, string>) => call(gateway.port, { headers });
@@ -45,7 +45,7 @@ for (const [kind, open] of Object.entries(CACHED_UPSTREAMS)) {
         assert.equal(tableOf(await describeAs({ authorization: "Bearer bob" })), "bob's, answer 2", protocol);
         const refused = await describeAs({ "x-api-key": "mallory" });
         assert.ok("code" in refused && refused.code === errorEntry("PermissionDenied").code, protocol);
-        // The same word in another place is another credential.
+        // An equal word in another place is another credential.
         const others = tableOf(await describeAs({ authorization: "Bearer alice" }));
         assert.equal(others, "alice's, answer 3", protocol);
         const tenant = tableOf(await describeAs({ "x-api-key": "alice", "x-lance-tenant": "blue" }));
@@ -54,7 +54,7 @@ for (const [kind, open] of Object.entries(CACHED_UPSTREAMS)) {
       assert.equal(asked, 4);
     });
 
-    test("a write of one caller is seen by all", async () => {
+    test("all callers see the write of one of them", async () => {
       const call = ROUTED_CALLERS["gRPC"] as (typeof ROUTED_CALLERS)[string];
       const { client, close } = createGrpcClient(gateway.port);
       const ask = async (apiKey: string) =>

@@ -6,10 +6,10 @@ import { sendHttp } from "./http.ts";
 import { startProgram } from "./program.ts";
 import { createRandom } from "./random.ts";
 
-/** How many requests are on their way at once. */
+/** Number of requests that are on their way at once. */
 const SENDERS = 6;
 
-/** The longest that an answer may take, in milliseconds. */
+/** Maximum time of an answer, in milliseconds. */
 const PATIENCE_MS = 30_000;
 
 const ARROW = { "content-type": "application/vnd.apache.arrow.stream" };
@@ -19,7 +19,7 @@ const READ = Buffer.from(JSON.stringify({ k: 100, vector: [] }));
 
 const CREATE = (table: string) => `/v1/table/${table}/create?mode=overwrite`;
 
-/** Where bodies go; each sender has a table for each body. */
+/** The targets of bodies; each sender has a table for each body. */
 const TARGETS = [
   CREATE,
   (table: string) => `/v1/table/${table}/insert`,
@@ -28,10 +28,10 @@ const TARGETS = [
 ] as const;
 
 /**
- * Sends mutated Arrow bodies to a server in a process of its own, and reads what it has taken.
+ * Sends mutated Arrow bodies to a server in a process of its own, and reads the tables that accepted them.
  *
- * @returns how many answers had which status
- * @throws AssertionError for an answer of 5xx, for none in time, and for a server that dies
+ * @returns the number of answers by status
+ * @throws AssertionError for an answer of 5xx, for a late answer, and for a server that dies
  */
 export async function attackWithArrowBodies(count: number, seed: number): Promise<Record<string, number>> {
   const directory = await temporaryDirectory();
@@ -59,7 +59,7 @@ export async function attackWithArrowBodies(count: number, seed: number): Promis
       return status;
     };
     const sender = async (number: number) => {
-      // The tables that have the schema of their body.
+      // Tables whose schema is that of their body.
       const fresh = new Set<ArrowBody>();
       while (left-- > 0) {
         const body = random.pick(bodies);

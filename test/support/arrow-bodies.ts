@@ -30,13 +30,16 @@ import { PYARROW_STREAMS } from "../../src/arrow/fixtures.ts";
 import { parseMessageHead, readPrefix } from "../../src/arrow/message.ts";
 import type { Random } from "./random.ts";
 
-/** A body that a server takes, with an `id` of 32 or 64 bits to merge by. */
+/** A body that a server accepts, with an `id` of 32 or 64 bits as the key of merges. */
 export interface ArrowBody {
   readonly name: string;
   readonly bytes: Buffer;
 }
 
-/** Streams by pyarrow of two batches: nested columns, a dictionary, a view and a decimal, with compressed buffers. */
+/**
+ * Streams of two batches, written by pyarrow: nested columns, a dictionary, a view and a decimal, with compressed
+ * buffers.
+ */
 const STREAMS = join(import.meta.dirname, "arrow-streams");
 
 const ROWS = 40;
@@ -60,7 +63,7 @@ const mapType = new Map_(
 );
 const unionType = new SparseUnion([0, 1], [field("a", new Int32()), field("b", new Utf8())]);
 
-/** The columns of each body, beside its `id`. */
+/** The columns of each body, in addition to its `id`. */
 const COLUMNS: Readonly<Record<string, () => Record<string, Vector>>> = {
   plain: () => ({
     text: column(new Utf8(), (i) => (i % 7 === 0 ? null : `text ${i}`)),
@@ -93,7 +96,7 @@ const COLUMNS: Readonly<Record<string, () => Record<string, Vector>>> = {
   },
 };
 
-/** Bodies of many schemas, as streams and as files, with compressed and uncompressed buffers. */
+/** Returns bodies of many schemas, as streams and as files, with compressed and uncompressed buffers. */
 export function arrowBodies(): ArrowBody[] {
   const made = Object.entries(COLUMNS).flatMap(([name, columns]) => {
     const vectors: Record<string, Vector> = { id: column(new Int32(), (i) => i), ...columns() };
@@ -112,7 +115,7 @@ export function arrowBodies(): ArrowBody[] {
   return [...made, ...written, ...nested];
 }
 
-/** Values that lengths, counts and offsets go wrong with. */
+/** Values of lengths, counts and offsets that often cause faults. */
 const EDGES = [
   0n,
   1n,
@@ -200,7 +203,7 @@ const MUTATIONS: readonly Mutation[] = [
   },
 ];
 
-/** Makes a body that is nearly right of one that is, and says how. */
+/** Makes a nearly valid body from a valid one, and describes the change. */
 export function mutate({ name, bytes }: ArrowBody, bodies: readonly ArrowBody[], random: Random): ArrowBody {
   let [label, mutated] = [name, bytes];
   for (let left = 1 + random.below(2); left > 0 && mutated.byteLength > 16; left--) {
@@ -220,7 +223,7 @@ interface Range {
   readonly to: number;
 }
 
-/** Where messages have their metadata, a file's footer included; the whole of what cannot be read. */
+/** Returns the ranges of the messages' metadata, including a file's footer, or the whole body if it is unreadable. */
 function metadataOf(bytes: Buffer): Range[] {
   const ranges = walk(bytes).map(({ metadata }) => metadata);
   if (isFile(bytes)) {
@@ -256,7 +259,7 @@ function walk(bytes: Buffer): FoundMessage[] {
       from = whole.to;
     }
   } catch {
-    // What was mutated before may not be read to its end.
+    // Earlier mutations may make the body unreadable from here on.
   }
   return found;
 }

@@ -33,7 +33,10 @@ export const PERSON_SCHEMA = new Schema([
   new Field("vector", vectorType, true),
 ]);
 
-/** `count` people whose ids count up from `first`; their vectors lie on a line, in the order of the ids. */
+/**
+ * Returns `count` people whose ids count up from `first` and whose vectors are points of a line, in the order of the
+ * ids.
+ */
 export function people(count: number, first = 0): Person[] {
   return Array.from({ length: count }, (_, index) => {
     const id = first + index;
@@ -51,17 +54,17 @@ function table(rows: readonly Person[]): Table {
   });
 }
 
-/** Rows as an Arrow IPC stream in one batch; without rows it has a schema only. */
+/** Encodes rows as an Arrow IPC stream in one batch; without rows it has only a schema. */
 export function personStream(rows: readonly Person[]): Uint8Array {
   return tableToIPC(table(rows), "stream");
 }
 
-/** Rows as an Arrow IPC file. */
+/** Encodes rows as an Arrow IPC file. */
 export function personFile(rows: readonly Person[]): Uint8Array {
   return tableToIPC(table(rows), "file");
 }
 
-/** A row with a blob that is said to be in a file, as an Arrow IPC stream. */
+/** Encodes a row with a blob that refers to a file, as an Arrow IPC stream. */
 export function blobStream(uri: string): Uint8Array {
   const parts = new Struct<TypeMap>([
     new Field("data", new LargeBinary(), true),
@@ -76,32 +79,32 @@ export function blobStream(uri: string): Uint8Array {
   return tableToIPC(new Table(schema, [new RecordBatch(schema, rows)]), "stream");
 }
 
-/** An Arrow IPC stream with another schema than {@link PERSON_SCHEMA}. */
+/** Returns an Arrow IPC stream with another schema than {@link PERSON_SCHEMA}. */
 export function otherStream(): Uint8Array {
   const schema = new Schema([new Field("unrelated", new Utf8(), false)]);
   return tableToIPC(new Table(schema, { unrelated: vectorFromArray(["x"], new Utf8()) }), "stream");
 }
 
-/** An Arrow IPC stream of at least `bytes` bytes: one column of numbers that count up. */
+/** Returns an Arrow IPC stream of at least `bytes` bytes: one column of numbers that count up. */
 export function wideStream(bytes: number): Uint8Array {
   const values = Int32Array.from({ length: Math.ceil(bytes / 4) }, (_, index) => index);
   const schema = new Schema([new Field("id", new Int32(), false)]);
   return tableToIPC(new Table(schema, { id: vectorFromArray(values) as never }), "stream");
 }
 
-/** A body of exactly `bytes` bytes that is an Arrow IPC stream without rows, and zeros behind its end. */
+/** Returns a body of exactly `bytes` bytes: an Arrow IPC stream without rows, followed by zeros. */
 export function paddedStream(bytes: number): Uint8Array {
   return Buffer.concat([personStream([]), Buffer.alloc(bytes)]).subarray(0, bytes);
 }
 
-/** The rows of an Arrow IPC stream or file as plain values: 64-bit integers as numbers, lists as arrays. */
+/** Returns the rows of an Arrow IPC stream or file as plain values: 64-bit integers as numbers, lists as arrays. */
 export function rowsOf(bytes: Uint8Array): Record<string, unknown>[] {
   return tableFromIPC(bytes)
     .toArray()
     .map((row) => plain(row.toJSON()) as Record<string, unknown>);
 }
 
-/** The column names of an Arrow IPC stream or file, in order. */
+/** Returns the column names of an Arrow IPC stream or file, in order. */
 export function columnsOf(bytes: Uint8Array): string[] {
   return tableFromIPC(bytes).schema.fields.map((field) => field.name);
 }
@@ -112,7 +115,7 @@ export function isArrowFile(bytes: Uint8Array): boolean {
   return Buffer.from(bytes.subarray(0, 6)).equals(magic) && Buffer.from(bytes.subarray(-6)).equals(magic);
 }
 
-/** Cuts bytes into pieces of a size, as a network would. */
+/** Cuts bytes into pieces of the given size, as a network would. */
 export async function* cut(bytes: Uint8Array, size: number): AsyncIterable<Uint8Array> {
   for (let at = 0; at < bytes.byteLength; at += size) yield bytes.subarray(at, at + size);
 }

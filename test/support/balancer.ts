@@ -4,7 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const PROBE_INTERVAL_MS = 50;
 
-/** A balancer of connections: each goes to the next server that says at `/readyz` that it is ready, and stays there. */
+/**
+ * A balancer of connections. It sends each connection to the next server that is ready at `/readyz`, where it stays.
+ */
 export interface Balancer {
   readonly port: number;
   /** Adds a server; resolves when it is ready. */

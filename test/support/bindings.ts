@@ -1,7 +1,7 @@
 import type { Binding } from "../../src/transcode/binding.ts";
 import { bindingFor, type Route, type Transcoder } from "../../src/transcode/transcoder.ts";
 
-/** A binding, and the segments of the path that led to it, as they were written. */
+/** A binding, and the undecoded segments of the path that led to it. */
 export interface FoundBinding {
   readonly binding: Binding;
   readonly segments: readonly string[];
@@ -10,7 +10,7 @@ export interface FoundBinding {
 /**
  * Finds the binding of a request without a server around it.
  *
- * @throws Error when there is none.
+ * @throws Error when no binding matches
  */
 export function findBinding(
   { routes }: Transcoder,

@@ -6,7 +6,7 @@ import type { Backend } from "../../src/namespace/lance-namespace.ts";
 const log = pino({ level: "silent" });
 const cache = { ttlMs: 3_600_000 };
 
-/** How a gateway reaches the upstream at a port, whose answers it keeps for an hour. */
+/** Backends for the upstream at a port by their protocol; each caches answers for an hour. */
 export const CACHED_UPSTREAMS: Readonly<Record<string, (port: number) => Promise<Backend>>> = {
   REST: (port) => createRestBackend({ uri: `http://127.0.0.1:${port}`, cache, log }),
   gRPC: (port) => createGrpcBackend({ addresses: [`127.0.0.1:${port}`], cache, log }),

@@ -10,7 +10,7 @@ import { CallError, collect, createClient, type LanceClient } from "./client.ts"
 
 const log = pino({ level: "silent" });
 
-/** A call as a wire would begin it. */
+/** Begins a call as a wire would. */
 export function beginCall(method: DescMethod, overrides: Partial<Call> = {}): Call {
   const call = createCall({
     method,
@@ -25,7 +25,7 @@ export function beginCall(method: DescMethod, overrides: Partial<Call> = {}): Ca
   return { ...call, ...overrides };
 }
 
-/** A client that calls the pipeline over a backend directly, without any wire. */
+/** Creates a client that calls the pipeline over a backend directly, without a wire. */
 export function createCaller({
   backend,
   limits,
@@ -35,7 +35,7 @@ export function createCaller({
   return createServiceCaller(createService({ ...options, databases }));
 }
 
-/** The same over any service; every call has the given headers. */
+/** Creates a client like {@link createCaller} for any service; every call has the given headers. */
 export function createServiceCaller(
   service: Service,
   headers: Readonly<Record<string, string>> = {},

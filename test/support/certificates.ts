@@ -6,18 +6,18 @@ export interface Certificate {
   readonly key: string;
 }
 
-/** An authority of a test's own, and what it has signed. */
+/** The authority of a test, and the certificates that it has signed. */
 export interface Certificates {
   /** The authority's certificate, in PEM. */
   readonly ca: string;
-  /** For a server on 127.0.0.1 and `localhost`. */
+  /** The certificate of a server on 127.0.0.1 and `localhost`. */
   readonly server: Certificate;
   readonly client: Certificate;
 }
 
 const EC = { keyType: "ec", algorithm: "sha256" } as const;
 
-/** Makes an authority and has it sign a certificate for a server and one for a client. */
+/** Creates an authority that signs a certificate for a server and one for a client. */
 export async function makeCertificates(): Promise<Certificates> {
   const authority = await generate([{ name: "commonName", value: "test authority" }], {
     ...EC,

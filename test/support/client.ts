@@ -25,7 +25,7 @@ type Init = Record<string, unknown>;
 /** An Arrow body: all at once, or in pieces that are cut anywhere. */
 export type UploadBody = Uint8Array | AsyncIterable<Uint8Array>;
 
-/** A streamed answer, collected. */
+/** A collected streamed answer. */
 export interface Download {
   readonly contentType: string;
   readonly bytes: Uint8Array;
@@ -40,10 +40,10 @@ type ClientMethod<M> =
         ? (request?: MessageInitShape<I>) => Promise<Download>
         : never;
 
-/** Every operation as a function; a failure is thrown as a {@link CallError}, whatever the protocol. */
+/** Every operation as a function that throws a failure as a {@link CallError}, whatever the protocol. */
 export type LanceClient = { readonly [K in Operation]: ClientMethod<Methods[K]> };
 
-/** What a protocol has to bring along for {@link createClient}. */
+/** The part of {@link createClient} that depends on the protocol. */
 export interface Invoker {
   unary(method: DescMethodUnary, request: Message): Promise<Message>;
   upload(
@@ -60,9 +60,9 @@ export interface ProtocolClient {
   close(): void;
 }
 
-/** What a failed call says, as far as its protocol has a place for it. */
+/** A failed call, as far as its protocol can express it. */
 export interface Failure {
-  /** The Lance error code; undefined when the answer carried none. */
+  /** The Lance error code; undefined when the answer carries none. */
   readonly code: number | undefined;
   readonly httpStatus?: number;
   readonly grpcCode?: number;
@@ -78,7 +78,7 @@ export class CallError extends Error {
   }
 }
 
-/** A typed client over one protocol, built from the descriptor of the service. */
+/** Creates a typed client over one protocol from the descriptor of the service. */
 export function createClient(invoker: Invoker): LanceClient {
   const methods = LanceNamespaceService.methods.map((method: AnyMethod) => {
     switch (method.methodKind) {
@@ -125,7 +125,9 @@ export async function collect(
   return { contentType, bytes: Buffer.concat(parts) };
 }
 
-/** The request messages of an upload: the parameters with the first piece, then a message for each piece. */
+/**
+ * Yields the request messages of an upload: the parameters with the first piece, then a message for each further piece.
+ */
 export async function* uploadMessages(
   method: DescMethodClientStreaming,
   request: Message,

@@ -3,5 +3,5 @@ import { runInNewContext } from "node:vm";
 
 setFlagsFromString("--expose-gc");
 
-/** Collects at once what nobody refers to. */
+/** Runs the garbage collector at once. */
 export const collect = runInNewContext("gc") as () => void;

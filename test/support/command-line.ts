@@ -6,7 +6,7 @@ import { SERVE_OPTIONS } from "../../src/config/options.ts";
 
 const SERVE: readonly OptionGroup[] = [{ heading: "Options", options: SERVE_OPTIONS, environment: true }];
 
-/** The sources that `lance-gateway serve` has with a command line and an environment. */
+/** Returns the configuration sources of `lance-gateway serve` for a command line and an environment. */
 export function sourcesOf(args: readonly string[], environment: Environment = {}): readonly Layer[] {
   const command = new Command("serve").exitOverride().configureOutput({ writeErr: () => {} });
   const flags = addOptions(command, SERVE);

@@ -8,20 +8,20 @@ import {
 import { ErrorResponseSchema } from "../../src/gen/lance/namespace/v1/common_pb.ts";
 import { CallError, collect, createClient, type ProtocolClient, uploadMessages } from "./client.ts";
 
-/** Connect over HTTP/1.1. */
+/** Creates a client of Connect over HTTP/1.1. */
 export function createConnectClient(port: number): ProtocolClient {
   const transport = createConnectTransport({ baseUrl: url(port), httpVersion: "1.1" });
   return clientOf(transport);
 }
 
-/** Connect over HTTP/2 with prior knowledge. */
+/** Creates a client of Connect over HTTP/2 with prior knowledge. */
 export function createConnectHttp2Client(port: number): ProtocolClient {
   const sessionManager = new Http2SessionManager(url(port));
   const transport = createConnectTransport({ baseUrl: url(port), httpVersion: "2", sessionManager });
   return clientOf(transport, () => sessionManager.abort());
 }
 
-/** gRPC-Web over HTTP/1.1. */
+/** Creates a client of gRPC-Web over HTTP/1.1. */
 export function createGrpcWebClient(port: number): ProtocolClient {
   const transport = createGrpcWebTransport({ baseUrl: url(port), httpVersion: "1.1" });
   return clientOf(transport);
@@ -31,7 +31,7 @@ function url(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-/** A client over any transport of connect-node. */
+/** Creates a client over any transport of connect-node. */
 export function clientOf(transport: Transport, close: () => void = () => {}): ProtocolClient {
   const unary = async (method: DescMethodUnary, request: Message) =>
     (await transport.unary(method, undefined, undefined, undefined, request)).message;

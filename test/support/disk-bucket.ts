@@ -2,7 +2,7 @@ import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
 import type { ObjectEntry, ObjectStore } from "../../src/backends/dir/format/storage.ts";
 import type { Bucket } from "../../src/backends/dir/stores/bucket.ts";
 
-/** A bucket whose objects are files, which the engine finds, too. */
+/** Creates a bucket whose objects are files, so that the engine finds them, too. */
 export function createDiskBucket(disk: ObjectStore = createLocalStore()): Bucket {
   return {
     scheme: "fake",

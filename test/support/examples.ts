@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 
 const ROOT = join(import.meta.dirname, "..", "..");
 
-/** The modules of the package by the names that examples import, on the sources instead of the built package. */
+/** Sources of the package's modules, by the names under which examples import the built modules. */
 const SOURCES: Readonly<Record<string, string>> = {
   "lance-gateway": "src/index.ts",
   "lance-gateway/client": "src/client/index.ts",
@@ -14,7 +14,7 @@ const SOURCES: Readonly<Record<string, string>> = {
 
 const { resolve } = createRequire(import.meta.url);
 
-/** Writes an example into a folder, so that it runs on the sources. @returns the path of the copy */
+/** Copies an example into a folder so that it runs on the sources. @returns the path of the copy */
 export async function copyExample(name: string, folder: string): Promise<string> {
   const source = await readFile(join(ROOT, "examples", name), "utf8");
   const file = join(folder, name);

@@ -3,7 +3,7 @@ import { inspect } from "node:util";
 import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
 import { CallError } from "./client.ts";
 
-/** Runs a call that has to fail with one of the given rows of the error table, and hands out its error. */
+/** Runs a call that must fail with one of the given rows of the error table, and returns its error. */
 export async function refused(
   names: ErrorName | readonly ErrorName[],
   call: Promise<unknown>,

@@ -15,7 +15,7 @@ const UNLIMITED: ClientOptions = {
   "grpc.max_send_message_length": -1,
 };
 
-/** gRPC through the stock Node client, with definitions made from the descriptors. */
+/** Creates a client of gRPC with the stock Node client and definitions from the descriptors. */
 export function createGrpcClient(port: number, options: ClientOptions = {}): ProtocolClient {
   const channel = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { ...UNLIMITED, ...options });
 
@@ -37,7 +37,7 @@ export function createGrpcClient(port: number, options: ClientOptions = {}): Pro
           responseDeserialize,
           (error, answer) => (error ? reject(grpcError(error)) : resolve(answer as Message)),
         );
-        // A call that has ended already takes no more messages; its outcome is in the callback.
+        // A call that has ended takes no more messages; its outcome is in the callback.
         let over = false;
         const ended = new Promise<void>((done) => {
           call.once("status", () => {
@@ -72,7 +72,7 @@ export function createGrpcClient(port: number, options: ClientOptions = {}): Pro
   return { client, close: () => channel.close() };
 }
 
-/** The definition of a method for grpc-js. */
+/** Returns the definition of a method for grpc-js. */
 export function definitionOf(method: DescMethod): MethodDefinition<Message, Message> {
   return {
     path: `/${method.parent.typeName}/${method.name}`,
@@ -85,7 +85,7 @@ export function definitionOf(method: DescMethod): MethodDefinition<Message, Mess
   };
 }
 
-/** The Lance error in the rich status of a failed call. */
+/** Returns the Lance error in the rich status of a failed call. */
 export function errorDetail(error: ServiceError): ErrorResponse | undefined {
   const [bytes] = error.metadata?.get("grpc-status-details-bin") ?? [];
   if (!(bytes instanceof Uint8Array)) return undefined;

@@ -1,14 +1,14 @@
 import { PYARROW_STREAMS } from "../../src/arrow/fixtures.ts";
 
-/** How an Arrow IPC stream ends. */
+/** The end marker of an Arrow IPC stream. */
 const END = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);
 
 const STRUCT = 13;
 const LEVEL_BYTES = 28;
 
 /**
- * The metadata of a schema message whose one field is a struct of two fields, which share the same two children, and so
- * on: a tree of 2^levels fields in some 28 bytes for each level.
+ * Returns the metadata of a schema message with one field, a struct of two fields that share the same two children, and
+ * so on. The tree of 2^levels fields takes some 28 bytes for each level.
  */
 export function sharedSchema(levels: number): Buffer {
   const fieldsAt = 88;
@@ -27,13 +27,13 @@ export function sharedSchema(levels: number): Buffer {
   bytes.writeInt16LE(4, 20);
   bytes.writeUInt8(1, 22);
   bytes.writeUInt32LE(44 - 24, 24);
-  // The schema: its fields, one of them.
+  // The schema and its vector of fields, whose length is 1.
   vtable(36, 0, 4);
   bytes.writeInt32LE(8, 44);
   bytes.writeUInt32LE(64 - 48, 48);
   bytes.writeUInt32LE(1, 64);
   bytes.writeUInt32LE(fieldsAt - 68, 68);
-  // Each field: a type without a table, and its children, which are the field behind it, twice.
+  // Each field: a type without a table, and two children that are both the field behind it.
   vtable(72, 12, 0, 4, 0, 0, 8);
   for (let level = 0; level <= levels; level++) {
     const at = fieldsAt + level * LEVEL_BYTES;
@@ -48,7 +48,7 @@ export function sharedSchema(levels: number): Buffer {
   return bytes;
 }
 
-/** A message in its frame, with a body behind it. */
+/** Returns a message in its frame, followed by its body. */
 export function framed(metadata: Uint8Array, body: Uint8Array = new Uint8Array()): Buffer {
   const prefix = Buffer.alloc(8);
   prefix.writeUInt32LE(0xffffffff, 0);
@@ -56,12 +56,12 @@ export function framed(metadata: Uint8Array, body: Uint8Array = new Uint8Array()
   return Buffer.concat([prefix, metadata, body]);
 }
 
-/** A stream whose schema is {@link sharedSchema}. */
+/** Returns a stream whose schema is {@link sharedSchema}. */
 export function sharedSchemaStream(levels: number): Buffer {
   return Buffer.concat([framed(sharedSchema(levels)), END]);
 }
 
-/** A stream in which a number of 64 bits stands in place of another one, wherever that is. */
+/** Returns a stream in which one number of 64 bits replaces another, wherever that occurs. */
 export function withNumber(stream: Uint8Array, from: bigint, to: bigint): Buffer {
   const bytes = Buffer.from(stream);
   const wanted = Buffer.alloc(8);
@@ -71,10 +71,10 @@ export function withNumber(stream: Uint8Array, from: bigint, to: bigint): Buffer
   return bytes;
 }
 
-/** An LZ4 frame of blocks that each unpack to 64 KiB of zeros from some 270 bytes. */
+/** Returns an LZ4 frame of blocks of some 270 bytes, each of which unpacks to 64 KiB of zeros. */
 export function lz4Zeros(blocks: number): Buffer {
   const header = Buffer.from([0x04, 0x22, 0x4d, 0x18, 0x60, 0x40, 0x82]);
-  // One zero, repeated by a match of 65,530 bytes with distance 1, and five more.
+  // A block: a zero, repeated by a match of 65,530 bytes with distance 1, and five more zeros.
   const run = 65_536 - 1 - 5 - 4 - 15;
   const data = Buffer.concat([
     Buffer.from([0x1f, 0, 1, 0]),
@@ -90,10 +90,13 @@ export function lz4Zeros(blocks: number): Buffer {
   ]);
 }
 
-/** The body of the only batch of {@link PYARROW_STREAMS}' "lz4", and in it the last buffer, of 1,100 bytes. */
+/**
+ * Sizes, in bytes, of the body of the only batch of {@link PYARROW_STREAMS}' "lz4" and of its last buffer, which
+ * unpacks to 1,100 bytes.
+ */
 const LZ4_BODY = { bytes: 920, lastAt: 856, lastBytes: 59 } as const;
 
-/** A stream whose last buffer is an LZ4 frame of many blocks, and says that it has 1,100 bytes. */
+/** Returns a stream whose last buffer is an LZ4 frame of many blocks and claims to unpack to 1,100 bytes. */
 export function lz4Bomb(blocks: number): Buffer {
   const stream = Buffer.from(PYARROW_STREAMS.lz4, "base64");
   const bodyAt = stream.byteLength - END.byteLength - LZ4_BODY.bytes;

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type Agent, type IncomingHttpHeaders, type IncomingMessage, request } from "node:http";
 import { pipeline } from "node:stream/promises";
 
-/** A request whose path goes out as it is: nothing is normalized or encoded again, unlike with fetch. */
+/** A request whose path is sent literally: unlike fetch, nothing normalizes or re-encodes it. */
 export interface RawRequest {
   readonly method?: string;
   readonly path: string;
@@ -12,18 +12,18 @@ export interface RawRequest {
   readonly agent?: Agent;
 }
 
-/** An answer, read to its end. */
+/** An answer that was read to its end. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly bytes: Buffer;
 }
 
-/** Sends one HTTP/1.1 request and reads the answer, even one that comes before the body has been sent. */
+/** Sends an HTTP/1.1 request and reads the answer, even an answer that comes before the body has been sent. */
 export async function sendHttp(port: number, { body, ...options }: RawRequest): Promise<RawAnswer> {
   const outgoing = request({ host: "127.0.0.1", port, method: "POST", ...options });
   const answered = once(outgoing, "response") as Promise<[IncomingMessage]>;
-  // A server that refuses a body may close the connection while it is still being sent.
+  // A server that refuses a body may close the connection while the client still sends it.
   const sent = body !== undefined && isIterable(body) ? pipeline(body, outgoing).catch(() => {}) : undefined;
   if (sent === undefined) outgoing.end(body);
   outgoing.on("error", () => {});
@@ -34,7 +34,7 @@ export async function sendHttp(port: number, { body, ...options }: RawRequest): 
   return { status: response.statusCode ?? 0, headers: response.headers, bytes: Buffer.concat(parts) };
 }
 
-/** The JSON of an answer. */
+/** Parses the JSON of an answer. */
 export function jsonOf(answer: RawAnswer): Record<string, unknown> {
   return JSON.parse(answer.bytes.toString()) as Record<string, unknown>;
 }

@@ -15,7 +15,7 @@ const register: SequentialModel<number, Call, Result> = {
   key: String,
 };
 
-/** A call of a history: what, the result, from when to when. */
+/** Returns a call of a history: the call, its result, its start and its end. */
 function at(call: Call, result: Result | undefined, invokedAt: number, returnedAt: number) {
   return { call, result, invokedAt, returnedAt } satisfies HistoryCall<Call, Result>;
 }
@@ -23,7 +23,7 @@ function at(call: Call, result: Result | undefined, invokedAt: number, returnedA
 const isLinear = (...history: HistoryCall<Call, Result>[]) => linearize(history, register) !== undefined;
 
 describe("the check for linearizability", () => {
-  test("takes histories that have an order", () => {
+  test("accepts histories that have an order", () => {
     assert.ok(isLinear());
     assert.ok(isLinear(at({ write: 1 }, "ok", 0, 1), at("read", 1, 2, 3)));
     assert.ok(
@@ -40,7 +40,7 @@ describe("the check for linearizability", () => {
     );
   });
 
-  test("refuses a read of what was there before", () => {
+  test("refuses a read of an earlier value", () => {
     assert.ok(!isLinear(at({ write: 1 }, "ok", 0, 1), at("read", 0, 2, 3)));
   });
 
@@ -50,7 +50,7 @@ describe("the check for linearizability", () => {
     assert.ok(!isLinear(...writes, ...reads));
   });
 
-  test("lets a call without an answer happen late, or never, but not before it began", () => {
+  test("lets a call without an answer take effect late or never, but not before its start", () => {
     const lost = at({ write: 1 }, undefined, 5, 0);
     assert.ok(isLinear(lost, at("read", 0, 6, 7), at("read", 1, 8, 9)));
     assert.ok(isLinear(lost, at("read", 0, 6, 7)));
@@ -58,7 +58,7 @@ describe("the check for linearizability", () => {
     assert.ok(!isLinear(lost, at("read", 1, 6, 7), at("read", 0, 8, 9)));
   });
 
-  test("orders a long history of many clients that did take place", () => {
+  test("orders a long history of many clients that really took place", () => {
     const random = createRandom(7);
     let state = 0;
     const history = Array.from({ length: 150 }, (_, i) => {

@@ -1,34 +1,34 @@
-/** A call in a history: what was asked, what was answered, and when. */
+/** A call in a history: the question, the answer, and their times. */
 export interface HistoryCall<C, R> {
   readonly call: C;
-  /** Undefined for a call whose outcome nobody knows: it may take effect at any time from its start, or never. */
+  /** Undefined for a call whose outcome is unknown: it may take effect at any time after its start, or never. */
   readonly result: R | undefined;
-  /** Both from one clock, in any unit. */
+  /** Start of the call. Both times are from one clock, in any unit. */
   readonly invokedAt: number;
-  /** Ignored without a result. */
+  /** End of the call; ignored without a result. */
   readonly returnedAt: number;
 }
 
-/** How an object behaves when calls come one at a time. */
+/** The behaviour of an object when calls come one at a time. */
 export interface SequentialModel<S, C, R> {
   readonly initial: S;
   /**
-   * The states that a call may lead to if it had this result; none when it could not have had it. Without a
-   * result, those of all that it may have done.
+   * Returns the states to which a call with this result may lead; an empty list when the result is impossible. Without
+   * a result, returns the states after all that the call may have done.
    */
   step(state: S, call: C, result: R | undefined): readonly S[];
-  /** Equal for equal states. */
+  /** Returns a key that is equal for equal states. */
   key(state: S): string;
 }
 
 /**
- * Whether there is an order of the calls in which one at a time would have given the same results, and in which
- * no call comes before one that had returned when it began.
+ * Searches for an order in which the calls, made one at a time, would have given their results, and in which no call
+ * precedes another that returned before it began.
  *
- * The search is that of Wing and Gong (1993) with the memory of Lowe (2017): a set of calls that has led to a
- * state already need not be looked at again.
+ * The algorithm is that of Wing and Gong (1993) with the memory of Lowe (2017): a set of calls that has led to a known
+ * state is not searched again.
  *
- * @returns the calls in such an order, or undefined when there is none
+ * @returns the calls in an order of this kind, or undefined when there is none
  */
 export function linearize<S, C, R>(
   history: readonly HistoryCall<C, R>[],

@@ -5,8 +5,8 @@ import { pino } from "pino";
 import { createEngine } from "../../src/backends/dir/engine/engine.ts";
 
 /**
- * The object ids in the manifest of a base directory, as the Lance engine reads them, one for each row; none while
- * there is no manifest.
+ * Returns the object ids in the manifest of a base directory as the Lance engine reads them, one for each row; an empty
+ * list without a manifest.
  */
 export async function manifestIds(base: string): Promise<string[]> {
   if (!existsSync(join(base, "__manifest", "_versions"))) return [];

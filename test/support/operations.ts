@@ -4,7 +4,7 @@ import type { Operation } from "../../src/namespace/lance-namespace.ts";
 import { personStream } from "./arrow.ts";
 import type { LanceClient } from "./client.ts";
 
-/** The operations that a backend with the catalog and the data operations has. */
+/** The operations of a backend for the catalog and its data. */
 export const FIRST_CUT: ReadonlySet<Operation> = new Set<Operation>([
   "createNamespace",
   "listNamespaces",
@@ -67,12 +67,12 @@ export const ALL_OPERATIONS: readonly Operation[] = LanceNamespaceService.method
   (method) => method.localName as Operation,
 );
 
-/** Calls any operation with nothing but an identifier, and with a body where it takes one. */
+/** Calls any operation with nothing but an identifier, and with a body where the operation takes one. */
 export async function callBare(client: LanceClient, operation: Operation, id: string[]): Promise<unknown> {
   const method = LanceNamespaceService.method[operation];
   const init = {
     ...("id" in method.input.field ? { id } : {}),
-    // A path parameter of its own, which the REST route cannot do without.
+    // The REST route requires this path parameter.
     ...("indexName" in method.input.field ? { indexName: "an_index" } : {}),
   };
   const call = client[operation] as (init: object, body: Uint8Array) => Promise<Message>;

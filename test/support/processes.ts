@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** Processes by their ids, each with the id of the one that started it; Linux only. */
+/** Returns the parents of all processes, by their ids; Linux only. */
 async function allProcesses(): Promise<Map<number, number>> {
   const ids = (await readdir("/proc")).map(Number).filter(Number.isInteger);
   const found = await Promise.all(
@@ -13,7 +13,7 @@ async function allProcesses(): Promise<Map<number, number>> {
   return new Map(found.filter((entry) => entry !== undefined));
 }
 
-/** A process and all below it. */
+/** Returns the ids of a process and all its descendants. */
 export async function processTree(root: number): Promise<readonly number[]> {
   const all = await allProcesses();
   const tree = [root];
@@ -21,7 +21,7 @@ export async function processTree(root: number): Promise<readonly number[]> {
   return tree;
 }
 
-/** Resolves when none of the processes runs any more. */
+/** Resolves when all of the processes have ended. */
 export async function allEnded(ids: readonly number[]): Promise<void> {
   for (;;) {
     const all = await allProcesses();

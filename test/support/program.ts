@@ -7,7 +7,7 @@ import { NODE } from "./node-command.ts";
 
 const MAIN = join(import.meta.dirname, "../../src/cli/main.ts");
 
-/** How a run of the program ended. */
+/** The outcome of a run of the program. */
 export interface Ending {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -19,7 +19,7 @@ export interface Ending {
 export interface Program {
   readonly child: ChildProcess;
   readonly ended: Promise<Ending>;
-  /** Resolves to the port when the program says where it listens; rejects when it ends before that. */
+  /** Resolves to the port when the program prints where it listens; rejects when it ends first. */
   listening(): Promise<number>;
 }
 
@@ -28,18 +28,18 @@ export function startProgram(...args: readonly string[]): Program {
   return startProgramAs(undefined, ...args);
 }
 
-/** The same as another user of the system, which only the superuser may do. */
+/** Starts the program as another user of the system, which only the superuser may do. */
 export function startProgramAs(user: number | undefined, ...args: readonly string[]): Program {
   return spawnProgram([], user !== undefined ? { uid: user, gid: user } : {}, args);
 }
 
-/** The same with a clock that is wrong by so many milliseconds. */
+/** Starts the program with a clock that is wrong by the given number of milliseconds. */
 export function startProgramAt(shiftMs: number, ...args: readonly string[]): Program {
   const source = `const now = Date.now; Date.now = () => now() + ${shiftMs};`;
   return spawnProgram(["--import", `data:text/javascript,${encodeURIComponent(source)}`], {}, args);
 }
 
-/** The same with further variables in the environment. */
+/** Starts the program with further variables in the environment. */
 export function startProgramIn(
   environment: Readonly<Record<string, string>>,
   ...args: readonly string[]
@@ -47,12 +47,12 @@ export function startProgramIn(
   return spawnProgram([], {}, args, environment);
 }
 
-/** The same with so many file descriptors at most. */
+/** Starts the program with a maximum number of file descriptors. */
 export function startProgramWithin(descriptors: number, ...args: readonly string[]): Program {
   return spawnProgram([], {}, args, {}, ["/bin/sh", "-c", `ulimit -n ${descriptors}; exec "$0" "$@"`]);
 }
 
-/** @param shell what starts Node, whose command line it gets as its arguments */
+/** Starts the program. @param shell a command that starts Node, whose command line is its arguments */
 function spawnProgram(
   flags: readonly string[],
   identity: { readonly uid?: number; readonly gid?: number },
@@ -90,7 +90,7 @@ function spawnProgram(
   };
 }
 
-/** Resolves when a port takes no more connections. */
+/** Resolves when a port refuses connections. */
 export async function refusing(port: number): Promise<void> {
   for (;;) {
     const socket = connect({ host: "127.0.0.1", port });

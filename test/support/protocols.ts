@@ -3,7 +3,7 @@ import { createConnectClient, createConnectHttp2Client, createGrpcWebClient } fr
 import { createGrpcClient } from "./grpc-client.ts";
 import { createRestClient } from "./rest-client.ts";
 
-/** Every protocol and transport, as a function from the port of a gateway to a client. */
+/** Functions from the port of a gateway to a client, for every protocol and transport. */
 export const PROTOCOLS: Readonly<Record<string, (port: number) => ProtocolClient>> = {
   gRPC: createGrpcClient,
   "gRPC-Web": createGrpcWebClient,
@@ -12,7 +12,7 @@ export const PROTOCOLS: Readonly<Record<string, (port: number) => ProtocolClient
   REST: createRestClient,
 };
 
-/** A client of every protocol for the gateway at a port, by protocol. */
+/** Creates a client of every protocol for the gateway at a port, by protocol. */
 export function createProtocolClients(port: number): Readonly<Record<string, ProtocolClient>> {
   return Object.fromEntries(Object.entries(PROTOCOLS).map(([protocol, open]) => [protocol, open(port)]));
 }

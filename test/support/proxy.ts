@@ -7,7 +7,7 @@ export interface Proxy {
   close(): void;
 }
 
-/** What a proxy does with the bytes of one direction; `send` passes them on. */
+/** Handles the bytes of one direction of a proxy; `send` passes them on. */
 export type Relay = (piece: Buffer, send: (piece: Buffer) => Promise<void>) => Promise<void>;
 
 /** Starts a proxy that passes the client's bytes through one relay and the server's through another. */
@@ -55,7 +55,7 @@ async function forward(from: Socket, to: Socket, relay: Relay): Promise<void> {
   for await (const piece of from) await relay(piece as Buffer, send);
 }
 
-/** A relay that holds every byte back for some milliseconds, as a long way does, and watches how many are under way. */
+/** Returns a relay that delays every byte, as a long distance does, and counts the bytes that are under way. */
 export function delayed(milliseconds: number): { relay: Relay; mostUnderWay(): number } {
   let underWay = 0;
   let most = 0;
@@ -68,7 +68,7 @@ export function delayed(milliseconds: number): { relay: Relay; mostUnderWay(): n
       underWay -= piece.length;
       return send(piece);
     });
-    // The next piece does not wait for this one; a failure shows at the connection's end.
+    // The next piece does not wait for this one; a failure appears when the connection ends.
     last.catch(() => {});
   };
   return { relay, mostUnderWay: () => most };

@@ -1,8 +1,8 @@
-/** A source of choices that gives the same ones again for the same seed. */
+/** A source of choices that repeats them for an equal seed. */
 export interface Random {
-  /** An integer from 0 to before `bound`. */
+  /** Returns an integer from 0 to `bound`, exclusive. */
   below(bound: number): number;
-  /** One of some things; there has to be one. */
+  /** Returns an element of a list that is not empty. */
   pick<T>(from: readonly T[]): T;
 }
 

@@ -2,9 +2,9 @@ import type { SerializedError, TestCase, TestModule, TestModuleState, TestRunEnd
 import { DefaultReporter } from "vitest/node";
 
 /**
- * Prints each file with the titles of its tests and what they annotate (seeds, counts), then the failures in full. The
- * last line of a run is always `N passed, N failed, N skipped`. A file, a suite or a hook that fails by itself, and an
- * error that no test catches, count as a failure each.
+ * Prints each file with the titles of its tests and their annotations (seeds, counts), then the failures in full. The
+ * last line of a run is always `N passed, N failed, N skipped`. A failure of a file, of a suite or of a hook and an
+ * error that no test catches count as a failure each.
  */
 export default class SentenceReporter extends DefaultReporter {
   protected override verbose = true;

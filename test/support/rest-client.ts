@@ -17,7 +17,7 @@ import { fieldToJson, fromRestJson, isRequired, restName } from "./rest-json.ts"
 
 const ROOT = "$";
 
-/** The REST API, straight from the annotations of the contract and by no code of the gateway. */
+/** Creates a client of the REST API from the annotations of the contract, without any code of the gateway. */
 export function createRestClient(port: number): ProtocolClient {
   const agent = new Agent({ keepAlive: true });
 
@@ -39,7 +39,7 @@ export function createRestClient(port: number): ProtocolClient {
   return { client, close: () => agent.destroy() };
 }
 
-/** The HTTP request of a call, by the first rule of its method. */
+/** Returns the HTTP request of a call, by the first rule of its method. */
 export function restRequest(
   method: DescMethod,
   message: Message,

@@ -15,11 +15,11 @@ import { FieldBehavior, field_behavior } from "../../src/gen/google/api/field_be
 import { RestForm, rest_form, rest_name, rest_value } from "../../src/gen/lance/namespace/v1/options_pb.ts";
 
 /*
- * The REST API's JSON, once more and in the plainest way: the tests compare the gateway's codec with it.
- * It walks messages by reflection, and is strict where the gateway is tolerant.
+ * A second, plainer implementation of the REST API's JSON, with which the tests compare the gateway's codec. It walks
+ * messages by reflection, and is strict where the gateway is tolerant.
  */
 
-/** A message as the REST API writes it. */
+/** Converts a message to the JSON of the REST API. */
 export function toRestJson(desc: DescMessage, message: Message): JsonValue {
   if (isWellKnown(desc)) return toJson(desc, message);
   const view = reflect(desc, message);
@@ -30,12 +30,12 @@ export function toRestJson(desc: DescMessage, message: Message): JsonValue {
   return Object.fromEntries(set.map((field) => [restName(field), fieldToJson(view, field)]));
 }
 
-/** Whether the REST API always has a field, even an empty one. */
+/** Whether the REST API always contains a field, even an empty one. */
 export function isRequired(field: DescField): boolean {
   return getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
 }
 
-/** The value of one field as the REST API writes it; null for one that is neither set nor required. */
+/** Converts the value of one field to the JSON of the REST API; null for a field that is neither set nor required. */
 export function fieldToJson(view: ReflectMessage, field: DescField): JsonValue {
   switch (field.fieldKind) {
     case "list":
@@ -47,12 +47,12 @@ export function fieldToJson(view: ReflectMessage, field: DescField): JsonValue {
   }
 }
 
-/** The REST API's name of a field. */
+/** Returns the REST API's name of a field. */
 export function restName(field: DescField): string {
   return getOption(field, rest_name) || field.name;
 }
 
-/** Reads a message from the REST API's JSON; unknown names are failures of the test. */
+/** Reads a message from the REST API's JSON; an unknown name fails the test. */
 export function fromRestJson(desc: DescMessage, json: JsonValue): Message {
   if (isWellKnown(desc)) return fromJson(desc, json);
   const message = create(desc);
@@ -111,7 +111,7 @@ function itemFromJson(field: DescField, json: JsonValue): unknown {
   return type === ScalarType.BYTES ? Buffer.from(json as string, "base64") : json;
 }
 
-/** The REST API's spelling of an enum's value: PascalCase, unless an option says otherwise. */
+/** Returns the REST API's spelling of an enum's value: PascalCase, unless an option overrides it. */
 export function enumToJson(desc: DescEnum, number: number): string {
   const value = desc.value[number];
   if (value === undefined) throw new Error(`${desc.typeName} has no value ${number}`);

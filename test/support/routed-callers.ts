@@ -13,23 +13,23 @@ import { jsonOf, sendHttp } from "./http.ts";
 
 const method = LanceNamespaceService.method.describeTable;
 
-/** How a request says which database it is for. */
+/** The parts of a request that name its database. */
 export interface Address {
   /** Default: `127.0.0.1`. */
   readonly host?: string;
-  /** What stands before the usual path. */
+  /** The text before the usual path. */
   readonly prefix?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly id?: readonly string[];
   readonly context?: Readonly<Record<string, string>>;
 }
 
-/** What came of it: the namespace and the name of the table, or the code and the text of the error. */
+/** The outcome of a call: the namespace and the name of the table, or the code and the text of the error. */
 export type Outcome =
   | { readonly namespace: readonly string[]; readonly table: string }
   | { readonly code: number | undefined; readonly text: string };
 
-/** Describes a table of a gateway by one protocol. */
+/** Describes a table of a gateway over one protocol. */
 export type RoutedCaller = (port: number, address: Address) => Promise<Outcome>;
 
 const request = ({ id = ["t"], context = {} }: Address) =>
@@ -89,7 +89,7 @@ const rest: RoutedCaller = async (port, address) => {
   return { namespace: (json["namespace"] ?? []) as string[], table: String(json["table"]) };
 };
 
-/** One for each protocol and transport. */
+/** Callers for all protocols and transports. */
 export const ROUTED_CALLERS: Readonly<Record<string, RoutedCaller>> = {
   gRPC: grpc,
   "gRPC-Web": connect((baseUrl) => ({ transport: createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }) })),

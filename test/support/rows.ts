@@ -24,7 +24,7 @@ export interface Column {
   readonly nullable?: boolean;
 }
 
-/** An Arrow IPC stream of the given columns, all of one length. */
+/** Encodes the given columns, which must have equal lengths, as an Arrow IPC stream. */
 export function streamOf(columns: Readonly<Record<string, Column>>): Uint8Array {
   const fields = Object.entries(columns).map(
     ([name, { type, nullable = true }]) => new Field(name, type, nullable),
@@ -39,7 +39,7 @@ export function streamOf(columns: Readonly<Record<string, Column>>): Uint8Array 
   return tableToIPC(new Table(schema, Object.fromEntries(vectors)), "stream");
 }
 
-/** The type of vectors with components of a type. */
+/** Returns the type of vectors with components of the given type. */
 export function vectorOf(dimension: number, component: DataType): FixedSizeList {
   return new FixedSizeList(dimension, new Field("item", component, true));
 }
@@ -47,8 +47,9 @@ export function vectorOf(dimension: number, component: DataType): FixedSizeList 
 const ELEMENTS = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
- * A table of every kind of vector column, eight rows whose vectors point away from the first axis with their ids:
- * `f32`, `f64`, `f16`, `u8` (one bit more set with each row), `many` (lists of vectors) and `inner.v` in a struct.
+ * Returns a table with every kind of vector column. The vectors of its eight rows are on the first axis, further from
+ * the origin with each id: `f32`, `f64`, `f16`, `u8` (one more bit set in each row), `many` (lists of vectors) and
+ * `inner.v` in a struct.
  */
 export function vectorsStream(): Uint8Array {
   const inner = new Struct([new Field("v", vectorOf(2, new Float32()), true)]);
@@ -72,7 +73,7 @@ export function vectorsStream(): Uint8Array {
   });
 }
 
-/** Texts to search, each with its number as its id, and vectors on a line. */
+/** Texts to search, each with its index as its id, and vectors on a line. */
 export const TEXTS = [
   "apple banana",
   "banana cherry",
@@ -82,7 +83,7 @@ export const TEXTS = [
   "pomme d'été",
 ] as const;
 
-/** A table of {@link TEXTS}: `id`, `body`, `title` (the words backwards) and `vector`. */
+/** Returns a table of {@link TEXTS}: `id`, `body`, `title` (the words backwards) and `vector`. */
 export function textsStream(): Uint8Array {
   return streamOf({
     id: { type: new Int32(), values: TEXTS.map((_, id) => id), nullable: false },

@@ -1,6 +1,6 @@
 /**
- * The seed of a test whose input is drawn: the number in an environment variable, a new one for `random`, and 1
- * without it, so that every run of the suite is the same run.
+ * Returns the seed of a test with random input: the number in an environment variable, or a new one for `random`.
+ * Without the variable it is 1, so that every run of the suite has equal input.
  */
 export function seedOf(variable: string): number {
   const given = process.env[variable] ?? process.env["TEST_SEED"] ?? "1";

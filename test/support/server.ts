@@ -7,7 +7,7 @@ import { temporaryDirectory } from "./directory.ts";
 
 const MIB = 1024 * 1024;
 
-/** Bounds that no test reaches by accident, and a port of the system's choice. */
+/** Limits that no test reaches by accident, and a port that the system chooses. */
 const OPTIONS: WireOptions = {
   host: "127.0.0.1",
   port: 0,
@@ -17,14 +17,14 @@ const OPTIONS: WireOptions = {
   drainSeconds: 0,
 };
 
-/** A whole gateway in this process, on a port of its own. */
+/** A whole gateway in this process, on its own port. */
 export interface TestServer {
   readonly port: number;
-  /** Cuts off what still runs, unless the options give it time. */
+  /** Ends the gateway and cuts off running calls, unless the options give them time. */
   close(): Promise<void>;
 }
 
-/** Starts a gateway, every wire of it, over any backend; closing it closes the backend too. */
+/** Starts a gateway with every wire over any backend; closing it closes the backend too. */
 export async function startServer(backend: Backend, options: Partial<WireOptions> = {}): Promise<TestServer> {
   const { address, close } = await serveBackend(
     backend,
@@ -39,14 +39,14 @@ export async function startServer(backend: Backend, options: Partial<WireOptions
   };
 }
 
-/** A gateway over a directory of its own. */
+/** A gateway over its own directory. */
 export interface DirectoryServer extends TestServer {
   readonly root: string;
-  /** Where the manifest and the tables lie. */
+  /** The directory of the manifest and the tables. */
   readonly base: string;
 }
 
-/** Starts a gateway over a fresh directory, which goes away with it. */
+/** Starts a gateway over a new directory, which closing it removes. */
 export async function startDirectoryServer(options: Partial<WireOptions> = {}): Promise<DirectoryServer> {
   const { path: root, remove } = await temporaryDirectory();
   const backend = await createDirectoryBackend({ root, log: pino({ level: "silent" }) });
@@ -62,7 +62,7 @@ export async function startDirectoryServer(options: Partial<WireOptions> = {}): 
   };
 }
 
-/** A backend of just the given operations. */
+/** Creates a backend with just the given operations. */
 export function fakeBackend(operations: Partial<LanceNamespace>): Backend {
   return { name: "fake", operations, ready: async () => true, close: async () => {} };
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 const LOOKS = 10;
 const PAUSE_MS = 10;
 
-/** Resolves to a number when it is above zero and has stayed the same for ten looks in a row. */
+/** Resolves to a number once it is above zero and has stayed constant for ten looks in a row. */
 export async function steady(read: () => number): Promise<number> {
   let [last, same] = [read(), 0];
   while (last === 0 || same < LOOKS) {
