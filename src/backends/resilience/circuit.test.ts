@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
-import { givenUp, kindOf } from "./clock-fixture.ts";
+import { givenUp, kindOf, useClock } from "./clock-fixture.ts";
 import { fakeUpstream, pass } from "./fixture.ts";
+
+useClock();
 
 describe("the circuit", () => {
   const options = { retries: 0, circuitFailures: 3, circuitOpenMs: 1_000 };

@@ -4,10 +4,13 @@ import { LanceError } from "../../namespace/errors.ts";
 import { type fakeUpstream, type Outcome, pass } from "./fixture.ts";
 import type { Repeatable } from "./resilience.ts";
 
-beforeEach(() =>
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], now: Date.UTC(2030, 0) }),
-);
-afterEach(() => vi.useRealTimers());
+/** Gives each test of the file a clock that {@link pass} moves. */
+export function useClock(): void {
+  beforeEach(() =>
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], now: Date.UTC(2030, 0) }),
+  );
+  afterEach(() => vi.useRealTimers());
+}
 
 /** Returns the outcome of a call that waits for the clock. */
 export async function outcomeOf(outcome: Promise<Outcome>, ms = 60_000): Promise<Outcome> {

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
-import { kindOf, outcomeOf, outcomesOf } from "./clock-fixture.ts";
+import { kindOf, outcomeOf, outcomesOf, useClock } from "./clock-fixture.ts";
 import { fakeUpstream, faultError, pass } from "./fixture.ts";
 import type { Repeatable } from "./resilience.ts";
+
+useClock();
 
 const table: readonly [fault: UpstreamFault, parallel: number, serial: number, unsent: number][] = [
   ["unreached", 3, 3, 3],

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
-import { givenUp, kindOf, outcomeOf } from "./clock-fixture.ts";
+import { givenUp, kindOf, outcomeOf, useClock } from "./clock-fixture.ts";
 import { fakeUpstream, type Outcome, pass } from "./fixture.ts";
+
+useClock();
 
 describe("hedged reads", () => {
   const options = { hedgeAfterMs: 100 };

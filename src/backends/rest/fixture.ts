@@ -38,7 +38,12 @@ export async function startUpstream(
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {
     let body = "";
-    for await (const piece of request) body += piece;
+    try {
+      for await (const piece of request) body += piece;
+    } catch {
+      // The client broke the request off, and nobody reads an answer.
+      return;
+    }
     const { method = "", url = "", headers } = request;
     const one = { method, url, headers, body };
     await answer(response, one, seen.push(one) - 1);

@@ -30,7 +30,12 @@ export async function openFakeS3(
   const ended: Seen[] = [];
   const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
     let body = "";
-    for await (const chunk of request) body += chunk;
+    try {
+      for await (const chunk of request) body += chunk;
+    } catch {
+      // The client gave the request up while it sent it.
+      return;
+    }
     const { method = "", url = "", headers } = request;
     const asked = { method, url, headers, body };
     seen.push(asked);

@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { test, vi } from "vitest";
-import { createDirectoryBackend } from "./index.ts";
-import { silent, temporaryDirectory } from "./test-support.ts";
+import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
+import { silent, temporaryDirectory } from "../../src/backends/dir/test-support.ts";
 
 const closed = vi.hoisted(() => ({ count: 0 }));
 
-vi.mock("./open-directory.ts", async (original) => {
-  const { openDirectory } = await original<typeof import("./open-directory.ts")>();
+vi.mock("../../src/backends/dir/open-directory.ts", async (original) => {
+  const { openDirectory } = await original<typeof import("../../src/backends/dir/open-directory.ts")>();
   return {
     async openDirectory(...options: Parameters<typeof openDirectory>) {
       const directory = await openDirectory(...options);
@@ -19,7 +19,7 @@ vi.mock("./open-directory.ts", async (original) => {
   };
 });
 
-vi.mock("./operations/rows/staged-write.ts", async (original) => ({
+vi.mock("../../src/backends/dir/operations/rows/staged-write.ts", async (original) => ({
   ...(await original<object>()),
   sweepStaging: () => Promise.reject(new Error("the sweep fails")),
 }));
