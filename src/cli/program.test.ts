@@ -88,9 +88,14 @@ describe("completion", () => {
     assert.deepEqual(await offered("import", "--mode", "app"), ["append", ":4", ""]);
   });
 
-  it("offers paths for options and operands that name a file, and goes on below a folder", async () => {
-    assert.deepEqual(await offered("serve", "--config", "package.j"), ["package.json", ":4", ""]);
-    assert.deepEqual(await offered("import", "--mode", "append", "LICEN"), ["LICENSE", ":4", ""]);
-    assert.deepEqual(await offered("serve", "--root", "src/conf"), ["src/config/", ":6", ""]);
+  it("leaves file names of options and operands to the shell, which quotes them", async () => {
+    assert.deepEqual(await offered("serve", "--config", "package.j"), [":0", ""]);
+    assert.deepEqual(await offered("import", "--mode", "append", "LICEN"), [":0", ""]);
+    assert.deepEqual(await offered("serve", "--root", "src/conf"), [":0", ""]);
+    assert.match(await printed("completion", "bash"), /\ncomplete -o default -F (\w+) lance-gateway\n$/);
+  });
+
+  it("describes itself as the help does", async () => {
+    assert.match(await printed("complete", "--", "compl"), /^completion\tprint a completion script/);
   });
 });
