@@ -10,9 +10,8 @@ const PAGES = ["*.md", "docs/**/*.md", "examples/**/*.md"];
 /** Sources whose comments and test titles follow the rules. */
 const SOURCES: readonly string[] = [
   "scripts/**/*.ts",
-  "src/{arrow,cli,client,config,dialects,gateway,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
-  "src/backends/{grpc,resilience,rest,upstream-cache,upstream-identity,dir,dir/{batch,concurrency,engine,format,jobs,maintenance,stores}}/*.ts",
-  "src/backends/dir/operations/**/*.ts",
+  "src/*.ts",
+  "src/{arrow,backends,cli,client,config,dialects,gateway,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
   "test/{contract,matrix,support}/*.ts",
 ];
 

@@ -1,9 +1,9 @@
-/** Keeps bytes in a few large pieces of memory; nothing is freed but all at once. */
+/** Memory in a few large pieces; it is freed only as a whole. */
 export interface Arena {
   readonly chunks: readonly Buffer[];
-  /** All bytes that were reserved. */
+  /** Total number of reserved bytes. */
   readonly bytes: number;
-  /** Makes room; where it is, is told by `chunk` and `at` until the next call. */
+  /** Reserves memory; `chunk` and `at` give its position until the next call. */
   reserve(length: number): void;
   readonly chunk: number;
   readonly at: number;
@@ -11,7 +11,7 @@ export interface Arena {
 
 const CHUNK_BYTES = 1024 * 1024;
 
-/** Creates an arena, which takes no memory before the first bytes. */
+/** Creates an arena, which allocates no memory before the first bytes. */
 export function createArena(): Arena {
   const chunks: Buffer[] = [];
   let end = 0;
@@ -35,7 +35,7 @@ export function createArena(): Arena {
   return arena;
 }
 
-/** Copies bytes; a call of the engine for it costs more than a short loop. */
+/** Copies bytes; for a few of them a loop costs less than a call into the JavaScript engine. */
 export function copyBytes(
   source: Uint8Array,
   start: number,

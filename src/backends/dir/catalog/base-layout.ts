@@ -12,7 +12,7 @@ const NOTHING = new Uint8Array();
 
 const isMark = (name: string) => name === RESERVED_MARKER || name === DEREGISTERED_MARKER;
 
-/** How often a mark is tried while others remove the directory. */
+/** Number of attempts to mark a directory while others remove it. */
 const MARK_TRIES = 5;
 
 /** Draws the name of a new table's directory: its own name in the root, a random prefix and the id elsewhere. */
@@ -20,23 +20,23 @@ export function newLocation(id: Identifier): string {
   return id.length === 1 ? rootLocation(id) : uniqueLocation(id);
 }
 
-/** The location of a table of the root namespace in the public layout. */
+/** Returns the location of a table of the root namespace in the public layout. */
 export function rootLocation(id: Identifier): string {
   return `${id[0]}.lance`;
 }
 
-/** Whether implementations that list directories take a location for a table of the root namespace. */
+/** Whether implementations that list directories treat a location as a table of the root namespace. */
 export function isRootDirectory(location: string): boolean {
   return /^[^/]+\.lance$/.test(location);
 }
 
-/** A location that no other table has. */
+/** Creates a location that no other table has. */
 export function uniqueLocation(id: Identifier): string {
   return `${randomBytes(4).toString("hex")}_${joinIdentifier(id)}`;
 }
 
 /**
- * Checks a location that a client wants for a table.
+ * Checks a location that a client requests for a table.
  *
  * @throws LanceError InvalidInput, unless it is a plain relative path that stays below the base.
  */
@@ -50,60 +50,65 @@ export function checkNewLocation(location: string): void {
   );
 }
 
-/** Where the tables of a catalog are. */
+/** Directories of the tables of a catalog, and their marks. */
 export interface Layout {
-  /** The path or URI of the directory that holds the manifest and the tables. */
+  /** Path or URI of the directory that contains the manifest and the tables. */
   readonly base: string;
-  /** Its key. */
+  /** Key of the base directory. */
   readonly baseKey: string;
   /**
-   * The absolute path or the URI of a location.
+   * Returns the absolute path or the URI of a location.
    *
-   * @throws LanceError InvalidInput, when it would be outside of the base.
+   * @throws LanceError InvalidInput if it would be outside of the base.
    */
   pathOf(location: string): string;
   /**
-   * Makes sure that no symbolic link leads a table out of the base.
+   * Checks that no symbolic link leads a table out of the base.
    *
    * @throws LanceError InvalidInput
    */
   checkNoEscape(location: string): Promise<void>;
-  /** Whether there is a dataset, and not just a declaration. */
+  /** Whether a location contains a dataset, and not only a declaration. */
   hasData(location: string): Promise<boolean>;
-  /** The same with declared tables, which have a mark, told from directories that are gone. */
+  /**
+   * Like {@link hasData}, but distinguishes declared tables, which have a mark, from directories that have disappeared.
+   */
   dataState(location: string): Promise<"written" | "declared" | "lost">;
-  /** Whether there is anything at the location. */
+  /** Whether a location contains anything. */
   exists(location: string): Promise<boolean>;
-  /** Whether there is nothing at the location but marks. */
+  /** Whether a location contains nothing except marks. */
   isVacant(location: string): Promise<boolean>;
   /** Whether a directory without a row is a table: it has data or is declared, and is not deregistered. */
   isUnlistedTable(location: string): Promise<boolean>;
-  /** The `*.lance` directories of the base. */
+  /** Lists the `*.lance` directories of the base. */
   tableDirectories(): Promise<string[]>;
   /** Marks a location as declared. */
   reserve(location: string): Promise<void>;
-  /** Marks a location as declared that was drawn for one table, and that nobody else writes to. */
+  /** Marks a location as declared that was drawn for a single table and that no other writer uses. */
   reserveNew(location: string): Promise<void>;
   /**
-   * Marks a location that is about to be declared: as declared, too, but so that a directory of the root is not taken
-   * for a table before its row is there.
+   * Marks a location that is about to be declared. Until {@link reveal}, implementations that list directories do not
+   * treat a directory of the root as a table.
    */
   reserveAhead(location: string): Promise<void>;
-  /** Shows what was marked ahead; it makes no directory where there is none any more. */
+  /** Reveals what {@link reserveAhead} has marked; it does not create a directory that has disappeared. */
   reveal(location: string): Promise<void>;
-  /** Removes a directory that holds nothing but marks. */
+  /** Removes a directory that contains nothing except marks. */
   unreserve(location: string): Promise<void>;
-  /** Whether a directory is marked as a declared table, or as no table. */
+  /** Whether a directory is marked as a declared table or as deregistered. */
   isMarked(location: string): Promise<boolean>;
-  /** Whether a directory is marked as no table. */
+  /** Whether a directory is marked as deregistered. */
   isDeregistered(location: string): Promise<boolean>;
-  /** Marks a directory as no table, or takes the mark away. */
+  /** Marks a directory as deregistered, or removes the mark. */
   setDeregistered(location: string, deregistered: boolean): Promise<void>;
-  /** Removes a table's directory with all that is in it; false if there was none, or another caller took it. */
+  /**
+   * Removes a table's directory with everything in it; returns false if it did not exist, or if another caller removed
+   * it.
+   */
   remove(location: string): Promise<boolean>;
 }
 
-/** A name that stands for itself in a path and in a URI. */
+/** A name that needs no encoding in a path or in a URI. */
 const PLAIN_NAME = /^[\w$-][\w.$-]*$/;
 
 /** Creates the layout of a base directory, given by its key. */
@@ -113,10 +118,10 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
 
   /** @throws LanceError InvalidInput */
   function keyOf(location: string): string {
-    // Nearly all are names of directories in the base, which need no thought.
+    // Nearly all locations are names of directories in the base, which need no further checks.
     if (PLAIN_NAME.test(location)) return keyIn(baseKey, location);
     const plain = decoded(location);
-    // Where the engine takes locations for URIs, it undoes their encoding.
+    // If the engine treats a location as a URI, it decodes it.
     if (staysInside(root, location) && staysInside(root, plain))
       return resolve(root, files === undefined ? plain : location).slice(1);
     throw new LanceError("InvalidInput", `location ${JSON.stringify(location)} is outside of the catalog`);
@@ -148,7 +153,8 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     exists: async (location) => store.exists(keyOf(location)),
     async isVacant(location) {
       const key = keyOf(location);
-      // Most new tables have a directory that nobody has: asking for it takes a fraction of the time that listing takes.
+      // The directory of most new tables does not exist yet, and checking that takes a fraction of the time of a
+      // listing.
       if (files !== undefined && files.directoryStamp(key) === undefined) return true;
       return (await listNames(store, key)).every(isMark);
     },
@@ -167,12 +173,12 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     },
     async reserve(location) {
       await layout.checkNoEscape(location);
-      // The row is what counts.
+      // The content does not matter, because the row determines the state.
       await store.put(`${keyOf(location)}/${RESERVED_MARKER}`, MARKER);
     },
     async reserveNew(location) {
       await layout.checkNoEscape(location);
-      // Its name is all that counts, and only bytes would have to be synced for themselves.
+      // Only the name counts, and only content would need a sync of its own.
       await store.create(`${keyOf(location)}/${RESERVED_MARKER}`, NOTHING);
     },
     async reserveAhead(location) {
@@ -200,7 +206,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
           await store.put(markerOf(location), MARKER);
           return;
         } catch (error) {
-          // Whoever removes the directory does so under the hands of this; without one there is nothing to mark.
+          // Another process may be removing the directory at the same time; after that there is nothing to mark.
           if (tries === MARK_TRIES) throw error;
         }
       }
@@ -209,7 +215,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       await layout.checkNoEscape(location);
       const key = keyOf(location);
       if (files !== undefined) {
-        // Renamed first, so that a table whose row is gone does not show as a directory half removed.
+        // The directory is renamed first, so that a partly removed directory does not appear as a table without a row.
         const trash = keyIn(baseKey, `.dropped-${randomBytes(8).toString("hex")}`);
         const moved = await files.moveDirectory(key, trash);
         if (moved) await store.deleteDirectory(trash);
@@ -217,7 +223,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       }
       const found = await store.exists(key);
       if (found) {
-        // The mark is there as long as anything else, so that it shows as no table, and as a place taken.
+        // The mark outlives everything else, so that until the end the location is deregistered and taken.
         await store.put(markerOf(location), MARKER);
         await store.deleteDirectory(key, DEREGISTERED_MARKER);
       }
@@ -235,7 +241,7 @@ function staysInside(directory: string, location: string): boolean {
   );
 }
 
-/** The location as a reader would see it that undoes percent-encoding. */
+/** Returns the location as a reader sees it that decodes percent-encoding. */
 function decoded(location: string): string {
   try {
     return decodeURIComponent(location);
@@ -244,7 +250,7 @@ function decoded(location: string): string {
   }
 }
 
-/** Whether a path is a directory or something in it. */
+/** Whether a path is a directory or something inside it. */
 export function isInside(directory: string, path: string): boolean {
   const way = relative(directory, path);
   return way === "" || !(way === ".." || way.startsWith(`..${sep}`) || isAbsolute(way));

@@ -8,13 +8,13 @@ import { compareNames } from "./names.ts";
 const SUFFIX = ".lance";
 
 /**
- * Creates a listing of the tables that directories in the base may stand for: the names of the `*.lance`
- * directories without that ending, in the order of {@link compareNames}, with every directory that was made
- * before the call.
+ * Creates a listing of the tables that directories in the base may represent: the names of the `*.lance` directories
+ * without that ending, in the order of {@link compareNames}, including every directory that was created before the
+ * call.
  *
- * On a disk it is read again only when the stamp of the base has changed, or was too young to tell.
+ * On a disk it reads the base again only if its stamp has changed, or was too young to prove anything.
  *
- * @param maxStalenessMs how old the last look may be, in milliseconds
+ * @param maxStalenessMs maximum age of the last look, in milliseconds
  */
 export function createBaseListing(
   store: ObjectStore,

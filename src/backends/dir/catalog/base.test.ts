@@ -9,7 +9,7 @@ import { openBase } from "./base.ts";
 
 const open = (store = createMemoryStore(), root = "root") => ({ store, root, engineOptions: {} });
 
-test("the base is the data directory, or the root of a catalog that is there", async (t) => {
+test("chooses the data directory as base, or the root of an existing catalog", async (t) => {
   const root = await temporaryDirectory(t);
   const local = async (tableDirectory?: string) =>
     (await openBase(await openStore(root, {}), tableDirectory)).key;
@@ -27,7 +27,7 @@ test("the base is the data directory, or the root of a catalog that is there", a
   await assert.rejects(openBase(open(store), "../x"), /outside of it$/);
 });
 
-test("a store is written only if it refuses what is there, and the trial leaves nothing", async () => {
+test("writes to a store only if it refuses to replace objects, and leaves nothing of the trial", async () => {
   const store = createMemoryStore();
   assert.equal((await openBase(open(store), undefined)).readOnly, undefined);
   assert.equal(store.objects.size, 0);
@@ -41,7 +41,7 @@ test("a store is written only if it refuses what is there, and the trial leaves 
   assert.match((await openBase(open(denied), undefined)).readOnly ?? "", /refuses/);
 });
 
-test("a root that does not exist is made, with its data directory", async (t) => {
+test("creates a missing root with its data directory", async (t) => {
   const root = join(await temporaryDirectory(t), "new");
   await openBase(await openStore(root, {}), undefined);
   assert.deepEqual(await readdir(root), ["data"]);

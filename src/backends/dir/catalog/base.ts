@@ -7,23 +7,23 @@ import type { OpenedStore } from "../stores/open-store.ts";
 import { isInside } from "./base-layout.ts";
 import { MANIFEST_NAME } from "./manifest-table.ts";
 
-/** The directory that new catalogs keep their manifest and their tables in. */
+/** Directory in which new catalogs keep their manifest and their tables. */
 const DATA_DIRECTORY = "data";
 
 /** The base directory of a catalog. */
 export interface Base {
   readonly key: string;
-  /** Why nothing can be written; undefined when it can. */
+  /** Reason why nothing can be written; undefined if the base is writable. */
   readonly readOnly: string | undefined;
 }
 
 /**
  * Finds the base directory of a catalog, and creates it on a disk.
  *
- * It is `<root>/data`, unless the root already is a Lance catalog; `tableDirectory` names another one below the
- * root, `.` for the root itself. On a disk it is the real path, without symbolic links.
+ * The base is `<root>/data`, or the root if it already is a Lance catalog; `tableDirectory` names another directory
+ * below the root, or `.` for the root itself. On a disk the result is the real path, without symbolic links.
  *
- * @throws Error with one clear line, when the root cannot be used.
+ * @throws Error with a single line, if the root cannot be used.
  */
 export async function openBase(opened: OpenedStore, tableDirectory: string | undefined): Promise<Base> {
   const { store, root } = opened;
@@ -59,7 +59,7 @@ async function openDirectory(
   return { key: store.keyOf(path), readOnly: writable ? undefined : "its directory cannot be written" };
 }
 
-/** @returns false for a failure that says that nothing can be written, and throws any other */
+/** @returns false for a failure that proves that nothing can be written, and throws any other */
 function isDenied(thrown: Error): false {
   const { code } = (thrown.cause ?? thrown) as NodeJS.ErrnoException;
   if (["EROFS", "EACCES", "EPERM", "ENOENT"].includes(code ?? "")) return false;
@@ -74,10 +74,10 @@ async function isCatalog(store: ObjectStore, root: string): Promise<boolean> {
 }
 
 /**
- * Tries whether a store refuses to write an object that is there: every commit depends on it.
+ * Tests whether a store refuses to replace an existing object: every commit depends on it.
  *
- * @returns why the store cannot be written; undefined when it can
- * @throws LanceError when it does not answer, or cannot even be read
+ * @returns why the store cannot be written; undefined if it can
+ * @throws LanceError if it does not answer, or cannot even be read
  */
 async function probe(store: ObjectStore, base: string): Promise<string | undefined> {
   const key = probeKey(base);

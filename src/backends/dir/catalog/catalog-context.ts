@@ -3,7 +3,7 @@ import type { ObjectStore } from "../format/storage.ts";
 import type { Layout } from "./base-layout.ts";
 import type { Catalog } from "./catalog.ts";
 
-/** The rows of a catalog, and the directories of its tables. */
+/** Rows of a catalog, and the directories of its tables. */
 export interface CatalogContext {
   readonly catalog: Catalog;
   readonly layout: Layout;
@@ -12,6 +12,6 @@ export interface CatalogContext {
 /** A catalog with the data of its tables. */
 export interface TableContext extends CatalogContext {
   readonly engine: Engine;
-  /** The storage from its root, for reading and writing the format itself. */
+  /** The storage from its root, for direct reads and writes of the format. */
   readonly store: ObjectStore;
 }

@@ -16,7 +16,7 @@ export const table = (objectId: string, properties: Record<string, string> = {})
   properties,
 });
 
-/** An empty base directory on a disk, with an engine that is closed with the test. */
+/** Creates an empty base directory on a disk, and an engine that is closed at the end of the test. */
 export async function openBaseDirectory(t: TestContext) {
   const base = await temporaryDirectory(t);
   const engine = createEngine({ log: silent });
@@ -26,11 +26,11 @@ export async function openBaseDirectory(t: TestContext) {
   return {
     base,
     engine,
-    /** The manifest table, as the engine and the format name it. */
+    /** Location of the manifest table, as the engine and the format name it. */
     location: join(base, MANIFEST_NAME),
     dataset: { store, root: keyIn(store.keyOf(base), MANIFEST_NAME) },
     manifestTable,
-    /** Opens a catalog, which another process could do at the same time. */
+    /** Opens a catalog, like a further process. */
     open: (manifest = manifestTable()) => createCatalog(manifest, silent, { maintenance: false }),
   };
 }

@@ -18,7 +18,7 @@ const namespace = (objectId: string): Row => ({
   properties: {},
 });
 
-test("two backends on one directory see each other's commits at once", async (t) => {
+test("shows the commits of a backend at once in another backend on the same directory", async (t) => {
   const root = await temporaryDirectory(t);
   const [a, b] = [await openClient(t, root), await openClient(t, root)];
   for (let i = 0; i < 40; i++) {
@@ -31,7 +31,7 @@ test("two backends on one directory see each other's commits at once", async (t)
   }
 });
 
-test("one of several who declare a name wins, and is the one that the catalog has", async (t) => {
+test("lets a single one of concurrent declarations of a name win, and keeps that table in the catalog", async (t) => {
   const root = await temporaryDirectory(t);
   const clients = [await openClient(t, root), await openClient(t, root), await openClient(t, root)];
   await clients[0]?.call("createNamespace", "n");
@@ -57,7 +57,7 @@ test("one of several who declare a name wins, and is the one that the catalog ha
   }
 });
 
-test("a child and the end of its parent do not both succeed", async (t) => {
+test("does not let both the creation of a child and the end of its parent succeed", async (t) => {
   const root = await temporaryDirectory(t);
   const [a, b] = [await openClient(t, root), await openClient(t, root)];
   for (let i = 0; i < 15; i++) {
@@ -73,7 +73,7 @@ test("a child and the end of its parent do not both succeed", async (t) => {
   }
 });
 
-test("a group is one commit with an answer for each", async (t) => {
+test("commits a group as a single version, with an answer for each mutation", async (t) => {
   const base = await temporaryDirectory(t);
   const engine = createEngine({ log: silent });
   t.onTestFinished(() => engine.close());
@@ -99,13 +99,13 @@ test("a group is one commit with an answer for each", async (t) => {
     answers.map((answer) => (answer.status === "fulfilled" ? answer.value : answer.reason.message)),
     Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? i : `n${i >> 1} is taken`)),
   );
-  // The first of them starts at once; the others wait for it together.
+  // The first of them starts at once, and the others wait for it together.
   assert.ok((await manifest.head()).version - before <= 2);
   await assert.rejects(catalog.mutate(() => Promise.reject(new Error("no"))));
   assert.deepEqual((await catalog.read()).children("", "namespace", "", 3), ["first", "n0", "n1"]);
 });
 
-test("a table that another process replaces is not read from the old handle", async (t) => {
+test("does not read a table from the old handle when another process has replaced it", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await openClient(t, root);
   const script = `

@@ -16,50 +16,53 @@ import { verdictsIn } from "./verdicts.ts";
 import type { Changes } from "./view.ts";
 import { type Committed, NothingCommitted } from "./writer.ts";
 
-/** The objects of a base directory, as the manifest has them. */
+/** Objects of a base directory, according to the manifest. */
 export interface Catalog {
   /**
-   * The state with every commit that had finished before this call, whichever process made it; with a staleness
-   * that is allowed, those of other processes may be missing for so long.
+   * Returns the state with every commit that finished before this call, in any process. With an allowed staleness,
+   * commits of other processes may be missing for that long.
    *
-   * @throws LanceError ServiceUnavailable, while versions are missing that were seen before, or cannot be read
+   * @throws LanceError ServiceUnavailable while versions are missing that were seen before, or cannot be read
    */
   read(): Promise<CatalogState>;
-  /** The properties of the root, which has no row: the metadata of the manifest table. As fresh as {@link read}. */
+  /**
+   * Returns the properties of the root, which has no row: the metadata of the manifest table. They are as fresh as
+   * {@link read}.
+   */
   rootProperties(): Promise<Readonly<Record<string, string>>>;
   /**
    * Commits a change.
    *
-   * It is on the disk when this returns.
+   * The change is on the disk when this returns.
    *
-   * @throws LanceError what the mutation throws; ConcurrentModification, when other processes kept winning;
-   *   Throttling, when too many mutations wait; ServiceUnavailable, when the storage fails: then it may be
-   *   committed or not.
+   * @throws LanceError the error of the mutation; ConcurrentModification if other processes won every attempt;
+   *   Throttling if too many mutations wait; ServiceUnavailable if the storage fails, in which case it may be committed
+   *   or not.
    */
   mutate<T>(mutation: Mutation<T>): Promise<T>;
   /**
-   * Lets the verdict of a change go with the next commit. Only when nobody can ask for it any more: its note has been
-   * removed.
+   * Removes the verdict of a change with the next commit. Callers use it after removing the change's note, when nothing
+   * can ask for the verdict any more.
    */
   forget(changeId: string): void;
   close(): Promise<void>;
 }
 
 /**
- * A commit that has taken longer may have been overtaken by so many others that the version before its own is gone,
- * in milliseconds; see {@link ManifestTable.isCurrent}.
+ * Duration in milliseconds after which a commit checks {@link ManifestTable.isCurrent}: so many other commits may have
+ * followed that the previous version has been pruned.
  */
 const SURE_WITHIN_MS = 5_000;
 
 /** Options of {@link createCatalog}. */
 export interface CatalogOptions {
-  /** How old the last look at the storage may be for a read, in milliseconds. Default: 0. */
+  /** Maximum age of the last look at the storage for a read, in milliseconds. Default: 0. */
   readonly maxStalenessMs?: number | undefined;
-  /** The most mutations that wait for a commit. Default: 10,000. */
+  /** Maximum number of mutations that wait for a commit. Default: 10,000. */
   readonly maxWaiting?: number | undefined;
-  /** How often a commit is tried again after another process won. Default: 20. */
+  /** Maximum number of retries of a commit after another process won. Default: 20. */
   readonly maxRetries?: number | undefined;
-  /** Whether the manifest is kept small in the background. Default: true. */
+  /** Whether the manifest is compacted and pruned in the background. Default: true. */
   readonly maintenance?: boolean | undefined;
 }
 
@@ -76,10 +79,10 @@ export function createCatalog(
   let loadsStarted = 0;
   let newestLoad = 0;
   let isSound = true;
-  /** Whether the newest version may be lost with the power; the next one has all that is in it. */
+  /** Whether a loss of power may remove the newest version; the next version repeats everything in it. */
   let isUnsynced = false;
   const integrity = createIntegrity(log);
-  /** The changes whose verdicts go with the next commit. */
+  /** Changes whose verdicts the next commit removes. */
   const forgettable = new Set<string>();
   const chores = maintenance ? manifest.chores({ current, join }, log) : [];
   const housekeeping = createHousekeeping(chores, log);
@@ -96,7 +99,7 @@ export function createCatalog(
         ? await manifest.changes(from, target)
         : undefined;
     const whole = delta === undefined ? await manifest.read(target) : undefined;
-    // A load that began later has seen at least as much.
+    // A load that started later has seen at least as much.
     if (started < newestLoad) return;
     newestLoad = started;
     if (whole !== undefined) [state, isSound] = [whole, true];
@@ -110,12 +113,12 @@ export function createCatalog(
   }
   const refresh = createSharedCheck(async () => {
     let head = await manifest.head();
-    // A commit of this process that is about to be applied needs no reading.
+    // This process is about to apply its own commit, so nothing needs to be read.
     if (head.version !== version && committing !== undefined) {
       await committing.catch(() => {});
       head = await manifest.head();
     }
-    // The look may have begun before a commit of this process.
+    // The look may have started before a commit of this process.
     if (head.version < version) head = await manifest.head();
     await integrity.guard(head.version, version, async () => {
       if (!isNewest(head)) await load(head);
@@ -123,8 +126,8 @@ export function createCatalog(
   });
 
   /**
-   * Commits a group on the newest state and returns the outcome of each of its mutations; undefined when another
-   * process was faster, or the table had to be created, and nothing is committed.
+   * Commits a group on the newest state and returns the outcome of each of its mutations; returns undefined, with
+   * nothing committed, if another process was faster or the table had to be created.
    */
   async function commitGroup(group: readonly Mutation<unknown>[]): Promise<readonly Outcome[] | undefined> {
     const sinceRefresh = startStopwatch();
@@ -133,7 +136,7 @@ export function createCatalog(
     const decision = await decideGroup(group, base, onto);
     if (decision === undefined) return undefined;
     const { changes, recorded, outcomes } = decision;
-    // An answer that nothing has to be changed stands on the newest version, so that has to be on the disk.
+    // The answer that nothing needs to change is based on the newest version, so that version must be durable.
     if (changes.size === 0 && recorded.size === 0 && !isUnsynced) return outcomes;
     if (version === 0) {
       await manifest.ensure();
@@ -144,14 +147,18 @@ export function createCatalog(
     return (await take(sinceRefresh, changes, work)) ? outcomes : undefined;
   }
 
-  /** Decides a group, without the mutations by which rows would lose values; undefined when the version is gone. */
+  /**
+   * Decides a group without the mutations that would lose values of rows; returns undefined if the version has
+   * disappeared.
+   */
   async function decideGroup(
     group: readonly Mutation<unknown>[],
     base: number,
     onto: CatalogState,
   ): Promise<Decision | undefined> {
     const kept = new Set<string>();
-    // Mutations that are refused leave others with other states, which may lose more rows. Each turn finds one at least.
+    // A refused mutation changes the state that later ones see, and these may then lose further rows. Each turn finds
+    // at least one.
     for (;;) {
       const decision = decide(onto, group, kept);
       if (base === 0 || decision.changes.size === 0) return decision;
@@ -163,17 +170,17 @@ export function createCatalog(
     }
   }
 
-  /** Those of the forgettable verdicts that a state has; the others have gone. */
+  /** Returns those of the forgettable verdicts that a state has; the others have been removed. */
   function forgottenIn({ verdicts }: CatalogState): ReadonlySet<string> {
     for (const id of forgettable) if (!verdicts.has(id)) forgettable.delete(id);
     return new Set(forgettable);
   }
 
   /**
-   * Makes a commit on the state and takes it over.
+   * Commits on the state and applies the commit to it.
    *
    * @param sinceRefresh the milliseconds since the state was last known to be the newest
-   * @returns false when another process was faster
+   * @returns false if another process was faster
    */
   async function take(
     sinceRefresh: () => number,
@@ -203,12 +210,12 @@ export function createCatalog(
     }
   }
 
-  /** What the newest version of the manifest says. */
+  /** Reads the manifest of the newest version. */
   async function current(): Promise<Manifest | undefined> {
     await refresh();
     return version === 0 ? undefined : manifest.manifestOf(version);
   }
-  /** Joins fragments between the commits of two groups; false when they have changed meanwhile. */
+  /** Joins fragments between the commits of two groups; returns false if they have changed meanwhile. */
   async function join(fragments: readonly DataFragment[]): Promise<boolean> {
     const prepared = await manifest.prepareJoin(version, state, fragments);
     return queue.between(async () => {

@@ -9,16 +9,17 @@ import { mayLeaveGap } from "./gap-marker.ts";
 import type { Chore } from "./housekeeping.ts";
 import { isPlainFragment, rowFormatOf } from "./row-fragment.ts";
 
-/** How many of the newest versions of the manifest stay. */
+/** Number of the newest versions of the manifest that are kept. */
 const KEEP_VERSIONS = 20;
 
 /**
- * How long a version stays in any case, in milliseconds: whoever looks for a new version at least so often finds it
- * right after the one that it knows. Longer on object stores, whose clocks may differ from the servers'.
+ * Minimum age of a version before it is pruned, in milliseconds: a reader that looks for new versions at least this
+ * often finds the next number after its own. Object stores need longer, because their clocks may differ from the
+ * servers'.
  */
 const MIN_AGE_MS = { disk: 15_000, objectStore: 120_000 } as const;
 
-/** How often versions are looked at that only their age keeps, in milliseconds. */
+/** Interval between checks of versions that only their age protects, in milliseconds. */
 const PRUNE_PAUSE_MS = 5_000;
 
 /** Prunes old versions of the manifest table. */
@@ -35,16 +36,16 @@ export function createPruning(dataset: DatasetRef, clock: StorageClock): Chore {
   };
 }
 
-/** Fragments of so many rows are not joined with others. */
+/** Number of rows from which on a fragment is not joined with others. */
 const LARGE_ROWS = 8 * REWRITE_BELOW_ROWS;
 
-/** How many fragments are joined at least: each row is written anew only so often. */
+/** Minimum number of fragments to join, which limits how often each row is written. */
 const JOIN_AT_LEAST = 8;
 
-/** How often fragments are joined before the other chores have their turn. */
+/** Maximum number of joins before the other chores get their turn. */
 const JOINS_PER_RUN = 16;
 
-/** Joins the fragments that commits have left when they had become large enough. */
+/** Joins the fragments that commits no longer rewrite because of their size. */
 export function createJoining(
   manifest: () => Promise<Manifest | undefined>,
   join: (fragments: readonly DataFragment[]) => Promise<boolean>,
@@ -61,7 +62,7 @@ export function createJoining(
   };
 }
 
-/** The fragments to join, as many as make a large one; undefined if there are not enough. */
+/** Chooses the fragments to join, up to the size of a large one; returns undefined if there are not enough. */
 export function chooseJoined(manifest: Manifest | undefined): readonly DataFragment[] | undefined {
   if (manifest === undefined) return undefined;
   const format = rowFormatOf(manifest);
@@ -80,16 +81,19 @@ export function chooseJoined(manifest: Manifest | undefined): readonly DataFragm
   return chosen;
 }
 
-/** From so many small fragments of other writers on the engine joins them. */
+/** Number of small fragments of other writers from which on the engine joins them. */
 const FOREIGN_FRAGMENTS = 16;
 
-/** Fragments with a larger share of deleted rows are written anew by the engine. */
+/** Share of deleted rows above which the engine rewrites a fragment. */
 const DELETED_SHARE = 1 / 4;
 
-/** Deleted rows of a fragment that are not worth to be cleared up. */
+/** Number of deleted rows of a fragment that does not justify a rewrite. */
 const DELETED_ROWS = 1_000;
 
-/** Has the engine do what commits here cannot: fragments of other writers, and indices. */
+/**
+ * Creates the chore that has the engine do what commits here cannot: join fragments of other writers, and update
+ * indices.
+ */
 export function createOptimizing(
   manifest: () => Promise<Manifest | undefined>,
   optimize: () => Promise<unknown>,
@@ -113,7 +117,7 @@ export function createOptimizing(
   };
 }
 
-/** Whether the fragments of a manifest cost more than the engine's rewriting them. */
+/** Whether the fragments of a manifest cost more than a rewrite by the engine. */
 export function isFragmented(manifest: Manifest): boolean {
   const format = rowFormatOf(manifest);
   const foreign = manifest.fragments.filter((fragment) => !isPlainFragment(fragment, format));

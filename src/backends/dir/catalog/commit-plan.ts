@@ -4,28 +4,28 @@ import type { CatalogState } from "./state.ts";
 import { type StoredRow, toStored } from "./stored-row.ts";
 import type { Changes } from "./view.ts";
 
-/** What a commit does to the fragments of the manifest table. */
+/** Effect of a commit on the fragments of the manifest table. */
 export interface CommitPlan {
-  /** The rows of the new fragment, in their order. */
+  /** Rows of the new fragment, in order. */
   readonly rows: readonly StoredRow[];
-  /** The fragments that go: their rows are in the new one, or none is left. */
+  /** Fragments to remove: their rows are in the new fragment, or none remains. */
   readonly removed: ReadonlySet<bigint>;
-  /** The fragments that lose rows, and the offsets of those. */
+  /** Fragments that lose rows, with the offsets of those rows. */
   readonly thinned: ReadonlyMap<DataFragment, ReadonlySet<number>>;
 }
 
-/** Rows of fragments by the offset, for those that a commit writes anew. */
+/** Returns the rows of fragments that a commit rewrites, by offset. */
 export type RowSource = (fragments: readonly DataFragment[]) => ReadonlyMap<bigint, readonly StoredRow[]>;
 
-/** A fragment with as many rows is not written anew by commits: what a commit writes stays small. */
+/** Number of rows from which on commits do not rewrite a fragment, so that the writes of a commit remain small. */
 export const REWRITE_BELOW_ROWS = 4096;
 
 /**
  * Plans the commit of changes to a state.
  *
- * The new fragment takes over the small ones that commits before left, as long as they are no larger than itself:
- * each row is written a few times more, as often as its fragment doubles, and the number of small fragments stays
- * that of the binary digits of {@link REWRITE_BELOW_ROWS}.
+ * The new fragment absorbs small fragments of earlier commits, as long as they are not larger than itself. Each row is
+ * therefore written a few times, once for each doubling of its fragment, and there are at most as many small fragments
+ * as {@link REWRITE_BELOW_ROWS} has binary digits.
  */
 export function planCommit(
   manifest: Manifest,
@@ -54,17 +54,17 @@ export function planCommit(
 }
 
 /**
- * The state does not say where all rows are that a commit concerns, so the commit would lose rows or leave some. The
- * manifest has to be read as a whole again.
+ * The state does not know the places of all rows that a commit affects, so the commit would lose or duplicate rows. The
+ * whole manifest must be read again.
  */
 export class StateMismatch extends Error {}
 
-/** The rows that a fragment still has. */
+/** Returns the number of rows that a fragment still has. */
 export function liveRows({ physicalRows, deletionFile }: DataFragment): number {
   return Number(physicalRows - (deletionFile?.numDeletedRows ?? 0n));
 }
 
-/** Where the rows are that go or are replaced, by fragment. */
+/** Returns the places of removed and replaced rows, by fragment. */
 function lostRows(
   { fragments }: Manifest,
   state: CatalogState,
@@ -89,7 +89,7 @@ function lostRows(
   return lost;
 }
 
-/** The small fragments that lose rows, and as many of the others as the new one is large enough for. */
+/** Chooses the small fragments that lose rows, and as many others as fit the size of the new one. */
 function chooseAbsorbed(
   small: readonly DataFragment[],
   lost: ReadonlyMap<DataFragment, ReadonlySet<number>>,

@@ -2,13 +2,17 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { Mutation, Outcome } from "./decide.ts";
 import { NothingCommitted } from "./writer.ts";
 
-/** Mutations that wait for a commit, and work that waits for the time between two commits. */
+/** Queue of mutations that wait for a commit, and of work that waits for the time between two commits. */
 export interface CommitQueue {
-  /** Lets a mutation wait for the next commit; returns its answer. @throws LanceError Throttling when the queue is full */
+  /**
+   * Queues a mutation for the next commit; returns its answer.
+   *
+   * @throws LanceError Throttling if the queue is full
+   */
   mutate<T>(mutation: Mutation<T>): Promise<T>;
-  /** Does work while no group is being committed. */
+  /** Runs work while no group is being committed. */
   between<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves when nothing waits any more. */
+  /** Resolves when the queue is empty. */
   drained(): Promise<void>;
 }
 

@@ -18,7 +18,7 @@ interface World {
   readonly base: string;
   readonly engine: Engine;
   open(store?: ObjectStore): Catalog;
-  /** The rows as the engine reads them, by id. */
+  /** Returns the rows as the engine reads them, by id. */
   rows(): Promise<Record<string, unknown>[]>;
 }
 
@@ -57,7 +57,7 @@ const put = (catalog: Catalog, ...rows: Row[]) =>
     for (const row of rows) draft.put(row);
   });
 
-test("the engine reads what any sequence of changes should give, and so does a catalog that begins anew", async (t) => {
+test("gives the engine and a newly opened catalog equal rows after any sequence of changes", async (t) => {
   const ids = Array.from({ length: 12 }, (_, i) => `t${i}`);
   const change = fc.record({
     id: fc.constantFrom(...ids),
@@ -100,12 +100,12 @@ test("the engine reads what any sequence of changes should give, and so does a c
   );
 });
 
-test("rows of fragments that are not written anew are deleted by files of offsets", async (t) => {
+test("deletes rows of large fragments through deletion files", async (t) => {
   const world = await createWorld(t);
   const catalog = world.open();
   const names = Array.from({ length: 5_000 }, (_, i) => `t${String(i).padStart(4, "0")}`);
   await put(catalog, ...names.map((name) => table(name)));
-  // The fragment is large, so it stays: each commit adds to the rows that are gone from it.
+  // The fragment is too large to rewrite: each commit adds to its deleted rows.
   const gone = new Set(["t0000", "t0017", "t4999", "t2500"]);
   for (const name of gone) await catalog.mutate((draft) => draft.delete(name));
   const others = world.open();
@@ -122,7 +122,7 @@ test("rows of fragments that are not written anew are deleted by files of offset
   assert.equal(manifest.readerFeatureFlags & 1n, 1n);
 });
 
-test("small fragments are taken over by larger ones, and few are left", async (t) => {
+test("absorbs small fragments into larger ones, so that few remain", async (t) => {
   const world = await createWorld(t);
   const catalog = world.open();
   for (let i = 0; i < 100; i++) await put(catalog, table(`t${i}`));
@@ -134,7 +134,7 @@ test("small fragments are taken over by larger ones, and few are left", async (t
   assert.equal((await world.rows()).length, 100);
 });
 
-test("a merge of the engine beside commits is never lost and never doubles", async (t) => {
+test("neither loses nor duplicates a merge of the engine beside commits", async (t) => {
   const world = await createWorld(t);
   const catalog = world.open();
   await put(catalog, table("first"));
@@ -162,7 +162,7 @@ test("a merge of the engine beside commits is never lost and never doubles", asy
   assert.equal((await catalog.read()).size, rows.length);
 });
 
-test("an acknowledgement that is lost is found, and a version of somebody else is not taken for it", async (t) => {
+test("finds a commit whose acknowledgement was lost, and does not claim a version of another writer", async (t) => {
   const world = await createWorld(t);
   await put(world.open(), table("first"));
   const disk = createLocalStore();
@@ -177,7 +177,7 @@ test("an acknowledgement that is lost is found, and a version of somebody else i
       }
       const created = await disk.putIfAbsent(key, bytes, after);
       if (fault === "after") throw new Error("the answer is lost");
-      // A store that repeats a request by itself refuses what it has just written.
+      // A store that retries a request internally refuses what it has just written.
       return fault === "twice" ? false : created;
     },
   };
@@ -196,7 +196,7 @@ test("an acknowledgement that is lost is found, and a version of somebody else i
   assert.equal((await catalog.read()).size, ids.length);
 });
 
-test("a version that could not be synced is written anew before anything is answered on it", async (t) => {
+test("writes a version again that could not be synced before answering anything based on it", async (t) => {
   const world = await createWorld(t);
   await put(world.open(), table("first"));
   const disk = createLocalStore();
@@ -213,7 +213,7 @@ test("a version that could not be synced is written anew before anything is answ
   fails = true;
   await assert.rejects(put(catalog, table("a")), UnsyncedError);
   assert.equal(await version(), before + 1n);
-  // It is there, and nobody knows for how long.
+  // The row is visible, but may not survive a loss of power.
   const isThere = () => catalog.mutate((draft) => draft.get("a") !== undefined);
   await assert.rejects(isThere(), UnsyncedError);
   fails = false;
@@ -223,7 +223,7 @@ test("a version that could not be synced is written anew before anything is answ
   assert.equal(await version(), before + 3n);
 });
 
-test("a store that says of a version that it is taken and missing fails the commit", async (t) => {
+test("fails a commit if a store reports its version as both taken and missing", async (t) => {
   const world = await createWorld(t);
   await put(world.open(), table("first"));
   const disk = createLocalStore();
@@ -237,7 +237,7 @@ test("a store that says of a version that it is taken and missing fails the comm
   assert.equal(puts, 3);
 });
 
-test("the root's properties are the metadata of the manifest table, and commits keep them", async (t) => {
+test("stores the root's properties as metadata of the manifest table, and keeps them in commits", async (t) => {
   const world = await createWorld(t);
   const catalog = world.open();
   assert.deepEqual(await catalog.rootProperties(), {});
@@ -253,7 +253,7 @@ test("the root's properties are the metadata of the manifest table, and commits 
   assert.deepEqual(await catalog.rootProperties(), { owner: "ada" });
 });
 
-test("a commit that others keep overtaking gives up, and a queue that is full refuses", async (t) => {
+test("gives up a commit that others keep overtaking, and refuses mutations when the queue is full", async (t) => {
   const world = await createWorld(t);
   await put(world.open(), table("first"));
   const disk = createLocalStore();

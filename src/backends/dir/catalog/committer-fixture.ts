@@ -1,5 +1,5 @@
-// A thread that commits versions of a dataset as fast as it can, and says which one is done, in memory that the
-// reader shares.
+// A thread that commits versions of a dataset as fast as it can, and reports each finished one in memory that it shares
+// with the reader.
 import { workerData } from "node:worker_threads";
 import { manifestKey } from "../format/dataset.ts";
 import { createLocalStore } from "../format/local-store.ts";

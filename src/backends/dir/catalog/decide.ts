@@ -4,30 +4,30 @@ import { rewrittenIds } from "./foreign-values.ts";
 import type { CatalogView, Changes } from "./view.ts";
 
 /**
- * A change to the catalog: it looks at the draft, changes it, and returns the caller's answer.
+ * A change to the catalog: it reads and changes the draft, and returns the caller's answer.
  *
- * It throws LanceError to refuse; then none of its changes counts. It may run several times, on different states,
- * and has to decide the same way each time: random names are drawn outside of it.
+ * It throws LanceError to refuse, and then none of its changes counts. It may run several times, on different states,
+ * and must decide consistently: random names are drawn outside of it.
  */
 export type Mutation<T> = (draft: Draft) => T;
 
 /** The answer to the caller of a mutation, or its failure. */
 export type Outcome = { readonly answer: unknown } | { readonly error: unknown };
 
-/** What a group of mutations comes to. */
+/** Result of a group of mutations. */
 export interface Decision {
   /** In the order of the mutations. */
   readonly outcomes: readonly Outcome[];
   /** The changes of all mutations that succeed. */
   readonly changes: Changes;
-  /** The verdicts that they record. */
+  /** The verdicts that these mutations record. */
   readonly recorded: Draft["recorded"];
 }
 
 /**
- * Decides mutations in their order: each one sees the changes of those before it, and a refused one changes nothing.
+ * Decides mutations in their order: each sees the changes of the earlier ones, and a refused one changes nothing.
  *
- * @param kept the ids of rows that must not be rewritten; a mutation that does so is refused
+ * @param kept ids of rows that must not be rewritten; a mutation that rewrites any of them is refused
  */
 export function decide(
   state: CatalogView,
@@ -45,7 +45,7 @@ export function decide(
   return { outcomes, changes: draft.changes, recorded: draft.recorded };
 }
 
-/** Runs work on a draft of its own and takes over the changes and verdicts, unless the work throws. */
+/** Runs work on a draft of its own and adopts the changes and verdicts, unless the work throws. */
 export function allOrNothing<T>(draft: Draft, work: (inner: Draft) => T): T {
   const inner = createDraft(draft);
   const answer = work(inner);

@@ -7,13 +7,13 @@ export interface Draft extends CatalogView {
   put(row: Row): void;
   delete(objectId: string): void;
   readonly changes: Changes;
-  /** Records the verdict of a change, unless it has one already; returns the one that counts. */
+  /** Records the verdict of a change, unless it already has one; returns the effective verdict. */
   record(changeId: string, verdict: Verdict): Verdict;
-  /** The verdicts that have been recorded here. */
+  /** Verdicts that have been recorded in this draft. */
   readonly recorded: ReadonlyMap<string, Verdict>;
 }
 
-/** Begins a draft of changes to a state. */
+/** Creates a draft of changes to a state. */
 export function createDraft(base: CatalogView): Draft {
   const changes = new Map<string, Row | undefined>();
   const recorded = new Map<string, Verdict>();
@@ -35,7 +35,7 @@ export function createDraft(base: CatalogView): Draft {
   }
   function* descendants(objectId: string): IterableIterator<string> {
     const prefix = objectId === "" ? "" : `${objectId}$`;
-    // Those that are changed now: the caller may delete what it gets.
+    // A copy of the changed ids, because the caller may delete rows during the iteration.
     const changed = [...changes.keys()];
     for (const id of base.descendants(objectId)) if (get(id) !== undefined) yield id;
     for (const id of changed) {

@@ -6,18 +6,21 @@ import { newStagingKey } from "../format/staging-key.ts";
 import { compareFormats, isTextFileVersion } from "../format/text-file.ts";
 import { readVersion } from "../format/version-files.ts";
 
-/** Tells the data formats that the engine has released from those that it tries out. */
+/** Distinguishes released data formats of the engine from its drafts. */
 export interface EngineFormat {
   /**
-   * Makes sure that the engine has released the format of a table. It also writes and reads its drafts of later ones,
-   * which differ from release to release and from what becomes of them.
+   * Checks that the engine has released the format of a table. The engine also writes and reads drafts of later
+   * formats, which differ between its releases and from the final format.
    *
    * @throws LanceError Unsupported
    */
   check(manifest: Manifest): Promise<void>;
 }
 
-/** Creates the check; the engine is asked once, by an empty dataset of its default format beside the manifest table. */
+/**
+ * Creates the check. It asks the engine once, by creating an empty dataset of its default format beside the manifest
+ * table.
+ */
 export function createEngineFormat({ store, root }: DatasetRef, engine: Engine): EngineFormat {
   let newest: Promise<string> | undefined;
 

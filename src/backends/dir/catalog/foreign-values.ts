@@ -4,10 +4,10 @@ import type { CatalogState } from "./state.ts";
 import type { CatalogView, Changes } from "./view.ts";
 
 /**
- * A condition that finds the rows that lose something by a commit: it writes them anew, without the columns that are
- * not known here, and other writers may have put values there.
+ * Returns a condition that finds the rows that would lose values in a commit: the commit rewrites them without the
+ * columns that are unknown here, in which other writers may have put values.
  *
- * @returns undefined when there can be no such row
+ * @returns undefined if there cannot be any
  */
 export function foreignValues(manifest: Manifest, state: CatalogState, changes: Changes): string | undefined {
   const format = rowFormatOf(manifest);
@@ -23,7 +23,7 @@ export function foreignValues(manifest: Manifest, state: CatalogState, changes: 
   return `object_id IN (${ids.map(quoted).join(", ")}) AND (${values.join(" OR ")})`;
 }
 
-/** The ids of rows that stay in another form: replaced, or renamed with the directory that they keep. */
+/** Returns the ids of rows that remain in another form: replaced, or renamed with the directory that they keep. */
 export function rewrittenIds(state: CatalogView, changes: Changes): string[] {
   const locations = new Set<string>();
   for (const row of changes.values()) if (row?.location !== undefined) locations.add(row.location);

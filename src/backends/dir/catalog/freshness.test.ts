@@ -13,7 +13,7 @@ import { allowStaleness, createFreshness } from "./freshness.ts";
 const COMMITS = 200;
 const COMMITTER = new URL("./committer-fixture.ts", import.meta.url);
 
-/** The same disk as seen through a file system whose times are whole multiples of so many nanoseconds. */
+/** Shows a disk through a file system whose times are whole multiples of a number of nanoseconds. */
 function withCoarseTimes(store: ReturnType<typeof createLocalStore>, tickNs: bigint): ObjectStore {
   const coarse = (ns: bigint) => ns - (ns % tickNs);
   return {
@@ -47,8 +47,9 @@ async function makeDataset(t: Parameters<typeof temporaryDirectory>[0], store: O
 }
 
 for (const [title, createStore] of Object.entries(STORES)) {
-  // Threads instead of processes, so that the reader can know at once what is done; the disk knows no difference.
-  test(`no commit is missed while several writers commit: ${title}`, async (t) => {
+  // The test uses threads instead of processes, so that the reader knows at once which commits are done; the disk
+  // behaves equally for both.
+  test(`misses no commit while several writers commit: ${title}`, async (t) => {
     const { dataset } = await makeDataset(t, createStore());
     const done = new Int32Array(new SharedArrayBuffer(4));
     const writers = [1, 2].map(
@@ -70,7 +71,7 @@ for (const [title, createStore] of Object.entries(STORES)) {
     }
   });
 
-  test(`what is made anew, renamed or taken away is noticed: ${title}`, async (t) => {
+  test(`notices versions that are created again, renamed or removed: ${title}`, async (t) => {
     const { path, put, dataset } = await makeDataset(t, createStore());
     const { head } = createFreshness(dataset);
     assert.deepEqual(await head(), { version: 0, generation: 0 });
@@ -104,7 +105,7 @@ for (const [title, createStore] of Object.entries(STORES)) {
   });
 }
 
-test("a directory that is at rest is not looked into", async (t) => {
+test("does not look into a directory that is at rest", async (t) => {
   const store = createLocalStore();
   let looks = 0;
   const files = {
@@ -129,7 +130,7 @@ test("a directory that is at rest is not looked into", async (t) => {
   assert.equal((await head()).version, 2);
 });
 
-test("a check may be left out for as long as is allowed", async () => {
+test("omits a check for as long as the allowed staleness", async () => {
   let checks = 0;
   const check = async () => {
     checks++;
@@ -144,7 +145,7 @@ test("a check may be left out for as long as is allowed", async () => {
   for (let i = 0; i < 2; i++) await assert.rejects(failing());
 });
 
-test("no commit is missed by a process whose clock is days ahead of the storage's, or days behind", async (t) => {
+test("misses no commit when the process's clock is days ahead of the storage's, or days behind", async (t) => {
   const store = withCoarseTimes(createLocalStore(), 1_000_000_000n);
   const real = Date.now;
   t.onTestFinished(() => void vi.restoreAllMocks());

@@ -4,50 +4,54 @@ import { createStampMemory } from "../format/directory-stamp.ts";
 import type { FileFeatures } from "../format/storage.ts";
 import { latestVersion } from "../format/version-files.ts";
 
-/** What the storage holds now. */
+/** Newest state of the storage. */
 export interface Head {
-  /** The newest version; 0 while there is none. */
+  /** Newest version; 0 while there is none. */
   readonly version: number;
   /**
-   * Changes whenever a version cannot be told from those before: the table was deleted and made anew, its newest
-   * version was taken away, or so much time has passed that the last known one is gone. What was read under
-   * another number says nothing of this one.
+   * Number that changes whenever version numbers lose their meaning: the table was deleted and created again, its
+   * newest version was removed, or so much time has passed that the last known version is gone. Data that was read
+   * under another number proves nothing about this one.
    */
   readonly generation: number;
 }
 
-/** The version that was the newest at the last look. */
+/** The newest version at the last look. */
 interface Known {
   readonly version: bigint;
   readonly scheme: NamingScheme;
-  /** Tells its file from another one with its name. */
+  /** Distinguishes its file from another one of that name. */
   readonly identity: string;
 }
 
-/** A check of a dataset's newest version, which sees every commit that finished before it began, whoever made it. */
+/**
+ * A check of a dataset's newest version, which sees every commit that finished before the check began, in any process.
+ */
 export interface Freshness {
   head(): Promise<Head>;
-  /** The same at once and without waiting, where one look at the disk tells that nothing has changed. */
+  /**
+   * Answers synchronously if a single look at the disk proves that nothing has changed; returns undefined otherwise.
+   */
   headNow(): Head | undefined;
 }
 
 /**
- * For how long after a look the next one asks for the versions right after the known one, in milliseconds. Later
- * some of them may have been pruned already, which happens to no version younger than several times as long.
+ * How long after a look the next one asks only for the numbers after the known version, in milliseconds. Later some of
+ * these versions may have been pruned, which happens only to versions several times as old.
  */
 const FOLLOWS_MS = 3_000;
 
-/** How often a look begins again because versions came and went meanwhile. */
+/** Maximum number of looks while versions are added and removed. */
 const MAX_LOOKS = 10;
 
 /**
  * Creates the check of a dataset.
  *
- * On a disk it asks for the stamp of the directory of versions, which takes microseconds and is done at once. As
- * long as the stamp is the same and was old enough when it was first seen, nothing has changed. Otherwise it looks
- * for the files of the versions after the last known one: writers count up without gaps, and remove no version that
- * is young. After a while without a look it lists the directory instead. On an object store that look is all there
- * is: two requests at the same time.
+ * On a disk it reads the stamp of the directory of versions, a synchronous call of microseconds. If the stamp is
+ * unchanged and was old enough when it was first seen, nothing has changed. Otherwise the check looks for the files of
+ * the versions after the last known one: writers count up without gaps, and do not remove young versions. After some
+ * time without a look it lists the directory instead. On an object store it always looks for files, with two concurrent
+ * requests.
  */
 export function createFreshness(dataset: DatasetRef): Freshness {
   const { store } = dataset;
@@ -67,7 +71,7 @@ export function createFreshness(dataset: DatasetRef): Freshness {
     stamps.forget();
     return head();
   }
-  /** Looks for versions after the last known one; false when that one is not there any more. */
+  /** Looks for versions after the last known one; returns false if that version has disappeared. */
   async function advance(from: Known): Promise<boolean> {
     const keyOf = (version: bigint) => manifestKey(dataset, version, from.scheme);
     const [own, next] = await Promise.all([
@@ -87,7 +91,7 @@ export function createFreshness(dataset: DatasetRef): Freshness {
     const info = await store.head(key);
     return info && (info.eTag ?? `${info.modifiedMillis}-${info.size}`);
   }
-  /** Looks for newer versions than the known one, in the way that is sure to find them. */
+  /** Looks for versions newer than the known one, in the way that is sure to find them. */
   async function look(): Promise<Head> {
     const sinceThis = startStopwatch();
     const follows = sinceLook !== undefined && sinceLook() < FOLLOWS_MS;
@@ -95,7 +99,7 @@ export function createFreshness(dataset: DatasetRef): Freshness {
     sinceLook = sinceThis;
     return head();
   }
-  /** Whether the last known version is still the file that it was. */
+  /** Whether the file of the last known version is unchanged. */
   async function isThere({ version, scheme, identity }: Known): Promise<boolean> {
     return (await identityOf(manifestKey(dataset, version, scheme))) === identity;
   }
@@ -108,7 +112,7 @@ export function createFreshness(dataset: DatasetRef): Freshness {
       if (identity === undefined) continue;
       if (known === undefined || known.version > newest.version || !(await isThere(known))) generation++;
       known = { version: newest.version, scheme: newest.scheme, identity };
-      // What came after the listing has passed it is found here.
+      // This finds versions that were added after the listing had passed their names.
       if (await advance(known)) return head();
     }
     throw new Error(`${directory} changes faster than it can be read`);
@@ -144,9 +148,9 @@ export function createFreshness(dataset: DatasetRef): Freshness {
 }
 
 /**
- * Lets a check be left out when one began at most so long ago.
+ * Creates a check that is skipped if the last one began recently.
  *
- * @param maxStalenessMs in milliseconds; 0 checks each time
+ * @param maxStalenessMs maximum age of the last check, in milliseconds; 0 checks each time
  */
 export function allowStaleness(check: () => Promise<void>, maxStalenessMs: number): () => Promise<void> {
   if (maxStalenessMs <= 0) return check;
@@ -162,7 +166,7 @@ export function allowStaleness(check: () => Promise<void>, maxStalenessMs: numbe
 /**
  * Starts a stopwatch.
  *
- * @returns the milliseconds since then by the clock of the process that counted more: the monotonic one stands still
+ * @returns the elapsed milliseconds by the clock of the process that counted more: the monotonic one does not advance
  *   while the machine sleeps, and the other one can be set back
  */
 export function startStopwatch(): () => number {

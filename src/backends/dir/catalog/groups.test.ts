@@ -36,7 +36,7 @@ const rename = (catalog: Catalog, from: string, to: string) =>
     draft.put({ ...row, objectId: to });
   });
 
-/** What calls that are made at once, and so are one group, come to: the name of the error, or `ok`. */
+/** Returns the outcomes of concurrent calls, which form a group: the name of the error, or `ok`. */
 async function outcomesOf(calls: readonly Promise<unknown>[]): Promise<string[]> {
   const results = await Promise.allSettled(calls);
   return results.map((result) =>
@@ -44,7 +44,7 @@ async function outcomesOf(calls: readonly Promise<unknown>[]): Promise<string[]>
   );
 }
 
-test("a change that would lose the values of another program fails alone, whatever is in its group", async (t) => {
+test("fails only the change that would lose the values of another program, whatever else is in its group", async (t) => {
   const world = await createWorld(t);
   const catalog = world.open();
   for (const name of ["foreign", "other", "plain"]) await put(catalog, table(name));
@@ -65,7 +65,7 @@ test("a change that would lose the values of another program fails alone, whatev
     put(counted, table("a")),
     rename(counted, "foreign", "renamed"),
     put(counted, table("b")),
-    // With the rename refused, the name is still taken, and this one would lose values, too.
+    // If the rename is refused, the name is still taken, and this change would lose values, too.
     put(counted, table("foreign", { changed: "yes" })),
     rename(counted, "plain", "plainer"),
     rename(counted, "renamed", "again"),
@@ -85,12 +85,12 @@ test("a change that would lose the values of another program fails alone, whatev
   assert.deepEqual(state.get("other")?.properties, { made: "anew" });
 });
 
-test("a group that cannot be written is halved until only the fault of a caller is left", async (t) => {
+test("halves a group that cannot be written until only the caller at fault fails", async (t) => {
   const world = await createWorld(t);
   await put(world.open(), table("old"));
   const disk = createLocalStore();
   const sizes: number[] = [];
-  // A disk that has no room for the rows of one caller.
+  // A disk without room for the rows of a single caller.
   const create = async (key: string, bytes: Uint8Array) => {
     if (key.includes("/data/")) sizes.push(bytes.byteLength);
     if (Buffer.from(bytes).includes("TOO LARGE")) throw new LanceError("ServiceUnavailable", "full");
@@ -107,7 +107,7 @@ test("a group that cannot be written is halved until only the fault of a caller 
   assert.equal((await world.open().read()).size, 1 + 31);
 });
 
-test("a change that throws halfway leaves none of its rows in the commit of its group", async (t) => {
+test("commits none of the rows of a change that throws halfway", async (t) => {
   const world = await createWorld(t);
   const catalog = world.open();
   const outcomes = await outcomesOf([
@@ -124,7 +124,7 @@ test("a change that throws halfway leaves none of its rows in the commit of its 
   assert.deepEqual([state.size, state.get("half"), state.get("b")?.location], [1, undefined, "a.lance"]);
 });
 
-test("a row whose place is not known is not dropped in silence", async (t) => {
+test("does not silently drop a row whose place is unknown", async (t) => {
   const world = await createWorld(t);
   await put(world.open(), table("a"), table("b"), table("c"));
   const bare = () => Promise.resolve(createState(["a", "b", "c"].map((id) => table(id))));
@@ -144,10 +144,10 @@ test("a row whose place is not known is not dropped in silence", async (t) => {
   assert.deepEqual([state.size, state.get("b"), reads], [2, undefined, 2]);
 });
 
-test("a fragment of which rows are not known is not written anew without them", async (t) => {
+test("does not rewrite a fragment without its unknown rows", async (t) => {
   const world = await createWorld(t);
   await put(world.open(), table("a"), table("b"), table("c"));
-  // The state has the row of `b` with its address, but knows nothing of `a`.
+  // The state has the row of `b` with its address, but does not know `a`.
   const partial = world.open((manifest) => ({
     async read(version) {
       const state = await manifest.read(version);

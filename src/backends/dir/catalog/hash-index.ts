@@ -1,16 +1,16 @@
 import { randomInt } from "node:crypto";
-/** Finds row numbers by a hash of 32 bits. Rows may share a hash, and a row may be put in once. */
+/** Finds row numbers by a hash of 32 bits. Rows may share a hash; each row may be added once. */
 export interface HashIndex {
-  /** The first row with the hash that is the one meant; -1 if there is none. */
+  /** Returns the first row with the hash that matches; -1 if there is none. */
   find(hash: number, isMeant: (row: number) => boolean): number;
   add(hash: number, row: number): void;
-  /** Takes out a row that was put in with this hash. */
+  /** Removes a row that was added with this hash. */
   remove(hash: number, row: number): void;
 }
 
 const EMPTY = -1;
 
-/** Creates an index: a hash table with linear probing, 8 bytes a slot, at most three quarters full. */
+/** Creates an index: a hash table with linear probing, 8 bytes per slot, at most three quarters full. */
 export function createHashIndex(): HashIndex {
   let rows = new Int32Array(16).fill(EMPTY);
   let hashes = new Int32Array(16);
@@ -32,7 +32,7 @@ export function createHashIndex(): HashIndex {
       if (oldRows[slot] !== EMPTY) place(oldHashes[slot] as number, oldRows[slot] as number);
     }
   }
-  /** Moves the followers of a slot that became free up to it, so that a search does not end too early. */
+  /** Moves the followers of a freed slot up to it, so that a search does not end too early. */
   function close(free: number): void {
     let hole = free;
     for (let slot = (hole + 1) & mask; rows[slot] !== EMPTY; slot = (slot + 1) & mask) {
@@ -68,10 +68,10 @@ export function createHashIndex(): HashIndex {
   };
 }
 
-/** A hash of 32 bits of a piece of bytes. */
+/** Hashes a range of bytes to 32 bits. */
 export type ByteHash = (bytes: Uint8Array, start: number, end: number) => number;
 
-/** Creates a hash that differs from process to process, so that names that collide cannot be prepared. */
+/** Creates a hash that differs between processes, so that clients cannot prepare colliding names. */
 export function createByteHash(seed = randomInt(2 ** 32)): ByteHash {
   return (bytes, start, end) => {
     let hash = seed | 0;

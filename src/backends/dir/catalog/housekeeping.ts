@@ -4,34 +4,33 @@ import type { Logger } from "pino";
 export interface Chore {
   readonly name: string;
   /**
-   * Does what there is to do.
+   * Does the pending work.
    *
-   * @returns after how many milliseconds there will be something to do again, even if nothing is committed;
-   *   undefined when only a commit brings work
+   * @returns the milliseconds until there is work again, even without a commit; undefined if only a commit brings work
    */
   run(signal: AbortSignal): Promise<number | undefined>;
 }
 
 /** Background work that follows commits. */
 export interface Housekeeping {
-  /** Tells of a commit. */
+  /** Reports a commit. */
   noteCommit(): void;
-  /** Ends after the piece of work that runs. */
+  /** Resolves after the running piece of work. */
   close(): Promise<void>;
 }
 
 /** Options of {@link createHousekeeping}. */
 export interface HousekeepingOptions {
   /**
-   * How long after the first commit that it has not seen work begins, in milliseconds, so that a burst is cleared up
-   * at once. Default: 2 seconds.
+   * Delay between a first commit and the work that follows it, in milliseconds, so that the work covers a whole burst.
+   * Default: 2 seconds.
    */
   readonly delayMs?: number;
-  /** How long nothing is tried again after a failure, in milliseconds. Default: 30 seconds. */
+  /** Pause after a failure, in milliseconds. Default: 30 seconds. */
   readonly pauseMs?: number;
 }
 
-/** Creates the background work of a catalog: one chore at a time, one after the other. */
+/** Creates the background work of a catalog, which runs a single chore at a time, in turn. */
 export function createHousekeeping(
   chores: readonly Chore[],
   log: Logger,

@@ -7,33 +7,33 @@ import { createKey, createRowStore, type RowStore } from "./row-store.ts";
 import { createSearchText } from "./search-text.ts";
 import type { RowAddress } from "./stored-row.ts";
 
-/** Rows that are found by their id, by their location and, once they are sorted, in order. */
+/** Rows indexed by id, by location and, once they are sorted, by their order. */
 export interface IndexedRows {
   readonly store: RowStore;
-  /** Adds a row; one whose id is there is kept in mind as a further place of it. */
+  /** Adds a row; if its id exists, records a further place of that row. */
   addNew(batch: RowBatch, index: number): void;
-  /** Removes the row with an id, if there is one. */
+  /** Removes the row with an id, if it exists. */
   remove(objectId: string): void;
   merge(delta: Delta): void;
-  /** Orders the rows, which stay in order from then on. */
+  /** Sorts the rows, which remain in order from then on. */
   sort(): void;
-  /** The number of the row with an id; -1 if there is none. */
+  /** Returns the number of the row with an id; -1 if there is none. */
   find(objectId: string): number;
   findLocation(location: string): number;
-  /** The rows whose location is not directly in the base. */
+  /** Rows whose location is not directly in the base. */
   readonly nested: ReadonlySet<number>;
-  /** Where else rows with the same id are. */
+  /** Returns the further places of rows with an id. */
   furtherPlaces(objectId: string): readonly RowAddress[];
   readonly isMergeable: boolean;
-  /** How many ids have further places. */
+  /** Number of ids with further places. */
   readonly duplicates: number;
-  /** A row's place in the order, until the next call. */
+  /** Returns a row's place in the order, valid until the next call. */
   key(row: number): RowKey;
-  /** A place in the order by texts, until the next call. */
+  /** Returns the place of texts in the order, valid until the next call. */
   place(parent: string, name: string, kind: number): RowKey;
-  /** The rows from the first one on for whose key `isBefore` is false. */
+  /** Iterates over the rows from the first one on whose key `isBefore` rejects. */
   from(isBefore: (key: RowKey) => boolean): IterableIterator<number>;
-  /** The first of the rows of {@link IndexedRows.from}. */
+  /** Returns the first of the rows of {@link IndexedRows.from}. */
   first(isBefore: (key: RowKey) => boolean): number | undefined;
 }
 
@@ -51,7 +51,7 @@ export function createIndexedRows(): IndexedRows {
   let order: OrderedRows | undefined;
 
   const key = (row: number) => store.key(row, keyA);
-  // Two ids may stand for one parent and name: `x` and `$x`.
+  // Two ids may have equal parents and names: `x` and `$x`.
   const compareRows = (a: number, b: number) =>
     compareKeys(store.key(a, keyA), store.key(b, keyB)) || keyA.end - keyA.start - (keyB.end - keyB.start);
 
@@ -89,7 +89,7 @@ export function createIndexedRows(): IndexedRows {
     if (addresses !== undefined) places.push(addressIn(addresses, index));
     doubled.set(id, places);
   }
-  /** Marks the rows that are not any more where they were. */
+  /** Marks the rows that have lost their places. */
   function markLost({ lostFragments, remaining }: Delta): Uint8Array {
     const lost = new Uint8Array(store.end);
     if (lostFragments.size === 0 && remaining.size === 0) return lost;
@@ -98,7 +98,7 @@ export function createIndexedRows(): IndexedRows {
     }
     return lost;
   }
-  /** Takes in a row of a delta: one that was lost and is found again, or a new one. */
+  /** Merges a row of a delta: a lost one that appears again, or a new one. */
   function mergeRow(batch: RowBatch, index: number, lost: Uint8Array): void {
     const row = findIn(batch, index);
     if (row < 0) {

@@ -1,24 +1,25 @@
 import type { Logger } from "pino";
 import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
 
-/** Failures to read a catalog that say something of the storage or of this software, and not of the catalog. */
+/** Failures to read a catalog whose cause is the storage or this software, not the catalog. */
 const NO_DAMAGE: readonly ErrorName[] = ["Unsupported", "ServiceUnavailable", "Throttling"];
 
-/** Tells a catalog that was damaged or taken away from one that is read. */
+/** Distinguishes a damaged or missing catalog from a readable one. */
 export interface Integrity {
   /**
-   * Looks at the number of the newest version, and reads what is new.
+   * Checks the number of the newest version, and reads what is new.
    *
-   * @param seen the newest version that was read or made before
-   * @throws LanceError ServiceUnavailable when the number is smaller, or when the catalog cannot be read
+   * @param seen the newest version that was read or written before
+   * @throws LanceError ServiceUnavailable if the number is smaller, or if the catalog cannot be read
    */
   guard(found: number, seen: number, read: () => Promise<void>): Promise<void>;
 }
 
 /**
- * Creates the guard of a catalog. Versions that were seen do not go away: an operator has removed or restored
- * something, or a volume is not mounted. Until they are back nothing is answered, and above all nothing is begun anew;
- * who accepts what is there restarts the server. The log gets one error, and one line when all is well again.
+ * Creates the guard of a catalog. Versions that were seen do not disappear by themselves: an operator has removed or
+ * restored something, or a volume is not mounted. Until they are back, the catalog answers nothing and, above all,
+ * creates no new manifest. An operator who accepts the current state restarts the server. The log gets a single error,
+ * and a single line when the catalog is back.
  */
 export function createIntegrity(log: Logger): Integrity {
   let isDamaged = false;

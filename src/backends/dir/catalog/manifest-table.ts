@@ -25,37 +25,39 @@ import { type Verdict, type VerdictChange, verdictsIn } from "./verdicts.ts";
 import type { Changes } from "./view.ts";
 import { type Committed, createManifestWriter, type PreparedJoin } from "./writer.ts";
 
-/** The name of the manifest table inside the base directory. */
+/** Name of the manifest table in the base directory. */
 export const MANIFEST_NAME = "__manifest";
 
 /** The `__manifest` table as a dataset. */
 export interface ManifestTable {
-  /** The newest version, with every commit that had finished before this call, whichever process made it. */
+  /** Returns the newest version, with every commit that finished before this call, in any process. */
   head(): Promise<Head>;
-  /** The same at once and without waiting, where one look at the disk tells that nothing has changed. */
+  /**
+   * Answers synchronously if a single look at the disk proves that nothing has changed; returns undefined otherwise.
+   */
   headNow(): Head | undefined;
-  /** Reads a version as a whole. */
+  /** Reads a whole version. */
   read(version: number): Promise<CatalogState>;
   /**
-   * Reads what a version has that an earlier one of the same table has not.
+   * Reads the differences between an earlier version of this table and a later one.
    *
-   * @returns undefined when the later one has to be read as a whole: the earlier one is gone, or much is new
+   * @returns undefined if the later one must be read as a whole: the earlier one is gone, or much is new
    */
   changes(from: number, to: number): Promise<VersionDelta | undefined>;
-  /** Creates the table when it does not exist; another process may do so at the same time. */
+  /** Creates the table if it does not exist; another process may do so concurrently. */
   ensure(): Promise<void>;
   /**
-   * Finds the rows that would lose values of other programs by changes to the version that `state` is of.
+   * Finds the rows that would lose values of other programs if changes were applied to the version of `state`.
    *
-   * @returns their ids; undefined when the version is gone
+   * @returns their ids; undefined if the version has disappeared
    */
   losing(version: number, state: CatalogState, changes: Changes): Promise<readonly string[] | undefined>;
   /**
-   * Commits changes as the version after the one that `state` is of.
+   * Commits changes as the version after the one of `state`.
    *
-   * @returns undefined if another writer has made that version; nothing is left behind then
-   * @throws NothingCommitted when it fails before it can be seen; LanceError Unsupported for a table that cannot be
-   *   written here; ServiceUnavailable and others that the storage says, after which the commit may stand or not
+   * @returns undefined if another writer has made that version; then nothing is left behind
+   * @throws NothingCommitted if it fails before it is visible; LanceError Unsupported for a table that cannot be
+   *   written here; ServiceUnavailable and other errors of the storage leave the outcome open
    */
   commit(
     version: number,
@@ -63,35 +65,38 @@ export interface ManifestTable {
     changes: Changes,
     verdicts: VerdictChange,
   ): Promise<Committed | undefined>;
-  /** What a version says; undefined when it is gone. */
+  /** Reads the manifest of a version; returns undefined if the version has disappeared. */
   manifestOf(version: number): Promise<Manifest | undefined>;
-  /** Writes the rows of some fragments of a version, which `state` is of, to one file. */
+  /** Writes the rows of some fragments of the version of `state` to a single file. */
   prepareJoin(
     version: number,
     state: CatalogState,
     fragments: readonly DataFragment[],
   ): Promise<PreparedJoin>;
-  /** Commits a join as the version after the given one; undefined if that is not possible any more. */
+  /** Commits a join as the version after the given one; returns undefined if that is no longer possible. */
   join(version: number, prepared: PreparedJoin): Promise<Committed | undefined>;
-  /** The background work that keeps the table small. */
+  /** Returns the background work that keeps the table small. */
   chores(access: ChoreAccess, log: Logger): readonly Chore[];
-  /** Whether a version that was made here is in the history, and not beside one that went on without it. */
+  /**
+   * Whether a version that was made here is part of the history, rather than beside a history that continued without
+   * it.
+   */
   isCurrent(version: number): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** What a later version has that an earlier one has not, and all verdicts of the later one. */
+/** Differences between an earlier version and a later one, and all verdicts of the later one. */
 export type VersionDelta = Delta & { readonly verdicts: ReadonlyMap<string, Verdict> };
 
-/** What background work needs of the catalog. */
+/** Access of background work to the catalog. */
 export interface ChoreAccess {
-  /** What the newest version says; undefined while there is none. */
+  /** Reads the newest manifest; returns undefined while there is none. */
   current(): Promise<Manifest | undefined>;
-  /** Joins plain fragments; false when they have changed meanwhile. */
+  /** Joins plain fragments; returns false if they have changed meanwhile. */
   join(fragments: readonly DataFragment[]): Promise<boolean>;
 }
 
-/** Gives access to the manifest table of a base directory, a path or URI of the store. */
+/** Gives access to the manifest table of a base directory, which is a path or URI of the store. */
 export function createManifestTable(
   base: string,
   engine: Engine,
@@ -131,7 +136,7 @@ export function createManifestTable(
   }
   async function readAt<T>({ manifest }: ManifestFile, work: (table: NativeTable) => Promise<T>): Promise<T> {
     return at(Number(manifest.version), work).catch(async (error: unknown) => {
-      // An engine that does not know the format fails in ways that say little.
+      // An engine that does not know the format fails with errors that explain little.
       await engineFormat.check(manifest).catch((cause: unknown) => {
         throw isLanceError(cause, "Unsupported") ? cause : error;
       });
@@ -148,7 +153,7 @@ export function createManifestTable(
       throw error;
     }
   }
-  /** Does what needs a version as it is; undefined when the version is gone. */
+  /** Runs work that needs an unchanged version; returns undefined if the version has disappeared. */
   async function withBase<T>(
     version: number,
     work: (base: ManifestFile) => Promise<T>,
@@ -164,10 +169,10 @@ export function createManifestTable(
     hint(committed.file.manifest.version);
     return committed;
   }
-  /** Lets what the engine and other processes wrote survive a loss of power, before anything here builds on it. */
+  /** Makes the writes of the engine and of other processes durable, before anything here builds on them. */
   function syncOthers(): Promise<void> {
     synced ??= (store.files?.syncTree(root) ?? Promise.resolve()).catch((error: unknown) => {
-      // A sync that failed must not be repeated: it would succeed without having written anything.
+      // A failed sync must not be repeated: it would succeed without having written anything.
       if (!(error instanceof UnsyncedError)) synced = undefined;
       throw error;
     });
@@ -184,7 +189,7 @@ export function createManifestTable(
       return Object.assign(await readAt(newest, readState), { verdicts });
     },
     async changes(from, to) {
-      // Read again it could be that of another table, which has taken the place of the one that is known.
+      // A second read could return the version of another table that has replaced the known one.
       const earlier = newest?.manifest.version === BigInt(from) ? newest : undefined;
       const later = await fileOf(to);
       if (earlier === undefined || later === undefined) return undefined;
@@ -222,7 +227,7 @@ export function createManifestTable(
       return landed(await withBase(version, (base) => writer.join(base, prepared)));
     },
     chores({ current, join }, log) {
-      // Nothing is older than the first of all dates: the engine's own pruning would take too much.
+      // The first of all dates as cutoff disables the engine's own pruning, which would remove too much.
       const optimize = () => using((table) => table.optimize(0));
       return [
         createJoining(current, join),

@@ -5,7 +5,7 @@ export function compareNames(a: string, b: string): number {
   for (let i = 0; i < length; i++) {
     const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)];
     if (x === y) continue;
-    // A surrogate is half of a code point past all those of one unit.
+    // A surrogate is half of a code point that sorts after all single-unit code points.
     const [xHalf, yHalf] = [isSurrogate(x), isSurrogate(y)];
     return xHalf === yHalf ? x - y : xHalf ? 1 : -1;
   }
@@ -16,7 +16,7 @@ function isSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdfff;
 }
 
-/** Where the names after a given one begin in an ordered list. */
+/** Returns where the names after a given one begin in an ordered list. */
 export function firstAfter(names: readonly string[], name: string): number {
   let [low, high] = [0, names.length];
   while (low < high) {
@@ -27,7 +27,7 @@ export function firstAfter(names: readonly string[], name: string): number {
   return low;
 }
 
-/** The first names of two ordered lists; one that is in both comes once. */
+/** Returns the first names of two ordered lists; a name in both appears once. */
 export function mergeNames(a: readonly string[], b: readonly string[], limit: number): string[] {
   if (b.length === 0) return a.slice(0, limit);
   const names: string[] = [];

@@ -12,14 +12,14 @@ import type { EngineFormat } from "./engine-format.ts";
 import { encodeFragment, type RowFormat } from "./row-fragment.ts";
 import type { StoredRow } from "./stored-row.ts";
 
-/** A fragment that is not in a version yet, and has no id. */
+/** A fragment that is not part of a version yet, and has no id. */
 export interface NewFragment {
   readonly fragment: DataFragment;
-  /** The writing of its file, which may still be under way. */
+  /** Resolves when its file is written. */
   readonly written: Promise<unknown>;
 }
 
-/** Writes the rows of a new fragment to a data file of the manifest table, in the format that the table has. */
+/** Writes the rows of a new fragment to a data file of the manifest table, in the table's format. */
 export type FragmentWriter = (
   base: ManifestFile,
   rows: readonly StoredRow[],
@@ -29,9 +29,8 @@ export type FragmentWriter = (
 /**
  * Creates the writer of data files of a manifest table.
  *
- * Files of formats that are known here are written here. A file of a newer format is written by the engine, to a
- * dataset of its own that looks like the table without its rows, and moves to the table; so the commit stays one of
- * ours (docs/adr/0031).
+ * Files in known formats are encoded here. The engine writes files of newer formats, to a separate dataset that is like
+ * the table without its rows, and the file moves to the table. The gateway still makes the commit (docs/adr/0031).
  */
 export function createFragmentWriter(
   dataset: DatasetRef,

@@ -20,7 +20,7 @@ import type { Row } from "./row.ts";
 
 const store = createLocalStore();
 
-/** Gives a dataset's newest version another data format; it has no rows. */
+/** Changes the data format of a dataset's newest version, which has no rows. */
 async function changeFormat(dataset: DatasetRef, version: string): Promise<void> {
   const file = await readVersion(dataset);
   const { key, manifest, signature } = file;
@@ -30,7 +30,7 @@ async function changeFormat(dataset: DatasetRef, version: string): Promise<void>
   await store.put(key, buildManifestFile(new Uint8Array(), transaction, changed, signature));
 }
 
-/** An engine of a release in which new datasets get a data format. */
+/** Wraps an engine as a release that creates new datasets in a data format. */
 function releasedWith(engine: Engine, format: string): Engine {
   return {
     ...engine,
@@ -42,7 +42,7 @@ function releasedWith(engine: Engine, format: string): Engine {
   };
 }
 
-/** A catalog whose manifest is empty and of a data format; by default that of new datasets. */
+/** Creates a catalog with an empty manifest in a data format. Default: that of new datasets. */
 async function createWorld(t: TestContext, format: string, released = format) {
   const base = await temporaryDirectory(t);
   const original = createEngine({ log: silent });
@@ -60,11 +60,11 @@ const put = (catalog: Catalog, ...rows: Row[]) =>
     for (const row of rows) draft.put(row);
   });
 
-test("a manifest of a newer data format is written in that format, and stays strictly ordered", async (t) => {
+test("writes a manifest of a newer data format in that format, and stays strictly ordered", async (t) => {
   const world = await createWorld(t, "2.3");
   const catalogs = [world.open(), world.open()];
   const names = Array.from({ length: 24 }, (_, i) => `t${i}`);
-  // Both race for every name, with a winner each.
+  // Both race for every name, and each name has a winner.
   const claim = (catalog: Catalog, name: string, by: string) =>
     catalog.mutate((draft) => {
       if (draft.get(name) !== undefined) return false;
@@ -92,7 +92,7 @@ test("a manifest of a newer data format is written in that format, and stays str
   );
 });
 
-test("fragments of a newer data format are joined", async (t) => {
+test("joins fragments of a newer data format", async (t) => {
   const world = await createWorld(t, "2.3");
   const catalog = world.open();
   const manifest = createManifestTable(world.base, world.engine, store);
@@ -104,7 +104,7 @@ test("fragments of a newer data format are joined", async (t) => {
   assert.equal((await world.open().read()).size, 2);
 });
 
-test("a data format that the engine has only a draft of is neither written, nor is a failure to read it damage", async (t) => {
+test("does not write a data format of which the engine has only a draft, and does not report a failure to read it as damage", async (t) => {
   const { base, dataset, open } = await createWorld(t, "2.3", "2.2");
   const unsupported = (error: unknown) => isLanceError(error, "Unsupported");
   assert.equal((await open().read()).size, 0, "no file, no failure");
@@ -113,7 +113,7 @@ test("a data format that the engine has only a draft of is neither written, nor 
     (await readdir(base)).filter((name) => name.startsWith(".staging-")),
     [],
   );
-  // A file that the engine's draft cannot read.
+  // A file that the engine's draft of the format cannot read.
   await store.put(`${dataset.root}/data/later.lance`, Buffer.alloc(4096, 7));
   await commitChange(dataset, (manifest) => {
     const files = [
@@ -131,7 +131,7 @@ test("a data format that the engine has only a draft of is neither written, nor 
   await assert.rejects(open().read(), unsupported);
 });
 
-test("a data format that the engine does not know, and fields and flags of newer software, are refused", async (t) => {
+test("refuses an unknown data format, and fields and flags of newer software", async (t) => {
   const unknown = await createWorld(t, "2.9", "2.2");
   const unsupported = (error: unknown) => isLanceError(error, "Unsupported");
   await assert.rejects(unknown.open().read(), unsupported);

@@ -1,17 +1,17 @@
 import { type RadixKeys, radixSort } from "./radix-sort.ts";
 
-/** Row numbers in an order; reading on from any place costs no sorting, and a change moves one block at most. */
+/** Row numbers in an order. Reading from any place on needs no sorting, and a change moves at most a block. */
 export interface OrderedRows {
-  /** Puts in a row that has a place of its own in the order. */
+  /** Adds a row, whose place in the order must be unique. */
   add(row: number): void;
   remove(row: number): void;
-  /** The rows from the first one on for which `isBefore` is false; it has to be true up to there. */
+  /** Iterates over the rows from the first one on that `isBefore` rejects; it must accept all earlier ones. */
   from(isBefore: (row: number) => boolean): IterableIterator<number>;
-  /** The first of the rows of {@link OrderedRows.from}. */
+  /** Returns the first of the rows of {@link OrderedRows.from}. */
   first(isBefore: (row: number) => boolean): number | undefined;
 }
 
-/** The most rows of a block. */
+/** Maximum number of rows of a block. */
 const BLOCK_ROWS = 512;
 
 interface Block {
@@ -19,18 +19,21 @@ interface Block {
   count: number;
 }
 
-/** Orders rows by their keys, whose `compare` must be a total order of them. */
+/** Sorts rows by their keys, whose `compare` must be a total order. */
 export function createOrderedRows(rows: Iterable<number>, keys: RadixKeys): OrderedRows {
   const { compare } = keys;
   const sorted = Int32Array.from(rows);
   radixSort(sorted, keys);
   const blocks: Block[] = [];
-  // Room is left for rows that come later.
+  // Blocks keep room for later rows.
   const filled = (BLOCK_ROWS * 3) / 4;
   for (let at = 0; at < sorted.length; at += filled) blocks.push(blockOf(sorted.subarray(at, at + filled)));
   if (blocks.length === 0) blocks.push(blockOf([]));
 
-  /** The block and the place in it of the first row that is not before; past the end of the last block if none. */
+  /**
+   * Returns the block, and the place in it, of the first row that is not before; the end of the last block if there is
+   * none.
+   */
   function locate(isBefore: (row: number) => boolean): [block: number, at: number] {
     let [low, high] = [0, blocks.length - 1];
     while (low < high) {
@@ -54,7 +57,7 @@ export function createOrderedRows(rows: Iterable<number>, keys: RadixKeys): Orde
     blocks.splice(index + 1, 0, blockOf(block.rows.subarray(half, block.count)));
     block.count = half;
   }
-  /** Joins a block with the next one when both together leave room enough. */
+  /** Joins a block with the next one if both together leave enough room. */
   function join(index: number): void {
     const [block, next] = [blocks[index], blocks[index + 1]];
     if (block === undefined || next === undefined || block.count + next.count > BLOCK_ROWS / 2) return;

@@ -1,21 +1,21 @@
-/** Keys of numbered things: for each one digits below `radix`, from the most significant one on. */
+/** Keys of numbered items: digits below `radix`, from the most significant one on. */
 export interface RadixKeys {
   readonly radix: number;
-  /** The digit at a place; -1 when the key ends before it. */
+  /** Returns the digit at a place; -1 if the key ends before it. */
   digit(item: number, depth: number): number;
-  /** Orders items as their keys do, and those with one key among each other. */
+  /** Compares two items by their keys, and items with equal keys among each other. */
   compare(a: number, b: number): number;
 }
 
-/** So few items are sorted by comparing them, and so are those that are alike for so many digits. */
+/** Number of items up to which they are compared directly, and number of equal digits after which they are. */
 const FEW = 24;
 const MAX_DEPTH = 1000;
 
 /**
- * Sorts items in place by their keys, a shorter one before those that begin with it.
+ * Sorts items in place by their keys; a key is before all keys that begin with it.
  *
- * It looks at each digit once, where sorting by comparison reads beginnings that are alike again and again: for a
- * million names in no order it takes less than half of the time.
+ * It reads each digit once, whereas comparisons read equal beginnings repeatedly: a million unordered names take less
+ * than half of the time.
  */
 export function radixSort(items: Int32Array, keys: RadixKeys): void {
   const buffer = new Int32Array(items.length);
@@ -45,7 +45,7 @@ export function radixSort(items: Int32Array, keys: RadixKeys): void {
     items.set(buffer.subarray(start, end), start);
     for (let digit = 0, from = start; digit < ends.length; digit++) {
       const to = ends[digit] as number;
-      // Keys that end here are the same, and only a comparison can tell them apart.
+      // Keys that end here are equal, and only a comparison can order them.
       if (to - from > 1) sort(from, to, digit === 0 ? MAX_DEPTH + 1 : depth + 1);
       from = to;
     }

@@ -13,13 +13,13 @@ import type { Row } from "./row.ts";
 import { encodeRows } from "./row-codec.ts";
 import type { CatalogState } from "./state.ts";
 
-/** Everything that a state says. */
+/** Returns everything that a state contains. */
 function contentOf(state: CatalogState): string {
   const ids = [...state.descendants("")].sort();
   return ids.map((id) => `${JSON.stringify([state.get(id), state.addressesOf(id)])}\n`).join("");
 }
 
-test("the rows of a version come from the one before and what changed, whoever wrote it", async (t) => {
+test("derives the rows of a version from the one before and the changes of any writer", async (t) => {
   const base = await temporaryDirectory(t);
   const store = createLocalStore();
   const engine = createEngine({ log: silent, store });

@@ -8,16 +8,16 @@ import type { NativeTable } from "../engine/native.ts";
 import type { Delta, RowBatch } from "./row-batch.ts";
 import { type CatalogState, createStateBuilder } from "./state.ts";
 
-/** Rows of a batch: what the engine hands over at once, and what keeps the process from other calls. */
+/** Rows per batch, which the engine returns at once and which delay the process's other calls. */
 const BATCH_ROWS = 16_384;
 
-/** The share of the rows past which reading the changes costs more than reading everything. */
+/** Share of the rows above which reading the changes costs more than reading everything. */
 const MAX_CHANGED_SHARE = 1 / 4;
 
-/** The most pieces of the range of addresses that are asked for at once. */
+/** Maximum number of address ranges in a query. */
 const MAX_RANGES = 64;
 
-/** Reads the version that a handle is at. */
+/** Reads the version at which a handle is. */
 export async function readState(table: NativeTable): Promise<CatalogState> {
   const { decodeBatch, ROW_COLUMNS } = await import("./row-codec.ts");
   const builder = createStateBuilder();
@@ -34,11 +34,11 @@ export async function readIds(table: NativeTable, condition: string): Promise<st
 }
 
 /**
- * Reads what a version has that an earlier one has not: new fragments, those that were written anew, and which
- * rows are left where rows were deleted.
+ * Reads the differences between an earlier version and a later one: new and rewritten fragments, and the remaining rows
+ * of fragments where rows were deleted.
  *
  * @param table a handle at the later version
- * @returns undefined when so much has changed that reading everything costs less
+ * @returns undefined if so much has changed that reading everything costs less
  */
 export async function readDelta(
   table: NativeTable,
@@ -72,11 +72,11 @@ export async function readDelta(
 interface FragmentChanges {
   readonly added: readonly DataFragment[];
   readonly lost: readonly DataFragment[];
-  /** As they are in the later version. */
+  /** In the form of the later version. */
   readonly thinned: readonly DataFragment[];
 }
 
-/** A fragment that was written anew is both added and lost: overwriting a table begins its numbers again. */
+/** A rewritten fragment is both added and lost: an overwrite of a table restarts its numbers. */
 function compareFragments(earlier: readonly DataFragment[], later: readonly DataFragment[]): FragmentChanges {
   const before = new Map(earlier.map((fragment) => [fragment.id, fragment]));
   const kept = later.filter((fragment) => {
@@ -93,7 +93,7 @@ function compareFragments(earlier: readonly DataFragment[], later: readonly Data
   };
 }
 
-/** Everything that a manifest says of a fragment but its deletions; the names of the files are unique. */
+/** Serializes everything in a fragment except its deletions; the names of the files are unique. */
 function filesOf(fragment: DataFragment): string {
   return hexOf(toBinary(DataFragmentSchema, { ...fragment, deletionFile: undefined }));
 }
@@ -110,7 +110,7 @@ function rowsOf(fragments: readonly DataFragment[]): number {
   return fragments.reduce((sum, { physicalRows }) => sum + Number(physicalRows), 0);
 }
 
-/** The ranges of fragment numbers without a gap: the first one, and the one after the last. */
+/** Returns the ranges of consecutive fragment numbers: the first number, and the one after the last. */
 function rangesOf(fragments: readonly DataFragment[]): [start: bigint, end: bigint][] {
   const ranges: [bigint, bigint][] = [];
   for (const { id } of fragments) {

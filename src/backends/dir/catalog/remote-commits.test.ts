@@ -13,7 +13,7 @@ import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
 import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
 
-/** What happens to a request: the answer is lost after it was done, or it is not done for one of several reasons. */
+/** Fault of a request: it succeeds and the answer is lost, or it fails for one of several reasons. */
 type Fault = "answer lost" | "timed out" | "throttled" | "denied" | "busy";
 
 /** Draws the fault of a request; undefined for none. */
@@ -28,7 +28,7 @@ const FAILURES: Readonly<Record<Exclude<Fault, "busy">, ErrorName>> = {
 
 const failure = (fault: Exclude<Fault, "busy">) => new LanceError(FAILURES[fault], `the storage: ${fault}`);
 
-/** An object store without anything that only disks have, whose objects are files that the engine finds, too. */
+/** Creates an object store without features of disks, whose objects are files that the engine also finds. */
 function createFakeStore(weather: Weather): ObjectStore {
   const disk = createLocalStore();
   async function through<T>(request: "put" | "get", key: string, work: () => Promise<T>): Promise<T> {
@@ -79,12 +79,12 @@ async function createWorld(t: TestContext) {
   };
 }
 
-/** Faults for the requests on versions, one after the other. */
+/** Gives faults to the requests on versions, in order. */
 const onVersions = (faults: (Fault | undefined)[]): Weather => {
   return (request, key) => (request === "create" && key.endsWith(".manifest") ? faults.shift() : undefined);
 };
 
-test("a commit whose answer is lost counts once, and is acknowledged", async (t) => {
+test("counts a commit whose answer is lost once, and acknowledges it", async (t) => {
   const { open, declare, state, files } = await createWorld(t);
   const faults: (Fault | undefined)[] = [];
   const catalog = open(onVersions(faults));
@@ -99,7 +99,7 @@ test("a commit whose answer is lost counts once, and is acknowledged", async (t)
   assert.equal((await files("_versions")).filter((name) => name.endsWith(".manifest")).length, 2 + 3);
 });
 
-test("a version of somebody else is not taken for one whose answer was lost", async (t) => {
+test("does not take a version of another writer for its own after losing an answer", async (t) => {
   const { open, declare, state, files } = await createWorld(t);
   const other = open();
   let raced = false;
@@ -111,7 +111,7 @@ test("a version of somebody else is not taken for one whose answer was lost", as
     }
     return request === "create" ? faults.shift() : undefined;
   });
-  // Between the attempt that timed out and the next one the other takes the number, and the name.
+  // Between the attempt that timed out and the next one, the other process takes the number and the name.
   await catalog.read();
   const [ours, theirs] = await Promise.allSettled([
     declare(catalog, "t", "ours"),
@@ -125,7 +125,7 @@ test("a version of somebody else is not taken for one whose answer was lost", as
   assert.equal((await files("data")).length, 2, "the loser's file is gone");
 });
 
-test("a storage that throttles or does not answer is said, and nothing is half done", async (t) => {
+test("reports a storage that throttles or does not answer, and leaves nothing half done", async (t) => {
   const { open, declare, state } = await createWorld(t);
   for (const [fault, kind, error] of [
     ["throttled", ".manifest", "Throttling"],
@@ -151,7 +151,7 @@ test("a storage that throttles or does not answer is said, and nothing is half d
   ]);
 });
 
-test("a commit of which nobody can say whether it stands is found by the next", async (t) => {
+test("finds a commit with an unknown outcome at the next one", async (t) => {
   const { open, declare, state } = await createWorld(t);
   let away = true;
   const faults: Fault[] = ["answer lost"];
@@ -165,10 +165,10 @@ test("a commit of which nobody can say whether it stands is found by the next", 
   assert.deepEqual((await state()).get("t")?.properties, { by: "ours" });
 });
 
-test("several writers on a bad link lose nothing that was acknowledged, and double nothing", async (t) => {
+test("loses no acknowledged commit of several writers on a bad link, and duplicates none", async (t) => {
   const { open, declare, state } = await createWorld(t);
   let count = 0;
-  // Each third request on a version fails, in one way after the other.
+  // Each third request on a version fails, with the kinds of faults in turn.
   const faults: readonly Fault[] = ["answer lost", "busy", "timed out", "throttled"];
   const weather: Weather = (request, key) =>
     request === "create" && key.endsWith(".manifest") && ++count % 3 === 0

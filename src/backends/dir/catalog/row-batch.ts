@@ -1,35 +1,35 @@
 import type { Row } from "./row.ts";
 
-/** A column of texts as Arrow lays it out: value `i` is the UTF-8 bytes from `offsets[i]` to `offsets[i + 1]`. */
+/** A column of texts in Arrow's layout: value `i` is the UTF-8 bytes from `offsets[i]` to `offsets[i + 1]`. */
 export interface TextColumn {
   readonly bytes: Uint8Array;
   readonly offsets: Int32Array;
   isNull(index: number): boolean;
 }
 
-/** Rows by column, as the state takes them in. */
+/** Rows by column, in the form that the state reads. */
 export interface RowBatch {
   readonly length: number;
   readonly objectId: TextColumn;
   readonly objectType: TextColumn;
   readonly location: TextColumn;
-  /** The properties as a JSON object. */
+  /** Properties as a JSON object. */
   readonly metadata: TextColumn;
-  /** For each row the offset in its fragment and the fragment; undefined when the places are not known. */
+  /** Offset and fragment of each row, in this order; undefined if the places are not known. */
   readonly addresses: Uint32Array | undefined;
 }
 
-/** What a later version of the manifest has that a state has not. */
+/** Differences between a state and a later version of the manifest. */
 export interface Delta {
-  /** The fragments whose rows are all gone from their places: removed, or written anew. */
+  /** Fragments whose rows have all lost their places: removed, or rewritten. */
   readonly lostFragments: ReadonlySet<number>;
-  /** For each fragment where rows were deleted which rows are left: 1 at the offset of each. */
+  /** Remaining rows of each fragment where rows were deleted: 1 at the offset of each. */
   readonly remaining: ReadonlyMap<number, Uint8Array>;
-  /** The rows of new fragments and of those written anew, with their addresses. */
+  /** Rows of new and rewritten fragments, with their addresses. */
   readonly added: readonly RowBatch[];
 }
 
-/** Stands for a fragment that is not known. */
+/** Number of an unknown fragment. */
 export const NO_FRAGMENT = 0xffff_ffff;
 
 /** Lays out rows by column. */
@@ -47,7 +47,7 @@ export function toBatch(rows: readonly Row[], addresses?: Uint32Array): RowBatch
 /** Lays out texts as a column. */
 export function textColumn(texts: readonly (string | null | undefined)[]): TextColumn {
   const offsets = new Int32Array(texts.length + 1);
-  // Halves of characters must not join with those of a neighbour.
+  // Halves of characters must not combine with those of a neighbour.
   const whole = texts.map((text) => text?.toWellFormed() ?? "");
   for (const [i, text] of whole.entries()) offsets[i + 1] = (offsets[i] as number) + Buffer.byteLength(text);
   return {
@@ -57,13 +57,13 @@ export function textColumn(texts: readonly (string | null | undefined)[]): TextC
   };
 }
 
-/** The form of properties in the manifest; null when there are none. */
+/** Serializes properties for the manifest; returns null if there are none. */
 export function propertiesText(properties: Readonly<Record<string, string>>): string | null {
   for (const _ in properties) return JSON.stringify(properties);
   return null;
 }
 
-/** Reads properties. Other writers may keep other JSON in the column; only entries of text are properties. */
+/** Parses properties. Other writers may keep other JSON in the column; only entries with text values are properties. */
 export function parseProperties(text: string): Record<string, string> {
   try {
     const entries = Object.entries(JSON.parse(text) as object);

@@ -17,10 +17,10 @@ import type { Row } from "./row.ts";
 import { type RowBatch, type TextColumn, textColumn } from "./row-batch.ts";
 import { COLUMNS, type StoredRow, toStored } from "./stored-row.ts";
 
-/** The key that makes concurrent inserts of one object conflict. */
+/** Key that makes concurrent inserts of an object conflict. */
 const PRIMARY_KEY = new Map([["lance-schema:unenforced-primary-key:position", "0"]]);
 
-/** The public schema of `__manifest`, version 2. */
+/** Public schema of `__manifest`, version 2. */
 const SCHEMA = new Schema([
   new Field("object_id", new Utf8(), false, PRIMARY_KEY),
   new Field("object_type", new Utf8(), false),
@@ -32,10 +32,10 @@ const SCHEMA = new Schema([
 /** The engine's column of row addresses: the fragment in the upper half of 64 bits, the offset in the lower one. */
 export const ADDRESS_COLUMN = "_rowaddr";
 
-/** The column of ids. */
+/** Column of ids. */
 export const ID_COLUMN = "object_id";
 
-/** The columns that are read. */
+/** Columns that are read. */
 export const ROW_COLUMNS = [ID_COLUMN, "object_type", "location", "metadata", ADDRESS_COLUMN];
 
 /** Encodes rows as an Arrow IPC file with the schema of `__manifest`. */
@@ -43,7 +43,7 @@ export function encodeRows(rows: readonly Row[]): Buffer {
   return encode(rows.map(toStored), SCHEMA);
 }
 
-/** Encodes rows as they are stored as an Arrow IPC file, with the columns that every commit writes. */
+/** Encodes stored rows as an Arrow IPC file, with the columns that every commit writes. */
 export function encodeStoredRows(rows: readonly StoredRow[]): Buffer {
   return encode(rows, new Schema(SCHEMA.fields.filter(({ name }) => Object.hasOwn(COLUMNS, name))));
 }
@@ -61,9 +61,9 @@ function encode(rows: readonly StoredRow[], schema: Schema): Buffer {
 }
 
 /**
- * Reads one batch, an Arrow IPC file with the columns {@link ROW_COLUMNS}, without making rows of it.
+ * Decodes a batch, an Arrow IPC file with the columns {@link ROW_COLUMNS}, without creating row objects.
  *
- * Other implementations may lay out texts otherwise, for example as dictionaries; those are decoded.
+ * Other implementations may lay out texts differently, for example as dictionaries; these are converted.
  */
 export function decodeBatch(ipcFile: Uint8Array): RowBatch {
   const table = tableFromIPC(ipcFile);
@@ -78,12 +78,12 @@ export function decodeBatch(ipcFile: Uint8Array): RowBatch {
   };
 }
 
-/** The ids of a batch with {@link ID_COLUMN}. */
+/** Decodes the ids of a batch with {@link ID_COLUMN}. */
 export function decodeIds(ipcFile: Uint8Array): string[] {
   return [...(tableFromIPC(ipcFile).getChild(ID_COLUMN) ?? [])];
 }
 
-/** The addresses of a batch with {@link ADDRESS_COLUMN}: for each row the offset and the fragment. */
+/** Decodes the addresses of a batch with {@link ADDRESS_COLUMN}: the offset and the fragment of each row. */
 export function decodeAddressBatch(ipcFile: Uint8Array): Uint32Array {
   return decodeAddresses(tableFromIPC(ipcFile));
 }
@@ -91,7 +91,7 @@ export function decodeAddressBatch(ipcFile: Uint8Array): Uint32Array {
 function decodeAddresses(table: Table): Uint32Array {
   const numbers = table.getChild(ADDRESS_COLUMN)?.toArray() as BigUint64Array | undefined;
   if (numbers === undefined) throw new Error(`the engine left out ${ADDRESS_COLUMN}`);
-  // The engine's numbers are little endian on every machine that it runs on.
+  // The engine's numbers are little endian on every machine that it supports.
   return new Uint32Array(numbers.buffer, numbers.byteOffset, numbers.length * 2);
 }
 

@@ -12,21 +12,21 @@ import {
 } from "../format/text-file.ts";
 import { COLUMNS, type StoredRow } from "./stored-row.ts";
 
-/** How rows are written to a manifest table. */
+/** Format of rows in a manifest table. */
 export interface RowFormat {
   readonly version: string;
-  /** The fields of {@link COLUMNS}, in their order. */
+  /** Fields of {@link COLUMNS}, in that order. */
   readonly fields: readonly Field[];
-  /** The other columns of the table. */
+  /** Other columns of the table. */
   readonly otherColumns: readonly Field[];
 }
 
 /**
- * Finds out how rows are written to a manifest table.
+ * Determines the format of rows for a manifest table.
  *
- * Columns that are not known here are left out of what is written, and are null in the new rows.
+ * Writes omit columns that are unknown here, which are null in the new rows.
  *
- * @throws LanceError Unsupported, when the table needs something of its writers that is not known here
+ * @throws LanceError Unsupported if the table requires an unknown feature of its writers
  */
 export function rowFormatOf(manifest: Manifest): RowFormat {
   const version = manifest.dataFormat?.version ?? "";
@@ -53,7 +53,7 @@ function cannotWrite(why: string): LanceError {
   return new LanceError("Unsupported", `the catalog cannot be written by this version: ${why}`);
 }
 
-/** A data file for some rows, and the fragment that it makes; the fragment has no id yet. */
+/** Encodes a data file of some rows, and describes its fragment, which has no id yet. */
 export function encodeFragment(
   rows: readonly StoredRow[],
   { version, fields }: RowFormat & { readonly version: TextFileVersion },
@@ -78,10 +78,7 @@ export function encodeFragment(
   return { name, bytes, fragment };
 }
 
-/**
- * Whether writing a fragment's rows anew loses nothing: it has no columns but the known ones, and nothing else
- * that is not known here.
- */
+/** Whether a rewrite of a fragment's rows loses nothing: it has only known columns, and no other unknown parts. */
 export function isPlainFragment({ files, $unknown = [] }: DataFragment, { fields }: RowFormat): boolean {
   const [file] = files;
   if (file === undefined || files.length > 1 || $unknown.length > 0 || file.$unknown?.length) return false;

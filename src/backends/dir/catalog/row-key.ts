@@ -1,22 +1,22 @@
 /*
- * Rows are ordered by the id of their parent, then by their kind, then by their own name, each by its UTF-8
- * bytes: the children of one kind of a namespace stand together in the order of a listing, and everything below
- * a namespace stands in two runs.
+ * Rows are ordered by the id of their parent, then by their kind, then by their own name, each by its UTF-8 bytes. The
+ * children of a namespace of one kind are therefore adjacent and in the order of a listing, and everything below a
+ * namespace forms two runs.
  */
 
-/** A place in the order of rows; no row has to be there. */
+/** A place in the order of rows, with or without a row. */
 export interface RowKey {
-  /** Where the id is. */
+  /** Memory that contains the id. */
   readonly bytes: Uint8Array;
   readonly start: number;
   readonly end: number;
-  /** Where the object's own name begins; the parent's id ends one byte before, unless this is the start. */
+  /** Start of the object's own name; the parent's id ends one byte before, unless this is the start of the id. */
   readonly nameStart: number;
-  /** The number of the kind; a place before all kinds is -1. */
+  /** Number of the kind; -1 for a place before all kinds. */
   readonly kind: number;
 }
 
-/** Compares two places: negative when the first one comes before. */
+/** Compares two places: negative if the first one is earlier. */
 export function compareKeys(a: RowKey, b: RowKey): number {
   return (
     compareBytes(a.bytes, a.start, parentEnd(a), b.bytes, b.start, parentEnd(b)) ||
@@ -25,17 +25,17 @@ export function compareKeys(a: RowKey, b: RowKey): number {
   );
 }
 
-/** The end of the parent's id; the root's is empty. */
+/** Returns the end of the parent's id, which is empty for children of the root. */
 export function parentEnd({ start, nameStart }: RowKey): number {
   return nameStart === start ? start : nameStart - 1;
 }
 
-/** Whether an object is a direct child of the same parent as another place. */
+/** Whether an object is a direct child of the parent of another place. */
 export function isChild(key: RowKey, place: RowKey): boolean {
   return compareBytes(key.bytes, key.start, parentEnd(key), place.bytes, place.start, parentEnd(place)) === 0;
 }
 
-/** Compares two pieces of bytes; of two that begin alike the shorter one comes first. */
+/** Compares two ranges of bytes; a range is before all that begin with it. */
 export function compareBytes(
   a: Uint8Array,
   aStart: number,

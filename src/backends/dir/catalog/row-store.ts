@@ -4,16 +4,16 @@ import { NO_FRAGMENT, type RowBatch, type TextColumn } from "./row-batch.ts";
 import { compareBytes, type RowKey } from "./row-key.ts";
 import type { RowAddress } from "./stored-row.ts";
 
-/** Rows by number, as bytes: an id, a location and a metadata text one after the other, and where they are. */
+/** Rows by number, as bytes: id, location and metadata text in sequence, and their positions. */
 export interface RowStore {
-  /** Takes in a row of a batch and returns its number; numbers of deleted rows are used again. */
+  /** Adds a row of a batch and returns its number; the numbers of deleted rows are reused. */
   add(batch: RowBatch, index: number): number;
   delete(row: number): void;
-  /** The numbers of all rows. */
+  /** Iterates over the numbers of all rows. */
   rows(): IterableIterator<number>;
-  /** The numbers of the rows in some fragments. */
+  /** Returns the numbers of the rows in some fragments. */
   rowsIn(fragments: ReadonlySet<number>): number[];
-  /** One more than the largest number of a row so far. */
+  /** Largest number of a row so far, plus one. */
   readonly end: number;
   readonly size: number;
   id(row: number): string;
@@ -21,28 +21,28 @@ export interface RowStore {
   location(row: number): string | undefined;
   metadata(row: number): string | undefined;
   type(row: number): string;
-  /** The number of a type, which orders the kinds of children; -1 when no row has had it. */
+  /** Returns the number of a type, which orders the kinds of children; -1 if no row has had the type. */
   kindOf(type: string): number;
-  /** The place of a row in the order; valid until the next call for the same `into`. */
+  /** Returns the place of a row in the order, valid until the next call with this `into`. */
   key(row: number, into: MutableKey): RowKey;
-  /** A digit of the place of a row in the order, below `radix`; -1 past the last one. */
+  /** Returns a digit of the place of a row in the order, below `radix`; -1 past the last one. */
   digit(row: number, depth: number): number;
   readonly radix: number;
   idHash(row: number): number;
-  /** Undefined for a row without a location. */
+  /** Returns the hash of a row's location; undefined if it has none. */
   locationHash(row: number): number | undefined;
   isId(row: number, bytes: Uint8Array, start: number, end: number): boolean;
   isLocation(row: number, bytes: Uint8Array, start: number, end: number): boolean;
-  /** Whether a row of a batch says what this one says, wherever it is. */
+  /** Whether a row of a batch has equal content, regardless of its place. */
   isSame(row: number, batch: RowBatch, index: number): boolean;
   fragment(row: number): number;
   offset(row: number): number;
   setAddress(row: number, address: RowAddress): void;
-  /** Whether the location has a `/` in it. */
+  /** Whether the location contains a `/`. */
   isNested(row: number): boolean;
 }
 
-/** A place in the order that is written over again and again. */
+/** A place in the order that is overwritten repeatedly. */
 export type MutableKey = { -readonly [K in keyof RowKey]: RowKey[K] };
 
 /** Creates a key for {@link RowStore.key}. */
@@ -50,17 +50,17 @@ export function createKey(): MutableKey {
   return { bytes: new Uint8Array(), start: 0, end: 0, nameStart: 0, kind: 0 };
 }
 
-/** The length of a text that is null. */
+/** Length of a text that is null. */
 const NULL = 0xffff_ffff;
-/** The kind of a number without a row. */
+/** Kind of a number without a row. */
 const FREE = 0xffff_ffff;
 const DOLLAR = 0x24;
 const SLASH = 0x2f;
 
-/** Bytes that nothing points to any more are taken back past this many of them. */
+/** Number of unused bytes above which their memory is reclaimed. */
 const MIN_DEAD_BYTES = 4 * 1024 * 1024;
 
-/** Creates a store; `hash` is that of ids and locations. */
+/** Creates a store; `hash` is applied to ids and locations. */
 export function createRowStore(hash: ByteHash): RowStore {
   let arena = createArena();
   let liveBytes = 0;
@@ -94,7 +94,7 @@ export function createRowStore(hash: ByteHash): RowStore {
   const recordLength = (row: number) =>
     metadataStart(row) + lengthOf(columns.metadataLength[row] as number) - idStart(row);
 
-  /** Copies what rows point to into new memory when most of the old one is dead; costs no more than the deletes. */
+  /** Copies used bytes to new memory if most of the old memory is unused; costs no more than the deletions before. */
   function takeBack(): void {
     const dead = arena.bytes - liveBytes;
     if (dead < MIN_DEAD_BYTES || dead < liveBytes) return;
@@ -201,7 +201,7 @@ export function createRowStore(hash: ByteHash): RowStore {
     digit(row, depth) {
       const nameStart = columns.nameStart[row] as number;
       const parentLength = Math.max(0, nameStart - 1);
-      // The parent's bytes, an end that is before all of them, the kind, and the bytes of the name.
+      // The parent's bytes, a terminator that sorts before all of them, the kind, and the bytes of the name.
       if (depth < parentLength) return 1 + (chunkOf(row)[idStart(row) + depth] as number);
       if (depth === parentLength) return 0;
       if (depth === parentLength + 1) return columns.kind[row] as number;
@@ -241,7 +241,7 @@ export function createRowStore(hash: ByteHash): RowStore {
   };
 }
 
-/** What is kept of each row beside its texts: where they are and how long, in bytes. */
+/** Creates the columns of each row besides its texts: their positions and lengths, in bytes. */
 function createColumns(capacity: number) {
   return {
     chunk: new Uint32Array(capacity),

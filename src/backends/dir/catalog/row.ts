@@ -1,16 +1,16 @@
 /** A row of the `__manifest` table: one object of the catalog. */
 export interface Row {
-  /** The names from the root down, joined with `$`. */
+  /** Names from the root down, joined with `$`. */
   readonly objectId: string;
-  /** `namespace` or `table`; other writers may keep other kinds, which are left alone. */
+  /** `namespace` or `table`; rows of other kinds belong to other writers and are not changed. */
   readonly objectType: string;
-  /** The table's directory, relative to the base; undefined for namespaces. */
+  /** Directory of the table, relative to the base; undefined for namespaces. */
   readonly location: string | undefined;
-  /** Free entries that clients keep with the object. */
+  /** Arbitrary entries that clients store with the object. */
   readonly properties: Readonly<Record<string, string>>;
 }
 
-/** Whether two maps of properties have the same entries. */
+/** Whether two maps of properties have equal entries. */
 export function sameProperties(
   a: Readonly<Record<string, string>>,
   b: Readonly<Record<string, string>>,
@@ -19,13 +19,13 @@ export function sameProperties(
   return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
 }
 
-/** The id of the parent; the root is the empty string. */
+/** Returns the id of the parent; that of the root is the empty string. */
 export function parentId(objectId: string): string {
   const at = objectId.lastIndexOf("$");
   return at < 0 ? "" : objectId.slice(0, at);
 }
 
-/** An object's own name. */
+/** Returns an object's own name. */
 export function ownName(objectId: string): string {
   return objectId.slice(objectId.lastIndexOf("$") + 1);
 }

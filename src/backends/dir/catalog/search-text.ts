@@ -1,11 +1,11 @@
 import type { RowKey } from "./row-key.ts";
 import { createKey } from "./row-store.ts";
 
-/** Turns texts that are searched for into bytes, in memory that is used again with the next search. */
+/** Encodes search texts as bytes, in memory that the next search reuses. */
 export interface SearchText {
-  /** The UTF-8 bytes of a text and their end, which is -1 for a text that has none: it has half a character. */
+  /** Returns the UTF-8 bytes of a text and their end, which is -1 for a malformed text with half a character. */
   encode(text: string): { readonly bytes: Uint8Array; readonly end: number };
-  /** The place in the order of rows of a name below a parent, before all kinds for kind -1. */
+  /** Returns the place in the order of a name below a parent; kind -1 is before all kinds. */
   place(parent: string, name: string, kind: number): RowKey;
 }
 

@@ -8,7 +8,7 @@ import { toBatch } from "./row-batch.ts";
 import { type CatalogState, createState, createStateBuilder } from "./state.ts";
 import type { RowAddress } from "./stored-row.ts";
 
-/** Names that are easily taken for one another: separators, beginnings of others, several scripts, no name at all. */
+/** Names that are easily confused: separators, prefixes of others, several scripts, the empty name. */
 const NAMES = ["a", "b", "a#", "a-", "a.b", "é", "\uffff", "\u{1f600}", ""];
 const anId = fc
   .array(fc.constantFrom(...NAMES), { minLength: 1, maxLength: 4 })
@@ -25,7 +25,7 @@ const aRow: fc.Arbitrary<Row> = fc.record(
 );
 const someRows = fc.uniqueArray(aRow, { selector: (row) => row.objectId, maxLength: 12 });
 
-/** Compares a state with the plain rows that it should have. */
+/** Compares a state with the plain rows that it should contain. */
 function check(state: CatalogState, model: ReadonlyMap<string, Row>): void {
   const rows = [...model.values()];
   assert.equal(state.size, model.size);
@@ -41,7 +41,7 @@ function check(state: CatalogState, model: ReadonlyMap<string, Row>): void {
     for (const kind of ["namespace", "table"] as const) {
       const names = children.filter((row) => row.objectType === kind).map((row) => ownName(row.objectId));
       names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-      // A page goes on after a name, and no name comes after the empty one.
+      // A page starts after a name, and the empty name is not after any name.
       const listed = names.filter((name) => name !== "");
       for (const size of [1, 2, 100]) assert.deepEqual(pages(state, id, kind, size), [...new Set(listed)]);
     }
@@ -66,7 +66,7 @@ function pages(state: CatalogState, id: string, kind: "namespace" | "table", siz
   return names;
 }
 
-test("a state is what its rows are, whatever is applied to it", () => {
+test("contains exactly its rows after any changes", () => {
   fc.assert(
     fc.property(
       someRows,
@@ -88,7 +88,7 @@ test("a state is what its rows are, whatever is applied to it", () => {
   );
 });
 
-test("a draft shows what a state shows once its changes are applied", () => {
+test("shows in a draft what the state shows once its changes are applied", () => {
   fc.assert(
     fc.property(someRows, someRows, fc.array(anId, { maxLength: 6 }), (first, put, removed) => {
       const state = createState(first);
@@ -102,7 +102,7 @@ test("a draft shows what a state shows once its changes are applied", () => {
         assert.deepEqual([...draft.descendants(id)].sort(), [...applied.descendants(id)].sort());
         assert.equal(draft.hasChildren(id), applied.hasChildren(id), `children of ${id}`);
       }
-      // A location has one owner; the owner is decided before a row is put.
+      // A location has a single owner, which is decided before a row is put.
       const used = [...first, ...put].map((row) => row.location);
       for (const location of used.filter((one) => used.indexOf(one) === used.lastIndexOf(one))) {
         if (location !== undefined) assert.equal(draft.ownerOf(location), applied.ownerOf(location));
@@ -112,7 +112,7 @@ test("a draft shows what a state shows once its changes are applied", () => {
   );
 });
 
-/** A table in fragments: for each the rows at their offsets, undefined where one was deleted. */
+/** A table in fragments: the rows of each by offset, undefined where a row was deleted. */
 type Fragments = Map<number, (Row | undefined)[]>;
 
 function stateOf(fragments: Fragments): CatalogState {
@@ -143,11 +143,11 @@ function addressesOf(fragments: Fragments): Map<string, RowAddress> {
 const aCommit = fc.record({
   put: someRows,
   removed: fc.array(anId, { maxLength: 4 }),
-  /** Whether all fragments are joined after it. */
+  /** Whether all fragments are joined afterwards. */
   compacted: fc.boolean(),
 });
 
-test("the differences between two versions make one of the other", () => {
+test("turns a version into another through their differences", () => {
   fc.assert(
     fc.property(fc.array(aCommit, { maxLength: 6 }), fc.nat(5), (commits, from) => {
       const fragments: Fragments = new Map();
@@ -196,7 +196,7 @@ test("the differences between two versions make one of the other", () => {
   );
 });
 
-test("of a doubled id the first row counts, and all places are known", () => {
+test("uses the first row of a duplicated id, and knows all places", () => {
   const row = (location: string): Row => ({ objectId: "t", objectType: "table", location, properties: {} });
   const state = stateOf(
     new Map([
@@ -217,7 +217,7 @@ test("of a doubled id the first row counts, and all places are known", () => {
   assert.deepEqual([state.addressesOf("t"), state.isMergeable], [undefined, false]);
 });
 
-test("thousands of children stay in order while they come and go, and memory is taken back", () => {
+test("keeps thousands of children in order through changes, and reclaims memory", () => {
   const row = (name: string): Row => ({
     objectId: `n$${name}`,
     objectType: "table",
@@ -238,7 +238,7 @@ test("thousands of children stay in order while they come and go, and memory is 
   for (const name of expected) assert.equal(state.get(`n$${name}`)?.location, row(name).location);
 });
 
-test("half a character finds nothing", () => {
+test("finds nothing for half a character", () => {
   const state = createState([
     { objectId: "\ufffd", objectType: "table", location: "\ufffd", properties: {} },
   ]);

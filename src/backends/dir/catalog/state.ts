@@ -8,45 +8,48 @@ import type { CatalogView, Changes } from "./view.ts";
 
 /** All rows of the manifest, indexed for lookups and for listings in order. */
 export interface CatalogState extends CatalogView {
-  /** The verdicts of the version; a load of another version replaces them. */
+  /** Verdicts of the version; a load of another version replaces them. */
   verdicts: ReadonlyMap<string, Verdict>;
   /**
-   * The names of a namespace's direct children of one kind after a given one, in the order of their UTF-8 bytes.
+   * Returns the names of a namespace's direct children of a kind after a given name, in the order of their UTF-8 bytes.
    */
   children(objectId: string, kind: "namespace" | "table", after: string, limit: number): string[];
   /**
-   * Where the rows with an id are: what a deletion vector has to name to remove the object. Normally there is
-   * one; more when a foreign writer has doubled the id. Undefined when there is no such row, or when it was
+   * Returns the places of the rows with an id, which a deletion vector must list to remove the object. Normally there
+   * is a single place, and more if a foreign writer has duplicated the id. Undefined if the row does not exist, or was
    * applied without its address.
    */
   addressesOf(objectId: string): readonly RowAddress[] | undefined;
   /**
-   * Takes over a commit of this process, in place.
+   * Applies a commit of this process in place.
    *
-   * @param addresses where the rows that were put are now, and rows that only moved, by object id; a row that was
-   *   put and has none counts as having no known address until the manifest is read again
+   * @param addresses new places of the rows that were put or moved, by object id; the address of a put row without an
+   *   entry is unknown until the manifest is read again
    */
   apply(changes: Changes, addresses?: ReadonlyMap<string, RowAddress>): void;
-  /** Takes over what other processes committed, in place. */
+  /** Applies commits of other processes in place. */
   merge(delta: Delta): void;
   /**
-   * The rows that are in some fragments, as they are stored, for a commit that writes them anew; of an id that a
-   * foreign writer has doubled the first.
+   * Yields the rows in some fragments in their stored form, for a commit that rewrites them; of an id that a foreign
+   * writer has duplicated, the first.
    */
   rowsIn(fragments: ReadonlySet<number>): Iterable<PlacedRow>;
-  /** Which of a fragment's physical rows are there, but for further ones of doubled ids: 1 at the offset of each. */
+  /**
+   * Returns which physical rows of a fragment remain, except for further ones of duplicated ids: 1 at the offset of
+   * each.
+   */
   remainingIn(fragment: number, physicalRows: number): Uint8Array;
   readonly size: number;
   /**
-   * Whether {@link CatalogState.merge} is possible: every row's address is known, and no id was doubled by a
-   * foreign writer. When it is not, the manifest has to be read as a whole.
+   * Whether {@link CatalogState.merge} is possible: every row's address is known, and no foreign writer has duplicated
+   * an id. Otherwise the whole manifest must be read.
    */
   readonly isMergeable: boolean;
-  /** How many ids foreign writers have doubled. */
+  /** Number of ids that foreign writers have duplicated. */
   readonly duplicates: number;
 }
 
-/** Makes a state of batches, in the order of the table; of two rows with one id the first counts. */
+/** Builds a state from batches in the order of the table; of two rows with equal ids the first counts. */
 export interface StateBuilder {
   add(batch: RowBatch): void;
   finish(): CatalogState;
@@ -59,7 +62,9 @@ export function createState(rows: Iterable<Row>): CatalogState {
   return builder.finish();
 }
 
-/** Begins a state. A row takes about 100 bytes beside its texts, and becomes an object when it is asked for. */
+/**
+ * Starts a state. A row takes about 100 bytes besides its texts, and becomes an object only when a caller requests it.
+ */
 export function createStateBuilder(): StateBuilder {
   const rows = createIndexedRows();
   return {
@@ -112,7 +117,7 @@ function stateOf(rows: IndexedRows): CatalogState {
         const key = rows.key(row);
         if (key.kind !== place.kind || !isChild(key, place)) break;
         const name = store.name(row);
-        // Two ids may stand for one name in the root: `x` and `$x`.
+        // Two ids may have equal names in the root: `x` and `$x`.
         if (name !== names.at(-1)) names.push(name);
       }
       return names;
@@ -183,21 +188,21 @@ function* everything({ store }: IndexedRows): IterableIterator<string> {
   }
 }
 
-/** The ids below a namespace: its children, and those whose parent's id begins with its own and a `$`. */
+/** Yields the ids below a namespace: its children, and rows whose parent's id begins with its own id and a `$`. */
 function* below(rows: IndexedRows, objectId: string): IterableIterator<string> {
   const own = Buffer.from(objectId);
   yield* withParent(rows, own, (key) => parentEnd(key) - key.start === own.byteLength);
   yield* withParent(rows, Buffer.from(`${objectId}$`), () => true);
 }
 
-/** The ids of the rows from a parent on, as long as their parents begin with its id and meet a condition. */
+/** Yields the ids of the rows from a parent on, as long as their parents begin with its id and meet a condition. */
 function* withParent(
   rows: IndexedRows,
   prefix: Buffer,
   isMeant: (key: RowKey) => boolean,
 ): IterableIterator<string> {
   const length = prefix.byteLength;
-  // A name of no bytes after the prefix: the place before all children of it.
+  // An empty name after the prefix: the place before all of its children.
   const place = {
     bytes: Buffer.concat([prefix, Buffer.from("$")]),
     start: 0,

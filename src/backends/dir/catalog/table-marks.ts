@@ -1,12 +1,12 @@
 import { isRootDirectory } from "./base-layout.ts";
 import type { CatalogContext } from "./catalog-context.ts";
 
-/** How often a mark is set again because the row changed meanwhile. */
+/** Maximum number of updates of a mark while the row changes. */
 const MAX_LOOKS = 5;
 
 /**
- * Makes the mark of a directory agree with the catalog: implementations that list directories take `<name>.lance` for
- * the root's table of that name, unless it is marked.
+ * Updates the mark of a directory to agree with the catalog: implementations that list directories treat an unmarked
+ * `<name>.lance` as the root's table of that name.
  */
 export async function updateMark(context: CatalogContext, location: string): Promise<void> {
   if (!isRootDirectory(location)) return;
@@ -20,7 +20,10 @@ export async function updateMark(context: CatalogContext, location: string): Pro
   }
 }
 
-/** Returns the table that a location belongs to, by the newest rows: unlike a read, a mutation is decided on them. */
+/**
+ * Returns the table to which a location belongs, according to the newest rows: unlike a read, a mutation always uses
+ * them.
+ */
 export function ownerOf(
   { catalog }: Pick<CatalogContext, "catalog">,
   location: string,

@@ -13,7 +13,7 @@ import { mayLeaveGap } from "./gap-marker.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import type { Row } from "./row.ts";
 
-/** The storage is a minute on, so that files whose times are rounded up are not of the future. */
+/** The clock is a minute ahead, so that files whose times are rounded up are not in the future. */
 const clock = { now: async () => Date.now() + 60_000 };
 
 const options = () => ({
@@ -25,7 +25,7 @@ const options = () => ({
   signal: new AbortController().signal,
 });
 
-test("old versions go with the files that only they need", async (t) => {
+test("removes old versions with the files that only they need", async (t) => {
   const { dataset, location, open } = await openBaseDirectory(t);
   const catalog = open();
   for (let i = 0; i < 40; i++) await catalog.mutate((draft) => draft.put(table(`t${i}`)));
@@ -34,7 +34,7 @@ test("old versions go with the files that only they need", async (t) => {
     hasYoung: true,
   });
   const { versions } = await pruneVersions(dataset, options());
-  // The first version has no mark, and whoever holds it finds the second.
+  // The first version has no mark, so its readers must find the second.
   assert.equal(versions, 41 - 5 - 2);
   const { manifest } = await readVersion(dataset);
   const left = async (name: string) => (await readdir(join(location, name))).length;
@@ -42,17 +42,17 @@ test("old versions go with the files that only they need", async (t) => {
   assert.ok((await left("data")) <= manifest.fragments.length + 2 * 5);
   assert.ok((await left("_transactions")) <= 5 + 2);
   assert.equal((await open().read()).size, 40);
-  // Whoever has not looked for long finds the newest version behind the gap.
+  // A reader that has not looked for long finds the newest version behind the gap.
   await catalog.mutate((draft) => draft.put(table("more")));
   assert.equal((await latestVersion(dataset))?.version, 42n);
 });
 
-test("a version after one of another implementation stays, so that the other one finds it", async (t) => {
+test("keeps the version after one of another implementation, which needs to find it", async (t) => {
   const { dataset, engine, location, open } = await openBaseDirectory(t);
   const catalog = open();
   const commit = (name: string) => catalog.mutate((draft) => draft.put(table(name)));
   for (let i = 0; i < 10; i++) await commit(`a${i}`);
-  // A full overwrite, as the Rust implementation commits, without the mark.
+  // A full overwrite without the mark, like a commit of the Rust implementation.
   const { encodeRows } = await import("./row-codec.ts");
   await engine.create(location, encodeRows([table("only")]), "overwrite");
   const foreign = (await latestVersion(dataset))?.version as bigint;
@@ -73,7 +73,7 @@ test("a version after one of another implementation stays, so that the other one
   assert.equal((await open().read()).size, 11);
 });
 
-/** Takes the mark away from the newest version, as other implementations do when they write. */
+/** Removes the mark from the newest version, as writes of other implementations do. */
 async function unmark(dataset: Awaited<ReturnType<typeof openBaseDirectory>>["dataset"], version: bigint) {
   const { buildManifestFile, readSection } = await import("../format/manifest-file.ts");
   const file = await readVersion(dataset, version);
@@ -84,7 +84,7 @@ async function unmark(dataset: Awaited<ReturnType<typeof openBaseDirectory>>["da
   await dataset.store.put(key, buildManifestFile(new Uint8Array(), transaction, plain, signature));
 }
 
-test("fragments that have grown are joined while commits go on", async (t) => {
+test("joins large fragments while commits continue", async (t) => {
   const { dataset, manifestTable, open } = await openBaseDirectory(t);
   const manifest = manifestTable();
   const catalog = open();
@@ -109,7 +109,7 @@ test("fragments that have grown are joined while commits go on", async (t) => {
   assert.deepEqual(after.addressesOf("t8_4199"), [joined?.addresses.get("t8_4199")]);
 });
 
-test("work follows commits, one chore at a time, and a failure is tried again", async () => {
+test("runs a single chore at a time after commits, and retries after a failure", async () => {
   let manifests = 0;
   const joining = createJoining(
     async () => {
@@ -128,7 +128,7 @@ test("work follows commits, one chore at a time, and a failure is tried again", 
   assert.equal(manifests, 1);
 });
 
-test("indices that others gave the manifest stay right through commits, and are brought up to date", async (t) => {
+test("keeps foreign indices of the manifest correct through commits, and updates them", async (t) => {
   const { dataset, engine, location, open } = await openBaseDirectory(t);
   const catalog = open();
   const names = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => `${prefix}${i}`);
@@ -159,7 +159,7 @@ test("indices that others gave the manifest stay right through commits, and are 
     const state = await open().read();
     assert.deepEqual([...state.descendants("")].sort(), [...expected].sort());
   };
-  // Each commit takes rows over that an index knows at their old place.
+  // Each commit absorbs rows that an index knows at their old place.
   for (const id of names("b", 20)) {
     await declare([id]);
     expected.add(id);
@@ -191,7 +191,7 @@ test("indices that others gave the manifest stay right through commits, and are 
   await assertFound();
 });
 
-test("what other programs keep in the manifest stays or is not touched", async (t) => {
+test("keeps what other programs store in the manifest, or does not change it", async (t) => {
   const { dataset, engine, location, open } = await openBaseDirectory(t);
   const catalog = open();
   const odd: Row = {
@@ -210,7 +210,7 @@ test("what other programs keep in the manifest stays or is not touched", async (
   } finally {
     lease.release();
   }
-  // A row without a value there may change; one with a value would lose it.
+  // A row without a value in that column may change; a row with a value would lose it.
   await catalog.mutate((draft) => draft.put(table("plain", { a: "b" })));
   const change = catalog.mutate((draft) => draft.put(table("t", { a: "b" })));
   await assert.rejects(change, (error) => isLanceError(error, "Unsupported"));

@@ -19,7 +19,7 @@ const declare = (catalog: Catalog, objectId: string) =>
     draft.put({ objectId, objectType: "table", location: `${objectId}.lance`, properties: {} }),
   );
 
-test("counts the first verdict of a change, whichever process recorded it", async (t) => {
+test("counts the first verdict of a change, from any process", async (t) => {
   const { catalogs, verdicts } = await createWorld(t);
   const ids = Array.from({ length: 12 }, (_, i) => `change-${i}`);
   const answers = await Promise.all(
@@ -39,7 +39,7 @@ test("counts the first verdict of a change, whichever process recorded it", asyn
     assert.deepEqual(Object.fromEntries((await catalog.read()).verdicts), stands);
 });
 
-test("commits a verdict with the rows of its change, and none with a change that is refused", async (t) => {
+test("commits a verdict with the rows of its change, and none with a refused change", async (t) => {
   const { catalogs, verdicts } = await createWorld(t);
   const [catalog, other] = catalogs;
   await record(other, "b", "refused");
@@ -54,7 +54,7 @@ test("commits a verdict with the rows of its change, and none with a change that
   assert.deepEqual([...(await other.read()).descendants("")], ["a"]);
 });
 
-test("keeps verdicts in the commits of other writers, and forgets one with the next commit", async (t) => {
+test("keeps verdicts in the commits of other writers, and removes a forgotten one with the next commit", async (t) => {
   const { base, engine, catalogs, verdicts } = await createWorld(t);
   const [catalog, other] = catalogs;
   await record(catalog, "a", "committed");

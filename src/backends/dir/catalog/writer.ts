@@ -15,25 +15,28 @@ import type { RowAddress, StoredRow } from "./stored-row.ts";
 import { NO_VERDICTS, type VerdictChange, withVerdicts } from "./verdicts.ts";
 import type { Changes } from "./view.ts";
 
-/** A commit that stands. */
+/** A commit that is part of the history. */
 export interface Committed {
   readonly version: number;
   readonly file: ManifestFile;
-  /** Where the rows of the new fragment are: those that were put, and those that were moved. */
+  /** Addresses of the rows in the new fragment: those that were put, and those that were moved. */
   readonly addresses: ReadonlyMap<string, RowAddress>;
 }
 
-/** A commit that failed before anything of it could be seen; the cause says why, and may lie in any of the changes. */
+/**
+ * A commit that failed before any part of it was visible; the cause explains why, and any of the changes may be at
+ * fault.
+ */
 export class NothingCommitted extends Error {}
 
 /** Writes commits of the manifest table. */
 export interface ManifestWriter {
   /**
-   * Commits changes as the version after `base`, which `state` is the state of.
+   * Commits changes as the version after `base`, whose state is `state`.
    *
-   * @returns undefined if another writer has made that version; nothing is left behind then
-   * @throws NothingCommitted, and nothing is left behind; LanceError Unsupported for a table that cannot be written
-   *   here; ServiceUnavailable and others that the storage says, after which the commit may stand or not
+   * @returns undefined if another writer has made that version; then nothing is left behind
+   * @throws NothingCommitted, and then nothing is left behind; LanceError Unsupported for a table that cannot be
+   *   written here; ServiceUnavailable and other errors of the storage leave the outcome open
    */
   commit(
     base: ManifestFile,
@@ -41,28 +44,30 @@ export interface ManifestWriter {
     changes: Changes,
     verdicts?: VerdictChange,
   ): Promise<Committed | undefined>;
-  /** Writes the rows of plain fragments to one file, which becomes a fragment with {@link ManifestWriter.join}. */
+  /**
+   * Writes the rows of plain fragments to a single file, which becomes a fragment through {@link ManifestWriter.join}.
+   */
   prepareJoin(
     base: ManifestFile,
     state: CatalogState,
     fragments: readonly DataFragment[],
   ): Promise<PreparedJoin>;
   /**
-   * Puts a fragment in place of those that it was made of.
+   * Replaces fragments by the fragment that was made of them.
    *
-   * @returns undefined if those have changed, or another writer was faster; nothing is left behind then
+   * @returns undefined if they have changed, or another writer was faster; then nothing is left behind
    */
   join(base: ManifestFile, prepared: PreparedJoin): Promise<Committed | undefined>;
 }
 
-/** Fragments that are to be one. */
+/** Fragments to join, and the file of their rows. */
 export interface PreparedJoin {
   readonly from: readonly DataFragment[];
   readonly fragment: DataFragment;
   readonly rows: readonly StoredRow[];
 }
 
-/** The most rows of small fragments that are remembered, so that they need not be looked for in the state. */
+/** Maximum number of remembered rows of small fragments, which need not be looked up in the state. */
 const REMEMBERED_ROWS = 16_384;
 
 /** Creates the writer of a manifest table. */
@@ -72,7 +77,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
   const data = `${dataDirectory(dataset)}/data`;
   let remembered = new Map<string, readonly StoredRow[]>();
 
-  /** The rows that fragments have, those that their deletion files name left out. */
+  /** Returns the rows of fragments, without those that their deletion files list. */
   function rowsOf(fragments: readonly DataFragment[], state: CatalogState) {
     const found = new Map<bigint, StoredRow[] | readonly StoredRow[]>();
     const missing = new Map<number, StoredRow[]>();
@@ -100,7 +105,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     }
     remembered = next;
   }
-  /** The file of a fragment's deleted rows: those from before, and the ones that go now. */
+  /** Describes the file of a fragment's deleted rows: the earlier ones and those of this commit. */
   function thin(
     version: bigint,
     state: CatalogState,
@@ -117,7 +122,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     const deletionFile = newDeletionFile(version, offsets.length);
     return { fragment: { ...fragment, deletionFile }, bytes: encodeDeletions(offsets) };
   }
-  /** Removes what a commit wrote that does not stand. */
+  /** Removes the files of a commit that is not part of the history. */
   async function discard(
     updated: readonly DataFragment[],
     added: DataFragment | undefined,
@@ -128,7 +133,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     if (added !== undefined) keys.push(`${data}/${nameOf(added)}`);
     await Promise.all(keys.map((key) => store.delete(key).catch(() => {})));
   }
-  /** Publishes a change of rows once its files are written; undefined if another writer has the version. */
+  /** Publishes a change of rows once its files are written; returns undefined if another writer has the version. */
   async function publish(
     base: ManifestFile,
     change: RowsChange,
@@ -159,7 +164,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     const addresses = new Map(rows.map(({ objectId }, offset) => [objectId, { fragment, offset }]));
     return { version: Number(next.file.manifest.version), file: next.file, addresses };
   }
-  /** Decides what a commit consists of. Writes nothing. */
+  /** Plans the parts of a commit; writes nothing. */
   function prepare({ manifest }: ManifestFile, format: RowFormat, state: CatalogState, changes: Changes) {
     const plan = planCommit(manifest, format, state, changes, (fragments) => rowsOf(fragments, state));
     const { rows, removed } = plan;
@@ -183,7 +188,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
       if (added !== undefined) writes.push(added.written);
       const updated = thinned.map(({ fragment }) => fragment);
       const written = allDone(writes);
-      // The version is built meanwhile, and nobody awaits the files yet.
+      // The version is built meanwhile, and nothing awaits the files yet.
       written.catch(() => {});
       return publish(base, { removed, updated, added: added?.fragment }, rows, written, verdicts);
     },
@@ -206,28 +211,36 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
   };
 }
 
-/** Does what comes before a commit. @throws NothingCommitted */
+/**
+ * Runs the work before a commit is published.
+ *
+ * @throws NothingCommitted
+ */
 async function orNothing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
-    // No part of the changes could be written.
+    // The table cannot be written at all, whatever the changes are.
     if (isLanceError(cause, "Unsupported")) throw cause;
     throw new NothingCommitted("a commit cannot be prepared", { cause });
   }
 }
 
-/** Waits for all of some work. @throws the first failure, when nothing is under way any more */
+/**
+ * Waits for several pieces of work.
+ *
+ * @throws the first failure, after all of them have ended
+ */
 async function allDone(work: readonly (Promise<unknown> | undefined)[]): Promise<void> {
   for (const result of await Promise.allSettled(work)) {
     if (result.status === "rejected") throw result.reason;
   }
 }
 
-/** @throws StateMismatch unless a state knows as many rows of a fragment as there are */
+/** @throws StateMismatch unless a state knows as many rows of a fragment as exist */
 function checkCount({ duplicates }: CatalogState, fragment: DataFragment, known: number): void {
   const live = liveRows(fragment);
-  // Of an id that a foreign writer has doubled only the first row counts.
+  // Of an id that a foreign writer has duplicated, only the first row counts.
   if (known === live || (duplicates > 0 && known < live)) return;
   throw new StateMismatch(`fragment ${fragment.id} has ${live} rows, of which ${known} are known`);
 }
@@ -236,12 +249,12 @@ function countOf(marks: Uint8Array): number {
   return marks.reduce((sum, mark) => sum + mark, 0);
 }
 
-/** Whether a fragment has the same rows as before. */
+/** Whether a fragment's rows are unchanged. */
 function isSame(a: DataFragment, b: DataFragment | undefined): boolean {
   return b !== undefined && a.id === b.id && a.deletionFile?.id === b.deletionFile?.id;
 }
 
-/** The name of a plain fragment's file, which is unique. */
+/** Returns the name of a plain fragment's file, which is unique. */
 function nameOf({ files }: DataFragment): string {
   return files[0]?.path ?? "";
 }
