@@ -1,5 +1,5 @@
-// What attacks do to a gateway: each runs in a process of its own against a gateway of its own, which a probe watches.
-// npm run bench -- attacks [NAME ...]
+// Measures the effect of attacks on a gateway: each attack runs in its own process against its own gateway, which a
+// probe watches. npm run bench -- attacks [NAME ...]
 import { spawn } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -17,12 +17,12 @@ import { type ServerProcess, startGateway, startServer } from "./support/process
 const MIB = 1024 * 1024;
 const TABLE = "victim";
 
-/** How long an attack is watched once it is under way. */
+/** Duration for which a running attack is watched, in milliseconds. */
 const WATCH_MS = 10_000;
-/** How long it may take to get under way: a victim that defends itself slows it down. */
+/** Maximum time until an attack is under way, in milliseconds: a victim that defends itself slows it down. */
 const LAUNCH_MS = 30_000;
 
-/** Runs all attacks, or those that are named, and prints a table in Markdown. */
+/** Runs all attacks, or the named ones, and prints a table in Markdown. */
 export async function run(names: readonly string[]): Promise<void> {
   const unknown = names.find((name) => ATTACKS[name] === undefined);
   if (unknown !== undefined) throw new Error(`there is no attack ${unknown}, only ${Object.keys(ATTACKS)}`);
@@ -51,7 +51,7 @@ export async function run(names: readonly string[]): Promise<void> {
 interface Outcome {
   readonly peakBytes: number;
   readonly probe: ProbeTimes;
-  /** The answers of a server beside the gateway that nobody attacks. */
+  /** The response times of a second server that nobody attacks. */
   readonly beside: ProbeTimes;
   readonly loop: LoopTimes;
   readonly alive: boolean;
@@ -62,7 +62,7 @@ async function suffer(name: string, body: Buffer, bare: ServerProcess): Promise<
   const writer = await startGateway("--root", root);
   await send(writer.port, `table/${TABLE}/create`, body);
   await writer.stop();
-  // What the table's creation has left in the process is no attack's.
+  // A new process, so that no memory of the table's creation counts for the attack.
   const gateway = await startGateway("--root", root);
   try {
     await send(gateway.port, `table/${TABLE}/query`, { k: 10, vector: {} });

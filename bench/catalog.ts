@@ -1,5 +1,6 @@
-// The catalog: the gateway beside the Rust REST adapter of the pylance wheel, on equal roots and by the same
-// requests, in turn. With --tables N the gateway alone: what it takes to serve so many, beside a root of 1,000.
+// The catalog: compares the gateway with the Rust REST adapter of the pylance wheel, on equal roots and with equal
+// requests, in turn. With --tables N it measures the gateway alone with that many tables, in addition to a root of
+// 1,000.
 import { execFileSync } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -21,7 +22,7 @@ const SIZES = [2000, 100_000] as const;
 const DECLARES = 2000;
 const MIB = 1024 * 1024;
 
-/** What is measured, and how many times the adapter's rate is the goal at each of {@link SIZES}. */
+/** The measured work, and the goal at each of {@link SIZES} as a multiple of the adapter's rate. */
 const WORK: readonly { title: string; work: Work; goals: readonly [number, number]; rounds: number }[] = [
   { title: "describe, 16 connections", work: describe, goals: [10, 50], rounds: ROUNDS },
   { title: "exists, 16 connections", work: exists, goals: [10, 50], rounds: ROUNDS },
@@ -74,10 +75,10 @@ async function compareAt(folder: string, tables: number, index: 0 | 1): Promise<
   }
 }
 
-/** Old versions stay for 15 s, for those who read them. */
+/** Time after which the manifest is tidy, in milliseconds: its readers keep old versions for 15 s. */
 const SETTLED_MS = 25_000;
 
-/** What many commits leave in the manifest, once nothing has been to do for a while. */
+/** Prints the size of the manifest after many commits, once the gateway has been idle for a while. */
 async function printDisk(folder: string): Promise<void> {
   const root = await makeRoot(folder, 1);
   const before = await bytesIn(join(root, "__manifest"));
@@ -97,7 +98,7 @@ async function printDisk(folder: string): Promise<void> {
 async function bytesIn(folder: string): Promise<number> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile());
-  // A file may be cleaned up while it is looked at.
+  // The gateway may clean a file up between the listing and this call.
   const sizes = files.map((file) =>
     stat(join(file.parentPath, file.name)).then(
       (found) => found.size,

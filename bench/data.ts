@@ -1,5 +1,5 @@
-// Work on rows: the gateway beside the Rust REST adapter of the pylance wheel, on equal roots and by the same
-// requests, in turn; then what only the gateway takes, bodies of a gibibyte, with the memory of its process.
+// Work on rows: compares the gateway with the Rust REST adapter of the pylance wheel, on equal roots and with equal
+// requests, in turn. Then it sends bodies of a gibibyte to the gateway alone and measures the memory of its process.
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -20,7 +20,7 @@ const MIB = 1024 * 1024;
 /** The dimensions of the vectors, as in peer.py. */
 const DIMENSIONS = 128;
 
-/** The inserts that make the table of the reads; together they are about 50 MB. */
+/** Number of inserts into the table of the reads; together they are about 50 MB. */
 const INSERTS = 26;
 
 /** Runs the comparison; takes no options. */
@@ -89,7 +89,7 @@ function newName(): string {
   return `bench$t${tables}`;
 }
 
-/** How often work is done in a second, one after the other. */
+/** Measures the rate of sequential work, per second. */
 async function perSecond(work: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   let count = 0;
@@ -116,7 +116,7 @@ async function runAlone(folder: string): Promise<void> {
     console.log(`  ${title}: ${(ms / 1000).toFixed(1)} s${first}, ${grown} (answer ${bytes} bytes)`);
   };
   try {
-    // The engine is loaded, and code that runs for the first time compiled, before anything is measured.
+    // This loads the engine and compiles the code before the measurements.
     await send(gateway.port, "table/warm/create", readFileSync(join(folder, "small.arrows")));
     await send(gateway.port, "table/warm/query", { k: 10, vector: {} });
     console.log("\nThe gateway alone, bodies of 1 GiB");

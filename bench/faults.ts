@@ -1,5 +1,5 @@
-// What clients of the gateway see of upstreams with faults, how long it takes, and how many calls the upstream gets:
-// the table of test/faults/upstreams, one case after the other.
+// Measures upstreams with faults: the outcome for clients of the gateway, its duration, and the number of calls that
+// the upstream gets. It runs the table of test/faults/upstreams, one case after the other.
 import { FAULTS, WIRES } from "../test/faults/upstreams/faults.ts";
 import { type Case, casesOf, type Outcome, startFaultyWorld } from "../test/faults/upstreams/measure.ts";
 import { runSeries, SERIES } from "../test/faults/upstreams/series.ts";
@@ -7,7 +7,7 @@ import { runSeries, SERIES } from "../test/faults/upstreams/series.ts";
 /** Runs all faults and series; prints tables in Markdown. Takes no options. */
 export async function run(): Promise<void> {
   const world = await startFaultyWorld();
-  // The first calls of a process and of a connection take longer.
+  // The first calls of a process and of a connection are slow.
   for (const wire of WIRES) for (const one of casesOf(FAULTS[0] as never, wire)) await world.measure(one);
   console.log(
     "| Fault | By | describe | query | insert | create namespace |\n| --- | --- | --- | --- | --- | --- |",
@@ -53,7 +53,7 @@ function cellOf({ client, operation }: Case, { saw, ms, calls }: Outcome): strin
   return `${by}${saw}, ${millis(ms)}, ${calls}`;
 }
 
-/** The outcomes of several clients; those that differ in nothing but the time are one. */
+/** Merges outcomes of several clients that differ only in time. */
 function merged(outcomes: readonly string[]): string {
   const [first = ""] = outcomes;
   const facts = (outcome: string) => outcome.replace(/^\w+: /, "").replace(/, [\d,.]+ ms/, "");

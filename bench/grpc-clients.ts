@@ -1,5 +1,5 @@
-// What a call of a gRPC upstream costs this process with each of the clients that there are. The upstream is the
-// gateway with an answer from memory, in a process of its own.
+// Measures the cost in this process of a call to a gRPC upstream with each available client. The upstream is the
+// gateway with an answer from memory, in its own process.
 import { connect } from "node:http2";
 import { create, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { createGrpcTransport } from "@connectrpc/connect-node";
@@ -18,7 +18,7 @@ const method = LanceNamespaceService.method.describeTable;
 const request = create(method.input, { id: ["demo", "events"] });
 type Answer = MessageShape<typeof method.output>;
 
-/** Opens a client; what it returns makes one call. */
+/** Each function opens a client and returns a function that makes one call. */
 const clients: Readonly<Record<string, (port: number) => () => Promise<Answer>>> = {
   "@grpc/grpc-js": (port) => {
     const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure());
@@ -77,7 +77,7 @@ export async function run(): Promise<void> {
   } finally {
     await server.stop();
   }
-  // The clients' connections would keep the process.
+  // The clients' connections would keep the process alive.
   process.exit(0);
 }
 

@@ -1,5 +1,6 @@
-// The gateway before a REST upstream: beside the Rust REST adapter, a bare proxy on Node and nginx (where it is
-// installed) before the same one, then what it adds to the time of a call, and bodies of a gibibyte with the memory of its process.
+// Compares the gateway in front of a REST upstream with the Rust REST adapter, a bare proxy on Node and nginx (where it
+// is installed) in front of an equal upstream. Then it measures the time that the gateway adds to a call, and bodies of
+// a gibibyte with the memory of its process.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pythonInterpreter } from "../scripts/python-environment.ts";
@@ -16,9 +17,9 @@ const ROUNDS = 3;
 const CALLS = 2_000;
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
-/** What Linux counts the time of processes in. */
+/** The unit in which Linux counts the time of processes. */
 const TICKS_PER_SECOND = 100;
-/** Less computing than this says nothing. */
+/** Minimum computing time of a meaningful measurement, in seconds. */
 const LEAST_SECONDS = 0.5;
 
 const DESCRIBE = "/v1/table/demo$events/describe";
@@ -39,7 +40,7 @@ export async function run(): Promise<void> {
       { name: "bare node:http and undici", server: bare },
       ...(nginx === undefined ? [] : [{ name: "nginx", server: nginx }]),
     ];
-    // A proxy runs for days: what is compiled in the first seconds does not count.
+    // A proxy runs for days, so the compilation in the first seconds does not count.
     for (const { server } of contestants) for (let run = 0; run < 2; run += 1) await perCoreSecond(server);
     const standings = await compare(
       ROUNDS,
@@ -53,7 +54,7 @@ export async function run(): Promise<void> {
   }
 }
 
-/** What a process would serve by itself on one core: its requests by the time that it has computed. */
+/** Returns the number of requests that a process would serve on a whole core: its requests per second of CPU time. */
 async function perCoreSecond({ port, pid }: ServerProcess): Promise<number> {
   const load = {
     port,

@@ -1,5 +1,5 @@
-// gRPC and REST on the gateway's one port, with the whole pipeline and an answer from memory, beside servers that
-// do nothing else. Every server is a process of its own; the load comes from this one.
+// Compares gRPC and REST on the gateway's single port, with the whole pipeline and an answer from memory, with bare
+// servers. Each server is a process of its own; this process generates the load.
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -15,7 +15,7 @@ const SECONDS = 3;
 const REQUEST = '{"id":["demo","events"]}';
 
 const OPTIONS = {
-  /** The directory of another checkout of this project, whose gateway runs beside this one's. */
+  /** The directory of another checkout of this project, whose gateway also takes part. */
   base: { type: "string" },
   rounds: { type: "string", default: "3" },
 } as const;

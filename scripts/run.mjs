@@ -19,7 +19,7 @@ function fail(message) {
   process.exit(1);
 }
 
-/** Runs a command, which gets all signals, and resolves to its exit code as a shell would tell it. */
+/** Runs a command, which gets all signals; resolves to its exit code in the form of a shell. */
 function run(command, args, stdio) {
   child = spawn(command, args, { cwd: root, stdio });
   return new Promise((resolve) => {
@@ -47,9 +47,9 @@ function suitableNode() {
 
 if (!existsSync(join(root, "node_modules", ".package-lock.json"))) await install();
 
-// What has been stripped and compiled once is not again; a test run starts more than a hundred processes.
+// The cache keeps stripped and compiled code, because a test run starts more than a hundred processes.
 process.env.NODE_COMPILE_CACHE ??= join(root, "node_modules", ".cache", "compiled");
-// Node's test runner loads nothing that is given with --import.
+// Node's test runner does not load modules given with --import.
 const follow = ["--require", join(root, "scripts", "follow-caller.mjs")];
 const args = ["--disable-warning=ExperimentalWarning", ...follow, ...process.argv.slice(2)];
 process.exit(await run(suitableNode(), args, "inherit"));

@@ -1,8 +1,8 @@
-// Runs one attack in a process of its own: attacker.ts NAME PORT TABLE. It says "under way", and lasts until it is killed.
+// Runs one attack in its own process: attacker.ts NAME PORT TABLE. It prints "under way", and lasts until it is killed.
 import { ATTACKS } from "./table.ts";
 
 const [name = "", port, table = ""] = process.argv.slice(2);
-// A victim that cuts attackers off makes errors, which are no reason to stop.
+// A victim that cuts attackers off causes errors; the attack continues.
 process.on("uncaughtException", () => {});
 process.on("unhandledRejection", () => {});
 await ATTACKS[name]?.launch({ port: Number(port), table });

@@ -1,4 +1,4 @@
-// A server that answers every request with nothing, and that nobody attacks: how long its answers take is the machine's doing.
+// A server with empty answers that nobody attacks: its response times show the machine's share.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 

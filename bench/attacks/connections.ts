@@ -4,7 +4,7 @@ import { connect, type Socket } from "node:net";
 
 const MIB = 1024 * 1024;
 
-/** An HTTP/1.1 connection on which bytes are written as they are, and from which nothing is read. */
+/** Opens an HTTP/1.1 connection for raw bytes whose answers nobody reads. */
 export async function openRaw(port: number): Promise<Socket> {
   const socket = connect({ host: "127.0.0.1", port, noDelay: true });
   socket.on("error", () => {});
@@ -12,7 +12,7 @@ export async function openRaw(port: number): Promise<Socket> {
   return socket;
 }
 
-/** The head of an HTTP/1.1 request. */
+/** Returns the head of an HTTP/1.1 request. */
 export function head(path: string, headers: Readonly<Record<string, string | number>>): string {
   const lines = Object.entries({ host: "localhost", ...headers }).map(
     ([name, value]) => `${name}: ${value}\r\n`,
@@ -20,7 +20,7 @@ export function head(path: string, headers: Readonly<Record<string, string | num
   return `POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n`;
 }
 
-/** An HTTP/2 connection with windows that let a whole answer of a few megabytes come. */
+/** Opens an HTTP/2 connection with windows for a whole answer of a few megabytes. */
 export async function openSession(port: number): Promise<ClientHttp2Session> {
   const session = connectHttp2(`http://127.0.0.1:${port}`, {
     settings: { initialWindowSize: 16 * MIB },
@@ -43,14 +43,14 @@ export function begin(
   return stream;
 }
 
-/** The five bytes before a message of gRPC, and of Connect's streams. */
+/** Returns the five bytes before a message of gRPC, and of Connect's streams. */
 export function prefix(length: number): Buffer {
   const bytes = Buffer.alloc(5);
   bytes.writeUInt32BE(length, 1);
   return bytes;
 }
 
-/** A message with its prefix. */
+/** Returns a message with its prefix. */
 export function envelope(message: Uint8Array): Buffer {
   return Buffer.concat([prefix(message.length), message]);
 }

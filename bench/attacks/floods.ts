@@ -5,7 +5,7 @@ import { begin, openRaw, openSession } from "./connections.ts";
 
 const DESCRIBE = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
 
-/** Calls that are reset as soon as they are made, as fast as they go, on connections that come back. */
+/** Resets calls as soon as they are made, as fast as possible, and reopens lost connections. */
 export const resets: Attack = {
   title: "a flood of resets",
   async launch({ port }) {
@@ -24,7 +24,7 @@ export const resets: Attack = {
   },
 };
 
-/** Connections that say nothing, or never come to the point. */
+/** Opens connections that send nothing, or never complete a request. */
 export const idleConnections: Attack = {
   title: "6,000 connections that make no request",
   async launch({ port }) {

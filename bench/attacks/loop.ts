@@ -1,22 +1,22 @@
 import { readFileSync } from "node:fs";
 import type { ServerProcess } from "../support/process.ts";
 
-/** What became of the time of a gateway's event loop while it was watched, in milliseconds. */
+/** The use of a gateway's event loop during a measurement, in milliseconds. */
 export interface LoopTimes {
-  /** The longest time between two turns, as the process measures it. */
+  /** The longest delay of a turn, as the process measures it. */
   readonly longestDelay: number;
-  /** The CPU of the thread of the event loop, in milliseconds for each second. */
+  /** CPU time of the event loop's thread, in milliseconds per second. */
   readonly cpu: number;
-  /** How long that thread was ready to run and had no core, in milliseconds for each second. */
+  /** Time for which that thread was ready to run without a core, in milliseconds per second. */
   readonly withoutCore: number;
 }
 
-/** The metrics' histogram samples the loop at this interval, and counts it in. */
+/** Sampling interval of the metrics' histogram, in milliseconds; the histogram includes it in each delay. */
 const SAMPLE_MS = 10;
 
-/** Watches the event loop of a gateway by its metrics and by the system's accounts. */
+/** Watches the event loop of a gateway by its metrics and by the system's accounting. */
 export async function watchLoop(gateway: ServerProcess): Promise<{ end(): Promise<LoopTimes> }> {
-  // Asking for them begins the histogram, or begins it anew.
+  // Reading the metrics begins or resets the histogram.
   await longestDelay(gateway.port);
   const [before, began] = [accounts(gateway.pid), performance.now()];
   return {
@@ -37,7 +37,10 @@ async function longestDelay(port: number): Promise<number> {
   return Number(seconds) * 1000 - SAMPLE_MS;
 }
 
-/** The time of a process's first thread on a core, and in the queue for one, in milliseconds; Linux alone tells it. */
+/**
+ * Returns the time that a process's first thread has spent on a core and in the queue for one, in milliseconds; Linux
+ * only.
+ */
 export function accounts(pid: number): { cpu: number; withoutCore: number } {
   try {
     const [cpu = 0, withoutCore = 0] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8")

@@ -4,24 +4,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerProcess } from "../support/process.ts";
 import { accounts } from "./loop.ts";
 
-/** How long the answers of a probe took, in milliseconds. */
+/** Response times of a probe, in milliseconds. */
 export interface ProbeTimes {
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
   /**
-   * The most that the thread of the server's event loop worked while a probe waited, in milliseconds of CPU. Unlike the
-   * time of an answer it does not depend on who else uses the machine.
+   * Maximum CPU time of the event loop's thread while a probe waited, in milliseconds. Unlike the response time, it
+   * does not depend on other processes of the machine.
    */
   readonly work: number;
-  /** Probes without an answer. */
+  /** Number of probes without an answer. */
   readonly failed: number;
 }
 
 const EVERY_MS = 20;
 const PATIENCE_MS = 10_000;
 
-/** Asks a server whether it lives, over and over, each time on a new connection. */
+/** Requests the liveness of a server repeatedly, each time on a new connection. */
 export function startProbe({ port, pid }: ServerProcess): { end(): Promise<ProbeTimes> } {
   const times: number[] = [];
   let [failed, work] = [0, 0];

@@ -7,7 +7,7 @@ const CLIENTS = 4;
 const ARROW = { "content-type": "application/vnd.apache.arrow.stream" };
 const JSON_TYPE = { "content-type": "application/json" };
 
-/** One request after the other on each of some connections, whatever the answers are. */
+/** Repeats a request on several connections, whatever the answers are. */
 function repeated(
   title: string,
   path: (table: string) => string,

@@ -8,7 +8,7 @@ const READERS = 200;
 const ARROW = "application/vnd.apache.arrow.stream";
 const RPC = "/lance.namespace.v1.LanceNamespaceService/QueryTable";
 
-/** How many bytes of its result a client takes before it leaves. */
+/** Number of bytes of a result that a client reads before it leaves. */
 const TAKEN_BYTES = 64 * 1024;
 
 function restRequest({ table }: Target): string {
@@ -20,7 +20,7 @@ function rpcRequest({ table }: Target): Buffer {
   return envelope(toBinary(QueryTableRequestSchema, create(QueryTableRequestSchema, { id: [table] })));
 }
 
-/** Queries that nobody reads, on connections of their own. */
+/** Queries whose results nobody reads, each on its own connection. */
 export const unreadRest: Attack = {
   title: `${READERS} results of 60 MB that nobody reads, REST`,
   async launch(target) {
@@ -31,7 +31,7 @@ export const unreadRest: Attack = {
   },
 };
 
-/** The same by a protocol over HTTP/2, twenty to a connection. */
+/** Returns the attack over a protocol on HTTP/2, with twenty queries on each connection. */
 function unreadOverHttp2(protocol: string, contentType: string): Attack {
   return {
     title: `${READERS} results of 60 MB that nobody reads, ${protocol}`,
@@ -49,7 +49,7 @@ function unreadOverHttp2(protocol: string, contentType: string): Attack {
 export const unreadGrpc = unreadOverHttp2("gRPC", "application/grpc");
 export const unreadConnect = unreadOverHttp2("Connect", "application/connect+proto");
 
-/** Queries whose clients leave after their first bytes, one after the other. */
+/** Queries whose clients leave after the first bytes, one after the other. */
 export const abandoned: Attack = {
   title: `${READERS} results of 60 MB that are left after 64 KB, REST`,
   async launch(target) {

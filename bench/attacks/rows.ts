@@ -14,7 +14,7 @@ import {
 const DIMENSIONS = 128;
 const BATCH_ROWS = 4096;
 
-/** An Arrow IPC stream of at least `bytes` bytes that nothing compresses: vectors of noise. */
+/** Returns an Arrow IPC stream of at least `bytes` incompressible bytes: vectors of noise. */
 export function noiseStream(bytes: number): Uint8Array {
   const vector = new FixedSizeList(DIMENSIONS, new Field("item", new Float32(), false));
   const schema = new Schema([new Field("vector", vector, false)]);

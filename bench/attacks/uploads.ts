@@ -35,7 +35,7 @@ export const stalledJson: Attack = {
   },
 };
 
-/** Messages that never end, all on one connection. */
+/** Sends messages that never end, all on one connection. */
 function unfinishedMessages(protocol: string, contentType: string): Attack {
   return {
     title: `60 messages that stop after 15 MiB on one connection, ${protocol}`,

@@ -2,35 +2,35 @@ import { randomInt } from "node:crypto";
 import { send } from "../data/client.ts";
 import { runHttpLoad } from "../support/http-load.ts";
 
-/** The requests that a load takes turns with, so that no answer is asked for over and over. */
+/** Number of requests that a load alternates between, so that it does not repeat a single answer. */
 const PATHS = 200;
 
 const READ_CONNECTIONS = 16;
 
-/** A kind of load on a server whose catalog has so many tables; gives requests per second. */
+/** A kind of load on a server whose catalog has the given number of tables; returns requests per second. */
 export type Work = (port: number, tables: number, seconds: number) => Promise<number>;
 
-/** The name of a table of the prepared catalogs. */
+/** Returns the name of a table of the prepared catalogs. */
 export function tableName(number: number): string {
   return `t${String(number).padStart(7, "0")}`;
 }
 
-/** Describes tables of the catalog, which are drawn at random. */
+/** Describes random tables of the catalog. */
 export const describe: Work = (port, tables, seconds) =>
   readLoad(port, seconds, "POST", () => `/v1/table/bench$${tableName(randomInt(tables))}/describe`);
 
-/** Asks whether tables exist. */
+/** Checks that tables exist. */
 export const exists: Work = (port, tables, seconds) =>
   readLoad(port, seconds, "POST", () => `/v1/table/bench$${tableName(randomInt(tables))}/exists`);
 
-/** Lists pages of 100 tables from anywhere in the namespace. */
+/** Lists pages of 100 tables at random places of the namespace. */
 export const list: Work = (port, tables, seconds) =>
   readLoad(port, seconds, "GET", () => {
     const token = tableName(randomInt(Math.max(1, tables - 100)));
     return `/v1/namespace/bench/table/list?limit=100&page_token=${token}`;
   });
 
-/** Declares new tables over some connections. */
+/** Declares new tables over several connections. */
 export const declare =
   (connections: number): Work =>
   async (port, _tables, seconds) => {
@@ -48,7 +48,7 @@ export const declare =
 
 let declared = 0;
 
-/** Declares a table that no catalog has. */
+/** Declares a table with a new name. */
 export async function declareOne(port: number): Promise<void> {
   declared += 1;
   await send(port, `table/bench$new${declared}/declare`, {});

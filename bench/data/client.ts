@@ -3,11 +3,11 @@ import { createReadStream } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { pipeline } from "node:stream/promises";
 
-/** What came of a request. */
+/** The outcome of a request. */
 export interface Outcome {
-  /** The bytes of the answer's body. */
+  /** Size of the answer's body, in bytes. */
   readonly bytes: number;
-  /** When the first byte of the body came, in milliseconds after the request began. */
+  /** Time from the request to the first byte of the body, in milliseconds. */
   readonly firstByteMs: number;
   readonly ms: number;
 }
@@ -18,8 +18,8 @@ const ARROW = "application/vnd.apache.arrow.stream";
 /**
  * Sends a request and reads its answer to the end.
  *
- * @param path below `/v1`
- * @param body JSON, Arrow bytes, or the path of a file with Arrow bytes; without one it is a GET
+ * @param path the path below `/v1`
+ * @param body JSON, Arrow bytes, or the path of a file with Arrow bytes; without a body the request is a GET
  * @throws Error for any status but 200
  */
 export async function send(

@@ -1,4 +1,4 @@
-// The least that a proxy on Node's server and undici does: it passes bodies and statuses on, and looks at nothing.
+// The minimal proxy on Node's server and undici: it passes bodies and statuses on without looking at them.
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Pool } from "undici";

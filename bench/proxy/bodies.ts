@@ -6,14 +6,14 @@ import { pipeline } from "node:stream/promises";
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 const PIECE = Buffer.alloc(256 * 1024, 1);
 
-/** Sends JSON and reads the answer to its end; gives its size in bytes. */
+/** Sends JSON and reads the answer to its end; returns its size in bytes. */
 export async function receive(port: number, path: string, body: string): Promise<number> {
   const outgoing = begin(port, path, "application/json");
   outgoing.end(body);
   return await finish(outgoing);
 }
 
-/** Sends so many bytes as an Arrow stream. */
+/** Sends the given number of bytes as an Arrow stream. */
 export async function upload(port: number, path: string, bytes: number): Promise<void> {
   const outgoing = begin(port, path, "application/vnd.apache.arrow.stream");
   const answered = finish(outgoing);

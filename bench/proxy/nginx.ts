@@ -6,14 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ServerProcess, startProcess } from "../support/process.ts";
 
-/** Starts nginx as a plain proxy with one worker before an upstream; undefined where it is not installed. */
+/** Starts nginx as a plain proxy with one worker in front of an upstream; undefined where it is not installed. */
 export async function startNginx(upstreamPort: number): Promise<ServerProcess | undefined> {
   if (spawnSync("nginx", ["-v"]).error !== undefined) return undefined;
   const port = await freePort();
   const folder = mkdtempSync(join(tmpdir(), "lance-gateway-bench-nginx-"));
   const file = join(folder, "nginx.conf");
   writeFileSync(file, configuration(port, upstreamPort, folder));
-  // It says nothing when it listens, so that a shell says its port once its socket takes connections.
+  // nginx does not report that it listens, so a shell prints the port once the socket accepts connections.
   const wait = `until (exec 3<>/dev/tcp/127.0.0.1/${port}) 2>/dev/null; do sleep 0.05; done; echo ${port}`;
   const script = `(${wait}) & exec nginx -p ${folder} -c ${file} -e stderr`;
   return startProcess(["bash", "-c", script], /^(\d+)$/);

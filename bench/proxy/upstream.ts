@@ -1,11 +1,11 @@
-// An upstream that costs as little as possible: it describes one table from memory, streams bytes and drops bytes.
+// A minimal upstream: it describes one table from memory, streams bytes and drops bytes.
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
 const PIECE = Buffer.alloc(256 * 1024, 1);
 /**
- * The Rust adapter adds the headers of this answer to its own, and copies its content-length all the same. Blanks make
- * the length true: with another one its clients wait for ever.
+ * The Rust adapter adds the headers of this answer to its own, including the content-length. Blanks make the length
+ * true: with a wrong one its clients would wait for ever.
  */
 const ADAPTERS_LENGTH = 305;
 const DESCRIPTION = JSON.stringify({

@@ -1,13 +1,13 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
-/** What a load runs against: one unary rpc with one request, again and again. */
+/** A load of repeated calls to one unary rpc with one request. */
 export interface GrpcLoad {
   readonly port: number;
   readonly path: string;
-  /** The request message, already encoded and without the five bytes of its frame. */
+  /** The encoded request message, without the five bytes of its frame. */
   readonly message: Uint8Array;
-  /** Calls under way at once on each connection. */
+  /** Number of concurrent calls on each connection. */
   readonly concurrency: number;
   readonly connections: number;
   readonly seconds: number;
@@ -21,9 +21,9 @@ const LARGEST_WINDOW = 0x7fff_ffff;
 const SETTINGS_INITIAL_WINDOW_SIZE = 4;
 
 /**
- * Calls per second of a unary rpc over HTTP/2 with prior knowledge. It writes and counts frames by itself, because
- * node:http2 as a client takes longer for a call than the servers that are compared. A call counts when its answer
- * had a message and ended; anything else is thrown.
+ * Returns the calls per second of a unary rpc over HTTP/2 with prior knowledge. It writes and counts frames by itself,
+ * because node:http2 as a client takes longer for a call than the compared servers. A call counts when its answer has a
+ * message and has ended; any other answer throws.
  */
 export async function runGrpcLoad(load: GrpcLoad): Promise<number> {
   const started = performance.now();
@@ -95,7 +95,7 @@ function createCalls(socket: Socket, load: GrpcLoad): { send(): void; done: Prom
   return { send, done: promise };
 }
 
-/** The preface, and windows so large that answers are never held back. */
+/** Returns the preface, with windows so large that they never hold an answer back. */
 function greeting(): Buffer {
   const settings = Buffer.alloc(6);
   settings.writeUInt16BE(SETTINGS_INITIAL_WINDOW_SIZE, 0);
@@ -125,7 +125,7 @@ function messageFrame(message: Uint8Array): Buffer {
   return Buffer.concat([head, message]);
 }
 
-/** The request headers in HPACK, as literals without indexing and without Huffman codes. */
+/** Returns the request headers in HPACK, as literals without indexing and without Huffman codes. */
 function headerBlock(path: string, port: number): Buffer {
   const fields = {
     ":method": "POST",

@@ -1,6 +1,6 @@
 import autocannon from "autocannon";
 
-/** What an HTTP/1.1 load runs against: one request, again and again, or several in turn. */
+/** An HTTP/1.1 load: a repeated request, or several requests in turn. */
 export interface HttpLoad {
   readonly port: number;
   readonly method: "GET" | "POST";
@@ -10,7 +10,7 @@ export interface HttpLoad {
   readonly seconds: number;
 }
 
-/** Requests per second; any answer other than 2xx is thrown. */
+/** Returns the requests per second; an answer other than 2xx throws. */
 export async function runHttpLoad(load: HttpLoad): Promise<number> {
   const { method, body } = load;
   const paths = typeof load.path === "string" ? [load.path] : load.path;

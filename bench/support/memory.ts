@@ -1,17 +1,17 @@
 import { readFileSync } from "node:fs";
 
-/** Watches how much memory a process takes. */
+/** Measures the memory of a process. */
 export interface MemoryWatch {
-  /** Ends it: how far the resident memory rose above what it was at the start, in bytes. */
+  /** Ends the measurement; returns the growth of the resident memory since the start, in bytes. */
   end(): number;
-  /** Ends it: the most that the resident memory was, in bytes. */
+  /** Ends the measurement; returns the maximum of the resident memory, in bytes. */
   peak(): number;
 }
 
 const EVERY_MS = 20;
 const PAGE_BYTES = 4096;
 
-/** Starts to sample the resident memory of a process; Linux alone tells it. */
+/** Starts to sample the resident memory of a process; Linux only. */
 export function watchMemory(pid: number): MemoryWatch {
   const before = residentBytes(pid);
   let peak = before;
@@ -25,7 +25,7 @@ export function watchMemory(pid: number): MemoryWatch {
   return { end: () => end() - before, peak: end };
 }
 
-/** The resident memory of a process now, in bytes; 0 once it has ended. */
+/** Returns the resident memory of a process now, in bytes; 0 once it has ended. */
 export function residentBytes(pid: number): number {
   try {
     return Number(readFileSync(`/proc/${pid}/statm`, "utf8").split(" ")[1]) * PAGE_BYTES;

@@ -4,16 +4,16 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { NODE } from "../../test/support/node-command.ts";
 
-/** A server under load, in a process of its own. */
+/** A server under load, in its own process. */
 export interface ServerProcess {
   readonly port: number;
   readonly pid: number;
-  /** Whether it has not ended by itself. */
+  /** Whether the process is still running. */
   alive(): boolean;
   stop(): Promise<void>;
 }
 
-/** Starts a program of the bench folder, or of a whole path; the first line that it prints is its port. */
+/** Starts a program of the bench folder, or at an absolute path; its first line of output is its port. */
 export function startServer(program: string, ...args: readonly string[]): Promise<ServerProcess> {
   return startProcess([...NODE, resolve(import.meta.dirname, "..", program), ...args], /^(\d+)$/);
 }
@@ -27,7 +27,7 @@ export function startGateway(...args: readonly string[]): Promise<ServerProcess>
 /**
  * Starts a server.
  *
- * @param portLine what a line looks like that tells its port, as the first group
+ * @param portLine a pattern for the line that reports the port, as its first group
  */
 export async function startProcess(
   [command = "", ...args]: readonly string[],

@@ -1,16 +1,16 @@
-/** A competitor in a comparison: a name and what runs one round of it, giving a rate. */
+/** A competitor in a comparison: a name, and a function that runs one round and returns its rate. */
 export interface Contestant {
   readonly name: string;
   readonly run: () => Promise<number>;
 }
 
-/** The median of the rounds of one contestant. */
+/** The median of a contestant's rounds. */
 export interface Standing {
   readonly name: string;
   readonly rate: number;
 }
 
-/** Runs all contestants in turn, round by round, so that a noisy machine is noisy for all of them. */
+/** Runs all contestants in turn, round by round, so that noise of the machine affects all of them. */
 export async function compare(rounds: number, contestants: readonly Contestant[]): Promise<Standing[]> {
   const rates = contestants.map((): number[] => []);
   for (let round = 0; round < rounds; round += 1) {

@@ -8,7 +8,7 @@ import {
 /** The path of the rpc under load. */
 export const DESCRIBE_PATH = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
 
-/** The answer that every server of this comparison gives, made anew for each call, from memory. */
+/** Returns the answer of every server of this comparison, which each call creates again from memory. */
 export function describeAnswer(request: DescribeTableRequest): DescribeTableResponse {
   return create(DescribeTableResponseSchema, {
     table: request.id.at(-1) ?? "t",

@@ -1,4 +1,4 @@
-// connect-node over HTTP/2: the same handler behind its router, native gRPC included.
+// connect-node over HTTP/2: an equal handler behind its router, native gRPC included.
 import http2 from "node:http2";
 import type { AddressInfo } from "node:net";
 import { connectNodeAdapter } from "@connectrpc/connect-node";

@@ -1,4 +1,4 @@
-// A bare Fastify route with protobuf JSON both ways: what a hand-written REST server would be.
+// A bare Fastify route with protobuf JSON in both directions, as in a hand-written REST server.
 import type { AddressInfo } from "node:net";
 import { fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import fastify from "fastify";

@@ -1,4 +1,4 @@
-// The gateway on its one port: all wires, the whole pipeline, and a backend that answers from memory.
+// The gateway on its single port: all wires, the whole pipeline, and a backend that answers from memory.
 import { pino } from "pino";
 import { serveBackend } from "../../src/gateway/compose.ts";
 import { describeAnswer } from "./answer.ts";

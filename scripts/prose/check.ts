@@ -9,10 +9,10 @@ const PAGES = ["*.md", "docs/**/*.md", "examples/**/*.md"];
 
 /** Sources whose comments and test titles follow the rules. */
 const SOURCES: readonly string[] = [
-  "scripts/**/*.ts",
+  "{bench,scripts}/**/*.{ts,mjs}",
   "src/*.ts",
   "src/{arrow,backends,cli,client,config,dialects,gateway,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
-  "test/{contract,matrix,support}/*.ts",
+  "test/{contract,faults,matrix,support}/**/*.ts",
 ];
 
 /** Checks links, named files and prose of all pages, and comments and test titles of the sources. */

@@ -13,10 +13,10 @@ import { type DirectoryServer, startDirectoryServer } from "../support/server.ts
 const MIB = 1024 * 1024;
 const ARROW = "application/vnd.apache.arrow.stream";
 
-/** What may stay of calls that are over: pages that allocators keep for the next ones. */
+/** Memory that may remain after the calls, in bytes: pages that allocators keep for the next calls. */
 const KEPT = 64 * MIB;
 
-/** Clients that go away in the middle of real data: scans by the engine, and uploads to it. */
+/** Clients that leave in the middle of real data: scans by the engine, and uploads to it. */
 describe("clients that go away in the middle of rows", { timeout: 120_000 }, () => {
   let server: DirectoryServer;
   const body = wideStream(8 * MIB);
@@ -47,8 +47,8 @@ describe("clients that go away in the middle of rows", { timeout: 120_000 }, () 
   }
 
   /**
-   * The engine's results are freed by the collector, so it runs before every mark; what it cannot free is a leak.
-   * Calls that kept the megabytes that they were about would raise the marks by gigabytes.
+   * The garbage collector frees the engine's results, so it runs before every measurement; memory that it cannot free
+   * is a leak. Calls that kept their megabytes would raise the measurements by gigabytes.
    */
   async function assertFlat(call: () => Promise<void>): Promise<void> {
     const wave = async () => {
@@ -74,7 +74,7 @@ describe("clients that go away in the middle of rows", { timeout: 120_000 }, () 
     assert.equal(count.status, 200);
   }
 
-  test("800 scans that are left after their first piece leave the memory flat", () =>
+  test("800 scans whose clients leave after the first piece leave the memory flat", () =>
     assertFlat(abortedScan));
 
   test("800 uploads that break off leave the memory flat, and nothing on the disk", async () => {

@@ -18,7 +18,7 @@ import { fakeBackend, startServer, type TestServer } from "../support/server.ts"
 const method = LanceNamespaceService.method.queryTable;
 const STREAM = "application/vnd.apache.arrow.stream";
 
-/** Streams that are open in the backend, and how many ended with their signal aborted. */
+/** The number of streams that are open in the backend, and of those that ended with their signal aborted. */
 const streams = { open: 0, aborted: 0 };
 
 const backend = fakeBackend({
@@ -27,7 +27,7 @@ const backend = fakeBackend({
     try {
       const data = Buffer.alloc(1000);
       yield create(QueryTableResponseSchema, { data: { contentType: STREAM, data } });
-      // Nothing more comes: only the client's leaving ends this.
+      // Nothing more comes: only the client's departure ends the stream.
       if (!call.signal.aborted) await once(call.signal, "abort");
       call.signal.throwIfAborted();
     } finally {
@@ -37,19 +37,19 @@ const backend = fakeBackend({
   },
 });
 
-/** Calls of each protocol; `ABORTS=10000` is the long run. */
+/** Number of calls of each protocol; `ABORTS=10000` is the long run. */
 const CALLS = Number(process.env["ABORTS"] ?? 3_000);
 
-/** Calls at once. */
+/** Number of concurrent calls. */
 const WAVE = 100;
 
-/** The first half fills pools and caches. */
+/** Number of waves in each half; the first half fills pools and caches. */
 const WAVES = CALLS / WAVE / 2;
 
-/** What may stay of a call that is over, in bytes; a stream that were kept would hold some kilobytes. */
+/** Maximum memory that may remain of a call, in bytes; a leaked stream would hold some kilobytes. */
 const KEPT_BYTES = 500;
 
-/** Sockets, streams and timers that keep the process busy. */
+/** Returns the number of sockets, streams and timers that keep the process busy. */
 function activeHandles(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind !== "Immediate").length;
 }
@@ -69,7 +69,7 @@ describe("clients that go away in the middle of an answer", { timeout: 120_000 }
     assert.equal(streams.aborted, count, "every call was told that its client is gone");
   }
 
-  /** The bytes that are in use once what nobody refers to is collected. */
+  /** Returns the number of bytes in use after a garbage collection. */
   function heapInUse(): number {
     collect();
     return process.memoryUsage().heapUsed;
@@ -80,7 +80,7 @@ describe("clients that go away in the middle of an answer", { timeout: 120_000 }
     const before = { handles: activeHandles(), bytes: heapInUse() };
     for (let round = 0; round < WAVES; round += 1) await wave(WAVE, call);
     const grown = { handles: activeHandles() - before.handles, bytes: heapInUse() - before.bytes };
-    // A few connections of the clients' pools may be on their way out.
+    // A few connections of the clients' pools may still be closing.
     assert.ok(grown.handles < 25, `${grown.handles} handles more after ${CALLS / 2} aborted calls`);
     const perCall = Math.round(grown.bytes / (CALLS / 2));
     assert.ok(perCall < KEPT_BYTES, `${perCall} bytes of the heap stay of each aborted call`);
@@ -88,7 +88,7 @@ describe("clients that go away in the middle of an answer", { timeout: 120_000 }
 
   test(`gRPC: ${CALLS} cancelled calls leave no handle and no memory behind`, async () => {
     const { path, requestSerialize, responseDeserialize } = definitionOf(method);
-    // The server ends a connection with too many resets, so that each wave has one of its own.
+    // The server ends a connection with too many resets, so that each wave has its own connection.
     const connectAnew = () =>
       new Client(`127.0.0.1:${server.port}`, credentials.createInsecure(), {
         "grpc.use_local_subchannel_pool": 1,

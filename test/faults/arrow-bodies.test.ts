@@ -10,10 +10,10 @@ import { startProgram } from "../support/program.ts";
 import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
 
-/** How many bodies are sent; `ARROW_BODIES=30000` is the long run. */
+/** Number of bodies; `ARROW_BODIES=30000` is the long run. */
 const BODIES = repeats("ARROW_BODIES", 400);
 
-/** The bodies are the same again with the same seed. */
+/** Equal seeds produce equal bodies. */
 const SEED = seedOf("ARROW_SEED");
 
 test("a server answers mutated Arrow bodies with 200 or 4xx and goes on", async (t) => {
@@ -21,7 +21,7 @@ test("a server answers mutated Arrow bodies with 200 or 4xx and goes on", async 
   await t.annotate(JSON.stringify(await attackWithArrowBodies(BODIES, SEED)));
 });
 
-test("a server refuses small Arrow bodies that stand for more than it may hold", async () => {
+test("a server refuses small Arrow bodies that unpack to more than it may hold", async () => {
   const directory = await temporaryDirectory();
   const program = startProgram(
     "serve",

@@ -10,7 +10,7 @@ import { type DirectoryServer, startDirectoryServer } from "../support/server.ts
 const APP = "https://app.example.com";
 const SERVICE = "/lance.namespace.v1.LanceNamespaceService";
 
-/** What browsers say about a request that a page of another site makes them send. */
+/** Headers that browsers send with a request that a page of another site starts. */
 const FOREIGN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "fetch of a foreign page": { origin: "https://evil.example", "sec-fetch-site": "cross-site" },
   "fetch of a page on another port": { origin: "http://localhost:5173", "sec-fetch-site": "same-site" },
@@ -23,7 +23,7 @@ const FOREIGN: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** What others send. */
+/** Headers of requests that are not from a foreign page. */
 const FRIENDLY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   program: {},
   "page of the server itself": { "sec-fetch-site": "same-origin" },
@@ -35,7 +35,7 @@ const FRIENDLY: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 const json = { "content-type": "application/json" };
 
-/** One way to reach each kind of operation; none of them may have an effect or run SQL for a foreign page. */
+/** Requests for each kind of operation; a foreign page must not cause an effect or run SQL through any of them. */
 const REQUESTS: Readonly<Record<string, RawRequest>> = {
   "POST without anything": { path: "/v1/table/ns$t/drop" },
   "POST of JSON": { path: "/v1/table/ns$t/delete", headers: json, body: '{"predicate":"true"}' },
@@ -110,7 +110,7 @@ describe("requests of browsers", () => {
     });
   }
 
-  test("get the probes by any name, and a link leads to the metrics", async () => {
+  test("get the probes under any host name, and a link leads to the metrics", async () => {
     const foreign = { host: "10-0-0-1.pod.cluster.local", "sec-fetch-site": "cross-site" };
     for (const path of ["/healthz", "/readyz"]) {
       assert.notEqual((await send({ method: "GET", path }, foreign)).status, 403);
@@ -120,7 +120,7 @@ describe("requests of browsers", () => {
     assert.equal((await send({ method: "GET", path: "/metrics" }, foreign)).status, 403);
   });
 
-  test("of a media type that any form can send are refused, empty ones too", async () => {
+  test("of a media type that any form can send are refused, also when they are empty", async () => {
     const arrow = personStream(people(2));
     for (const contentType of FORM_TYPES) {
       for (const [path, body] of [
@@ -136,7 +136,7 @@ describe("requests of browsers", () => {
     assert.equal((await client.countTableRows({ id: ["ns", "t"] })).count, 3n);
   });
 
-  test("are told apart over HTTP/2 by the host in :authority, which gRPC clients choose freely", async () => {
+  test("are recognized over HTTP/2 by the host in :authority, which gRPC clients choose freely", async () => {
     const session = connect(`http://127.0.0.1:${server.port}`);
     const ask = (headers: Readonly<Record<string, string>>) =>
       new Promise<number>((resolve, reject) => {

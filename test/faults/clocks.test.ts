@@ -17,7 +17,7 @@ function batches(): Uint8Array {
   return tableToIPC(new Table(parts), "stream");
 }
 
-/** A body in pieces; between its first and second half it waits. */
+/** Yields a body in pieces and waits between its halves. */
 async function* halting(bytes: Uint8Array, goOn: Promise<void>): AsyncIterable<Uint8Array> {
   const half = bytes.byteLength / 2;
   for (let at = 0; at < bytes.byteLength; at += 65_536) {
@@ -34,14 +34,14 @@ describe("gateways whose clocks differ by days", { timeout: 120_000 }, () => {
   afterAll(() => directory.remove());
 
   for (const days of [3, -3]) {
-    test(`one that starts ${days} days off leaves the uploads of another alone`, async (t) => {
+    test(`a gateway that starts ${days} days off leaves the uploads of another alone`, async (t) => {
       const root = join(directory.path, `root${days}`);
       const args = ["serve", "--root", root, "--port", "0", "--upload-part-size", "256KiB"];
       const start = (program: Program) => {
         t.onTestFinished(() => void program.child.kill("SIGKILL"));
         return program.listening();
       };
-      // Whichever of the two is off, the one that starts later meets what the other one has staged.
+      // Whichever clock is wrong, the gateway that starts later meets the staged files of the other one.
       const port = await start(days > 0 ? startProgram(...args) : startProgramAt(days * DAY, ...args));
       const { client, close } = createGrpcClient(port);
       t.onTestFinished(close);

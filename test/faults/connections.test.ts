@@ -58,7 +58,7 @@ describe("connections", () => {
     proxy.close();
   });
 
-  /** What a client sends during an upload on one wire, byte for byte. */
+  /** Returns the bytes that a client sends during an upload on one wire. */
   async function conversation(open: typeof createGrpcClient): Promise<Buffer> {
     const pieces: Buffer[] = [];
     const recorded: Relay = (piece, send) => {
@@ -79,10 +79,10 @@ describe("connections", () => {
     ["REST", createRestClient],
   ] as const) {
     for (const ending of ["a reset", "an end"] as const) {
-      test(`${wire}: ${ending} at any stage of a call harms nobody else`, async () => {
+      test(`${wire}: ${ending} at any stage of a call harms no other client`, async () => {
         const bytes = await conversation(open);
         const lengths = Array.from({ length: bytes.length + 1 }, (_, length) => length);
-        // Every stage of the beginning, where protocols are told apart, and every seventh later.
+        // The test cuts at every byte of the beginning, where protocols are detected, and at every seventh byte later.
         for (const length of lengths.filter((length) => length < 60 || length % 7 === 0)) {
           const socket = connect({ host: "127.0.0.1", port: server.port, noDelay: true });
           socket.on("error", () => {});
@@ -99,7 +99,7 @@ describe("connections", () => {
     }
   }
 
-  test("bytes that are no protocol at all end only their own connection", async () => {
+  test("bytes of no known protocol end only their own connection", async () => {
     for (const text of [
       "\r\n\r\n",
       "GET",

@@ -11,12 +11,12 @@ const SERVICE = "/lance.namespace.v1.LanceNamespaceService";
 
 const deep = Buffer.alloc(4 * MIB, "[");
 const names = Buffer.from(`{${Array.from({ length: MIB }, (_, i) => `"k${i}":1`).join(",")}}`);
-/** A request of two million texts of no bytes: its field 1 is the list of names in an id. */
+/** A request of two million empty texts: its field 1 is the list of names in an id. */
 const texts = Buffer.alloc(4 * MIB, Buffer.from([0x0a, 0]));
 
 const JSON_BODIES = { "4 MiB of brackets": deep, "a million names": names } as const;
 
-/** The ways on which messages come that are decoded as a whole. */
+/** The ways in which messages arrive that are decoded as a whole. */
 const WAYS: readonly {
   readonly name: string;
   readonly bodies: Readonly<Record<string, Buffer>>;

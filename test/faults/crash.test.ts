@@ -12,15 +12,15 @@ import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
 import { createWorker } from "./crash/worker.ts";
 
-/** How often the server is killed; `CRASH_ROUNDS=50` is the long run. */
+/** Number of times that the server is killed; `CRASH_ROUNDS=50` is the long run. */
 const ROUNDS = repeats("CRASH_ROUNDS", 4);
 
-/** What is drawn, though not when the server is killed, is the same again with the same seed. */
+/** Equal seeds draw equal choices, apart from the times at which the server is killed. */
 const SEED = seedOf("CRASH_SEED");
 
 const WORKERS = 6;
 
-/** Does work for one thing after the other. */
+/** Works on one item after the other. */
 async function inTurn<T>(
   items: readonly T[],
   work: (item: T, index: number) => Promise<void>,
@@ -37,7 +37,7 @@ describe("a server that is killed", () => {
   });
   afterAll(() => directory.remove());
 
-  /** Starts a server and a client for each worker; they end with the test file. */
+  /** Starts a server and a client for each worker, until the test file ends. */
   async function startWith(root: string): Promise<{ program: Program; clients: LanceClient[] }> {
     const program = startProgram("serve", "--root", root, "--port", "0", "--log-level", "error");
     const port = await program.listening();
@@ -49,8 +49,8 @@ describe("a server that is killed", () => {
   }
 
   /**
-   * Removes what the crashes left, until another look finds nothing but what was put aside on purpose. What a run
-   * changes by resolving a note is too young for the same run.
+   * Removes the leftovers of the crashes, until another look finds only files that were put aside on purpose. Files
+   * that a run changes by resolving a note are too young for that run.
    */
   async function assertTidyAfterGc(root: string): Promise<void> {
     const gc = async (...more: readonly string[]) => {
@@ -64,7 +64,7 @@ describe("a server that is killed", () => {
     assert.deepEqual(await gc(), []);
   }
 
-  test(`keeps all that it acknowledged (${ROUNDS} rounds, seed ${SEED})`, async (t) => {
+  test(`keeps every change that it acknowledged (${ROUNDS} rounds, seed ${SEED})`, async (t) => {
     const random = createRandom(SEED);
     const root = join(directory.path, "root");
     const workers = Array.from({ length: WORKERS }, (_, i) =>

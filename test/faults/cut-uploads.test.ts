@@ -22,7 +22,7 @@ import {
 const INSERT = "/lance.namespace.v1.LanceNamespaceService/InsertIntoTable";
 const ARROW = "application/vnd.apache.arrow.stream";
 
-/** How often each client goes away. */
+/** Number of times that each client leaves. */
 const ROUNDS = 20;
 
 /** A stream without its end marker: every message of it is whole. */
@@ -37,7 +37,7 @@ const message = (data: Uint8Array) =>
     false,
   );
 
-/** How an upload is sent by each wire. */
+/** Functions that send an upload over each wire. */
 const WIRES = {
   REST: { path: "/v1/table/t/insert", type: ARROW, encode: (body: Uint8Array) => body },
   Connect: { path: INSERT, type: "application/connect+proto", encode: message },
@@ -45,7 +45,7 @@ const WIRES = {
   gRPC: { path: INSERT, type: "application/grpc", encode: message },
 } as const;
 
-/** What the backend made of each upload: the bytes that it took for a whole body, or why it took none. */
+/** The outcomes of the backend's uploads: the bytes of a complete body, or the error of an incomplete one. */
 const outcomes: unknown[] = [];
 let told = () => {};
 
@@ -93,7 +93,7 @@ describe("uploads over HTTP/2 without a length", { timeout: 60_000 }, () => {
   }
 
   for (const [name, wire] of Object.entries(WIRES)) {
-    test(`${name}: a body whose client goes away is never taken as whole`, async () => {
+    test(`${name}: a body whose client leaves is never accepted as complete`, async () => {
       for (let round = 0; round < ROUNDS; round++) {
         const stream = open(wire);
         await new Promise((resolve) => stream.write(wire.encode(CUT), resolve));
@@ -111,7 +111,7 @@ describe("uploads over HTTP/2 without a length", { timeout: 60_000 }, () => {
       await once(stream, "close");
     });
 
-    test(`${name}: a stream with its marker, one of before Arrow 0.15 and a file are taken`, async () => {
+    test(`${name}: a stream with its marker, a stream from before Arrow 0.15 and a file are accepted`, async () => {
       const whole = Buffer.from(personStream(people(50)));
       const old = Buffer.concat([CUT, Buffer.alloc(4)]);
       for (const body of [whole, old, personFile(people(50))]) {
@@ -124,7 +124,7 @@ describe("uploads over HTTP/2 without a length", { timeout: 60_000 }, () => {
     });
   }
 
-  test("REST: a body that has its length needs no marker, and one that is shorter is not taken", async () => {
+  test("REST: a body with its length needs no marker, and a shorter body is refused", async () => {
     const length = { "content-length": CUT.byteLength };
     const whole = open(WIRES.REST, length);
     whole.end(CUT);
@@ -143,7 +143,7 @@ describe("uploads over HTTP/1.1", { timeout: 60_000 }, () => {
   });
   afterAll(() => server.close());
 
-  test("a chunked body that ends needs no marker, and one that breaks off is not taken", async () => {
+  test("a complete chunked body needs no marker, and a cut one is refused", async () => {
     async function* pieces() {
       yield CUT;
     }
@@ -180,7 +180,7 @@ describe("a directory whose clients go away", { timeout: 60_000 }, () => {
       headers: { "content-type": "application/json" },
     });
 
-  /** Sends a body that is cut, and waits until the server has refused it. */
+  /** Sends a cut body and waits until the server has refused it. */
   async function sendCut(path: string): Promise<void> {
     const stream = session.request({ ":method": "POST", ":path": path, "content-type": ARROW });
     stream.end(CUT);
@@ -189,7 +189,7 @@ describe("a directory whose clients go away", { timeout: 60_000 }, () => {
     assert.equal(headers[":status"], 400);
   }
 
-  test("nothing of a cut body is committed, created or kept as a part", async () => {
+  test("a cut body is never committed, created or kept as a part", async () => {
     await sendCut("/v1/table/t/create");
     assert.equal((await json("/v1/table/t/exists", {})).status, 404);
     const headers = { "content-type": ARROW };

@@ -14,19 +14,19 @@ import type { Observation } from "./power/observe.ts";
 import { SCENARIOS } from "./power/scenarios.ts";
 import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/world.ts";
 
-/** How many faults each scenario meets; `DISK_FAULTS=300` is the long run. */
+/** Number of faults in each scenario; `DISK_FAULTS=300` is the long run. */
 const COUNT = repeats("DISK_FAULTS", 2);
 
-/** The same faults come again with the same seed. */
+/** Equal seeds produce equal faults. */
 const SEED = seedOf("DISK_SEED");
 
-/** Most steps have about so many calls that report one failure. */
+/** Approximate number of calls in a step that can report a failure. */
 const CALLS = 16;
 
-/** After this failure nobody knows what stands. Any other is a refusal. */
+/** The failure whose outcome is unknown. Any other failure is a refusal. */
 const OPEN_OUTCOME: ErrorName = "ServiceUnavailable";
 
-/** Opens a catalog on a disk that fails when it is told to. */
+/** Opens a catalog on a disk that fails on request. */
 async function openFaulty(root: string) {
   const faulty = createFaultyDisk();
   const world = await openWorld({ store: createLocalStore("/", faulty.disk), root, engineOptions: {} });
@@ -40,7 +40,7 @@ describe("a disk that fails", () => {
   });
   afterAll(() => directory.remove());
 
-  /** What a scenario's directory is before its first step, and what is seen then and after each. */
+  /** Plays a scenario without a fault; returns the observations before the first step and after each. */
   async function begin(scenario: Scenario, template: string): Promise<Observation[]> {
     const { world } = await openFaulty(template);
     await prepareAll(world);
@@ -54,7 +54,7 @@ describe("a disk that fails", () => {
     await world.close();
     return seen;
   }
-  /** Plays the steps up to one that meets a fault; returns how that was refused. */
+  /** Plays the steps up to the one that meets a fault; returns its refusal. */
   async function play({ steps }: Scenario, last: number, fault: Fault, root: string) {
     const { world, faulty } = await openFaulty(root);
     for (const step of steps.slice(0, last)) await step(world).catch(() => {});
@@ -97,7 +97,7 @@ describe("a disk that fails", () => {
   }
 });
 
-/** The row of a failure; one that is not known is a fault of its own. */
+/** Returns the row of a failure; an unknown failure fails the test. */
 function kindOf(error: unknown): ErrorName {
   if (error instanceof LanceError && error.kind !== "Internal") return error.kind;
   throw error;

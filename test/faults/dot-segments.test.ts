@@ -13,10 +13,10 @@ import { jsonOf, sendHttp } from "../support/http.ts";
 import { createProtocolClients } from "../support/protocols.ts";
 import { type DirectoryServer, fakeBackend, startDirectoryServer, startServer } from "../support/server.ts";
 
-/** As they are in a message; a path has them percent-encoded. */
+/** Values in messages; a path contains them percent-encoded. */
 const DOTS = [".", "..", "...", "%2e%2e", "%2E.", "..;", "..;a=b", "../drop", "a/..", "a\\..\\b"];
 
-/** As they are in a path. */
+/** Spellings in a path. */
 const SPELLINGS = [".", "..", "%2e", "%2E%2e", ".%2E", "..;", "..;a=b", "%2e%2e%2fdrop", "..%5Cdrop"];
 
 type AnyCall = (request: object, data?: AsyncIterable<Uint8Array>) => Promise<unknown>;
@@ -79,7 +79,7 @@ describe("values of dots alone", () => {
     await client.tableExists({ id: ["ns", "t"] });
   });
 
-  test("are refused as the identifier's text, whatever the delimiter", async () => {
+  test("are refused in the identifier's text, whatever the delimiter", async () => {
     for (const [identifier, delimiter] of [
       ["ns$..", "$"],
       ["..$t", "$"],
@@ -92,7 +92,7 @@ describe("values of dots alone", () => {
     }
   });
 
-  test("are refused where a table gets a new name, and where a branch or a tag has one", async () => {
+  test("are refused as the new name of a table, a branch or a tag", async () => {
     for (const name of [".", "..", "../x"]) {
       const id = ["ns", "t"];
       await refused("InvalidInput", client.renameTable({ id, newTableName: name }));
@@ -111,9 +111,9 @@ describe("values of dots alone", () => {
     }
   });
 
-  test("do not fold into another operation on their way through fetch", async () => {
+  test("do not turn into another operation on their way through fetch", async () => {
     const address = `http://127.0.0.1:${server.port}`;
-    // What a careless client makes of "drop the index ..": its URL parser has folded it before anyone sees it.
+    // A careless client that drops the index ".." calls this path, because its URL parser has folded the segments.
     assert.equal(new URL(`${address}/v1/table/ns$t/index/../drop`).pathname, "/v1/table/ns$t/drop");
     const asked: string[] = [];
     const upstream = await startServer(
@@ -139,7 +139,7 @@ describe("values of dots alone", () => {
     await upstream.close();
   });
 
-  test("have an error that says which field they are in", async () => {
+  test("have an error that names their field", async () => {
     const answer = await sendHttp(server.port, { path: "/v1/table/ns$t/index/%2e%2e/drop" });
     assert.equal(jsonOf(answer)["code"], 13);
     assert.match(String(jsonOf(answer)["error"]), /index_name.*dots alone/);

@@ -6,12 +6,12 @@ import { temporaryDirectory } from "../support/directory.ts";
 import { sendHttp } from "../support/http.ts";
 import { startProgramWithin } from "../support/program.ts";
 
-/** Connections, more than the program has file descriptors for. */
+/** Number of connections, above the program's number of file descriptors. */
 const CONNECTIONS = 200;
 const LIMIT = 64;
 
 describe("a program without file descriptors", () => {
-  test("lives, and answers again when there are some", { timeout: 60_000 }, async () => {
+  test("survives, and answers again when some are free", { timeout: 60_000 }, async () => {
     const { path: root, remove } = await temporaryDirectory();
     const program = startProgramWithin(LIMIT, "serve", "--root", root, "--port", "0");
     const port = await program.listening();
@@ -23,7 +23,7 @@ describe("a program without file descriptors", () => {
       await done;
       sockets.push(socket);
     }
-    // What is loaded late, a second after the start, finds none.
+    // Modules that load late, a second after the start, find no descriptor.
     await Promise.race([program.ended, new Promise((resolve) => setTimeout(resolve, 1_500))]);
     assert.deepEqual([program.child.exitCode, program.child.signalCode], [null, null]);
     for (const socket of sockets) socket.destroy();

@@ -36,7 +36,7 @@ describe("flow control of HTTP/2", () => {
     session.destroy();
   });
 
-  test("30 MB go in over a way of 20 ms with more than a MiB under way", async () => {
+  test("30 MB arrive over a link with a delay of 20 ms and more than a MiB under way", async () => {
     const there = delayed(20);
     const proxy = await startProxy(server.port, there.relay, delayed(20).relay);
     const { client, close } = createGrpcClient(proxy.port);

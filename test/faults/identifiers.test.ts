@@ -9,7 +9,7 @@ import { type DirectoryServer, startDirectoryServer } from "../support/server.ts
 
 const GOOD = /^(?!\.+$)[A-Za-z0-9_.-]+$/;
 
-/** Pieces that are easy to decode once too often, or to mistake for something else. */
+/** Pieces that are easy to decode twice or to confuse with something else. */
 const pieces = ["a", "A", "z", "9", ".", "..", "-", "_", "+", "%", "$", "$$", "/", "#", "?", "&", " ", "é"];
 const escapes = [
   "%20",
@@ -28,7 +28,7 @@ const escapes = [
   "%zz",
 ];
 
-/** One name as text in a path: any of the pieces, encoded or not. */
+/** A name as text in a path: any of the pieces, encoded or not. */
 const rawName = fc
   .array(fc.constantFrom(...pieces.filter((piece) => !"/?# é".includes(piece)), ...escapes), {
     minLength: 1,
@@ -36,7 +36,7 @@ const rawName = fc
   })
   .map((parts) => parts.join(""));
 
-/** What a path says, decoded exactly once; undefined when it says nothing. */
+/** Decodes a path exactly once; returns undefined for an invalid path. */
 function decoded(raw: string): string | undefined {
   try {
     return decodeURIComponent(raw);
@@ -67,7 +67,7 @@ describe("identifiers over REST", () => {
     return name;
   }
 
-  test("a path is decoded once: what it creates has exactly the name that it says, or nothing is created", async () => {
+  test("a path is decoded once: it creates exactly the name that it contains, or nothing", async () => {
     const parent = await freshParent();
     const created = new Set<string>();
     const property = fc.asyncProperty(rawName, async (raw) => {
@@ -91,7 +91,7 @@ describe("identifiers over REST", () => {
     await fc.assert(property, { numRuns: 150, seed: 7 });
   });
 
-  test("every way to encode a good name leads to the same object", async () => {
+  test("every encoding of a valid name leads to one object", async () => {
     const parent = await freshParent();
     await client.createNamespace({ id: [parent, "a.b-c_d"] });
     const character = (text: string) =>
@@ -108,7 +108,7 @@ describe("identifiers over REST", () => {
     await fc.assert(property, { numRuns: 50, seed: 7 });
   });
 
-  test("what is created under a list of names is found under exactly these, by any delimiter", async () => {
+  test("an object created under a list of names is found under exactly these, with any delimiter", async () => {
     const parent = await freshParent();
     const name = fc.stringMatching(/^[A-Za-z0-9_.-]{1,8}$/).filter((text) => GOOD.test(text));
     const delimiter = fc.constantFrom("$", "/", "::", "$$", "#", "%", "+", " ", "é", "|");
@@ -156,7 +156,7 @@ describe("identifiers over REST", () => {
     assert.equal(status, 404);
   });
 
-  test("route and body have to name the same object", async () => {
+  test("route and body must name one object", async () => {
     const parent = await freshParent();
     await client.declareTable({ id: [parent, "t"] });
     const path = `/v1/table/${parent}$t/exists`;
@@ -176,7 +176,7 @@ describe("identifiers over REST", () => {
     await client.tableExists({ id: [parent, "t"] });
   });
 
-  test("a plus in the path is a plus, and a space where the body says so", async () => {
+  test("a plus in the path is a plus, or a space where the body says so", async () => {
     const parent = await freshParent();
     const path = `/v1/namespace/${parent}$a+b/exists`;
     for (const body of [

@@ -20,7 +20,7 @@ const maxMessageBytes = 64 * KIB;
 const maxUploadBytes = 256 * KIB;
 const RESOURCE_EXHAUSTED = 8;
 
-/** Holds uploads open after their last byte, as a slow engine would. */
+/** Delays the answers of uploads after their last byte, as a slow engine would. */
 let beforeAnswering: Promise<void> = Promise.resolve();
 
 const backend = fakeBackend({
@@ -63,14 +63,14 @@ describe("limits of bodies", () => {
     client.createTable({ id: ["t"] }, cut(paddedStream(bytes), 32 * KIB));
 
   for (const protocol of Object.keys(PROTOCOLS)) {
-    test(`${protocol}: a message just within the limit is taken, a larger one is refused`, async () => {
+    test(`${protocol}: a message at the limit is accepted, a larger one is refused`, async () => {
       const client = clientOfWire(protocol);
       await client.createNamespace({ id: ["n"], properties: properties(maxMessageBytes - 100) });
       const call = client.createNamespace({ id: ["n"], properties: properties(maxMessageBytes) });
       await assertTooLarge(protocol, call);
     });
 
-    test(`${protocol}: an upload of the limit is taken, one of a byte more is refused`, async () => {
+    test(`${protocol}: an upload at the limit is accepted, an upload of one more byte is refused`, async () => {
       const client = clientOfWire(protocol);
       assert.equal(Number((await upload(client, maxUploadBytes)).version), maxUploadBytes);
       await assertTooLarge(protocol, upload(client, maxUploadBytes + 1));
@@ -84,7 +84,7 @@ describe("limits of bodies", () => {
     });
   }
 
-  test("bodies that run together share one budget, and what is past it may come again", async () => {
+  test("concurrent bodies share one budget, and a refused body may be sent again", async () => {
     const gate = Promise.withResolvers<void>();
     beforeAnswering = gate.promise;
     const calls = ["gRPC", "Connect", "REST"].map((protocol) =>
@@ -133,7 +133,7 @@ describe("limits of bodies", () => {
     });
   }
 
-  test("REST: a compressed body within the limits is taken", async () => {
+  test("REST: a compressed body within the limits is accepted", async () => {
     const body = gzipSync(JSON.stringify({ properties: properties(100) }));
     assert.equal((await sendHttp(server.port, { path: create1, body, headers: gzip })).status, 200);
   });
@@ -151,7 +151,7 @@ describe("limits of bodies", () => {
     compressMinBytes: 0,
   });
   for (const [protocol, open] of Object.entries(compressed)) {
-    test(`${protocol}: a compressed message is measured by what it unpacks to`, async () => {
+    test(`${protocol}: the limit applies to the unpacked size of a compressed message`, async () => {
       const { client, close } = open(server.port);
       await client.createNamespace({ id: ["n"], properties: properties(maxMessageBytes - 100) });
       const message = client.createNamespace({ id: ["n"], properties: properties(4096 * KIB) });

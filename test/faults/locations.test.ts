@@ -32,14 +32,14 @@ describe("locations", () => {
     await outside.remove();
   });
 
-  /** Whatever a location was taken for, nothing outside the base and nothing of the catalog may be lost. */
+  /** Checks that no request for a location has removed files outside the base or files of the catalog. */
   async function assertNothingLost(): Promise<void> {
     await access(join(outside.path, "precious.lance", "file"));
     assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n);
     assert.ok((await readdir(server.base)).includes("__manifest"));
   }
 
-  test("a way out of the catalog is refused on every wire", async () => {
+  test("a location that leads out of the catalog is refused on every wire", async () => {
     const more = [
       join(outside.path, "precious.lance"),
       `file://${join(outside.path, "precious.lance")}`,
@@ -57,7 +57,7 @@ describe("locations", () => {
     await assertNothingLost();
   });
 
-  test("a location is a path, not a URL: escapes in it mean nothing", async () => {
+  test("a location is a path rather than a URL: escapes in it are literal", async () => {
     for (const location of ["%2e%2e", "%2e%2e%2fprecious.lance", "..%2fprecious.lance", "%2Fetc"]) {
       const id = ["ns", "encoded"];
       const registered = await client.registerTable({ id, location }).catch(() => undefined);
@@ -81,7 +81,7 @@ describe("locations", () => {
     }
   });
 
-  test("tables lie directly in the base, whatever their names", async () => {
+  test("tables are directly in the base, whatever their names", async () => {
     for (const id of [["plain"], ["ns", "a.b"], ["ns", ".hidden"], ["ns", "..x"]]) {
       await client.declareTable({ id });
       const { location = "" } = await client.describeTable({ id });
@@ -90,7 +90,7 @@ describe("locations", () => {
     }
   });
 
-  test("a row cannot make the catalog read a file for it", async () => {
+  test("a row cannot make the catalog read a foreign file", async () => {
     const uri = `file://${join(outside.path, "precious.lance", "file")}`;
     for (const reference of [uri, join(outside.path, "precious.lance", "file"), `file://${server.base}/x`]) {
       const id = ["ns", "blobs"];
@@ -101,7 +101,7 @@ describe("locations", () => {
     await assertNothingLost();
   });
 
-  test("the directory of the manifest is no table", async () => {
+  test("the directory of the manifest cannot be used as a table", async () => {
     await refused("TableNotFound", client.describeTable({ id: ["__manifest"] }));
     assert.ok(!(await client.listTables()).tables.includes("__manifest"));
     const claims = [

@@ -19,7 +19,7 @@ import { fakeBackend, startServer, type TestServer } from "../support/server.ts"
 
 const KIB = 1024;
 const MAX_BUFFERED = 512 * KIB;
-/** The bytes of a body that never ends; a few of them fill the budget. */
+/** Size of a body that never ends, in bytes; a few such bodies fill the budget. */
 const STALLED = 200 * KIB;
 const RPC = "/lance.namespace.v1.LanceNamespaceService";
 const ARROW = "application/vnd.apache.arrow.stream";
@@ -48,7 +48,7 @@ const rpc = (method: string, contentType: string) => ({
   te: "trailers",
 });
 
-/** The beginnings of requests that keep bytes while they do not end. */
+/** The beginnings of requests that hold bytes until they end. */
 const UNFINISHED: Readonly<Record<string, readonly [Record<string, string>, Buffer]>> = {
   "REST, JSON": [{ ":path": "/v1/namespace/n/create", "content-type": "application/json" }, zeros],
   "REST, Arrow": [{ ":path": "/v1/table/t/create", "content-type": ARROW }, zeros],
@@ -78,7 +78,7 @@ describe("the memory for requests", () => {
       properties: { filler: "x".repeat(STALLED) },
     });
 
-  /** Sends beginnings until the server refuses one more. */
+  /** Sends beginnings until the server refuses another one. */
   async function fill([headers, body]: readonly [Record<string, string>, Buffer]): Promise<void> {
     session = connect(`http://127.0.0.1:${server.port}`);
     session.on("error", () => {});
@@ -93,7 +93,7 @@ describe("the memory for requests", () => {
     await refused.promise;
   }
 
-  /** A large call that the budget has room for, once those that filled it have left. */
+  /** Makes a large call, for which the budget has room once the other clients have left. */
   async function assertRecovered(protocol: string): Promise<void> {
     for (;;) {
       const outcome = await large(protocol).then(
@@ -106,7 +106,7 @@ describe("the memory for requests", () => {
   }
 
   for (const [what, beginning] of Object.entries(UNFINISHED)) {
-    test(`unfinished requests (${what}) use it up for all protocols, and give it back`, {
+    test(`unfinished requests (${what}) fill it for all protocols, and release it`, {
       timeout: 60_000,
     }, async () => {
       await fill(beginning);
@@ -127,7 +127,7 @@ describe("the memory for requests", () => {
     });
   }
 
-  test("a length that is only announced takes none of it", async () => {
+  test("an announced length alone takes none of it", async () => {
     const sockets = [];
     for (let count = 0; count < 10; count++) {
       const socket = connectTcp(server.port, "127.0.0.1");
@@ -142,7 +142,7 @@ describe("the memory for requests", () => {
     for (const socket of sockets) socket.destroy();
   });
 
-  test("a refused request is told when to come again", async () => {
+  test("a refused request gets the time of its next attempt", async () => {
     await fill(UNFINISHED["REST, JSON"] as never);
     const body = JSON.stringify({ properties: { filler: "x".repeat(STALLED) } });
     const answer = await sendHttp(server.port, { path: "/v1/namespace/n/create", body });

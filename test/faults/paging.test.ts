@@ -52,7 +52,7 @@ describe("pages over the wires", () => {
     }
   }
 
-  test("a token of one wire goes on at another", async () => {
+  test("a token of one wire continues a listing on another", async () => {
     const first = await (clients["gRPC"] as ProtocolClient).client.listTables({ id: ["ns"], limit: 3 });
     const pageToken = first.pageToken as string;
     for (const { client } of Object.values(clients)) {

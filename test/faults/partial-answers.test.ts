@@ -20,7 +20,7 @@ const failures: Record<string, () => Error> = {
   "an-unknown-failure": () => new Error("secret: s3://bucket/key"),
 };
 
-/** Waits for what a test says before it fails, so that what came before it has been sent. */
+/** Delays a failure until the test allows it, so that the earlier pieces have been sent. */
 let beforeFailing: Promise<void> = Promise.resolve();
 
 const backend = fakeBackend({

@@ -16,19 +16,21 @@ import { type Cut, replay } from "./power/replay.ts";
 import { recordStart } from "./power/restart.ts";
 import { SCENARIOS } from "./power/scenarios.ts";
 
-/** How many times the power goes in each scenario; `.ci/run` has 8, and `POWER_SCHEDULES=1000` is the long run. */
+/** Number of power cuts in each scenario; `.ci/run` has 8, and `POWER_SCHEDULES=1000` is the long run. */
 const SCHEDULES = repeats("POWER_SCHEDULES", 2);
 
-/** The same schedules come again with the same seed. */
+/** Equal seeds produce equal schedules. */
 const SEED = seedOf("POWER_SEED");
 
-/** In how many recordings of each scenario a sync fails, and in how many the start is cut off, too. */
+/**
+ * Number of recordings of each scenario with a failing sync, and number of those with a second cut during the start.
+ */
 const FAILS = Math.floor(SCHEDULES / 8);
 
-/** Needs `POWER_SCHEDULES=8` or more. */
+/** Skips a test unless `POWER_SCHEDULES` is 8 or more. */
 const LONG = { skip: FAILS === 0 };
 
-/** All of what was not synced is on the disk, nothing, or some. */
+/** Shares of unsynced changes that reach the disk: all, none, or some. */
 const KEPT = [1, 0, 0.5, 0.5, 0.2, 0.8];
 
 const program = fileURLToPath(new URL("./power/record.ts", import.meta.url));
@@ -41,13 +43,13 @@ describe("a catalog whose power is cut", () => {
   let directory: { path: string; remove(): Promise<void> };
   beforeAll(async () => {
     directory = await temporaryDirectory();
-    // What has been going on has to be that of a process that has ended.
+    // The recording must come from a process that has ended.
     await promisify(execFile)(process.execPath, [program, directory.path, String(FAILS), String(SEED)]);
   });
   afterAll(() => directory.remove());
 
   for (const name of Object.keys(SCENARIOS)) {
-    test(`keeps what was acknowledged and nothing of what was not: ${name}`, async (t) => {
+    test(`keeps every acknowledged change and no other: ${name}`, async (t) => {
       await t.annotate(`POWER_SEED=${SEED} POWER_SCHEDULES=${SCHEDULES}`);
       const root = join(directory.path, name.replaceAll(/\W+/g, "-"));
       const recording = await recordingOf(root);
@@ -55,7 +57,7 @@ describe("a catalog whose power is cut", () => {
       const moments = log.entries.length + 1 - log.durable;
       for (let i = 0; i < SCHEDULES; i++) {
         const random = createRandom(SEED + 7919 * i);
-        // A long run comes to each moment in turn.
+        // A long run tests each moment in turn.
         const moment = SCHEDULES < moments ? random.below(moments) : i % moments;
         const cut: Cut = { at: log.durable + moment, kept: random.pick(KEPT) };
         replay(log, cut, random, root);
@@ -70,7 +72,7 @@ describe("a catalog whose power is cut", () => {
       }
     });
 
-    test(`keeps that when the power goes again during the start: ${name}`, LONG, async (t) => {
+    test(`keeps these changes when the power goes again during the start: ${name}`, LONG, async (t) => {
       await t.annotate(`POWER_SEED=${SEED} POWER_SCHEDULES=${SCHEDULES}`);
       const root = join(directory.path, name.replaceAll(/\W+/g, "-"));
       const recording = await recordingOf(root);
@@ -88,7 +90,7 @@ describe("a catalog whose power is cut", () => {
           kept: random.pick(KEPT),
         };
         replay(start, again, random, root);
-        // The start asks the storage for the time.
+        // The start reads the storage's clock.
         const expected = expectedAfter(name, recording, cut);
         await check(laidOut(root), name, expected).catch((error: unknown) => {
           const cuts = JSON.stringify([cut, again]);
@@ -97,7 +99,7 @@ describe("a catalog whose power is cut", () => {
       }
     });
 
-    test(`acknowledges nothing whose sync failed: ${name}`, LONG, async (t) => {
+    test(`acknowledges no change whose sync failed: ${name}`, LONG, async (t) => {
       await t.annotate(`POWER_SEED=${SEED} POWER_SCHEDULES=${SCHEDULES}`);
       const root = join(directory.path, name.replaceAll(/\W+/g, "-"));
       const clean = await recordingOf(root);

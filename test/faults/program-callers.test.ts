@@ -13,7 +13,7 @@ import { allEnded, processTree } from "../support/processes.ts";
 const PROJECT = join(import.meta.dirname, "../..");
 const LISTENS = /REST\s+http:\/\/127\.0\.0\.1:\d+/;
 
-/** A file of tests that starts a server and waits for ever. */
+/** Writes a file of tests that starts a server and waits for ever. */
 function endlessTest(root: string): string {
   const urlOf = (path: string) => JSON.stringify(pathToFileURL(join(PROJECT, path)).href);
   return `import { test } from ${urlOf("node_modules/vitest/dist/index.js")};
@@ -47,7 +47,7 @@ describe("the processes between a caller and the server", {
 
   const started: number[] = [];
 
-  /** Starts a command in a process group of its own; resolves when a line of its output says that it is under way. */
+  /** Starts a command in its own process group; resolves when a line of its output reports that it is ready. */
   async function start(line: RegExp, command: string, ...args: string[]) {
     const env = { ...process.env, LANCE_GATEWAY_DRAIN_DELAY: "0s" };
     const child = spawn(command, args, { cwd: PROJECT, env, detached: true });
@@ -82,27 +82,27 @@ describe("the processes between a caller and the server", {
     assert.deepEqual(await exited, [0, null]);
   });
 
-  test("npm and what it started the server with are killed, and the server ends", async () => {
+  test("when npm and its child processes are killed, the server ends", async () => {
     const { tree } = await npmStart("killed");
     for (const id of tree.slice(0, -1)) process.kill(id, "SIGKILL");
     await allEnded(tree);
   });
 
-  test("npm alone is killed, and the server ends", async () => {
+  test("when npm alone is killed, the server ends", async () => {
     const { pid, tree } = await npmStart("alone");
     process.kill(pid, "SIGKILL");
     await allEnded(tree);
   });
 
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-    test(`${signal} to a test run ends what its tests have started`, async () => {
+    test(`${signal} to a test run ends the servers that its tests have started`, async () => {
       const root = join(directory.path, `run-${signal}`);
       await mkdir(join(root, "src"), { recursive: true });
       await writeFile(join(root, "src", "endless.test.ts"), endlessTest(join(root, "catalog")));
       const run = ["scripts/run.mjs", "node_modules/vitest/vitest.mjs", "run", "--project", "unit"];
       const config = ["--config", join(PROJECT, "vitest.config.ts"), "--root", root];
       const { pid, tree } = await start(/under way/, process.execPath, ...run, ...config);
-      // The script, the runner, its watchdog, a worker and the server.
+      // The processes are the script, the runner, its watchdog, a worker and the server.
       assert.equal(tree.length, 5);
       process.kill(pid, signal);
       await allEnded(tree);

@@ -6,7 +6,7 @@ import { temporaryDirectory } from "../support/directory.ts";
 import { sendHttp } from "../support/http.ts";
 import { type Program, startProgram } from "../support/program.ts";
 
-test("the program tells what it decided about an upstream, in its metrics and in its log", async (t) => {
+test("the program reports its decisions about an upstream in its metrics and in its log", async (t) => {
   const { path, remove } = await temporaryDirectory();
   const programs: Program[] = [];
   t.onTestFinished(async () => {

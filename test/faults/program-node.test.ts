@@ -19,7 +19,7 @@ test("the program of the package says in one line that Node is too old", async (
   assert.equal(output, `lance-gateway: Node ${OLDEST_NODE} or newer is needed; this is 20.20.2\n`);
 });
 
-test("the oldest Node of the package is new enough for what it depends on", async () => {
+test("the oldest Node of the package satisfies its dependencies", async () => {
   const lock = JSON.parse(await readFile(join(PROJECT, "package-lock.json"), "utf8")) as {
     packages: Record<string, { dev?: boolean; engines?: { node?: string } }>;
   };

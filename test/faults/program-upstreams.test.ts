@@ -24,7 +24,7 @@ describe("the program before other programs", () => {
     return program;
   }
 
-  test("it serves a directory, an upstream by either protocol, and both of them as databases", async () => {
+  test("serves a directory, an upstream by either protocol, and both of them as databases", async () => {
     const root = join(directory.path, "root");
     const below = await start("--root", root, "--port", "0").listening();
     const upstream = `127.0.0.1:${below}`;
@@ -81,7 +81,7 @@ routes:
     "a configuration file that is not there": [["--config", "/no/such/file"], /cannot be read: ENOENT/],
   };
   for (const [what, [args, pattern]] of Object.entries(mistakes)) {
-    test(`${what}: one line, code 2`, async () => {
+    test(`ends with one line and code 2: ${what}`, async () => {
       const { code, stderr } = await start(...args).ended;
       assert.equal(code, 2, stderr);
       assert.match(stderr, /^lance-gateway: [^\n]+\n$/);

@@ -24,7 +24,7 @@ describe("the program", () => {
     await directory.remove();
   });
 
-  /** Programs that are killed in the end, should a test have failed before it ended them. */
+  /** Programs to kill in the end, if a test failed before it ended them. */
   const started: Program[] = [];
   function start(...args: string[]): Program {
     const program = startProgram(...args);
@@ -51,7 +51,7 @@ describe("the program", () => {
     ["serve", "a-positional-argument"],
   ];
   for (const args of wrongUse) {
-    test(`"${args.join(" ")}" is wrong use: one line, code 2`, async () => {
+    test(`ends with one line and code 2 on wrong use: "${args.join(" ")}"`, async () => {
       const { code, stdout, stderr } = await start(...args).ended;
       assert.equal(code, 2);
       assert.equal(stdout, "");
@@ -59,7 +59,7 @@ describe("the program", () => {
     });
   }
 
-  test("--help and --version print to standard output and end with code 0", async () => {
+  test("prints to standard output and ends with code 0 for --help and --version", async () => {
     for (const args of [["--help"], ["serve", "--help"], ["--version"]]) {
       const { code, stdout, stderr } = await start(...args).ended;
       assert.deepEqual([code, stderr], [0, ""]);
@@ -75,7 +75,7 @@ describe("the program", () => {
     assert.match(stderr, mention);
   }
 
-  test("a port that is in use: one line, code 1", async (t) => {
+  test("ends with one line and code 1 when its port is in use", async (t) => {
     const other = createServer().listen(0, "127.0.0.1");
     t.onTestFinished(() => void other.close());
     await once(other, "listening");
@@ -83,7 +83,7 @@ describe("the program", () => {
     await assertCannotStart(new RegExp(`port ${port}`), "--root", freshRoot(), "--port", String(port));
   });
 
-  test("a root that is a file, or below one: one line, code 1", async () => {
+  test("ends with one line and code 1 when its root is a file, or below one", async () => {
     const file = freshRoot();
     await writeFile(file, "");
     for (const root of [file, join(file, "below")]) {
@@ -91,12 +91,12 @@ describe("the program", () => {
     }
   });
 
-  test("a root below a directory in which none can be made: one line, code 1", async (t) => {
+  test("ends with one line and code 1 when its root is below a directory in which it cannot create one", async (t) => {
     if (!existsSync("/proc/self")) return t.skip("only Linux has such a directory");
     await assertCannotStart(/\/proc\/nope/, "--root", "/proc/nope", "--port", "0");
   });
 
-  test("a root that may not be read: one line, code 1", async (t) => {
+  test("ends with one line and code 1 when it may not read its root", async (t) => {
     if (process.getuid?.() === 0) return t.skip("the superuser may read everything");
     const root = freshRoot();
     await mkdir(root, { mode: 0o000 });
@@ -104,7 +104,7 @@ describe("the program", () => {
     await chmod(root, 0o700);
   });
 
-  test("it says where it listens, a line for each protocol, and keeps what it was told", async () => {
+  test("prints its address in a line for each protocol, and keeps its options", async () => {
     const root = freshRoot();
     for (const rows of [2, 4]) {
       const program = start("serve", "--root", root, "--port", "0");
@@ -125,7 +125,7 @@ describe("the program", () => {
     }
   });
 
-  /** Begins an upload over REST; the server has taken it when this resolves. */
+  /** Begins an upload over REST; resolves when the server has received it. */
   async function beginUpload(port: number): Promise<{ outgoing: ClientRequest; answered: Promise<number> }> {
     const headers = { expect: "100-continue" };
     const path = "/v1/table/t/create";
@@ -148,7 +148,7 @@ describe("the program", () => {
   }
 
   for (const signal of ["SIGTERM", "SIGINT"] as const) {
-    test(`${signal} ends it with code 0 when the running upload has finished`, async () => {
+    test(`ends with code 0 on ${signal} when the running upload has finished`, async () => {
       const { program, port } = await startServing();
       const { outgoing, answered } = await beginUpload(port);
       program.child.kill(signal);
@@ -159,10 +159,10 @@ describe("the program", () => {
     });
   }
 
-  test("SIGTERM tells HTTP/2 clients to go, and answers what they have begun", async () => {
+  test("tells HTTP/2 clients to leave on SIGTERM, and answers their open requests", async () => {
     const { program, port } = await startServing();
     const session = connectHttp2(`http://127.0.0.1:${port}`);
-    // A ping that is asked for earlier is answered by the client itself.
+    // The client itself answers an earlier ping.
     await once(session, "connect");
     const stream = session.request({ ":method": "POST", ":path": "/v1/namespace/new/create" });
     stream.write("{");
@@ -177,7 +177,7 @@ describe("the program", () => {
     assert.equal((await program.ended).code, 0);
   });
 
-  test("a running call is cut off when its time is up", async () => {
+  test("cuts a running call off when its time is up", async () => {
     const { program, port } = await startServing("--drain-seconds", "0");
     const { answered } = await beginUpload(port);
     program.child.kill("SIGTERM");
@@ -185,7 +185,7 @@ describe("the program", () => {
     assert.equal(await answered, 0);
   });
 
-  test("a later signal ends it at once, and those that come with the first do not", async (t) => {
+  test("ends at once on a later signal, but not on signals that come with the first", async (t) => {
     const { program, port } = await startServing();
     const { answered } = await beginUpload(port);
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) program.child.kill(signal);

@@ -11,7 +11,7 @@ import { seedOf } from "../support/seed.ts";
 import { assertAgreement, cellsIn, raceAtRandom, raceForEach } from "./race/race.ts";
 import { createGatewayRacer, type Racer } from "./race/racer.ts";
 
-/** How many names are raced for; `RACE_NAMES=200` is the long run. */
+/** Number of names in the race; `RACE_NAMES=200` is the long run. */
 const NAMES = repeats("RACE_NAMES", 24);
 
 const SEED = seedOf("RACE_SEED");

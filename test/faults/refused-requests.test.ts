@@ -16,7 +16,7 @@ const SERVICE = "/lance.namespace.v1.LanceNamespaceService";
 const JSON_TYPE = { "content-type": "application/json" };
 const GRPC = { "content-type": "application/grpc", te: "trailers" };
 const WEB = { "content-type": "application/grpc-web+proto" };
-/** What a client may have written by mistake where it does not belong. */
+/** A secret that a client may have sent in a wrong place. */
 const SECRET = "marked-secret";
 
 interface Refused {
@@ -67,7 +67,7 @@ const CASES: Readonly<Record<string, Refused>> = {
     protocol: "rest",
     code: "MethodNotAllowed",
   },
-  "a body that is no JSON": {
+  "a body that is not JSON": {
     send: http("/v1/table/t/describe", JSON_TYPE, `{${SECRET}`),
     protocol: "rest",
     code: "InvalidInput",
@@ -100,7 +100,7 @@ const CASES: Readonly<Record<string, Refused>> = {
     code: "RouteNotFound",
     path: `${SERVICE}/*`,
   },
-  "a body of Connect that is no JSON": {
+  "a body of Connect that is not JSON": {
     send: http(`${SERVICE}/DropTable`, JSON_TYPE, `{${SECRET}`),
     protocol: "connect",
     code: "InvalidInput",
@@ -233,7 +233,7 @@ describe("requests that never become a call", () => {
     });
   }
 
-  test("are no calls, which are counted as ever", async () => {
+  test("do not count as calls, which are counted as before", async () => {
     const earlier = await counted();
     lines.length = 0;
     await http("/v1/table/t/describe", JSON_TYPE, "{}")(gateway.address.port);

@@ -8,12 +8,12 @@ import { type Program, startProgram } from "../support/program.ts";
 import { PROTOCOLS } from "../support/protocols.ts";
 import { repeats } from "../support/repeats.ts";
 
-/** How many clients call, over all protocols, and how often both gateways are restarted. */
+/** Number of clients over all protocols, and number of restarts of both gateways. */
 const CLIENTS = repeats("RESTART_CLIENTS", 10);
 const RESTARTS = repeats("RESTARTS", 1);
 const DRAIN_DELAY = process.env["RESTART_DELAY"] ?? "1s";
 
-test("a rolling restart behind a balancer fails no call of clients that retry nothing", async (t) => {
+test("a rolling restart behind a balancer fails no call of clients that never retry", async (t) => {
   const directory = await temporaryDirectory();
   t.onTestFinished(directory.remove);
   const balancer = await startBalancer();

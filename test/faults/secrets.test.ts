@@ -7,7 +7,7 @@ import { temporaryDirectory } from "../support/directory.ts";
 import { type Program, startProgramIn } from "../support/program.ts";
 import { MARK, mark, sendEverything } from "./secrets/requests.ts";
 
-/** Everything that the program has written by its end. */
+/** Returns all output of the program until its end. */
 async function outputOf(program: Program, work: (port: number) => Promise<void>): Promise<string> {
   try {
     await work(await program.listening());
@@ -32,7 +32,7 @@ function parsed(body: string): Record<string, unknown> {
   }
 }
 
-/** An upstream that fails in every way, and tells in its errors what it was sent: all but SQL and rows. */
+/** Returns an upstream that fails in every way, and repeats in its errors what it received, except SQL and rows. */
 function tellingUpstream(): RequestListener {
   let calls = 0;
   const statuses = [400, 401, 403, 404, 429, 500, 502, 503, 200];
@@ -74,7 +74,7 @@ describe("what the program writes has no credential in it", () => {
     await remove();
   });
 
-  test("of clients and of its own, with a REST upstream that tells them back", async (t) => {
+  test("of clients and of its own, with a REST upstream that repeats them", async (t) => {
     const { server, port } = await listening(tellingUpstream());
     t.onTestFinished(() => void server.close());
     for (const identity of [[], ["--upstream-identity", "service", "--upstream-token", mark("own-token")]]) {
@@ -88,7 +88,7 @@ describe("what the program writes has no credential in it", () => {
     }
   });
 
-  test("of clients and of its own, with an upstream of gRPC that is away", async () => {
+  test("of clients and of its own, with an unreachable gRPC upstream", async () => {
     const program = startProgramIn(
       { LANCE_GATEWAY_UPSTREAM_API_KEY: mark("own-key") },
       ...[
@@ -105,7 +105,7 @@ describe("what the program writes has no credential in it", () => {
     assertNoMarks(await outputOf(program, sendEverything));
   });
 
-  test("of clients, with an upstream of gRPC and their own credentials", async () => {
+  test("of clients, with a gRPC upstream and their own credentials", async () => {
     const program = startProgramIn({}, "serve", "--backend", "grpc", "--address", "127.0.0.1:1", ...COMMON);
     assertNoMarks(await outputOf(program, sendEverything));
   });
@@ -124,7 +124,7 @@ describe("what the program writes has no credential in it", () => {
     assertNoMarks(output);
   });
 
-  test("of a storage that tells them back, and of options that are wrong", async (t) => {
+  test("of a storage that repeats them, and of wrong options", async (t) => {
     const { server, port } = await listening((request, response) => {
       response.writeHead(403, { "content-type": "application/xml" });
       response.end(
@@ -157,7 +157,7 @@ describe("what the program writes has no credential in it", () => {
     ];
     for (const args of runs) {
       const program = startProgramIn({}, ...args);
-      // A server that starts all the same is ended once it listens.
+      // If the server starts nevertheless, the test ends it once it listens.
       await program.listening().then(
         () => program.child.kill("SIGTERM"),
         () => {},

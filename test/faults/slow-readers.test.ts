@@ -14,13 +14,16 @@ import { fakeBackend, startServer, type TestServer } from "../support/server.ts"
 
 const MIB = 1024 * 1024;
 const PIECE = Buffer.alloc(MIB / 16);
-/** What the sockets of both sides and the windows of HTTP/2 may hold; without any brake it would be endless. */
+/**
+ * Maximum size of the sockets' buffers and of HTTP/2's windows, in bytes; without backpressure the answer would be
+ * endless.
+ */
 const BOUND = 64 * MIB;
 
-/** An answer that is never ended fails its test instead of keeping it for ever. */
+/** Time limit that fails the test of an answer that never ends. */
 const timeout = 60_000;
 
-/** The answer of the call that runs: how much of it the wire has taken, and its end. */
+/** The answer of the running call: the number of bytes that the wire has taken, and the answer's end. */
 let answer = { bytes: 0, ended: Promise.withResolvers<void>() };
 
 const backend = fakeBackend({
@@ -38,7 +41,7 @@ const backend = fakeBackend({
   },
 });
 
-/** The request of gRPC and of Connect's streams: one message in its envelope. */
+/** Returns the request of gRPC and of Connect's streams: a message in its envelope. */
 function envelope(): Buffer {
   const message = toBinary(QueryTableRequestSchema, create(QueryTableRequestSchema, { id: ["t"] }));
   const head = Buffer.alloc(5);
@@ -54,7 +57,7 @@ const calls = {
   "gRPC-Web": [{ path: RPC, "content-type": "application/grpc-web+proto" }, envelope()],
 } as const;
 
-/** A request by HTTP/2 whose answer nobody reads, on a connection of its own or on a given one. */
+/** Sends a request over HTTP/2 whose answer the client never reads, on a new connection or on a given one. */
 function unread(port: number, protocol: keyof typeof calls, session = connect(`http://127.0.0.1:${port}`)) {
   const [{ path, ...headers }, body] = calls[protocol];
   const stream = session.request({ ":method": "POST", ":path": path, ...headers });
@@ -74,7 +77,7 @@ describe("clients that do not read", () => {
     await server.close();
   });
 
-  /** Resolves when the answer grows no more while the server works on other requests. */
+  /** Resolves when the answer has stopped growing while the server works on other requests. */
   async function stalled(): Promise<void> {
     for (let quiet = 0, seen = -1; quiet < 20; quiet += 1) {
       if (answer.bytes !== seen) [quiet, seen] = [0, answer.bytes];
@@ -90,7 +93,7 @@ describe("clients that do not read", () => {
   }
 
   for (const [protocol, [{ path, ...headers }, body]] of Object.entries(calls)) {
-    test(`${protocol}: an answer over HTTP/2 waits for its reader, and ends when that leaves`, {
+    test(`${protocol}: an answer over HTTP/2 waits for its reader, and ends when the reader leaves`, {
       timeout,
     }, async () => {
       answer = { bytes: 0, ended: Promise.withResolvers() };
@@ -103,7 +106,7 @@ describe("clients that do not read", () => {
     });
 
     if (protocol === "gRPC") continue;
-    test(`${protocol}: an answer over HTTP/1.1 waits for its reader, and ends when that leaves`, {
+    test(`${protocol}: an answer over HTTP/1.1 waits for its reader, and ends when the reader leaves`, {
       timeout,
     }, async () => {
       answer = { bytes: 0, ended: Promise.withResolvers() };
@@ -125,7 +128,7 @@ describe("clients that read nothing for too long", () => {
   afterAll(() => server.close());
 
   for (const protocol of Object.keys(calls) as (keyof typeof calls)[]) {
-    test(`${protocol} over HTTP/2: the stream is reset and never ended, and the connection goes on`, {
+    test(`${protocol} over HTTP/2: the stream is reset and never ended, and the connection continues`, {
       timeout,
     }, async () => {
       answer = { bytes: 0, ended: Promise.withResolvers() };

@@ -18,7 +18,7 @@ import { sendHttp } from "../support/http.ts";
 import { startProgram, startProgramAs } from "../support/program.ts";
 import { startServer } from "../support/server.ts";
 
-/** What a client is told while the storage fails; none of them is Internal. */
+/** Errors that a client gets while the storage fails; Internal is not among them. */
 const UNAVAILABLE: readonly ErrorName[] = ["ServiceUnavailable", "Unsupported"];
 
 /** A file system of 12 MiB in memory. */
@@ -31,7 +31,7 @@ interface Site {
   restart(): Promise<LanceClient>;
 }
 
-/** A catalog in a directory, with a server in this process on it, a namespace and a table of three rows. */
+/** Opens a catalog in a directory, with a server in this process, a namespace and a table of three rows. */
 async function openSite(t: TestContext, prepare: (root: string) => void = () => {}): Promise<Site> {
   const { path, remove } = await temporaryDirectory();
   t.onTestFinished(remove);
@@ -68,12 +68,12 @@ async function openSite(t: TestContext, prepare: (root: string) => void = () => 
   return { base: join(root, "data"), client, restart };
 }
 
-/** A user of the system who owns nothing. */
+/** A user of the system without any files. */
 const NOBODY = 65_534;
 
 let names = 0;
 
-/** Everything works: what was there is there, and the catalog and a table can be changed. */
+/** Checks that the old table is readable, and that the catalog and a table can be changed. */
 async function assertWorks(client: LanceClient): Promise<void> {
   const id = ["ns", `t${names++}`];
   assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n);
@@ -84,7 +84,7 @@ async function assertWorks(client: LanceClient): Promise<void> {
   assert.deepEqual((await client.listTables({ id: ["ns"] })).tables, ["kept"]);
 }
 
-/** Every kind of change is refused. */
+/** Checks that every kind of change is refused. */
 async function assertRefusesChanges(
   client: LanceClient,
   errors: readonly ErrorName[],
@@ -102,7 +102,7 @@ async function assertRefusesChanges(
   for (const call of calls) await refused(errors, call);
 }
 
-/** Mounts a small file system of its own at a path, for as long as the test runs. */
+/** Mounts a small file system at a path until the test ends. */
 function mountSmall(t: TestContext, path: string): void {
   execFileSync("mount", [...SMALL, path], { stdio: "ignore" });
   t.onTestFinished(() => void execFileSync("umount", ["--lazy", path]));
@@ -124,45 +124,51 @@ function mayMount(): boolean {
 
 const MAY_MOUNT = mayMount();
 
-test.skipIf(!MAY_MOUNT)("a full disk", async (t) => {
-  const { base, client } = await openSite(t, (root) => mountSmall(t, root));
-  while ((await readdir(join(base, ".reserve")).catch(() => [])).length < 4) await sleep(5);
-  const ballast = join(base, "..", "ballast");
-  await refused(
-    UNAVAILABLE,
-    client.createTable({ id: ["ns", "large"] }, cut(wideStream(32 * 2 ** 20), 2 ** 20)),
-  );
-  await assertWorks(client);
-  for (const name of ["doomed", "inner"])
-    await client.createTable({ id: ["ns", name] }, personStream(people(3)));
-  await client.createNamespace({ id: ["empty"] });
-  await writeFile(ballast, Buffer.alloc(16 * 2 ** 20)).catch(() => {});
-  await assertRefusesChanges(client, UNAVAILABLE, { drops: false });
-  assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n, "reads go on");
-  assert.deepEqual((await client.listTables({ id: ["ns"] })).tables, ["doomed", "inner", "kept"]);
-  // Space can be freed.
-  await client.dropTable({ id: ["ns", "doomed"] });
-  await client.dropNamespace({ id: ["empty"] });
-  await client.dropTable({ id: ["ns", "inner"] });
-  assert.deepEqual((await client.listTables({ id: ["ns"] })).tables, ["kept"]);
-  await unlink(ballast);
-  await assertWorks(client);
-});
+test.skipIf(!MAY_MOUNT)(
+  "a full disk refuses new data, serves reads and drops, and works again once there is space",
+  async (t) => {
+    const { base, client } = await openSite(t, (root) => mountSmall(t, root));
+    while ((await readdir(join(base, ".reserve")).catch(() => [])).length < 4) await sleep(5);
+    const ballast = join(base, "..", "ballast");
+    await refused(
+      UNAVAILABLE,
+      client.createTable({ id: ["ns", "large"] }, cut(wideStream(32 * 2 ** 20), 2 ** 20)),
+    );
+    await assertWorks(client);
+    for (const name of ["doomed", "inner"])
+      await client.createTable({ id: ["ns", name] }, personStream(people(3)));
+    await client.createNamespace({ id: ["empty"] });
+    await writeFile(ballast, Buffer.alloc(16 * 2 ** 20)).catch(() => {});
+    await assertRefusesChanges(client, UNAVAILABLE, { drops: false });
+    assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n, "reads go on");
+    assert.deepEqual((await client.listTables({ id: ["ns"] })).tables, ["doomed", "inner", "kept"]);
+    // Drops free space.
+    await client.dropTable({ id: ["ns", "doomed"] });
+    await client.dropNamespace({ id: ["empty"] });
+    await client.dropTable({ id: ["ns", "inner"] });
+    assert.deepEqual((await client.listTables({ id: ["ns"] })).tables, ["kept"]);
+    await unlink(ballast);
+    await assertWorks(client);
+  },
+);
 
-test.skipIf(!MAY_MOUNT)("a file system that becomes read-only", async (t) => {
-  let mounted = "";
-  const { client } = await openSite(t, (root) => {
-    mountSmall(t, root);
-    mounted = root;
-  });
-  execFileSync("mount", ["-o", "remount,ro", mounted]);
-  await assertRefusesChanges(client, UNAVAILABLE);
-  assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n, "reads go on");
-  execFileSync("mount", ["-o", "remount,rw", mounted]);
-  await assertWorks(client);
-});
+test.skipIf(!MAY_MOUNT)(
+  "a file system that becomes read-only refuses changes and serves reads until it is writable again",
+  async (t) => {
+    let mounted = "";
+    const { client } = await openSite(t, (root) => {
+      mountSmall(t, root);
+      mounted = root;
+    });
+    execFileSync("mount", ["-o", "remount,ro", mounted]);
+    await assertRefusesChanges(client, UNAVAILABLE);
+    assert.equal((await client.countTableRows({ id: ["ns", "kept"] })).count, 3n, "reads go on");
+    execFileSync("mount", ["-o", "remount,rw", mounted]);
+    await assertWorks(client);
+  },
+);
 
-test("a manifest that is deleted, and put back", async (t) => {
+test("a server refuses calls while its manifest is deleted, and works once it is back", async (t) => {
   const { base, client } = await openSite(t);
   const manifest = join(base, "__manifest");
   const aside = join(base, "..", "aside");
@@ -176,7 +182,7 @@ test("a manifest that is deleted, and put back", async (t) => {
   await assertWorks(client);
 });
 
-test("a manifest that is deleted, and that a restart begins anew", async (t) => {
+test("a restart begins a new manifest after its deletion", async (t) => {
   const { base, client, restart } = await openSite(t);
   await rm(join(base, "__manifest"), { recursive: true });
   await refused("ServiceUnavailable", client.createNamespace({ id: ["anew"] }));
@@ -187,7 +193,7 @@ test("a manifest that is deleted, and that a restart begins anew", async (t) => 
   assert.deepEqual((await after.listTables({ id: ["anew"] })).tables, ["t"]);
 });
 
-test("a backup that is older than what the server has seen", async (t) => {
+test("a server refuses calls on a backup that is older than its state, until a restart", async (t) => {
   const { base, client, restart } = await openSite(t);
   const manifest = join(base, "__manifest");
   const backup = join(base, "..", "backup");
@@ -202,7 +208,7 @@ test("a backup that is older than what the server has seen", async (t) => {
   await assertWorks(after);
 });
 
-test("a program that is not ready while the manifest is away, and says why once", async (t) => {
+test("a program is not ready while the manifest is away, and logs the reason once", async (t) => {
   const { path, remove } = await temporaryDirectory();
   t.onTestFinished(remove);
   const root = join(path, "root");
@@ -230,7 +236,7 @@ test("a program that is not ready while the manifest is away, and says why once"
     assert.equal(lines.filter((line) => line.includes(said)).length, 1, said);
 });
 
-test("a base directory that is away for a while", async (t) => {
+test("a server works again when its base directory comes back", async (t) => {
   const { base, client } = await openSite(t);
   await rename(base, `${base}-away`);
   const away: readonly ErrorName[] = ["ServiceUnavailable"];
@@ -242,7 +248,7 @@ test("a base directory that is away for a while", async (t) => {
   await assertWorks(client);
 });
 
-test("a version of the manifest that nobody can read", async (t) => {
+test("a server refuses calls on an unreadable version of the manifest, and works once it is gone", async (t) => {
   const { base, client } = await openSite(t);
   const versions = join(base, "__manifest", "_versions");
   const [newest = ""] = (await readdir(versions)).filter((name) => /^\d{20}\.manifest$/.test(name)).sort();
@@ -257,7 +263,7 @@ test("a version of the manifest that nobody can read", async (t) => {
   await assertWorks(client);
 });
 
-test("a permission that is lost while it serves", async (t) => {
+test("a server refuses calls while it lacks a permission, and works once it has it again", async (t) => {
   if (process.getuid?.() !== 0) return t.skip("it takes the right to act as another user");
   const { path, remove } = await temporaryDirectory();
   t.onTestFinished(remove);

@@ -16,16 +16,16 @@ import { SCENARIOS } from "./power/scenarios.ts";
 import { createSteppingStore, type StepFault } from "./power/stepping-store.ts";
 import { observeWorld, openWorld, prepareAll, type Scenario } from "./power/world.ts";
 
-/** How many faults each scenario meets; `STORE_CUTS=1000` meets each one at least once. */
+/** Number of faults in each scenario; `STORE_CUTS=1000` tests each fault at least once. */
 const COUNT = repeats("STORE_CUTS", 1);
 
-/** The same faults come again with the same seed. */
+/** Equal seeds produce equal faults. */
 const SEED = seedOf("STORE_SEED");
 
-/** Most starts have fewer steps. */
+/** Number of steps that most starts stay below. */
 const START_STEPS = 16;
 
-/** The notes of these stay for a while, because a bucket may still carry out late what nobody waits for. */
+/** Scenarios whose notes remain for a while, because a bucket may still carry out an abandoned request later. */
 const LEAVE_NOTES = new Set(["overwrite", "overwrite with other properties", "batch"]);
 
 /** A fault in one of the changes of a scenario. */
@@ -36,12 +36,12 @@ interface Moment {
 
 /** A scenario that was played without a fault. */
 interface Played {
-  /** What was seen before the first change, and after each. */
+  /** The observations before the first change, and after each. */
   readonly seen: readonly Observation[];
   readonly moments: readonly Moment[];
 }
 
-/** Plays a scenario without a fault; `<template>-<change>` is how the bucket was before each change. */
+/** Plays a scenario without a fault; `<template>-<change>` keeps the bucket before each change. */
 async function playAll(scenario: Scenario, template: string): Promise<Played> {
   const { storage, arm, steps } = createSteppingStore(template);
   const preparing = await openWorld(storage);
@@ -65,7 +65,7 @@ async function playAll(scenario: Scenario, template: string): Promise<Played> {
   return { seen, moments };
 }
 
-/** Plays a change that meets a fault; returns how it was refused. */
+/** Plays a change that meets a fault; returns its refusal. */
 async function play(scenario: Scenario, { change, fault }: Moment, root: string) {
   const { storage, arm } = createSteppingStore(root);
   const world = await openWorld(storage);
@@ -88,7 +88,7 @@ async function startAndEnd(root: string, fault: StepFault): Promise<void> {
   await leave(root);
 }
 
-/** Lets the notes of this process be those of one that has ended. */
+/** Makes the notes of this process look like those of an ended process. */
 async function leave(root: string): Promise<void> {
   const directory = join(root, "data", INTENTS_DIRECTORY);
   for (const name of await readdir(directory).catch(() => [])) {
@@ -98,7 +98,7 @@ async function leave(root: string): Promise<void> {
   }
 }
 
-/** The row of a failure; one that is not known is a fault of its own. */
+/** Returns the row of a failure; an unknown failure fails the test. */
 function kindOf(error: unknown): ErrorName {
   if (error instanceof LanceError && error.kind !== "Internal") return error.kind;
   throw error;
@@ -112,7 +112,7 @@ describe("a bucket whose process ends at a step, or that does not answer one", (
   afterAll(() => directory.remove());
 
   for (const [name, scenario] of Object.entries(SCENARIOS)) {
-    test(`keeps what was acknowledged and nothing of what was refused: ${name}`, async (t) => {
+    test(`keeps every acknowledged change and no refused one: ${name}`, async (t) => {
       await t.annotate(`STORE_SEED=${SEED} STORE_CUTS=${COUNT}`);
       const template = join(directory.path, name.replaceAll(/\W+/g, "-"));
       const root = `${template}-root`;
@@ -136,7 +136,7 @@ describe("a bucket whose process ends at a step, or that does not answer one", (
           refusal = await play(scenario, moment, root);
           if (endsAgain) await startAndEnd(root, again);
           const open = [earlier, ...(scenario.between?.(earlier, later) ?? []), later];
-          // Nobody hears what a process says after its end, but for what it did before.
+          // A client does not hear the refusals of a process that has ended, so the outcome of its last change is open.
           const refused = refusal === "ServiceUnavailable" || moment.fault.lasts ? open : [earlier];
           const allowed = refusal === undefined ? [later] : refused;
           const leftovers: LeftoverKind[] = LEAVE_NOTES.has(name) ? ["note"] : [];

@@ -17,7 +17,7 @@ const MIB = 1024 * 1024;
 const ARROW = "application/vnd.apache.arrow.stream";
 const timeout = 60_000;
 
-/** Results that are larger than what all sockets on the way take, and room for two of them. */
+/** Results that are larger than the buffers of all sockets on the way, and memory for two of them. */
 describe("results that are not read to their end", () => {
   let server: TestServer;
   let readAhead: ReadAhead;
@@ -63,7 +63,7 @@ describe("results that are not read to their end", () => {
   const readers = { REST: rest, gRPC: rpc("application/grpc"), Connect: rpc("application/connect+proto") };
 
   for (const [protocol, open] of Object.entries(readers)) {
-    test(`${protocol}: readers that stall make room for one that reads`, { timeout }, async () => {
+    test(`${protocol}: stalled readers make room for an active one`, { timeout }, async () => {
       const stalled = Array.from({ length: 6 }, () => open());
       while (readAhead.held < 32 * MIB) await sendHttp(server.port, { method: "GET", path: "/healthz" });
       const answer = await sendHttp(server.port, query);

@@ -4,7 +4,7 @@ import { FAULTS, WIRES } from "./upstreams/faults.ts";
 import { type Case, casesOf, expectedOf, type FaultyWorld, startFaultyWorld } from "./upstreams/measure.ts";
 import { runSeries, SERIES } from "./upstreams/series.ts";
 
-/** A call that is never answered fails its test instead of keeping it for ever. */
+/** Time limit that fails the test of a call without an answer. */
 const timeout = 60_000;
 
 describe("upstreams with faults", { concurrent: true }, () => {
@@ -23,7 +23,7 @@ describe("upstreams with faults", { concurrent: true }, () => {
           const { saw, calls } = await world.measure(one);
           assert.equal(`${saw}, ${calls}`, expectedOf(one), `${one.operation} by ${one.client}`);
         };
-        // Whatever is slow does not disturb its neighbours on the same connection.
+        // A slow call must not disturb its neighbours on one connection.
         const groups = fault.slow ? Object.values(Object.groupBy(cases, operationOf)) : [cases];
         await Promise.all(
           groups.map(async (group) => {

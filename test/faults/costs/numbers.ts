@@ -2,7 +2,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import type { Operation } from "../../../src/namespace/lance-namespace.ts";
 import { NAMESPACE, TABLE } from "./target.ts";
 
-/** Fields by their local names; messages inside messages. */
+/** Fields of a message by their local names; messages inside messages. */
 export type Init = { readonly [name: string]: unknown };
 
 const near = { vector: { singleVector: [1, 0] } };
@@ -19,7 +19,7 @@ const SEARCHES: readonly Init[] = [
   { orderBy: [{ columnName: "id" }] },
 ];
 
-/** Requests that go far; of any other operation, the one that names only its object. */
+/** Requests with many fields; for any other operation, a request that names only its object. */
 const BASES: { readonly [O in Operation]?: readonly Init[] } = {
   queryTable: SEARCHES,
   analyzeTableQueryPlan: SEARCHES,
@@ -43,10 +43,10 @@ const BASES: { readonly [O in Operation]?: readonly Init[] } = {
   batchDeleteTableVersions: [{ ranges: [{ startVersion: 1n, endVersion: 2n }] }],
 };
 
-/** Operations on namespaces, which take no table. */
+/** Operations on namespaces, which do not name a table. */
 const OF_NAMESPACES = /Namespace|listTables$|listAllTables/;
 
-/** A request with a place in it where a number belongs. */
+/** A request with a place for a number. */
 export interface NumberPlace {
   readonly operation: Operation;
   readonly base: Init;
@@ -54,7 +54,7 @@ export interface NumberPlace {
   readonly scalar: ScalarType;
 }
 
-/** All places for numbers in the requests of an operation. */
+/** Returns all places for numbers in the requests of an operation. */
 export function numberPlaces(operation: Operation, input: DescMessage): NumberPlace[] {
   const id = OF_NAMESPACES.test(operation) ? NAMESPACE : TABLE;
   return (BASES[operation] ?? [{}]).flatMap((base) =>
@@ -102,12 +102,12 @@ function isNumber(field: DescField): boolean {
   return field.fieldKind !== "map" && field.scalar !== undefined && VALUES.has(field.scalar);
 }
 
-/** The numbers to put into a place. */
+/** Returns the numbers to try in a place. */
 export function valuesFor({ scalar }: NumberPlace): readonly (number | bigint)[] {
   return VALUES.get(scalar) ?? [];
 }
 
-/** The request with a number in its place. */
+/** Returns the request with a number in its place. */
 export function requestWith({ base, path }: NumberPlace, value: number | bigint): Init {
   const put = (into: unknown, [step, ...rest]: readonly (string | number)[]): unknown => {
     if (step === undefined) return value;

@@ -47,7 +47,7 @@ const FUNCTIONS =
     /\s+/,
   );
 
-/** An expression with operands down to a depth. */
+/** Returns an expression with operands down to a depth. */
 export function expression(random: Random, depth: number): string {
   const inner = () => expression(random, depth - 1);
   if (depth <= 0)
@@ -76,7 +76,7 @@ export function expression(random: Random, depth: number): string {
   }
 }
 
-/** A condition that the engine can evaluate. */
+/** Returns a condition that the engine can evaluate. */
 export function sound(random: Random, depth: number): string {
   const inner = () => sound(random, depth - 1);
   if (depth > 0)
@@ -95,7 +95,7 @@ export function sound(random: Random, depth: number): string {
   ])();
 }
 
-/** An expression in which one form is repeated very often. */
+/** Returns an expression that repeats one form many times. */
 export function endless(random: Random, times: number): string {
   const start = expression(random, 1);
   const form = random.pick([
@@ -132,7 +132,7 @@ export function endless(random: Random, times: number): string {
   return before.repeat(times) + start + faulty + after.repeat(times);
 }
 
-/** Text that has been damaged: pieces left out, doubled, or quotes and brackets put in. */
+/** Damages a text: removes or doubles pieces, or inserts quotes and brackets. */
 export function damaged(random: Random, text: string): string {
   const at = random.below(text.length + 1);
   const until = Math.min(text.length, at + random.below(6));

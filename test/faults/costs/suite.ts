@@ -11,18 +11,18 @@ import { type Init, numberPlaces, requestWith, valuesFor } from "./numbers.ts";
 import { damaged, endless, expression, sound } from "./sql.ts";
 import { startTarget, TABLE, type Target } from "./target.ts";
 
-/** How much is sent. */
+/** Number of requests of each kind. */
 export interface CostCounts {
-  /** Expressions of the SQL grammar. */
+  /** Number of expressions of the SQL grammar. */
   readonly expressions: number;
-  /** Requests with a number; all there are without it. */
+  /** Number of requests with a number. Default: all possible ones. */
   readonly numbers?: number | undefined;
   readonly seed: number;
 }
 
 const id = TABLE;
 
-/** Every place of a request where SQL goes in. */
+/** All places of requests that contain SQL. */
 const PLACES: Readonly<Record<string, (client: LanceClient, sql: string) => Promise<unknown>>> = {
   count: (client, predicate) => client.countTableRows({ id, predicate }),
   filter: (client, filter) => client.queryTable({ id, filter, k: 10n }),
@@ -77,7 +77,7 @@ const SCHEMA = Buffer.from(personStream([])).toString("base64");
 let names = 0;
 const unique = (prefix: string) => `${prefix}${++names}`;
 
-/** SQL of callers that ended the process or took all memory before it was bounded. */
+/** SQL of callers that ended the process or took all memory before the server bounded it. */
 const DEADLY: readonly string[] = [
   `id${"+1".repeat(700)}>1`,
   `name${"||'a'".repeat(700)}='x'`,
@@ -101,7 +101,7 @@ const DEADLY: readonly string[] = [
   `replace(replace('${"a".repeat(10_000)}', 'a', '${"b".repeat(10_000)}'), 'b', '${"c".repeat(1000)}') = name`,
 ];
 
-/** Requests that try to end a server, or to stall it, by what they cost. */
+/** Sends requests that try to end or to stall a server by their cost. */
 export function costTests(what: string, { expressions, numbers, seed }: CostCounts): void {
   describe(what, () => {
     let target: Target;
@@ -113,7 +113,7 @@ export function costTests(what: string, { expressions, numbers, seed }: CostCoun
     const send = (place: string, sql: string) =>
       target.send([place, sql], (client) => (PLACES[place] as (typeof PLACES)["count"])(client, sql));
 
-    test("SQL that once ended the process is refused wherever SQL goes in", async () => {
+    test("SQL that once ended the process is refused in every place for SQL", async () => {
       const refusal = errorEntry("InvalidInput").code;
       for (const sql of DEADLY) {
         for (const place of Object.keys(PLACES)) {
@@ -123,7 +123,7 @@ export function costTests(what: string, { expressions, numbers, seed }: CostCoun
       await target.check();
     });
 
-    test("numbers that once ended the process are taken for as many as there are", async () => {
+    test("numbers that once ended the process select no more than all rows", async () => {
       const all = { vector: { singleVector: [1, 0] }, columns: { columnNames: ["id"] } };
       const some = await target.client.queryTable({ id, ...all, k: 300n });
       for (const request of [
@@ -176,7 +176,7 @@ function anySql(random: Random): string {
   return random.below(4) === 0 ? damaged(random, sql) : sql;
 }
 
-/** Requests with a number in each of their fields, or a choice of them. */
+/** Returns requests with a number in each of their fields, or a random choice of them. */
 function numberRequests(random: Random, count: number | undefined) {
   const methods = LanceNamespaceService.methods as readonly DescMethod[];
   const all = methods.flatMap(({ localName, input }) =>

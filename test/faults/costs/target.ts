@@ -7,14 +7,14 @@ import { temporaryDirectory } from "../../support/directory.ts";
 import { createGrpcClient } from "../../support/grpc-client.ts";
 import { startProgram } from "../../support/program.ts";
 
-/** The table that requests are aimed at. */
+/** The target table of requests. */
 export const TABLE = ["t"];
-/** A namespace beside it. */
+/** A namespace in addition to the table. */
 export const NAMESPACE = ["ns"];
 
 const ROWS = 300;
 const ANSWER_MS = 60_000;
-/** The memory that a server may have at most, in bytes; without the bounds it takes all there is. */
+/** Maximum memory of a server, in bytes; without the bounds it would take all memory. */
 const MEMORY_BYTES = 1.5 * 1024 ** 3;
 
 /** The outcome of a call: an answer, or the code of an error. */
@@ -24,16 +24,16 @@ export type Outcome = { readonly answer: unknown } | { readonly code: number };
 export interface Target {
   readonly client: LanceClient;
   readonly port: number;
-  /** Makes the table what it was. */
+  /** Restores the original state of the table. */
   restore(): Promise<void>;
   /**
-   * Sends a request. It has to be answered in time, by success or by a row of the error table that is not Internal, and
-   * the server has to live on.
+   * Sends a request. The server must answer in time, with success or with a row of the error table other than Internal,
+   * and must survive.
    *
    * @param what the request, for the message of a failure
    */
   send(what: unknown, call: (client: LanceClient) => Promise<unknown>): Promise<Outcome>;
-  /** Checks that the server is there and has not taken more memory than it may. */
+  /** Checks that the server is alive and within its memory. */
   check(): Promise<void>;
   close(): Promise<void>;
 }
@@ -60,7 +60,7 @@ export async function startTarget(): Promise<Target> {
       return { answer: await Promise.race([call(client), late, died]) };
     } catch (error) {
       if (!(error instanceof CallError)) throw new Error(`${(error as Error).message}\nafter ${sent}`);
-      // A call that the server's end has broken off says less than the end.
+      // If the server has ended, its end explains more than the error of the call.
       const { code } = error.failure;
       if (code === undefined) await Promise.race([died, new Promise((resolve) => setTimeout(resolve, 1000))]);
       const row = ERROR_TABLE.find((entry) => entry.code === code);
@@ -71,7 +71,7 @@ export async function startTarget(): Promise<Target> {
       clearTimeout(timer);
     }
   }
-  /** The start of the server's log, for which the server has to end. */
+  /** Returns the start of the server's log; it ends the server. */
   async function logOf(): Promise<string> {
     program.child.kill();
     const { stderr } = await program.ended;

@@ -11,29 +11,29 @@ import { type Domain, type Known, locationOf, namesOf, type State } from "./stat
 /** A change of a client's objects. */
 export interface Action {
   readonly what: string;
-  /** Makes the call; whether it is acknowledged is whether this resolves. */
+  /** Makes the call; it is acknowledged when this resolves. */
   call(client: LanceClient): Promise<unknown>;
-  /** The state once it is acknowledged. */
+  /** The state after the acknowledgement. */
   readonly after: State;
   /**
-   * What else may be there when the call was cut off, beside the states before and after: creating a table of the
-   * root takes its name first, so a crash may leave it declared.
+   * Another state that a cut-off call may leave, beside those before and after: creating a root table takes its name
+   * first, so a crash may leave it declared.
    */
   readonly between?: State;
 }
 
-/** What an action is made from. */
+/** The input of an action. */
 export interface Circumstances {
   readonly domain: Domain;
   readonly state: State;
   readonly random: Random;
-  /** A number that no earlier action of this client got. */
+  /** A number that is unique among this client's actions. */
   readonly serial: number;
 }
 
 type Plan = (circumstances: Circumstances) => Action | undefined;
 
-/** Draws the next action of a client, one that has to succeed. */
+/** Draws the next action of a client; it must succeed. */
 export function drawAction(circumstances: Circumstances): Action {
   for (;;) {
     const action = circumstances.random.pick(PLANS)(circumstances);
@@ -50,14 +50,14 @@ function without(state: State, isGone: (id: string) => boolean): State {
   return new Map([...state].filter(([id]) => !isGone(id)));
 }
 
-/** A name that is free, in the root or in one of the client's namespaces. */
+/** Returns a free name in the root or in one of the client's namespaces. */
 function freeName({ domain, state, random, serial }: Circumstances, inRoot = true): string {
   const namespaces = [...state].filter(([, { kind }]) => kind === "namespace").map(([id]) => id);
   const parent = random.pick([...namespaces, ...(inRoot || namespaces.length === 0 ? [""] : [])]);
   return parent === "" ? `${domain.name}-t${serial}` : `${parent}$t${serial}`;
 }
 
-/** One of the client's tables. */
+/** Returns a random table of the client. */
 function anyTable(
   { state, random }: Circumstances,
   fits: (known: Known & { kind: "table" }, id: string) => boolean = () => true,
@@ -121,7 +121,7 @@ const rename: Plan = (circumstances) => {
   const table = anyTable(circumstances);
   if (table === undefined) return undefined;
   const { state } = circumstances;
-  // A table of a namespace has no way into the root.
+  // A table of a namespace cannot move to the root.
   const target = freeName(circumstances, false);
   const names = namesOf(target);
   if (names.length === 1 && namesOf(table.id).length > 1) return undefined;
@@ -155,7 +155,7 @@ const setProperties: Plan = (circumstances) => {
   };
 };
 
-/** Two acknowledged steps: what is cut off between them is a table that is out of the catalog. */
+/** The plan has two acknowledged steps; a crash between them leaves a table outside of the catalog. */
 const moveByRegistration: Plan = (circumstances) => {
   const table = anyTable(circumstances, ({ rows }) => rows !== undefined);
   if (table === undefined) return undefined;
@@ -241,7 +241,7 @@ const batch: Plan = (circumstances) => {
   };
 };
 
-/** What is drawn from; what is here twice is drawn more often. */
+/** The plans to draw from; repeated plans are drawn more often. */
 const PLANS: readonly Plan[] = [
   ...[declare, createTable, createTable, fillDeclared, drop, rename, rename, setProperties],
   ...[moveByRegistration, createNamespace, dropNamespace, replaceNamespace, batch],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { basename } from "node:path";
 import type { LanceClient } from "../../support/client.ts";
 
-/** What a client knows of one of its objects. */
+/** A client's knowledge of one of its objects. */
 export type Known =
   | { readonly kind: "namespace"; readonly properties: Readonly<Record<string, string>> }
   | {
@@ -12,23 +12,23 @@ export type Known =
       readonly rows: number | undefined;
     };
 
-/** The objects of one client by their joined names; nobody else touches them. */
+/** The objects of one client by their joined names; no other client changes them. */
 export type State = ReadonlyMap<string, Known>;
 
-/** Where a client has its objects: a namespace of its own, and names in the root that begin with it. */
+/** The place of a client's objects: its own namespace, and names in the root that begin with that namespace's name. */
 export interface Domain {
   readonly name: string;
 }
 
-/** The names of an object id. */
+/** Returns the names of an object id. */
 export const namesOf = (objectId: string): string[] => objectId.split("$");
 
-/** Whether two states say the same. */
+/** Whether two states are equal. */
 export function sameState(a: State, b: State): boolean {
   return describeState(a) === describeState(b);
 }
 
-/** A state as text, in order, for messages and for comparing. */
+/** Formats a state as text, in order, for messages and comparisons. */
 export function describeState(state: State): string {
   const sorted = [...state].sort(([a], [b]) => (a < b ? -1 : 1));
   return sorted
@@ -40,7 +40,7 @@ export function describeState(state: State): string {
     .join("\n");
 }
 
-/** What a server has of a domain, asked call by call. */
+/** Reads the state of a domain from a server, call by call. */
 export async function observe(client: LanceClient, { name }: Domain): Promise<State> {
   const state = new Map<string, Known>();
   const own = (names: readonly string[]) => names.filter((each) => each.startsWith(name));
@@ -70,7 +70,7 @@ async function observeTable(client: LanceClient, id: string[]): Promise<Known> {
   return { kind: "table", properties, rows };
 }
 
-/** The location of a table as the base directory has it. */
+/** Returns the location of a table relative to the base directory. */
 export async function locationOf(client: LanceClient, id: string[]): Promise<string> {
   return basename((await client.describeTable({ id })).location ?? "");
 }

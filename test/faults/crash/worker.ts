@@ -4,16 +4,16 @@ import type { Random } from "../../support/random.ts";
 import { type Action, drawAction } from "./actions.ts";
 import { type Domain, describeState, observe, type State, sameState } from "./state.ts";
 
-/** A client that changes its own objects, one call after the other, and remembers what was acknowledged. */
+/** A client that changes its own objects, one call after the other, and remembers the acknowledged calls. */
 export interface Worker {
-  /** Works until a call gets no answer because the server has gone. */
+  /** Works until a call has no answer because the server has gone. */
   run(client: LanceClient): Promise<void>;
   /**
-   * Compares what a server has with what was acknowledged; the call that got no answer may have happened or
-   * not. Work goes on from there.
+   * Compares the state of a server with the acknowledged calls; the call without an answer may have happened or not.
+   * Work continues from that state.
    */
   check(client: LanceClient): Promise<void>;
-  /** How many calls were acknowledged. */
+  /** Number of acknowledged calls. */
   readonly acknowledged: number;
 }
 
@@ -57,7 +57,7 @@ export function createWorker(domain: Domain, random: Random): Worker {
   };
 }
 
-/** Whether a call failed for want of a server, and not because the server refused it. */
+/** Whether a call failed because the server had gone, rather than by its refusal. */
 function isCutOff(error: unknown): boolean {
   return !(error instanceof CallError) || error.failure.code === undefined;
 }

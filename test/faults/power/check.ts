@@ -10,7 +10,7 @@ import type { Cut } from "./replay.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { observeWorld, openWorld, type Scenario, type World } from "./world.ts";
 
-/** Leftovers that a loss of power may leave to `gc`; a note, for one, is removed by the start. */
+/** Leftovers that a loss of power may leave for `gc`. The start removes others, such as a note. */
 const ALLOWED: ReadonlySet<LeftoverKind> = new Set<LeftoverKind>([
   "dropped table",
   "staged data",
@@ -23,13 +23,13 @@ const ALLOWED: ReadonlySet<LeftoverKind> = new Set<LeftoverKind>([
   "probe",
 ]);
 
-/** What a cut may leave. */
+/** The states that a cut may leave. */
 export interface Expected {
-  /** What may be seen: the acknowledged steps, and perhaps the one that was going on. */
+  /** The allowed observations: the acknowledged steps, with or without the step that was running. */
   readonly allowed: readonly Observation[];
-  /** Versions that may be there and be broken, of tables by their ids. */
+  /** Versions that may exist and be broken, by the ids of their tables. */
   readonly broken: ReadonlyMap<string, bigint>;
-  /** What may be left to `gc` beyond what every cut may leave. Default: nothing. */
+  /** Leftovers for `gc` beyond those that every cut may leave. Default: none. */
   readonly leftovers?: readonly LeftoverKind[];
 }
 
@@ -42,7 +42,7 @@ export function expectedAfter(name: string, { log, observations }: Recording, { 
   return { allowed: eitherOf(name, before, after), broken: brokenBy(name, before, after) };
 }
 
-/** What a step may leave in which a sync failed: nobody knows what a ServiceUnavailable stands for. */
+/** Returns the states that a step with a failed sync may leave: the outcome of a ServiceUnavailable is unknown. */
 export function expectedAfterFailure(
   name: string,
   { observations, refusals }: Recording,
@@ -73,7 +73,7 @@ function newestIn(text = ""): bigint {
   return BigInt(/ v(?:\d+,)*(\d+) /.exec(text)?.[1] ?? 0);
 }
 
-/** Starts a gateway on what the cut left, and asserts that it is whole and goes on. */
+/** Starts a gateway on the storage after the cut, and asserts that it is whole and works. */
 export async function check(storage: OpenedStore, name: string, expected: Expected): Promise<void> {
   const { allowed, leftovers = [] } = expected;
   const scenario = SCENARIOS[name] as Scenario;
@@ -93,7 +93,7 @@ export async function check(storage: OpenedStore, name: string, expected: Expect
   }
 }
 
-/** Deletes versions that were not acknowledged when they are broken. */
+/** Deletes broken versions that were not acknowledged. */
 async function observeWhole(
   world: World,
   scenario: Scenario,
@@ -111,10 +111,10 @@ async function observeWhole(
   return observeWorld(world, scenario);
 }
 
-/** What is checked is lost with the test. */
+/** A disk without syncs: the storage under check is discarded with the test. */
 const unsynced: Disk = { ...machineDisk, syncBytes: async () => {}, syncNames: async () => {} };
 
-/** The storage of a directory that has been laid out for a check. */
+/** Opens the storage of a directory that was prepared for a check. */
 export function laidOut(root: string): OpenedStore {
   return { store: createLocalStore("/", unsynced), root, engineOptions: {} };
 }

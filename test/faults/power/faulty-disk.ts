@@ -1,6 +1,6 @@
 import { type Disk, machineDisk } from "../../../src/backends/dir/format/disk.ts";
 
-/** The failures that a system reports, and the calls that report them. */
+/** Failures that a system reports, and the calls that report them. */
 export const FAULTS = {
   EIO: ["syncBytes", "syncNames", "write", "rename", "link", "unlink"],
   ENOSPC: ["create", "write", "link", "rename", "mkdir"],
@@ -9,20 +9,20 @@ export const FAULTS = {
 
 export type FaultCode = keyof typeof FAULTS;
 
-/** When a disk fails: at one call of those that report a failure, or from it on. */
+/** The moment at which a disk fails: a single call among those that report the failure, or all calls from it on. */
 export interface Fault {
   readonly code: FaultCode;
-  /** The number of the call, from 0. */
+  /** The index of the call, from 0. */
   readonly at: number;
   readonly lasts: boolean;
 }
 
-/** A disk that fails when it is told to, and syncs nothing. */
+/** A disk that fails on request, and syncs nothing. */
 export interface FaultyDisk {
   readonly disk: Disk;
   /** Begins to count calls. */
   arm(fault: Fault): void;
-  /** Whether the disk failed; it works again afterwards. */
+  /** Returns whether the disk failed; afterwards it works again. */
   disarm(): boolean;
 }
 
@@ -39,7 +39,7 @@ export function createFaultyDisk(): FaultyDisk {
     throw Object.assign(new Error(`${name} fails`), { code: armed.code });
   }
   const { open, create, write, link, mkdir } = machineDisk;
-  /** A call that fails before it does anything. */
+  /** Fails a call before it has an effect. */
   function now<A extends unknown[], R>(name: keyof Disk, call: (...args: A) => R) {
     return (...args: A): R => {
       mayFail(name);

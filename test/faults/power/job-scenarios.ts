@@ -12,7 +12,7 @@ import type { Scenario, World } from "./world.ts";
 const KIND = "declare";
 const MADE = "n$made";
 
-/** A job of a process that ended before it began. */
+/** A job of a process that ended before the job began. */
 const LEFT: Job = {
   id: "00000000-0000-4000-8000-000000000000",
   kind: KIND,
@@ -27,7 +27,7 @@ const LEFT: Job = {
 const storeOf = ({ store, layout }: World["context"]) =>
   createJobStore(store, keyIn(layout.baseKey, JOBS_DIRECTORY));
 
-/** The jobs of a process, whose work is to declare a table. */
+/** Returns the jobs of a process; their work is to declare a table. */
 function jobsOf({ context, client }: World, retryMs: number): Jobs {
   const { clock } = context;
   const jobs = createJobs({ store: storeOf(context), clock, log: silent, leaseMs: 100, retryMs });
@@ -40,10 +40,10 @@ function jobsOf({ context, client }: World, retryMs: number): Jobs {
   return jobs;
 }
 
-/** How often it is looked whether a job is begun. */
+/** Maximum number of looks for the beginning of a job. */
 const MAX_LOOKS = 400;
 
-/** Waits for a job to succeed. @throws LanceError ServiceUnavailable when nobody is at work on it */
+/** Waits for a job to succeed. @throws LanceError ServiceUnavailable when no process works on it */
 async function succeeded(jobs: Jobs, id: string): Promise<void> {
   let [wasActive, isActive] = [false, false];
   for (let looks = 0; wasActive ? isActive : looks < MAX_LOOKS; looks++) {
@@ -73,13 +73,13 @@ const jobScenario: Omit<Scenario, "steps"> = {
   between(before, after) {
     if (before["jobs"] === after["jobs"]) return [];
     return [
-      // A storage that does not take the beginning of a job ends it.
+      // A storage that refuses to record the beginning of a job ends the job.
       { ...before, jobs: "failed" },
       { ...before, jobs: "open" },
       { ...after, jobs: "open" },
     ];
   },
-  /** Every job that is open is done by the next process. */
+  /** The next process finishes every open job. */
   async afterwards(world) {
     await withJobs(world, 0, async (jobs) => {
       const found = await jobs.list();

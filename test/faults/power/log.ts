@@ -7,20 +7,20 @@ export interface Place {
   readonly name: string;
 }
 
-/** What happened to a disk, in order. */
+/** Events of a disk, in order. */
 export type Entry =
-  /** A name that a file or a directory got; new directories are empty. */
+  /** A file or a directory got a name; new directories are empty. */
   | { readonly kind: "name"; readonly at: Place; readonly inode: Inode; readonly isDirectory: boolean }
   | { readonly kind: "unname"; readonly at: Place; readonly inode: Inode }
   | { readonly kind: "rename"; readonly from: Place; readonly to: Place; readonly inode: Inode }
-  /** Bytes behind those that a file has. */
+  /** Bytes were appended to a file. */
   | { readonly kind: "write"; readonly inode: Inode; readonly bytes: Uint8Array }
-  /** A sync that ended; it covers the entries from `from` to before `upTo`. */
+  /** A sync ended; it covers the entries from `from` to before `upTo`. */
   | { readonly kind: "sync"; readonly inode: Inode; readonly from: number; readonly upTo: number }
   /** A step began, was acknowledged or was refused. */
   | { readonly kind: "mark"; readonly what: "begun" | "done"; readonly step: number };
 
-/** A log, and how many of its entries were on the disk before anything was recorded. */
+/** A log, and the number of its entries that were on the disk before the recording began. */
 export interface Log {
   readonly entries: readonly Entry[];
   readonly durable: number;

@@ -1,12 +1,12 @@
 import { tableFromIPC } from "apache-arrow";
 import type { TestClient } from "../../../src/backends/dir/test-support.ts";
 
-/** What a catalog shows, by the text of its objects' ids. */
+/** The visible state of a catalog, by the text of its objects' ids. */
 export type Observation = Readonly<Record<string, string>>;
 
 const DELIMITER = "$";
 
-/** Lists all that a client can find and reads every table to its end. */
+/** Lists all objects that a client can find and reads every table to its end. */
 export async function observe(client: TestClient): Promise<Observation> {
   const found: Record<string, string> = {};
   async function namespace(id: string): Promise<void> {

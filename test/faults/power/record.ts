@@ -10,15 +10,15 @@ import { createRecorder } from "./recorder.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { observeWorld, openWorld, prepareAll, type Scenario } from "./world.ts";
 
-/** Most scenarios have fewer syncs. */
+/** Maximum number of syncs in most scenarios. */
 const MAX_SYNCS = 45;
 
-/** What came of a scenario. */
+/** The recording of a scenario. */
 export interface Recording {
   readonly log: Log;
-  /** What was there before the first step, and after each. */
+  /** The states before the first step and after each step. */
   readonly observations: readonly Observation[];
-  /** How each step was refused; undefined for one that was acknowledged. */
+  /** The refusal of each step; undefined for an acknowledged step. */
   readonly refusals: readonly (ErrorName | undefined)[];
 }
 

@@ -18,31 +18,31 @@ import type { Entry, Inode, Place } from "./log.ts";
 
 interface Known {
   readonly isDirectory: boolean;
-  /** What the system knows it by; numbers of the system are given again. */
+  /** The system's identity of the file; the system reuses its numbers. */
   readonly key: string;
   links: number;
-  /** How many bytes are in the log. */
+  /** Number of bytes that are in the log. */
   size: number;
 }
 
-/** A disk that writes down all that happens below a directory, also what the engine does. */
+/** A disk that records all changes below a directory, including those of the engine. */
 export interface Recorder {
   readonly disk: Disk;
   readonly entries: Entry[];
-  /** Writes down what the engine did since the last entry. */
+  /** Records the changes that the engine made since the last entry. */
   look(): void;
-  /** Lets one of the next syncs fail, from 0; what it was to cover is never synced. */
+  /** Lets one of the next syncs fail, by its index from 0; the changes that it would cover are never synced. */
   failSync(index: number): void;
-  /** Whether it has failed. */
+  /** Whether that sync has failed. */
   hasFailed(): boolean;
 }
 
 /**
- * Creates a recorder. Names change at once, so the log has the order of the calls; syncs take a turn of the event loop
- * and end in the log when they end. Nothing is really synced.
+ * Creates a recorder. Names change at once, so the log has the order of the calls; a sync takes a turn of the event
+ * loop and enters the log when it ends. Nothing is really synced.
  *
- * The engine goes past it. What it did is found by looking at the directory before each entry: its files come as a
- * whole, in the order of their times, and are never synced by it.
+ * The engine bypasses the recorder, which therefore looks at the directory before each entry: the engine's files appear
+ * complete, in the order of their times, and the engine never syncs them.
  */
 export function createRecorder(root: string): Recorder {
   const entries: Entry[] = [];
@@ -95,7 +95,7 @@ export function createRecorder(root: string): Recorder {
     entries.push({ kind: "write", inode, bytes: Uint8Array.from(bytes) });
   }
 
-  /** What is in a directory now and not in the log: files whose bytes have to be written down, and names. */
+  /** Finds the entries of a directory that are not in the log: files whose bytes must be recorded, and names. */
   function findNew(directory: string, found: { path: string; time: bigint }[]): void {
     const before = namesIn(inodeOf(directory));
     const now = readdirSync(directory, { withFileTypes: true });
@@ -126,12 +126,12 @@ export function createRecorder(root: string): Recorder {
       const place = placeOf(path);
       const old = namesIn(place.directory).get(place.name);
       written(inode, readFileSync(path).subarray(known.get(inode)?.size));
-      // A file in the place of another one is a rename, which is one step.
+      // A file that replaces another one is a rename, which is one step.
       if (old !== inode) named(path, inode);
     }
     findGone(root, 0);
   }
-  /** Does what changes the disk, right after what the engine did before is in the log. */
+  /** Changes the disk right after the log has recorded the engine's earlier changes. */
   function after<A extends unknown[], R>(change: (...args: A) => R): (...args: A) => R {
     return (...args) => {
       look();
@@ -147,7 +147,7 @@ export function createRecorder(root: string): Recorder {
     await turn();
     const inode = open.get(file) as Inode;
     if (fails) {
-      // The system drops what it could not write, and the next sync knows nothing of it.
+      // The system drops the bytes that it could not write, and the next sync does not report them.
       dropped.set(inode, upTo);
       throw Object.assign(new Error("the disk fails"), { code: "EIO" });
     }

@@ -3,15 +3,15 @@ import { join } from "node:path";
 import type { Random } from "../../support/random.ts";
 import type { Entry, Inode, Log, Place } from "./log.ts";
 
-/** A moment at which the power goes, and how much of what was not synced is on the disk. */
+/** A moment of a power cut, and the share of unsynced changes that reached the disk. */
 export interface Cut {
-  /** How many entries of the log had happened. */
+  /** Number of log entries before the cut. */
   readonly at: number;
   /** The share of unsynced changes that are on the disk nevertheless, from 0 to 1. */
   readonly kept: number;
 }
 
-/** Lays out below `root` what a disk has after the power went. */
+/** Lays out below `root` the content of a disk after a power cut. */
 export function replay(log: Log, cut: Cut, random: Random, root: string): void {
   const happened = log.entries.slice(0, cut.at);
   const synced = syncsOf(happened);
@@ -29,7 +29,7 @@ export function replay(log: Log, cut: Cut, random: Random, root: string): void {
     if (isThere) apply(entry, names);
   }
 
-  /** Bytes that are missing leave a file shorter, or with zeros in their place. */
+  /** Writes the bytes of a file; missing bytes make it shorter, or are zeros. */
   function keepBytes(inode: Inode, chunk: Uint8Array, isSynced: boolean): void {
     const chunks = bytes.get(inode) ?? [];
     bytes.set(inode, chunks);
@@ -54,7 +54,7 @@ export function replay(log: Log, cut: Cut, random: Random, root: string): void {
   write(0, root);
 }
 
-/** The ranges of entries that each file and each directory is synced for. */
+/** Returns the ranges of entries that the syncs of each file and each directory cover. */
 function syncsOf(entries: readonly Entry[]): Map<Inode, [from: number, upTo: number][]> {
   const synced = new Map<Inode, [number, number][]>();
   for (const entry of entries) {
@@ -66,7 +66,9 @@ function syncsOf(entries: readonly Entry[]): Map<Inode, [from: number, upTo: num
   return synced;
 }
 
-/** The names that an entry changes. A rename is one change of a journal, so a sync of either directory keeps it. */
+/**
+ * Returns the names that an entry changes. A rename is one change of a journal, so a sync of either directory keeps it.
+ */
 function placesOf(entry: Entry): readonly Place[] {
   if (entry.kind === "name" || entry.kind === "unname") return [entry.at];
   return entry.kind === "rename" ? [entry.from, entry.to] : [];

@@ -4,7 +4,9 @@ import type { Log } from "./log.ts";
 import { createRecorder } from "./recorder.ts";
 import { optionsOf } from "./world.ts";
 
-/** Records what a gateway does to a disk when it starts after a loss of power; all that is there is on the disk. */
+/**
+ * Records the changes of a disk by a gateway that starts after a loss of power; all earlier changes are on the disk.
+ */
 export async function recordStart(root: string): Promise<Log> {
   const { disk, entries, look } = createRecorder(root);
   look();

@@ -14,7 +14,7 @@ import { datasetOf, rows, type Scenario, type World } from "./world.ts";
 
 const overwrite = { mode: CreateTableMode.OVERWRITE };
 
-/** The next version of some tables of the root, staged as a client does. */
+/** Stages the next version of some root tables as a client does. */
 async function stage(world: World, ...names: string[]) {
   return Promise.all(
     names.map(async (name) => {
@@ -24,19 +24,19 @@ async function stage(world: World, ...names: string[]) {
   );
 }
 
-/** A table of the root is declared for the time between its row and its data. */
+/** A root table is declared in the time between its row and its data. */
 const declaredFirst: Scenario["between"] = (before, after) => {
   const created = Object.keys(after).filter((id) => !(id in before));
   return [{ ...before, ...Object.fromEntries(created.map((id) => [id, "declared {}"])) }];
 };
 
-/** What has no row keeps its data, which is registered under its old name. */
+/** A deregistered table keeps its data, which is registered under its old name. */
 const deregisterAndBack: Scenario["steps"] = [
   ({ client }) => client.call("deregisterTable", "r"),
   ({ client }) => client.call("registerTable", "r", { location: "r.lance", mode: RegisterTableMode.CREATE }),
 ];
 
-/** Joins all fragments of the manifest, as its background work does with many. */
+/** Joins all fragments of the manifest, as its background work does when there are many. */
 async function joinFragments({ context }: World): Promise<void> {
   const { layout, engine, store, clock } = context;
   const table = createManifestTable(layout.base, engine, store, clock);
@@ -46,7 +46,7 @@ async function joinFragments({ context }: World): Promise<void> {
   try {
     await table.join(version, await table.prepareJoin(version, state, fragments));
   } catch (error) {
-    // Nobody is told what came of a join; the next one begins anew.
+    // No client gets the outcome of a join; the next join begins again.
     throw new LanceError("ServiceUnavailable", "the join failed", { cause: error });
   } finally {
     await table.close();

@@ -5,26 +5,29 @@ import { createRemoteStore } from "../../../src/backends/dir/stores/remote-store
 import { LanceError } from "../../../src/namespace/errors.ts";
 import { createDiskBucket } from "../../support/disk-bucket.ts";
 
-/** What happens to one of the requests that change a bucket. */
+/** A fault in one of the requests that change a bucket. */
 export interface StepFault {
-  /** The number of the request, from 0. */
+  /** The index of the request, from 0. */
   readonly at: number;
-  /** Whether it is done, and only its answer is lost. */
+  /** Whether the bucket carries the request out and loses only its answer. */
   readonly isDone: boolean;
-  /** Whether the process ends with it: every later request fails, reads too. Otherwise the next ones are done. */
+  /**
+   * Whether the process ends with the request: every later request fails, reads too. Otherwise the next requests
+   * succeed.
+   */
   readonly lasts: boolean;
 }
 
-/** A bucket each of whose changes is one durable step, with faults at the steps. */
+/** A bucket whose changes are durable steps, with faults at the steps. */
 export interface SteppingStore {
   readonly storage: OpenedStore;
   /** Begins to count steps. */
   arm(fault?: StepFault): void;
-  /** How many steps there were since. */
+  /** Returns the number of steps since then. */
   steps(): number;
 }
 
-/** Opens the bucket whose objects are files below a directory; nothing is synced but in its order. */
+/** Opens a bucket whose objects are files below a directory. Nothing is synced, but the order of changes is kept. */
 export function createSteppingStore(root: string): SteppingStore {
   const disk = createLocalStore();
   const plain = createDiskBucket(disk);
@@ -69,7 +72,7 @@ export function createSteppingStore(root: string): SteppingStore {
     putStream: (key, bytes) => step(() => plain.putStream(key, bytes)),
     create: (key, bytes, attempts) =>
       step(() => plain.create(key, bytes, attempts)).catch((unclear: unknown) => {
-        // Who has ended does not ask again.
+        // A process that has ended does not ask again.
         if (hasEnded) throw unclear;
         return { unclear };
       }),

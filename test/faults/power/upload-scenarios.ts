@@ -8,7 +8,7 @@ import { rows, type Scenario, type World } from "./world.ts";
 const ID = ["n", "a"];
 const DIRECTORY = /^\.staging-upload-([0-9a-f]{32})$/;
 
-/** The writes that can be gone on with: their ids, and how many parts each has. */
+/** Returns the ids of the unfinished writes, with the number of parts of each. */
 async function openWrites({ context: { store, layout } }: World): Promise<Map<string, number>> {
   const found = new Map<string, number>();
   for (const name of await listNames(store, layout.baseKey)) {
@@ -56,7 +56,7 @@ export const UPLOAD_SCENARIOS: Readonly<Record<string, Scenario>> = {
       stage("b", 6),
       async (world) => createMultipartWrites(world.context).complete(await theWrite(world), newCall()),
     ],
-    /** It is taken before it is done, so that it is never done twice. */
+    /** The write is taken before it is carried out, so that it never happens twice. */
     between: (before, after) => [{ ...before, uploads: after["uploads"] as string }],
   },
   "a multipart write that is aborted": {

@@ -9,7 +9,7 @@ import type { OpenedStore } from "../../../src/backends/dir/stores/open-store.ts
 import { clientOf, silent, type TestClient } from "../../../src/backends/dir/test-support.ts";
 import { type Observation, observe } from "./observe.ts";
 
-/** A catalog that is recorded. */
+/** A recorded catalog. */
 export interface World {
   readonly client: TestClient;
   readonly context: DirContext;
@@ -20,39 +20,39 @@ export interface World {
 /** Changes of a catalog, one after the other. */
 export interface Scenario {
   readonly prepare?: (world: World) => Promise<unknown>;
-  /** Each is acknowledged or refused as a whole. */
+  /** The steps; each is acknowledged or refused as a whole. */
   readonly steps: readonly ((world: World) => Promise<unknown>)[];
   /**
-   * Whether the engine commits by itself. It does not sync, so a version that is not acknowledged may be there and be
-   * broken; the table is whole once that version is deleted. Default: false.
+   * Whether the engine commits by itself. It does not sync, so an unacknowledged version may exist and be broken; the
+   * table is whole once that version is deleted. Default: false.
    */
   readonly byEngine?: boolean;
-  /** What else is seen, beside the catalog. Default: nothing. */
+  /** Returns further observations beside the catalog. Default: none. */
   readonly observe?: (world: World) => Promise<Observation>;
-  /** What has to work after any cut; it may change the catalog. Default: nothing. */
+  /** Work that must succeed after any cut; it may change the catalog. Default: none. */
   readonly afterwards?: (world: World) => Promise<void>;
-  /** What else may be seen when a step was cut off, beside what was there before and after it. */
+  /** Returns further states that a cut-off step may leave, beside those before and after it. */
   readonly between?: (before: Observation, after: Observation) => readonly Observation[];
 }
 
-/** Rows as clients send them. */
+/** Encodes rows as clients send them. */
 export const rows = (...ids: number[]) =>
   tableToIPC(new Table({ id: vectorFromArray(ids, new Int32()) }), "stream");
 
-/** A table by its location. */
+/** Returns a table by its location. */
 export const datasetOf = ({ context, base }: World, location: string): DatasetRef => ({
   store: context.store,
   root: join(base, location).slice(1),
 });
 
-/** What every catalog has before a scenario prepares more. */
+/** Prepares the objects of every catalog, before a scenario adds its own. */
 export async function prepareAll({ client }: World): Promise<void> {
   await client.call("createNamespace", "n", { properties: { owner: "ada" } });
   await client.upload("createTable", "n$a", {}, rows(1, 2, 3));
   await client.upload("createTable", "r", { properties: { kind: "root" } }, rows(1, 2, 3));
 }
 
-/** How a catalog is opened on a storage. */
+/** Returns the options that open a catalog on a storage. */
 export function optionsOf(storage: OpenedStore): DirectoryBackendOptions {
   return { root: storage.root, storage, log: silent, maintenance: false };
 }
@@ -69,7 +69,7 @@ export async function openWorld(storage: OpenedStore): Promise<World & { close()
   return { client, context, base, close: () => Promise.all([client.close(), close()]) };
 }
 
-/** All that is seen of a world in a scenario. */
+/** Returns all observations of a world in a scenario. */
 export async function observeWorld(world: World, scenario: Scenario): Promise<Observation> {
   return { ...(await observe(world.client)), ...(await scenario.observe?.(world)) };
 }

@@ -1,22 +1,22 @@
 import type { HistoryCall, SequentialModel } from "../../support/linearizability.ts";
 import { type RaceCall, type RaceResult, REFUSALS } from "./racer.ts";
 
-/** Two names that calls of a race are about: renaming concerns both, so they are checked together. */
+/** Two names of a race. A rename concerns both, so they are checked together. */
 export interface Cell {
   readonly names: readonly [readonly string[], readonly string[]];
 }
 
-/** Which tables there are, by name, each with its location. */
+/** The existing tables by name, each with its location. */
 type Tables = ReadonlyMap<string, string>;
 
-/** What one knows of a table whose location no answer has told. */
+/** The location of a table that no answer has named. */
 const UNKNOWN = "?";
 
 const keyOf = (id: readonly string[]) => id.join("$");
 
 /**
- * How the tables of a cell behave when calls come one at a time. A location tells a table from another one that
- * had the same name, so a drop has to be of the table that was there.
+ * The behaviour of a cell's tables when calls come one at a time. A location distinguishes a table from an earlier
+ * table of its name, so that a drop must concern the right table.
  */
 export const CELL_MODEL: SequentialModel<Tables, RaceCall, RaceResult> = {
   initial: new Map(),
@@ -37,7 +37,7 @@ export const CELL_MODEL: SequentialModel<Tables, RaceCall, RaceResult> = {
   key: (tables) => JSON.stringify([...tables].sort(([a], [b]) => (a < b ? -1 : 1))),
 };
 
-/** The state after a call that succeeded; none when it could not. */
+/** Returns the state after a successful call; an empty list when the call could not succeed. */
 function outcome(tables: Tables, call: RaceCall, location: string | undefined): Tables[] {
   const key = keyOf(call.id);
   const found = tables.get(key);
@@ -64,7 +64,7 @@ function outcome(tables: Tables, call: RaceCall, location: string | undefined): 
   }
 }
 
-/** The history of a cell as text, for a message. */
+/** Formats the history of a cell for a message. */
 export function describeHistory(
   history: readonly (HistoryCall<RaceCall, RaceResult> & { racer: string })[],
 ): string {

@@ -6,7 +6,7 @@ import { type RaceCall, type RaceResult, type Racer, REFUSALS } from "./racer.ts
 
 type Recorded = HistoryCall<RaceCall, RaceResult> & { readonly racer: string };
 
-/** The names of a race, in pairs, in the root and in namespaces. */
+/** Returns the names of a race, in pairs, in the root and in namespaces. */
 export function cellsIn(namespaces: readonly (readonly string[])[], count: number): Cell[] {
   return Array.from({ length: count }, (_, i) => {
     const parent = namespaces[i % namespaces.length] as readonly string[];
@@ -19,17 +19,17 @@ export function cellsIn(namespaces: readonly (readonly string[])[], count: numbe
   });
 }
 
-/** Waits for all, so that nothing runs on, and then fails with the first failure. */
+/** Waits for all promises, so that no work continues, and then fails with the first failure. */
 async function all<T>(promises: readonly Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(promises);
   return Promise.all(promises);
 }
 
 /**
- * All racers make the same call at once, for every cell: create, then rename, then drop. Each time there has to
- * be one winner, the others have to be told why not, and all have to see the same afterwards.
+ * Lets all racers make equal calls at once, for every cell: create, then rename, then drop. Each time a single racer
+ * must win, the others must get an allowed error, and all must see equal tables afterwards.
  *
- * @returns who won where there was not one winner
+ * @returns the winners wherever there was not exactly one
  */
 export async function raceForEach(racers: readonly Racer[], cells: readonly Cell[]): Promise<string[]> {
   const wrong: string[] = [];
@@ -64,7 +64,7 @@ export async function raceForEach(racers: readonly Racer[], cells: readonly Cell
   return wrong;
 }
 
-/** All racers list the same tables: the given ones. Without them, the same as each other. */
+/** Checks that all racers list the given tables, or without them that their lists are equal. */
 export async function assertAgreement(
   racers: readonly Racer[],
   cells: readonly Cell[],
@@ -81,7 +81,7 @@ export async function assertAgreement(
   }
 }
 
-/** Racers make random calls on the same names; afterwards the history of each cell has to have an order. */
+/** Lets racers make random calls on shared names; afterwards the history of each cell must have an order. */
 export async function raceAtRandom(
   racers: readonly Racer[],
   cells: readonly Cell[],

@@ -8,37 +8,37 @@ export type RaceCall =
   | { readonly kind: "create" | "declare" | "drop" | "exists" | "describe"; readonly id: readonly string[] }
   | { readonly kind: "rename"; readonly id: readonly string[]; readonly to: readonly string[] };
 
-/** How it ended. */
+/** The outcome of a call. */
 export type RaceResult = (
   | {
       readonly ok: true;
-      /** The last part of the table's location, where the answer has it. */
+      /** The last part of the table's location, if the answer contains it. */
       readonly location?: string;
     }
   | { readonly ok: false; readonly code: number; readonly text?: string }
 ) & {
-  /** Set where the answer does not tell whether the call was what took effect. */
+  /** Set when the answer does not say whether this call took effect. */
   readonly unclear?: true;
 };
 
-/** Somebody who works on the catalog: a gateway's client, or another implementation. */
+/** A participant in a race: a gateway's client, or another implementation. */
 export interface Racer {
   readonly name: string;
   /** Whether it can rename tables. Default: true. */
   readonly renames?: boolean;
   call(call: RaceCall): Promise<RaceResult>;
-  /** All tables of a namespace, in order. */
+  /** Returns all tables of a namespace, in order. */
   tables(namespace: readonly string[]): Promise<string[]>;
 }
 
-/** The codes that calls of a race may be refused with. */
+/** Codes of errors that calls of a race may get. */
 export const REFUSALS = {
   notFound: errorEntry("TableNotFound").code,
   alreadyExists: errorEntry("TableAlreadyExists").code,
   concurrent: errorEntry("ConcurrentModification").code,
 } as const;
 
-/** A racer that calls a gateway. */
+/** Creates a racer that calls a gateway. */
 export function createGatewayRacer(name: string, client: LanceClient): Racer {
   async function answer(call: RaceCall): Promise<string | undefined> {
     const id = [...call.id];

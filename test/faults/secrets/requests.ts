@@ -6,11 +6,11 @@ import { sendHttp } from "../../support/http.ts";
 export const SERVICE = "/lance.namespace.v1.LanceNamespaceService";
 export const JSON_TYPE = { "content-type": "application/json" };
 
-/** A credential of its own for every place, so that a failure says which one leaked. */
+/** Returns a unique credential for each place, so that a failure shows which of them leaked. */
 export const mark = (place: string) => `mArKeD-${place}-0123456789`;
 export const MARK = /mArKeD-([\w-]+?)-0123456789/g;
 
-/** Headers that may carry a credential; `x-request-id` is in the log by purpose. */
+/** Headers that may carry a credential; `x-request-id` is in the log on purpose. */
 export const HEADERS: Readonly<Record<string, string>> = Object.fromEntries([
   ["authorization", `Bearer ${mark("authorization")}`],
   ...[
@@ -47,7 +47,7 @@ export async function raw(port: number, ...pieces: readonly string[]): Promise<v
   await ended(socket);
 }
 
-/** Waits for the end of a connection or a stream, which the server may break off. */
+/** Waits for the end of a connection or a stream, which the server may cut off. */
 export function ended(stream: Duplex): Promise<void> {
   return new Promise((resolve) => stream.once("close", () => resolve()));
 }
@@ -74,7 +74,7 @@ export async function grpc(
   session.destroy();
 }
 
-/** A secret in every place that a client can write to, in requests that are served, refused, and none at all. */
+/** Sends a secret in every place that a client controls, in requests that are served, refused or malformed. */
 export async function sendEverything(port: number): Promise<void> {
   const body = JSON.stringify(BODY);
   const paths = [

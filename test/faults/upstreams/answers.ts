@@ -5,17 +5,17 @@ import { QueryTableResponseSchema } from "../../../src/gen/lance/namespace/v1/qu
 import { DescribeTableResponseSchema } from "../../../src/gen/lance/namespace/v1/table_pb.ts";
 import { people, personStream } from "../../support/arrow.ts";
 
-/** The operations that every fault is met by: a read, a body out, a body in, and a change without a body. */
+/** The operations that meet every fault: a read, a body out, a body in, and a change without a body. */
 export type Operation = "describe" | "query" | "insert" | "create";
 
 export const OPERATIONS: readonly Operation[] = ["describe", "query", "insert", "create"];
 
 export const ROWS = 5_000;
 const STREAM = "application/vnd.apache.arrow.stream";
-/** In how many parts a query's result is sent. */
+/** Number of parts of a query's result. */
 const PARTS = 8;
 
-/** What an upstream answers when nothing is wrong with it. */
+/** The answer of an upstream without faults. */
 interface Answer {
   /** The body of REST. */
   readonly type: string;
@@ -25,7 +25,7 @@ interface Answer {
 }
 
 const rows = Buffer.from(personStream(people(ROWS)));
-/** Makes every answer long enough for half of it to be something. */
+/** Makes every answer so long that half of it has content. */
 const text = "long".repeat(100);
 
 /** The answers by operation. */

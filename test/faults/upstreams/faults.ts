@@ -21,39 +21,47 @@ import {
   trickleRest,
 } from "./rest-upstream.ts";
 
-/** The protocols towards an upstream, and of a client. */
+/** The protocols of upstreams and of clients. */
 export type Wire = "REST" | "gRPC";
 export const WIRES: readonly Wire[] = ["REST", "gRPC"];
 
-/** How long the gateway waits for a head, and for the next piece of a body, in milliseconds: of a slow upstream. */
+/**
+ * The gateway's time limits for a head and for the next piece of a body, in milliseconds: `slow` for upstreams whose
+ * fault is slowness.
+ */
 export const PATIENCE_MS = { slow: 4_000, other: 60_000 } as const;
-/** A pause that the gateway bears; one that it does not, where the timers of its HTTP client are coarse. */
+/** Duration of a tolerated pause, in milliseconds; the timers of the gateway's HTTP client are coarse. */
 const SHORT_MS = 200;
-/** A pause before each tenth of a body, which takes longer as a whole than the gateway waits for a head. */
+/**
+ * Pause before each tenth of a body, in milliseconds; the whole body takes longer than the gateway waits for a head.
+ */
 const TRICKLE_MS = 500;
 const LONG_MS = 10_000;
-/** A body that is cut off at once may be cut off before what was sent of it is read. */
+/** Delay before a body is cut off, in milliseconds, so that the gateway has read the bytes before the cut. */
 const ON_ITS_WAY_MS = 20;
 const AWAY_MS = 50;
 
-/** What a client sees, and how many calls the upstream gets, such as `ok, 2`; by client where they differ. */
+/**
+ * The outcome for a client and the number of calls that the upstream gets, such as `ok, 2`; by client where they
+ * differ.
+ */
 export type Expected = string | Readonly<Record<Wire, string>>;
 type Expectations = Readonly<Record<Operation, Expected>>;
 
-/** A way in which an upstream is broken, and what has to come of it. */
+/** A fault of an upstream, and its expected outcome. */
 export interface Fault {
   readonly name: string;
-  /** Whether it is like that for one call of each operation, and well afterwards. Default: for good. */
+  /** Whether only one call of each operation meets the fault. Default: all calls do. */
   readonly once?: boolean;
-  /** Whether it takes no connections at all. */
+  /** Whether the upstream refuses connections. */
   readonly away?: boolean;
-  /** Whether its slowness is what is wrong with it, so that the gateway's patience is short. Default: false. */
+  /** Whether slowness is the fault, so that the gateway's time limits are short. Default: false. */
   readonly slow?: boolean;
-  /** How the gateway deals with it, where that is not as usual. */
+  /** The gateway's policy, where it is not the usual one. */
   readonly policy?: ResiliencePolicy;
   readonly rest?: RestFault;
   readonly grpc?: GrpcFault;
-  /** What the gRPC upstream does with connections, in place of HTTP/2. */
+  /** The gRPC upstream's treatment of connections, in place of HTTP/2. */
   readonly grpcConnection?: ConnectionFault;
   readonly expected: Expectations | Readonly<Record<Wire, Expectations>>;
 }
@@ -64,14 +72,14 @@ const all = (expected: string): Expectations => ({
   insert: expected,
   create: expected,
 });
-/** Reads may be made again, and others may not. */
+/** Expects that reads are repeated and other calls are not. */
 const repeated = (reads: string, others: string): Expectations => ({
   describe: reads,
   query: reads,
   insert: others,
   create: others,
 });
-/** Bodies that have begun are broken off: by REST there is no other way to tell. */
+/** Expects that started bodies are cut off: REST has no other way to report a late failure. */
 const brokenOff = (expected: string): Expectations => ({
   ...all(expected),
   query: { REST: "cut off, 1", gRPC: expected },
@@ -110,7 +118,7 @@ export const FAULTS: readonly Fault[] = [
     slow: true,
     rest: (exchange) => trickleRest(exchange, TRICKLE_MS),
     grpc: (exchange) => trickleGrpc(exchange, TRICKLE_MS),
-    // A message of gRPC comes whole or not at all.
+    // A message of gRPC arrives as a whole or not at all.
     expected: { REST: all("ok, 1"), gRPC: { ...all("DeadlineExceeded, 1"), query: "ok, 1" } },
   },
   {
@@ -177,7 +185,7 @@ export const FAULTS: readonly Fault[] = [
       const bytes = Buffer.concat(exchange.frames);
       exchange.stream.end(bytes.subarray(0, bytes.length - 10));
     },
-    // The library drops the message without a word.
+    // The library drops the message silently.
     expected: { ...all("ServiceUnavailable, 1"), query: { REST: "cut off, 1", gRPC: "incomplete, 1" } },
   },
   {
@@ -230,7 +238,7 @@ export const FAULTS: readonly Fault[] = [
     },
     grpc: (exchange) => lieGrpc(exchange, 10),
     expected: {
-      // Whoever reads Arrow knows its end without a length.
+      // A reader of Arrow knows its end without a length.
       REST: { ...all("ServiceUnavailable, 1"), query: { REST: "ok, 1", gRPC: "ServiceUnavailable, 1" } },
       gRPC: all("ServiceUnavailable, 1"),
     },
@@ -265,7 +273,7 @@ export const FAULTS: readonly Fault[] = [
       exchange.stream.end(Buffer.concat([first.subarray(0, 5), Buffer.alloc(first.length - 5, "garbage ")]));
     },
     expected: {
-      // What is Arrow is not looked into where the client takes it as it comes.
+      // The gateway does not inspect Arrow that the client takes as it comes.
       REST: {
         ...all("ServiceUnavailable, 1"),
         query: { REST: "ServiceUnavailable, 1", gRPC: "incomplete, 1" },
@@ -282,7 +290,7 @@ export const FAULTS: readonly Fault[] = [
   {
     name: "stream refused",
     grpc: ({ stream }) => stream.close(NGHTTP2_REFUSED_STREAM),
-    // Each attempt is two calls: the library makes such a call once more by itself.
+    // Each attempt is two calls, because the library repeats such a call once by itself.
     expected: { ...all("ServiceUnavailable, 6"), insert: "ServiceUnavailable, 2" },
   },
   {

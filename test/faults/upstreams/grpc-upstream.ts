@@ -11,16 +11,16 @@ import { ANSWERS, type Operation } from "./answers.ts";
 import { createListener } from "./listener.ts";
 import { createUpstream, type FaultyUpstream } from "./upstream.ts";
 
-/** A call that has been read, and what would be the answer to it. */
+/** A received call, and the answer to it. */
 export interface GrpcExchange {
   readonly stream: ServerHttp2Stream;
-  /** The connection below. */
+  /** The underlying connection. */
   readonly socket: Socket;
   readonly frames: readonly Buffer[];
   readonly upstream: FaultyUpstream;
 }
 
-/** What an upstream does instead of answering. */
+/** The upstream's behaviour in place of an answer. */
 export type GrpcFault = (exchange: GrpcExchange) => unknown;
 
 const OPERATION_OF: Readonly<Record<string, Operation>> = {
@@ -32,10 +32,10 @@ const OPERATION_OF: Readonly<Record<string, Operation>> = {
 /** `SERVING` of grpc.health.v1. */
 const READY = [Buffer.from([0, 0, 0, 0, 2, 8, 1])];
 
-/** What an upstream does with a connection before anything is read from it. */
+/** The upstream's treatment of a connection before it reads from it. */
 export type ConnectionFault = (socket: Socket) => void;
 
-/** Starts an upstream by gRPC; `onConnection` comes in place of HTTP/2 altogether. */
+/** Starts a gRPC upstream; `onConnection` replaces HTTP/2 altogether. */
 export async function startGrpcUpstream(
   fault: GrpcFault,
   once: boolean,
@@ -70,7 +70,7 @@ export async function startGrpcUpstream(
 
 const HEAD: OutgoingHttpHeaders = { ":status": 200, "content-type": "application/grpc" };
 
-/** Sends the head; what is written then is followed by the status. */
+/** Sends the head; after the body, the stream ends with the status. */
 export function beginGrpc(
   { stream }: GrpcExchange,
   trailers: OutgoingHttpHeaders = { "grpc-status": "0" },
@@ -79,13 +79,13 @@ export function beginGrpc(
   stream.on("wantTrailers", () => stream.sendTrailers(trailers));
 }
 
-/** Answers as it should be. */
+/** Sends the regular answer. */
 export function answerGrpc(exchange: GrpcExchange): void {
   beginGrpc(exchange);
   exchange.stream.end(Buffer.concat(exchange.frames));
 }
 
-/** Sends the head and the first half of the messages' bytes, and nothing of what has to follow. */
+/** Sends the head and the first half of the messages' bytes, without the rest. */
 export function halfAnswerGrpc({ stream, frames }: GrpcExchange): void {
   stream.respond(HEAD);
   const bytes = Buffer.concat(frames);
@@ -113,7 +113,7 @@ export function refuseGrpc({ stream }: GrpcExchange, status: number, retryAfter:
   );
 }
 
-/** Sends messages whose first says another length than it has. */
+/** Sends messages of which the first has a wrong length. */
 export function lieGrpc(exchange: GrpcExchange, difference: number): void {
   beginGrpc(exchange);
   const bytes = Buffer.concat(exchange.frames);

@@ -2,12 +2,12 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A listener that can go away and come back at the same port, and the connections that it took. */
+/** A listener that can stop and restart on its port, with its connections. */
 export interface Listener {
   readonly port: number;
-  /** Stops to listen and cuts all connections. */
+  /** Stops listening and cuts all connections. */
   stop(): void;
-  /** Does so, and listens again after a while. */
+  /** Stops, and listens again after a while. */
   restart(awayMs: number): void;
   /** Waits until it listens again. */
   back(): Promise<void>;

@@ -16,34 +16,37 @@ import { startGrpcUpstream } from "./grpc-upstream.ts";
 import { startRestUpstream } from "./rest-upstream.ts";
 import type { FaultyUpstream } from "./upstream.ts";
 
-/** A call to an upstream that has a fault. */
+/** A call to an upstream with a fault. */
 export interface Case {
   readonly fault: Fault;
-  /** The protocol towards the upstream. */
+  /** The protocol of the upstream. */
   readonly wire: Wire;
   readonly client: Wire;
   readonly operation: Operation;
 }
 
-/** What became of it. */
+/** The outcome of a call. */
 export interface Outcome {
   /**
-   * `ok`, the name of an error, `cut off` for a body that was broken off, or `incomplete` for one that ended well and
-   * is not what it should be.
+   * `ok`, the name of an error, `cut off` for a body that was cut off, or `incomplete` for a body that ended regularly
+   * but is wrong.
    */
   readonly saw: string;
   readonly ms: number;
-  /** How many calls the upstream got. */
+  /** Number of calls that the upstream got. */
   readonly calls: number;
 }
 
-/** A gateway before upstreams with every fault, by both protocols. */
+/** A gateway in front of upstreams with every fault, over both protocols. */
 export interface FaultyWorld {
   measure(one: Case): Promise<Outcome>;
   close(): Promise<void>;
 }
 
-/** The cases of a fault. What differs by client are the bodies of answers; the others are called by one client only. */
+/**
+ * Returns the cases of a fault. Clients differ only in the bodies of answers; other operations are called by one
+ * client.
+ */
 export function casesOf(fault: Fault, wire: Wire): Case[] {
   if ((wire === "REST" ? fault.rest : fault.grpc) === undefined) return [];
   return OPERATIONS.flatMap((operation) => {
@@ -52,7 +55,7 @@ export function casesOf(fault: Fault, wire: Wire): Case[] {
   });
 }
 
-/** What has to come of a case, such as `ok, 2`. */
+/** Returns the expected outcome of a case, such as `ok, 2`. */
 export function expectedOf({ fault: { expected }, wire, client, operation }: Case): string {
   const one = ("describe" in expected ? expected : expected[wire])[operation];
   return typeof one === "string" ? one : one[client];
@@ -62,10 +65,10 @@ const log = pino({ level: "silent" });
 const MIB = 1024 * 1024;
 const LIMITS = { maxUploadBytes: 16 * MIB };
 const SERVER = { ...LIMITS, host: "127.0.0.1", port: 0, maxMessageBytes: MIB, drainSeconds: 0 };
-/** Each case shall be by itself: no circuit that others have opened, and repetitions enough. */
+/** Keeps the cases independent: without a circuit that others could open, and with enough repetitions. */
 const POLICY: ResiliencePolicy = { circuitFailures: 0, retryShare: 1 };
 
-/** Starts all of it. */
+/** Starts the gateway, its upstreams and its clients. */
 export async function startFaultyWorld(): Promise<FaultyWorld> {
   const upstreams = new Map<string, FaultyUpstream>();
   const databases = new Map<string, { backend: Backend; limits: typeof LIMITS }>();
@@ -104,10 +107,10 @@ export async function startFaultyWorld(): Promise<FaultyWorld> {
   };
 }
 
-/** A port that the system gives to no listener of another test. */
+/** A port that the system never gives to the listener of another test. */
 const NOBODYS_PORT = 1;
 
-/** Starts an upstream with a fault, if the protocol can have it. */
+/** Starts an upstream with a fault; undefined if its protocol cannot have the fault. */
 export async function startUpstream(fault: Fault, wire: Wire): Promise<FaultyUpstream | undefined> {
   const { rest, grpc, grpcConnection, once = false } = fault;
   const upstream =
@@ -119,7 +122,7 @@ export async function startUpstream(fault: Fault, wire: Wire): Promise<FaultyUps
   return { ...upstream, port: NOBODYS_PORT };
 }
 
-/** Opens a backend whose every limit of time is the same. */
+/** Opens a backend with equal time limits. */
 export function openBackend(
   wire: Wire,
   ports: readonly number[],
@@ -133,7 +136,7 @@ export function openBackend(
     : createGrpcBackend({ addresses, connectMs: patienceMs, timeLimits, resilience, log });
 }
 
-/** The name of the database that has a fault. */
+/** Returns the name of the database with a fault. */
 function nameOf(fault: Fault, wire: Wire): string {
   return `${wire}: ${fault.name}`;
 }

@@ -5,7 +5,7 @@ import { ANSWERS, type Operation } from "./answers.ts";
 import { createListener } from "./listener.ts";
 import { createUpstream, type FaultyUpstream } from "./upstream.ts";
 
-/** A request that has been read, and what would be the answer to it. */
+/** A received request, and the answer to it. */
 export interface RestExchange {
   readonly socket: Socket;
   readonly type: string;
@@ -13,7 +13,7 @@ export interface RestExchange {
   readonly upstream: FaultyUpstream;
 }
 
-/** What an upstream does instead of answering. */
+/** The upstream's behaviour in place of an answer. */
 export type RestFault = (exchange: RestExchange) => unknown;
 
 const READY = Buffer.from('{"namespaces":[]}');
@@ -24,7 +24,7 @@ const OPERATION_OF: Readonly<Record<string, Operation>> = {
   "namespace/create": "create",
 };
 
-/** Starts an upstream by REST. What it sends is written to the connection byte for byte. */
+/** Starts a REST upstream. A fault writes its answer to the connection byte for byte. */
 export async function startRestUpstream(fault: RestFault, once: boolean): Promise<FaultyUpstream> {
   const server = createServer(async (request: IncomingMessage) => {
     const { socket } = request;
@@ -51,12 +51,12 @@ function operationOf({ url = "" }: IncomingMessage): Operation | undefined {
   return OPERATION_OF[`${resource}/${verb}`];
 }
 
-/** The head of an answer that says a length. */
+/** Returns the head of an answer with a length. */
 export function headOf({ type }: RestExchange, length: number, status = "200 OK", more = ""): string {
   return `HTTP/1.1 ${status}\r\ncontent-type: ${type}\r\ncontent-length: ${length}\r\n${more}\r\n`;
 }
 
-/** Answers as it should be. */
+/** Sends the regular answer. */
 export function answerRest(exchange: RestExchange): void {
   exchange.socket.write(Buffer.concat([Buffer.from(headOf(exchange, exchange.body.length)), exchange.body]));
 }

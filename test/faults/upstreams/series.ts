@@ -6,18 +6,18 @@ import { openBackend, startUpstream } from "./measure.ts";
 import { answerRest, refuseRest } from "./rest-upstream.ts";
 import type { FaultyUpstream } from "./upstream.ts";
 
-/** Many reads, one after the other, of an upstream with one or more addresses, and what has to come of them. */
+/** Many reads, one after the other, of an upstream with one or more addresses, and their expected outcome. */
 export interface Series {
   readonly name: string;
-  /** What each address is like. */
+  /** The fault of each address. */
   readonly addresses: readonly Fault[];
   readonly policy: ResiliencePolicy;
   readonly reads: number;
-  /** How many of them have to be answered. */
+  /** Number of reads that must succeed. */
   readonly answered: number;
-  /** The fewest and the most calls that the first address may get. */
+  /** Minimum and maximum number of calls that the first address may get. */
   readonly calls: readonly [fewest: number, most: number];
-  /** How many more it may get for each second that the series takes. Default: 0. */
+  /** Number of further calls that it may get in each second of the series. Default: 0. */
   readonly callsPerSecond?: number;
 }
 
@@ -36,7 +36,7 @@ const alternating: Fault = {
     isOdd(exchange) ? refuseRest(exchange, "503 Service Unavailable", 0) : answerRest(exchange),
   grpc: (exchange) => (isOdd(exchange) ? refuseGrpc(exchange, 14, 0) : answerGrpc(exchange)),
 };
-/** Longer than any series. */
+/** Duration that is longer than any series, in milliseconds. */
 const circuitOpenMs = 60_000;
 
 /** All series. */
@@ -55,7 +55,7 @@ export const SERIES: readonly Series[] = [
     policy: { circuitFailures: 0, backoffMs: 1 },
     reads: 50,
     answered: 0,
-    // 10 repetitions at first, 10 earned by 50 calls, and some for the seconds that it takes.
+    // These are 10 initial repetitions, 10 earned by 50 calls, and some for the seconds of the series.
     calls: [60, 71],
     callsPerSecond: 3,
   },
@@ -89,26 +89,26 @@ export const SERIES: readonly Series[] = [
     policy: { hedgeAfterMs: 50, retryShare: 1 },
     reads: 20,
     answered: 20,
-    // A read whose answer takes long on a busy machine asks the slow address as well, but only once.
+    // A read with a late answer on a busy machine asks the slow address as well, but only once.
     calls: [5, 20],
   },
 ];
 
-/** What became of a series. */
+/** The outcome of a series. */
 export interface SeriesOutcome {
   readonly answered: number;
-  /** How many calls each address got. */
+  /** Number of calls that each address got. */
   readonly calls: readonly number[];
-  /** How long all reads took, in seconds. */
+  /** Duration of all reads, in seconds. */
   readonly seconds: number;
-  /** The median and the longest time of a read. */
+  /** Median and maximum duration of a read, in milliseconds. */
   readonly p50Ms: number;
   readonly maxMs: number;
 }
 
 const MIB = 1024 * 1024;
 
-/** Runs a series by one protocol. */
+/** Runs a series over one protocol. */
 export async function runSeries({ addresses, policy, reads }: Series, wire: Wire): Promise<SeriesOutcome> {
   const upstreams = (await Promise.all(
     addresses.map((fault) => startUpstream(fault, wire)),

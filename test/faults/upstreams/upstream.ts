@@ -1,14 +1,14 @@
 import type { Operation } from "./answers.ts";
 import type { Listener } from "./listener.ts";
 
-/** An upstream that is broken in one way. */
+/** An upstream with a fault. */
 export interface FaultyUpstream {
   readonly port: number;
-  /** How many calls of the operation it got since the last {@link forget}. */
+  /** Returns the number of calls of the operation since the last {@link forget}. */
   calls(operation: Operation): number;
-  /** Begins to count anew, when it is there again; what it does only once, it does once more. */
+  /** Waits until the upstream listens and restarts its counts; a fault that happens only once may happen again. */
   forget(operation: Operation): Promise<void>;
-  /** Refuses connections for a while, and cuts those that it has. */
+  /** Cuts all connections and refuses new ones for a while. */
   restart(awayMs: number): void;
   /** Refuses connections from now on. */
   stop(): void;
@@ -16,11 +16,11 @@ export interface FaultyUpstream {
 
 /** Counts calls. */
 export interface Counter {
-  /** Counts one more. @returns how many there were before */
+  /** Counts a call. @returns the number of earlier calls */
   add(operation: Operation): number;
 }
 
-/** The part of an upstream that both protocols have; each adds to its counts. */
+/** The part of an upstream that both protocols share; each protocol counts its calls. */
 export function createUpstream(listener: Listener): FaultyUpstream & Counter {
   const counts: Partial<Record<Operation, number>> = {};
   return {
