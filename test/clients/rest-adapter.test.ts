@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { test } from "vitest";
+import { temporaryDirectory } from "../support/directory.ts";
 import { NODE } from "../support/node-command.ts";
 
 /** Why the adapter cannot answer as the contract asks, and the tests that tell; beside them those that may pass. */
@@ -44,12 +46,14 @@ interface Report {
 
 /** Runs the tests of a configuration; the full names of the tests, in the outermost suite, by how they ended. */
 async function outcomes(config: string): Promise<{ passed: Set<string>; failed: Set<string> }> {
+  const directory = await temporaryDirectory();
+  const report = join(directory.path, "report.json");
   const runner = join(PROJECT, "node_modules", "vitest", "vitest.mjs");
-  const child = spawn(NODE[0], [...NODE.slice(1), runner, "run", "--config", config], {
-    cwd: PROJECT,
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const { testResults } = JSON.parse(await text(child.stdout)) as Report;
+  const args = [...NODE.slice(1), runner, "run", "--config", config, "--outputFile", report];
+  const child = spawn(NODE[0], args, { cwd: PROJECT, stdio: ["ignore", "ignore", "inherit"] });
+  await once(child, "exit");
+  const { testResults } = JSON.parse(await readFile(report, "utf8")) as Report;
+  await directory.remove();
   const tests = testResults.flatMap(({ assertionResults }) => assertionResults);
   const namesOf = (status: string) =>
     tests
