@@ -78,7 +78,7 @@ function startFailure(error: unknown, { host, port }: ServeOptions): string {
       return `port ${port} on ${host} is in use`;
     case "EADDRNOTAVAIL":
     case "ENOTFOUND":
-      return `${host} is no address of this machine`;
+      return `this machine does not have the address ${host}`;
     default:
       return error instanceof Error ? error.message : String(error);
   }

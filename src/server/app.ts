@@ -87,7 +87,7 @@ function createFastify(options: AppOptions): FastifyInstance {
 const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
 
 function unknownMethod(method = ""): LanceError {
-  return new LanceError("MethodNotAllowed", `${JSON.stringify(method)} is no method of HTTP`, {
+  return new LanceError("MethodNotAllowed", `HTTP does not have the method ${JSON.stringify(method)}`, {
     headers: { allow: "GET, HEAD, POST" },
   });
 }

@@ -45,7 +45,7 @@ describe("the example that mounts the gateway into an application", () => {
   });
   afterAll(() => end());
 
-  test("serves REST, Connect and gRPC-Web to whoever has logged in", async () => {
+  test("serves REST, Connect and gRPC-Web to callers that have logged in", async () => {
     const base = `${uri}/lance`;
     const login = { "header.authorization": `Bearer ${TOKEN}` };
     for (const protocol of ["rest", "connect"] as const) {
