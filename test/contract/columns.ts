@@ -5,7 +5,7 @@ import { describe, test } from "vitest";
 import { rowsOf } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
 import { value } from "./metadata.ts";
-import type { World } from "./world.ts";
+import { fieldsOf, type World } from "./world.ts";
 
 const text = (value: string) => create(ValueSchema, { kind: { case: "stringValue", value } });
 const type = (name: string) =>
@@ -13,14 +13,7 @@ const type = (name: string) =>
 
 /** Adding, altering and dropping columns. */
 export function columnTests(world: World): void {
-  const fields = async (id: string[], branch?: string) => {
-    const { schema } = await world.client.describeTable({
-      id,
-      loadDetailedMetadata: true,
-      ...(branch && { branch }),
-    });
-    return (schema?.fields ?? []).map((field) => ({ ...field, type: field.type?.type }));
-  };
+  const fields = (id: string[], branch?: string) => fieldsOf(world, id, branch);
   const names = async (id: string[], branch?: string) => (await fields(id, branch)).map(({ name }) => name);
   const rows = async (id: string[], filter = "true") =>
     rowsOf((await world.client.queryTable({ id, filter })).bytes);

@@ -2,18 +2,11 @@ import assert from "node:assert/strict";
 import { describe, test } from "vitest";
 import { people, personStream } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
-import type { World } from "./world.ts";
+import { fieldsOf, type World } from "./world.ts";
 
 /** Metadata of fields and of schemas. */
 export function metadataTests(world: World): void {
-  const fields = async (id: string[], branch?: string) => {
-    const { schema } = await world.client.describeTable({
-      id,
-      loadDetailedMetadata: true,
-      ...(branch && { branch }),
-    });
-    return (schema?.fields ?? []).map((field) => ({ ...field, type: field.type?.type }));
-  };
+  const fields = (id: string[], branch?: string) => fieldsOf(world, id, branch);
 
   describe("metadata", () => {
     const ofFields = (id: string[], ...updates: object[]) =>

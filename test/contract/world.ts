@@ -79,6 +79,16 @@ export function createWorld(open: () => Promise<Fixture>, capabilities: Capabili
   return world;
 }
 
+/** Returns the fields of a table, each with the name of its type. */
+export async function fieldsOf({ client }: World, id: string[], branch?: string) {
+  const { schema } = await client.describeTable({
+    id,
+    loadDetailedMetadata: true,
+    ...(branch && { branch }),
+  });
+  return (schema?.fields ?? []).map((field) => ({ ...field, type: field.type?.type }));
+}
+
 /** A page of any listing. */
 export interface Page {
   readonly names: readonly string[];

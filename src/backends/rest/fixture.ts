@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { beginCall } from "../../../test/support/caller.ts";
+import { bodyOf } from "../../../test/support/request-body.ts";
 import type { Call } from "../../namespace/call.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { createRestBackend } from "./index.ts";
@@ -37,13 +38,8 @@ export async function startUpstream(
 ): Promise<Upstream> {
   const seen: Seen[] = [];
   const server = createServer(async (request, response) => {
-    let body = "";
-    try {
-      for await (const piece of request) body += piece;
-    } catch {
-      // The client broke the request off, and nobody reads an answer.
-      return;
-    }
+    const body = await bodyOf(request);
+    if (body === undefined) return;
     const { method = "", url = "", headers } = request;
     const one = { method, url, headers, body };
     await answer(response, one, seen.push(one) - 1);

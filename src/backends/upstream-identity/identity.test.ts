@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders } from "node:http";
+import { createServer, type IncomingHttpHeaders, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, describe, test, vi } from "vitest";
+import { bodyOf } from "../../../test/support/request-body.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
@@ -14,25 +15,31 @@ const { describeTable } = LanceNamespaceService.method;
 const closers: (() => unknown)[] = [];
 afterAll(() => Promise.all(closers.map((close) => close())));
 
+/** Starts a server on the loopback interface, and returns the address of its token endpoint. */
+async function tokenEndpointOf(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
+}
+
 /** Starts an identity provider that numbers its tokens. */
 async function startProvider(
   answer?: (form: URLSearchParams) => { status: number; json: object } | undefined,
 ) {
   const asked: { form: URLSearchParams; headers: IncomingHttpHeaders }[] = [];
-  const server = createServer(async (request, response) => {
-    let text = "";
-    for await (const piece of request) text += piece;
-    const form = new URLSearchParams(text);
+  const tokenEndpoint = await tokenEndpointOf(async (request, response) => {
+    const form = new URLSearchParams(await bodyOf(request));
     asked.push({ form, headers: request.headers });
     const { status = 200, json = {} } = answer?.(form) ?? {};
     const token = { access_token: `token-${asked.length}`, token_type: "Bearer", expires_in: 300, ...json };
     response.writeHead(status, { "content-type": "application/json" });
     response.end(JSON.stringify(status === 200 ? token : json));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const tokenEndpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
-  closers.push(() => server.close());
   return { tokenEndpoint, asked };
 }
 
@@ -212,16 +219,9 @@ describe("token exchange", () => {
 
   test("asks a provider with bounded concurrency, and refuses more than may wait", async () => {
     const held: (() => void)[] = [];
-    const server = createServer((_, response) => {
+    const tokenEndpoint = await tokenEndpointOf((_, response) => {
       held.push(() => sendJson(response, { access_token: "t", token_type: "Bearer" }));
     });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    closers.push(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const tokenEndpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
     const identity = await createIdentity(options(tokenEndpoint, { grant }));
     const ask = (name: string) => Promise.resolve(identity.credentials(callOf(describeTable, caller(name))));
     const waiting = Array.from({ length: 32 + 1_000 }, (_, index) => ask(`client ${index}`));
@@ -237,7 +237,7 @@ describe("token exchange", () => {
 
   test("takes no endless answer of a provider", async () => {
     let sent = 0;
-    const server = createServer((_, response) => {
+    const tokenEndpoint = await tokenEndpointOf((_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       const more = () => {
         while (!response.destroyed && response.write(Buffer.alloc(65_536, " "))) sent += 65_536;
@@ -245,13 +245,6 @@ describe("token exchange", () => {
       response.on("drain", more).on("error", () => {});
       more();
     });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    closers.push(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const tokenEndpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}/token`;
     const upstream = await guarded(options(tokenEndpoint), () => true);
     await assert.rejects(callUnary(upstream, describeTable), failing("ServiceUnavailable"));
     assert.ok(sent < 64 * 1024 ** 2, String(sent));

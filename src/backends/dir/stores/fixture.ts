@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "vitest";
+import { bodyOf } from "../../../../test/support/request-body.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { createS3Store } from "./s3.ts";
 
@@ -29,13 +30,8 @@ export async function openFakeS3(
   /** Requests that the client gave up. */
   const ended: Seen[] = [];
   const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
-    let body = "";
-    try {
-      for await (const chunk of request) body += chunk;
-    } catch {
-      // The client gave the request up while it sent it.
-      return;
-    }
+    const body = await bodyOf(request);
+    if (body === undefined) return;
     const { method = "", url = "", headers } = request;
     const asked = { method, url, headers, body };
     seen.push(asked);
