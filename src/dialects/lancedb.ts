@@ -1,3 +1,4 @@
+import { GetLsmWriteSpecResponseSchema } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import {
   CreateTableBranchRequestSchema,
   DeleteTableBranchRequestSchema,
@@ -24,7 +25,7 @@ import { ListTableTagsResponseSchema } from "../gen/lance/namespace/v1/tag_pb.ts
 import { type Dialect, form } from "./dialect.ts";
 import { writeLanceType } from "./lance-types.ts";
 import { readColumns, readFullText, readMultiMatch, readVector } from "./lancedb-query.ts";
-import { absentAs, alsoNamed, bare, renamed } from "./shapes.ts";
+import { absentAs, alsoNamed, bare, defaulted, renamed } from "./shapes.ts";
 
 const DELIMITER = /(?:^|&)delimiter=/;
 
@@ -73,6 +74,7 @@ export const lancedb: Dialect = {
     }),
     form(JsonArrowDataTypeSchema, { write: writeLanceType }),
     form(ListTableTagsResponseSchema, { write: bare("tags") }),
+    form(GetLsmWriteSpecResponseSchema, { write: defaulted({ lsm_write_spec: "null" }) }),
     form(UpdateTableResponseSchema, { write: alsoNamed({ updated_rows: "rows_updated" }) }),
   ]),
 

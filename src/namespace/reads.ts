@@ -23,6 +23,7 @@ const READS: ReadonlySet<string> = new Set<Operation | keyof LanceDbExtensions>(
   "listTableBranches",
   "describeTransaction",
   "prewarmIndex",
+  "getLsmWriteSpec",
 ]);
 
 /** Whether a method of the contract changes nothing. An unknown method counts as a write. */

@@ -93,7 +93,7 @@ describe("LanceDB's dialect over a directory", () => {
     ["POST", "/v1/table/t/fetch_blobs/"],
     ["GET", "/v1/table/t/blob/c/1/bytes"],
     ["POST", "/v1/table/t/get_lsm_stats/"],
-    ["POST", "/v1/table/t/set_lsm_write_spec/"],
+    ["POST", "/v1/table/t/flush_lsm/"],
     ["POST", "/v1/table/t/errors"],
     ["POST", "/v1/functions/create"],
     ["POST", "/v1/function/f/drop"],

@@ -144,8 +144,11 @@ test("only requests that tell all they need are forwarded beyond the contract", 
     "addColumnsFromSchema",
     "completeMultipartWrite",
     "createMultipartWrite",
+    "getLsmWriteSpec",
     "prewarmData",
     "prewarmIndex",
+    "setLsmWriteSpec",
+    "unsetLsmWriteSpec",
   ]);
   const methods: readonly DescMethod[] = LanceNamespaceService.methods;
   assert.equal(Object.keys(upstream.backend.operations).length, methods.length);

@@ -9,6 +9,8 @@ export interface NativeQueryBase {
   offset(offset: number): void;
   fastSearch(): void;
   withRowId(): void;
+  /** Whether to read the log of the table, too; fails for true if the table has none. */
+  useLsm(enable: boolean): void;
   orderBy(ordering: { columnName: string; ascending: boolean; nullsFirst: boolean }[]): void;
   /** Returns the schema of the result as an Arrow IPC file without batches. */
   outputSchema(): Promise<Buffer>;

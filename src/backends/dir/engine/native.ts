@@ -6,6 +6,7 @@ import type {
   NativeIndexParameters,
   NativeIndexStats,
 } from "./native-index.ts";
+import type { NativeLsmWriteSpec } from "./native-lsm.ts";
 import type { NativeQuery, NativeTextQueries } from "./native-query.ts";
 
 /*
@@ -79,6 +80,9 @@ export interface NativeTable {
   checkoutCurrent(): Promise<NativeTable>;
   /** Makes the content of this handle's version a new version, and moves there. */
   restore(): Promise<void>;
+  /** Returns nothing for a table that takes its writes without a log. */
+  getLsmWriteSpec(): Promise<NativeLsmWriteSpec | null | undefined>;
+  unsetLsmWriteSpec(): Promise<void>;
   branches(): Promise<NativeBranches>;
   tags(): Promise<{ list(): Promise<Record<string, { version: number }>> }>;
   /** Compacts small fragments and removes versions older than the given time. */
@@ -129,6 +133,8 @@ export interface NativeMerge {
   whenNotMatchedInsertAll(): NativeMerge;
   whenNotMatchedBySourceDelete(filter?: string): NativeMerge;
   useIndex(useIndex: boolean): NativeMerge;
+  /** Whether the rows go into the log of the table. */
+  useLsm(enable: boolean): NativeMerge;
   /** In milliseconds, below 2^32. */
   setTimeout(milliseconds: number): void;
   execute(ipcFile: Buffer): Promise<{
@@ -136,6 +142,8 @@ export interface NativeMerge {
     numInsertedRows: number;
     numUpdatedRows: number;
     numDeletedRows: number;
+    numAttempts: number;
+    numRows: number;
   }>;
 }
 
@@ -172,15 +180,27 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
     "checkoutCurrent",
     "restore",
     "branches",
+    "getLsmWriteSpec",
+    "unsetLsmWriteSpec",
   ],
   Branches: ["list", "create", "checkout", "delete"],
-  Query: ["execute", "outputSchema", "onlyIf", "selectColumns", "nearestTo", "explainPlan", "analyzePlan"],
+  Query: [
+    "execute",
+    "outputSchema",
+    "onlyIf",
+    "selectColumns",
+    "nearestTo",
+    "explainPlan",
+    "analyzePlan",
+    "useLsm",
+  ],
   VectorQuery: ["column", "distanceType", "postfilter", "distanceRange"],
   NativeMergeInsertBuilder: [
     "whenMatchedUpdateAll",
     "whenNotMatchedInsertAll",
     "setTimeout",
     "useIndex",
+    "useLsm",
     "execute",
   ],
   RecordBatchIterator: ["next"],

@@ -15,6 +15,7 @@ import type { UploadContext } from "./context.ts";
 import type { MultipartWrites } from "./rows/multipart.ts";
 import { withGuarded } from "./tables/guarded.ts";
 import { requireTable } from "./tables/lookup.ts";
+import { createWriteLogOperations } from "./tables/write-log.ts";
 
 /**
  * Calls of LanceDB's remote clients beyond the contract. For the rest of them the engine has no call on a local disk.
@@ -25,6 +26,7 @@ export function createLanceDbExtensions(
 ): Partial<LanceDbExtensions> {
   const { maxUploadBytes } = context;
   return {
+    ...createWriteLogOperations(context),
     async addColumnsFromSchema({ branch }, data, call) {
       const { file, schema } = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
       if (schema.fields.length === 0) throw new LanceError("InvalidInput", "the schema has no columns");

@@ -183,6 +183,7 @@ function applyShared(query: NativeQueryBase, request: QueryFields): void {
   const filter = onePredicate(request.filter);
   if (filter !== undefined) query.onlyIf(filter);
   if (request.fastSearch) query.fastSearch();
+  if (request.useLsm !== undefined) query.useLsm(request.useLsm);
 }
 
 /** The columns of a result. */

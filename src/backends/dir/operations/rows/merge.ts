@@ -20,6 +20,7 @@ import type { UploadContext } from "../context.ts";
 import { openGuarded } from "../tables/guarded.ts";
 import { type FoundTable, isMain, requireTable } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
+import { checkWriteLog } from "../tables/write-log.ts";
 import { parseDuration } from "./duration.ts";
 import { createShared, writeFirst } from "./first-version.ts";
 
@@ -30,6 +31,8 @@ interface Plan {
   readonly insert: boolean;
   readonly delete: { readonly condition: string | undefined } | undefined;
   readonly useIndex: boolean | undefined;
+  /** Whether the rows go into the log of the table. */
+  readonly useLsm: boolean | undefined;
   /** In milliseconds. */
   readonly timeout: number | undefined;
 }
@@ -45,6 +48,7 @@ export function createMergeOperations(
   async function firstVersion(table: FoundTable, upload: Upload, plan: Plan) {
     if (await isWritten(context, table.location)) return undefined;
     keysOf(plan, upload.schema, upload.schema);
+    checkWriteLog(plan.useLsm, false);
     try {
       const file = plan.insert ? upload.file : emptyIpcFile(upload.file);
       const version = await writeFirst(context, table, () => createShared(context, table, file));
@@ -67,6 +71,8 @@ export function createMergeOperations(
       const schema = await data.schema();
       const on = keysOf(plan, schema, upload.schema);
       checkCompatible(upload.schema, schema);
+      const log = await data.wait(() => data.table.getLsmWriteSpec());
+      checkWriteLog(plan.useLsm, Boolean(log));
       return answer(
         await data.commit(async () => {
           let builder = data.table.mergeInsert(on);
@@ -75,6 +81,7 @@ export function createMergeOperations(
           if (plan.delete) builder = builder.whenNotMatchedBySourceDelete(plan.delete.condition);
           const useIndex = canUseIndex(plan, schema, upload.schema) ? plan.useIndex : false;
           if (useIndex !== undefined) builder = builder.useIndex(useIndex);
+          if (log) builder = builder.useLsm(false);
           const limit = timeLimit(call, plan.timeout);
           if (limit !== undefined) builder.setTimeout(limit);
           return builder.execute(upload.file);
@@ -128,6 +135,7 @@ function planOf(request: MergeInsertIntoTableRequest): Plan {
     insert: whenNotMatchedInsertAll,
     delete: remove,
     useIndex: request.useIndex,
+    useLsm: request.useLsm,
     timeout: parseDuration("timeout", request.timeout),
   };
 }
@@ -166,14 +174,17 @@ interface Outcome {
   readonly numInsertedRows: number;
   readonly numUpdatedRows?: number;
   readonly numDeletedRows?: number;
+  readonly numAttempts?: number;
 }
 
 function answer(outcome: Outcome): MergeInsertIntoTableResponse {
-  const { version, numInsertedRows, numUpdatedRows = 0, numDeletedRows = 0 } = outcome;
+  const { version, numInsertedRows, numUpdatedRows = 0, numDeletedRows = 0, numAttempts = 1 } = outcome;
   return create(MergeInsertIntoTableResponseSchema, {
     version: BigInt(version),
     numInsertedRows: BigInt(numInsertedRows),
     numUpdatedRows: BigInt(numUpdatedRows),
     numDeletedRows: BigInt(numDeletedRows),
+    numAttempts,
+    numRows: BigInt(numInsertedRows + numUpdatedRows),
   });
 }

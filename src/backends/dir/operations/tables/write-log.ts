@@ -1,0 +1,72 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  GetLsmWriteSpecResponseSchema,
+  LsmWriteSpecSchema,
+  UnsetLsmWriteSpecResponseSchema,
+} from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { NativeLsmWriteSpec } from "../../engine/native-lsm.ts";
+import { withGuarded } from "./guarded.ts";
+import { requireTable } from "./lookup.ts";
+
+/** The operations on the log through which a table may take writes (LanceDB's MemWAL). */
+export function createWriteLogOperations(
+  context: TableContext,
+): Pick<LanceDbExtensions, "getLsmWriteSpec" | "setLsmWriteSpec" | "unsetLsmWriteSpec"> {
+  return {
+    getLsmWriteSpec: ({ branch }, call) =>
+      withGuarded(context, call, { branch }, async ({ table, wait }) => {
+        const spec = await wait(() => table.getLsmWriteSpec());
+        return create(GetLsmWriteSpecResponseSchema, spec ? { lsmWriteSpec: toWriteSpec(spec) } : {});
+      }),
+    async setLsmWriteSpec(_request, { id }) {
+      await requireTable(context, id);
+      throw new LanceError(
+        "Unsupported",
+        "the engine cannot move rows from the log of a table into the table, so no log can be set",
+      );
+    },
+    unsetLsmWriteSpec: ({ branch }, call) =>
+      withGuarded(context, call, { branch }, async ({ table, commit }) => {
+        await commit(() => table.unsetLsmWriteSpec());
+        return create(UnsetLsmWriteSpecResponseSchema);
+      }),
+  };
+}
+
+function toWriteSpec(spec: NativeLsmWriteSpec) {
+  const { specType: mode, column, numBuckets, maintainedIndexes = [], writerConfigDefaults = {} } = spec;
+  return create(LsmWriteSpecSchema, {
+    sharding: {
+      mode,
+      ...(column !== undefined && { column }),
+      ...(numBuckets !== undefined && { numBuckets }),
+    },
+    maintainedIndexes: [...maintainedIndexes],
+    writerConfigDefaults: { ...writerConfigDefaults },
+  });
+}
+
+/**
+ * Refuses a merge that would go into the log of its table, and one that demands a log where there is none.
+ *
+ * @param useLsm whether the rows go into the log; undefined for the default, which is true for a table with a log
+ * @throws LanceError InvalidInput, Unsupported
+ */
+export function checkWriteLog(useLsm: boolean | undefined, hasLog: boolean): void {
+  if (useLsm === false) return;
+  if (hasLog) {
+    throw new LanceError(
+      "Unsupported",
+      "the table has a MemWAL write spec, and the gateway writes no rows into logs; set use_lsm(false) or unset the spec",
+    );
+  }
+  if (useLsm) {
+    throw new LanceError(
+      "InvalidInput",
+      "use_lsm(true) was set but the table has no MemWAL write spec; install one with set_lsm_write_spec or leave use_lsm unset",
+    );
+  }
+}

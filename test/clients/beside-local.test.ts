@@ -1,0 +1,15 @@
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { type GatewayProcess, startGateway } from "./support/gateway.ts";
+import { runPython } from "./support/python.ts";
+
+describe("LanceDB's Python clients, beside the same code on a local directory", () => {
+  let gateway: GatewayProcess;
+  beforeAll(async () => {
+    gateway = await startGateway();
+  });
+  afterAll(() => gateway.close());
+
+  it("answer alike about logs of tables, and load data", async () => {
+    await runPython("beside_log.py", gateway.uri);
+  });
+});
