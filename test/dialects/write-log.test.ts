@@ -8,7 +8,7 @@ import { type DirectoryServer, startDirectoryServer } from "../support/server.ts
 
 const HEADERS = { "user-agent": "LanceDB-Python-Client/0.40.0" };
 const UPSERT = "on=id&when_matched_update_all=true&when_not_matched_insert_all=true";
-const SPEC = { specType: "bucket", column: "id", numBuckets: 2, maintainedIndexes: [] };
+const SPEC = { specType: "bucket" as const, column: "id", numBuckets: 2, maintainedIndexes: [] };
 
 describe("logs of tables, over a directory", () => {
   let server: DirectoryServer;

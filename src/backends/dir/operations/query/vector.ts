@@ -41,6 +41,7 @@ export function vectorSearch(request: QueryFields, schema: ArrowSchema): VectorS
   for (const vector of vectors) checkVector(vector, column);
   const distance = request.distanceType ? distanceName(request.distanceType) : undefined;
   const probes = probeRange(request);
+  checkApproxMode(request.approxMode);
   return {
     vectors,
     apply(plain, [first, ...others] = vectors) {
@@ -95,6 +96,18 @@ function probeRange({ nprobes, minimumNprobes, maximumNprobes }: QueryFields) {
     throw new LanceError("InvalidInput", "minimum_nprobes must not be greater than maximum_nprobes");
   }
   return { minimum, maximum: maximumNprobes ?? Math.max(DEFAULT_PROBES, minimum) };
+}
+
+/** The ways to compare with quantized vectors. The first is the engine's default, and all that its Node API offers. */
+const APPROX_MODES = ["normal", "fast", "accurate"];
+
+function checkApproxMode(mode: string | undefined): void {
+  if (mode === undefined || mode === APPROX_MODES[0]) return;
+  const name = `approx_mode ${JSON.stringify(mode)}`;
+  if (APPROX_MODES.includes(mode)) {
+    throw new LanceError("Unsupported", `the engine's Node API cannot search with ${name}; leave it out`);
+  }
+  throw new LanceError("InvalidInput", `${name} is none of ${APPROX_MODES.join(", ")}`);
 }
 
 /** A column that can be searched. */
