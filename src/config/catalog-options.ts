@@ -1,6 +1,6 @@
 import { BACKEND_KINDS, type OptionTable } from "./option-spec.ts";
 import { parseNamedValue, parseText } from "./parsers.ts";
-import { parseStorageOption } from "./storage-options.ts";
+import { parseClientStorageOption, parseStorageOption } from "./storage-options.ts";
 
 /** Options that select the catalog. */
 export const CATALOG_OPTIONS = {
@@ -51,6 +51,16 @@ export const CATALOG_OPTIONS = {
     value: "KEY=VALUE",
     help: "Option of the object store of the root, for example aws_endpoint=https://minio.example.com (docs/storage.md).",
     parse: parseStorageOption,
+    backends: ["dir"],
+    repeatable: true,
+    place: true,
+    secret: true,
+  },
+  clientStorageOptions: {
+    flag: "client-storage-option",
+    value: "KEY=VALUE",
+    help: "Storage option that clients get from describe and declare in place of the gateway's own, for example another aws_endpoint; no credentials (docs/storage.md).",
+    parse: parseClientStorageOption,
     backends: ["dir"],
     repeatable: true,
     place: true,

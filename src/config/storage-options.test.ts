@@ -28,6 +28,25 @@ test("reads storage options as pairs, and takes the last value of a key", () => 
   ]);
 });
 
+test("takes options for clients, but no credentials", () => {
+  const { clientStorageOptions } = options(
+    ["--client-storage-option", "aws_endpoint=https://s3.example.com"],
+    {},
+  );
+  assert.deepEqual(clientStorageOptions, [["aws_endpoint", "https://s3.example.com"]]);
+  for (const name of [
+    "aws_secret_access_key",
+    "AWS_SESSION_TOKEN",
+    "google_service_account_key",
+    "sas_token",
+  ]) {
+    assert.throws(
+      () => options([], { LANCE_GATEWAY_CLIENT_STORAGE_OPTION: `${name}=hidden` }),
+      (error) => error instanceof UsageError && !error.message.includes("hidden"),
+    );
+  }
+});
+
 test("reads storage options alike in serve and in the commands for maintenance", () => {
   const environment = { LANCE_GATEWAY_STORAGE_OPTION: "aws_region=env", LANCE_GATEWAY_ROOT: "s3://b/p" };
   const read = (...args: readonly string[]) => readTable(ROOT_OPTIONS, sourcesOf(args, environment));

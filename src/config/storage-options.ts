@@ -35,6 +35,18 @@ export function parseStorageOption(text: string): readonly [key: string, value: 
   return [key, text.slice(at + 1)];
 }
 
+/** Names of options that hold credentials, or from which they follow. */
+export const SECRET_NAME = /key|secret|token|password|passwd|credential|signature|sas/i;
+
+/** Parses a storage option that all clients may know. */
+export function parseClientStorageOption(text: string): readonly [key: string, value: string] {
+  const [key, value] = parseStorageOption(text);
+  if (SECRET_NAME.test(key) && key !== "aws_skip_signature") {
+    throw new UsageError("must not be a credential, because every client gets it");
+  }
+  return [key, value];
+}
+
 /** Collects the options of the storage of a root; options override variables. */
 export function storageOptionsOf(
   root: string,

@@ -49,6 +49,7 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
     return createDirectoryBackend({
       ...options,
       storageOptions: storageOptionsOf(options.root, options.storageOptions, process.env),
+      clientStorageOptions: Object.fromEntries(options.clientStorageOptions),
       tableIdleMs: options.idleSeconds * 1000,
       maintenance: !options.noMaintenance,
       readAhead,

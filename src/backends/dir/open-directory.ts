@@ -40,7 +40,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     maxStalenessMs = 0,
   } = options;
   const opened = options.storage ?? (await openStore(root, options.storageOptions ?? {}));
-  const { store, engineOptions: storageOptions } = opened;
+  const { store, engineOptions: storageOptions, clientOptions } = opened;
   const base = await openBase(opened, tableDirectory);
   const layout = createLayout(store, base.key);
   const clock = createStorageClock(store, base.key);
@@ -74,6 +74,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     readAhead: options.readAhead ?? createReadAhead({ maxBytes: DEFAULT_READ_AHEAD_BYTES }),
     maxPageSize: options.maxPageSize ?? 10_000,
     managedVersioning: options.managedVersioning ?? false,
+    clientStorageOptions: { ...clientOptions, ...options.clientStorageOptions },
     maxStalenessMs,
   };
   return {

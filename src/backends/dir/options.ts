@@ -15,6 +15,11 @@ export interface DirectoryBackendOptions {
    * engine and the client library of the storage get the values. Default: none.
    */
   readonly storageOptions?: StorageOptions | undefined;
+  /**
+   * Options that descriptions and declarations give to clients, besides the address and the region of the storage, or
+   * in their place. Every caller that may describe a table gets them. Default: none.
+   */
+  readonly clientStorageOptions?: StorageOptions | undefined;
   /** The storage of the root, if it is open already. Default: the storage that the root names. */
   readonly storage?: OpenedStore | undefined;
   /**

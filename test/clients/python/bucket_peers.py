@@ -37,6 +37,18 @@ described = [peer.describe_table(DescribeTableRequest(id=["shared", "t"])) for p
 assert len({answer.location for answer in described}) == 1, described
 assert described[0].location.startswith(f"{base}/"), described[0].location
 
+# The gateway says where the bucket is, so that clients need nothing but their own credentials.
+CREDENTIALS = {"aws_access_key_id", "aws_secret_access_key"}
+public = {key: value for key, value in options.items() if key not in CREDENTIALS}
+for number, gateway in enumerate(gateways):
+    told = ["shared", f"told{number}"]
+    assert gateway.describe_table(DescribeTableRequest(id=["shared", "t"])).storage_options == public
+    assert gateway.declare_table(DeclareTableRequest(id=told)).storage_options == public
+    gateway.drop_table(DropTableRequest(id=told))
+own = {key: options[key] for key in CREDENTIALS}
+opened = lance.dataset(namespace_client=gateways[0], table_id=["shared", "t"], storage_options=own)
+assert opened.count_rows() == len(people())
+
 # Each name has one winner, whoever asks for it at the same time.
 names = [f"n{i}" for i in range(12)]
 

@@ -29,10 +29,12 @@ export interface PageContext {
   readonly maxPageSize: number;
 }
 
-/** The default for tables whose properties do not say how writers commit. */
-export interface CommitContext {
-  /** Whether writers have to commit with CreateTableVersion. */
+/** How clients read and write the data of tables themselves. */
+export interface DirectAccessContext {
+  /** Whether writers have to commit with CreateTableVersion, unless the properties of a table say otherwise. */
   readonly managedVersioning: boolean;
+  /** Options with which clients open the storage, without credentials. */
+  readonly clientStorageOptions: Readonly<Record<string, string>>;
 }
 
 /** Everything that the operations of a directory work with. Each operation names the parts that it needs. */
@@ -42,7 +44,7 @@ export interface DirContext
     JobContext,
     ReadContext,
     PageContext,
-    CommitContext {
+    DirectAccessContext {
   /** The clock that dates the objects of the storage. */
   readonly clock: StorageClock;
   /** Maximum age of the last look at the storage for a read, in milliseconds. */

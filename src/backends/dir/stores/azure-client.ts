@@ -1,6 +1,7 @@
 import type { ContainerClient, StoragePipelineOptions } from "@azure/storage-blob";
 import { LanceError } from "../../../namespace/errors.ts";
 import { loadLibrary } from "../../load-library.ts";
+import { clientOptionsOf } from "./client-options.ts";
 import { type StoreFailure, toStoreError } from "./failure.ts";
 import { createOptionReader, type OptionReader, type StorageOptions } from "./storage-options.ts";
 import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
@@ -27,6 +28,8 @@ export interface AzureAccess {
   readonly limits: TimeLimits;
   /** Options with which the engine reaches the storage. */
   readonly engineOptions: StorageOptions;
+  /** Options with which clients reach the storage; see {@link clientOptionsOf}. */
+  readonly clientOptions: StorageOptions;
 }
 
 /**
@@ -71,6 +74,7 @@ export async function openAzure(container: string, options: StorageOptions): Pro
     engineOptions: emulator
       ? { ...options, azure_storage_account_name: account, azure_storage_account_key: key ?? "" }
       : options,
+    clientOptions: clientOptionsOf("az", { ...options, azure_storage_account_name: account }),
   };
 }
 

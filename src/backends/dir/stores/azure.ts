@@ -22,7 +22,7 @@ const COPY_INTERVAL = 100;
  * @throws Error with a single line for a missing package or an invalid option
  */
 export async function createAzureStore(name: string, options: StorageOptions): Promise<RemoteStorage> {
-  const { client, single, small, limits, engineOptions } = await openAzure(name, options);
+  const { client, single, small, limits, engineOptions, clientOptions } = await openAzure(name, options);
   const blobOf = (key: string) => client.getBlockBlobClient(key);
   const smallOf = (key: string) => small.getBlockBlobClient(key);
   const until = (abortSignal?: AbortSignal) => ({ ...(abortSignal && { abortSignal }) });
@@ -113,7 +113,7 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     }
     await blob.commitBlockList(blocks, options);
   }
-  return { store: createRemoteStore(bucket), engineOptions };
+  return { store: createRemoteStore(bucket), engineOptions, clientOptions };
 }
 
 /** Common part of the library's two kinds of pages. */

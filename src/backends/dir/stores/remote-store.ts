@@ -9,6 +9,8 @@ export interface RemoteStorage {
   readonly store: ObjectStore;
   /** Options with which the engine reaches it, in its own words; they contain secrets. */
   readonly engineOptions: StorageOptions;
+  /** Options with which clients reach it themselves; they contain no secrets. Default: none. */
+  readonly clientOptions?: StorageOptions;
 }
 
 /** Creates an object store on a bucket. */

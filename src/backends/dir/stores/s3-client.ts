@@ -1,6 +1,7 @@
 import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
 import { LanceError } from "../../../namespace/errors.ts";
 import { loadLibrary } from "../../load-library.ts";
+import { clientOptionsOf } from "./client-options.ts";
 import { isTransient, type StoreFailure, toStoreError } from "./failure.ts";
 import { createOptionReader, type StorageOptions } from "./storage-options.ts";
 import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
@@ -14,6 +15,8 @@ export interface S3Access {
   readonly limits: TimeLimits;
   /** Options with which the engine reaches the storage. */
   readonly engineOptions: StorageOptions;
+  /** Options with which clients reach the storage; see {@link clientOptionsOf}. */
+  readonly clientOptions: StorageOptions;
 }
 
 /** Maximum number of attempts of the library after transient failures. */
@@ -44,13 +47,14 @@ export async function openS3(options: StorageOptions): Promise<S3Access> {
   const client = new sdk.S3Client(config);
   const { requestHandler, credentials } = client.config;
   const single = new sdk.S3Client({ ...config, requestHandler, credentials, maxAttempts: 1 });
-  await client.config.region().catch((cause: unknown) => {
+  const region = await client.config.region().catch((cause: unknown) => {
     throw new Error("s3:// needs a region: the storage option aws_region, or AWS_REGION", { cause });
   });
   const { endpoint } = config;
   const engineOptions = typeof endpoint === "string" ? { ...options, aws_endpoint: endpoint } : options;
   const limits = createTimeLimits(requestTimeoutOf(options));
-  return { sdk, client, single, limits, engineOptions };
+  const clientOptions = clientOptionsOf("s3", { ...engineOptions, aws_region: region });
+  return { sdk, client, single, limits, engineOptions, clientOptions };
 }
 
 function requestTimeoutOf(options: StorageOptions): number {

@@ -16,7 +16,8 @@ const DELETE_BATCH = 1000;
  */
 export async function createS3Store(bucket: string, options: StorageOptions): Promise<RemoteStorage> {
   const access = await openS3(options);
-  return { store: createRemoteStore(s3Bucket(bucket, access)), engineOptions: access.engineOptions };
+  const { engineOptions, clientOptions } = access;
+  return { store: createRemoteStore(s3Bucket(bucket, access)), engineOptions, clientOptions };
 }
 
 function s3Bucket(Bucket: string, access: S3Access): Bucket {

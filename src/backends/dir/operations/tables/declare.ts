@@ -17,12 +17,12 @@ import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import type { CatalogView } from "../../catalog/view.ts";
-import type { CommitContext } from "../context.ts";
+import type { DirectAccessContext } from "../context.ts";
 import { checkProperties } from "../properties.ts";
 import {
   checkNewIdentifier,
+  directAccess,
   isUnlistedTable,
-  managedVersioning,
   objectIdOf,
   requireParent,
   tableExists,
@@ -30,7 +30,7 @@ import {
 
 /** The operations that add a table's name to the catalog without data. */
 export function createDeclareOperations(
-  context: ChangeContext & CommitContext,
+  context: ChangeContext & DirectAccessContext,
 ): Pick<LanceNamespace, "declareTable" | "registerTable"> {
   const { catalog, journal, layout } = context;
 
@@ -67,14 +67,14 @@ export function createDeclareOperations(
 
 /** Returns the answer to a declaration. */
 export function declaredTable(
-  context: Pick<CatalogContext, "layout"> & CommitContext,
+  context: Pick<CatalogContext, "layout"> & DirectAccessContext,
   location: string,
   properties: Readonly<Record<string, string>>,
 ): DeclareTableResponse {
   return create(DeclareTableResponseSchema, {
     location: context.layout.pathOf(location),
     properties: { ...properties },
-    ...managedVersioning(context, properties),
+    ...directAccess(context, properties),
   });
 }
 

@@ -16,12 +16,12 @@ import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { readTag } from "../../format/refs.ts";
 import { readVersion } from "../../format/version-files.ts";
-import type { CommitContext } from "../context.ts";
+import type { DirectAccessContext } from "../context.ts";
 import {
   datasetOf,
+  directAccess,
   type FoundTable,
   isMain,
-  managedVersioning,
   type Reference,
   requireTable,
   withData,
@@ -30,7 +30,7 @@ import { isWritten } from "./table-data.ts";
 
 /** The operations that describe a table. */
 export function createDescribeOperations(
-  context: TableContext & CommitContext,
+  context: TableContext & DirectAccessContext,
 ): Pick<LanceNamespace, "describeTable" | "tableExists"> {
   return {
     async describeTable(request, { id }) {
@@ -41,7 +41,7 @@ export function createDescribeOperations(
         namespace: id.slice(0, -1),
         location: table.path,
         properties: { ...table.properties },
-        ...managedVersioning(context, table.properties),
+        ...directAccess(context, table.properties),
         ...(request.withTableUri && { tableUri: uriOf(context, table.path) }),
       });
       const pinned = request.version !== undefined || request.tag !== undefined || !isMain(request.branch);

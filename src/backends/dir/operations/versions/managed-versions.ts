@@ -27,7 +27,7 @@ import { normalizeBranch } from "../../format/dataset.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { createVersion } from "../../format/staged-version.ts";
 import { describeVersion } from "../../format/version-files.ts";
-import type { CommitContext } from "../context.ts";
+import type { DirectAccessContext } from "../context.ts";
 import { checkProperties } from "../properties.ts";
 import { declaredTable } from "../tables/declare.ts";
 import { deregisteredTable } from "../tables/drop.ts";
@@ -44,7 +44,7 @@ type Operations = Pick<
 type CommitResult = ReturnType<typeof create<typeof CommitTableResultSchema>>["result"];
 
 /** The operations by which clients commit through the catalog. */
-export function createManagedVersionOperations(context: ChangeContext & CommitContext): Operations {
+export function createManagedVersionOperations(context: ChangeContext & DirectAccessContext): Operations {
   const locks = createKeyedLocks();
   const { engine, layout } = context;
 
