@@ -24,6 +24,8 @@ const READS: ReadonlySet<string> = new Set<Operation | keyof LanceDbExtensions>(
   "describeTransaction",
   "prewarmIndex",
   "getLsmWriteSpec",
+  "listJobs",
+  "describeJob",
 ]);
 
 /** Whether a method of the contract changes nothing. An unknown method counts as a write. */

@@ -101,7 +101,7 @@ describe("LanceDB's dialect over a directory", () => {
     ["POST", "/v1/view/v/create"],
     ["POST", "/v1/materialized_view/v/describe"],
     ["POST", "/v1/secret/s/create"],
-    ["POST", "/v1/jobs/list"],
+    ["POST", "/v1/jobs/pause"],
   ] as const;
   for (const [method, path] of UNSERVED) {
     it(`knows ${method} ${path}, which it does not serve`, async () => {

@@ -65,10 +65,10 @@ export interface NativeTable {
   dropIndex(name: string): Promise<void>;
   /** Adds columns whose values are computed once, all in a single version. */
   addColumns(columns: { name: string; valueSql: string }[]): Promise<{ version: number }>;
-  /** Adds columns of nulls that keep their expression; see {@link NativeTable.refreshColumnAsync}. */
+  /** Adds columns of nulls that keep their expression; see {@link NativeTable.refreshColumn}. */
   addComputedColumns(columns: { name: string; valueSql: string }[]): Promise<{ version: number }>;
   /** Fills the rows of a computed column that have no value or whose inputs have changed. */
-  refreshColumnAsync(column: string): Promise<NativeJob>;
+  refreshColumn(column: string): Promise<{ rowsFilled: number; version: number }>;
   alterColumns(alterations: NativeAlteration[]): Promise<{ version: number }>;
   dropColumns(paths: string[]): Promise<{ version: number }>;
   query(): NativeQuery;

@@ -11,7 +11,8 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
 import { checkName, requireNewName, schemaOf } from "./columns/columns.ts";
-import type { UploadContext } from "./context.ts";
+import type { JobContext, PageContext, UploadContext } from "./context.ts";
+import { createJobExtensions } from "./jobs.ts";
 import type { MultipartWrites } from "./rows/multipart.ts";
 import { withGuarded } from "./tables/guarded.ts";
 import { requireTable } from "./tables/lookup.ts";
@@ -21,12 +22,13 @@ import { createWriteLogOperations } from "./tables/write-log.ts";
  * Calls of LanceDB's remote clients beyond the contract. For the rest of them the engine has no call on a local disk.
  */
 export function createLanceDbExtensions(
-  context: TableContext & Pick<UploadContext, "maxUploadBytes">,
+  context: TableContext & Pick<UploadContext, "maxUploadBytes"> & JobContext & PageContext,
   writes: MultipartWrites,
 ): Partial<LanceDbExtensions> {
   const { maxUploadBytes } = context;
   return {
     ...createWriteLogOperations(context),
+    ...createJobExtensions(context),
     async addColumnsFromSchema({ branch }, data, call) {
       const { file, schema } = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
       if (schema.fields.length === 0) throw new LanceError("InvalidInput", "the schema has no columns");

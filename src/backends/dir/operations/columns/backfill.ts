@@ -16,13 +16,12 @@ import { tokenizeSql } from "../../engine/sql-tokens.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { JobContext } from "../context.ts";
-import { waitForJob } from "../indices/index-build.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
 import { schemaOf } from "./columns.ts";
 
 /** The kind of the jobs that fill a column. */
-const BACKFILL_COLUMN = "backfill_column";
+export const BACKFILL_COLUMN = "backfill_column";
 
 /**
  * The metadata key of a plain column under which the SQL expression of its values is kept. The engine itself keeps the
@@ -153,17 +152,19 @@ async function check(native: NativeTable, expression: string, where: string | un
 
 async function fill(native: NativeTable, { spec }: Job, signal: AbortSignal): Promise<JobFacts> {
   const [column, expression] = [String(spec["column"]), textOf(spec["expression"])];
+  const sourceVersion = await engineCall(() => native.version());
   // The job may be older than these checks, and the column's metadata may be newer than the job.
   if (expression === undefined) {
     for (const { metadata } of (await schemaOf(native)).fields) checkComputed(metadata);
-    await waitForJob(await engineCall(() => native.refreshColumnAsync(column)), signal);
-    return { version: await engineCall(() => native.version()) };
+    const refresh = () => native.refreshColumn(column);
+    const { rowsFilled, version } = await engineCall(() => untilAborted(refresh(), signal));
+    return { rows: rowsFilled, sourceVersion, version };
   }
   checkExpressions([[expression, `${EXPRESSION_KEY} of ${column}`]]);
   const where = onePredicate(textOf(spec["where"]));
   const update = () => native.update(where, [[column, expression]]);
   const { rowsUpdated, version } = await engineCall(() => untilAborted(update(), signal));
-  return { rows: rowsUpdated, version };
+  return { rows: rowsUpdated, sourceVersion, version };
 }
 
 function textOf(value: JobFacts[string]): string | undefined {

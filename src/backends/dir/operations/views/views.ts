@@ -27,7 +27,7 @@ import { refreshView } from "./refresh.ts";
 import { buildSourceQuery, resultSchema } from "./source.ts";
 
 /** The kind of the jobs that refresh a view. */
-const REFRESH_VIEW = "refresh_view";
+export const REFRESH_VIEW = "refresh_view";
 
 /** The operations on materialized views. */
 export function createViewOperations(

@@ -1,0 +1,115 @@
+import { create, type JsonObject } from "@bufbuild/protobuf";
+import {
+  CancelJobResponseSchema,
+  DescribeJobResponseSchema,
+  JobSummarySchema,
+  ListJobsResponseSchema,
+} from "../../../gen/lance/gateway/v1/job_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
+import { joinIdentifier } from "../../../namespace/identifier.ts";
+import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
+import type { Job, JobFacts, JobState } from "../jobs/job.ts";
+import { BACKFILL_COLUMN } from "./columns/backfill.ts";
+import type { JobContext, PageContext } from "./context.ts";
+import { pageOfNames } from "./paging.ts";
+import { REFRESH_VIEW } from "./views/views.ts";
+
+/** The states of jobs in the words of LanceDB's clients. */
+const STATES: Readonly<Record<JobState, string>> = {
+  queued: "IN_PROGRESS",
+  running: "IN_PROGRESS",
+  succeeded: "DONE",
+  failed: "FAILED",
+  cancelled: "CANCELLED",
+};
+
+/** The modes of a refresh in the words of LanceDB's clients. */
+const MODES: Readonly<Record<string, string>> = {
+  none: "no_op",
+  incremental: "incremental",
+  full: "rebuild",
+};
+
+/** The results of the kinds of jobs that LanceDB's clients read as a type of their own. */
+const RESULTS: Readonly<Record<string, (result: JobFacts) => JsonObject>> = {
+  [BACKFILL_COLUMN]: ({ rows = 0, sourceVersion = null, version = null }) => ({
+    rows_assigned: rows,
+    rows_failed: 0,
+    rows_remaining: 0,
+    source_version: sourceVersion,
+    published_version: version,
+  }),
+  [REFRESH_VIEW]: ({ mode, rows = 0, sourceVersion = null, version = null }) => ({
+    mode: MODES[String(mode)] ?? "rebuild",
+    rows_written: rows,
+    source_version: sourceVersion,
+    version,
+  }),
+};
+
+/** The calls by which LanceDB's remote clients follow jobs, in any process and after a restart. */
+export function createJobExtensions(
+  context: JobContext & PageContext,
+): Pick<LanceDbExtensions, "listJobs" | "describeJob" | "cancelJob"> {
+  const { jobs } = context;
+
+  async function requireJob(id: string): Promise<Job> {
+    const job = await jobs.get(id);
+    if (job === undefined)
+      throw new LanceError("TransactionNotFound", `there is no job ${JSON.stringify(id)}`);
+    return job;
+  }
+
+  return {
+    async listJobs(request) {
+      const found = new Map((await jobs.list()).map((job) => [orderOf(job), job]));
+      const { entries, ...page } = pageOfNames(context, "jobs", found, request);
+      return create(ListJobsResponseSchema, {
+        ...page,
+        jobs: entries.map(([, { id, kind, table, state, createdAt }]) =>
+          create(JobSummarySchema, {
+            jobId: id,
+            table: joinIdentifier(table),
+            jobType: kind,
+            state: STATES[state],
+            createdAtMillis: BigInt(createdAt),
+          }),
+        ),
+      });
+    },
+    async describeJob({ jobId }) {
+      const { id, kind, state, createdAt, spec, result, error } = await requireJob(jobId);
+      return create(DescribeJobResponseSchema, {
+        jobId: id,
+        jobType: kind,
+        jobState: STATES[state],
+        creationMs: BigInt(createdAt),
+        spec: jsonOf(spec),
+        ...(result !== undefined && { result: RESULTS[kind]?.(result) ?? jsonOf(result) }),
+        ...(error !== undefined && {
+          failure: { message: error.message, retryable: RETRYABLE.has(error.name) },
+        }),
+      });
+    },
+    async cancelJob({ jobId }) {
+      await jobs.cancel((await requireJob(jobId)).id);
+      return create(CancelJobResponseSchema);
+    },
+  };
+}
+
+/** Errors of a passing state. */
+const RETRYABLE: ReadonlySet<string> = new Set([
+  "ConcurrentModification",
+  "ServiceUnavailable",
+  "Throttling",
+]);
+
+/** Orders jobs by their age; the id tells those of one millisecond apart. */
+function orderOf({ createdAt, id }: Job): string {
+  return `${String(Math.trunc(createdAt)).padStart(16, "0")}-${id}`;
+}
+
+function jsonOf(facts: JobFacts): JsonObject {
+  return JSON.parse(JSON.stringify(facts)) as JsonObject;
+}
