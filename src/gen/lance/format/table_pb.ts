@@ -7,8 +7,8 @@
 
 import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Any, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_any, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Field } from "./file_pb.ts";
 import { file_lance_format_file } from "./file_pb.ts";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file lance/format/table.proto.
  */
 export const file_lance_format_table: GenFile = /*@__PURE__*/
-  fileDesc("ChhsYW5jZS9mb3JtYXQvdGFibGUucHJvdG8SC2xhbmNlLnRhYmxlIrkJCghNYW5pZmVzdBIhCgZmaWVsZHMYASADKAsyES5sYW5jZS5maWxlLkZpZWxkEiwKCWZyYWdtZW50cxgCIAMoCzIZLmxhbmNlLnRhYmxlLkRhdGFGcmFnbWVudBIPCgd2ZXJzaW9uGAMgASgEEhgKEHZlcnNpb25fYXV4X2RhdGEYBCABKAQSQgoPc2NoZW1hX21ldGFkYXRhGAUgAygLMikubGFuY2UudGFibGUuTWFuaWZlc3QuU2NoZW1hTWV0YWRhdGFFbnRyeRIaCg1pbmRleF9zZWN0aW9uGAYgASgESACIAQESLQoJdGltZXN0YW1wGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBILCgN0YWcYCCABKAkSHAoUcmVhZGVyX2ZlYXR1cmVfZmxhZ3MYCSABKAQSHAoUd3JpdGVyX2ZlYXR1cmVfZmxhZ3MYCiABKAQSHAoPbWF4X2ZyYWdtZW50X2lkGAsgASgNSAGIAQESGAoQdHJhbnNhY3Rpb25fZmlsZRgMIAEoCRI7Cg53cml0ZXJfdmVyc2lvbhgNIAEoCzIjLmxhbmNlLnRhYmxlLk1hbmlmZXN0LldyaXRlclZlcnNpb24SPAoLZGF0YV9mb3JtYXQYDyABKAsyJy5sYW5jZS50YWJsZS5NYW5pZmVzdC5EYXRhU3RvcmFnZUZvcm1hdBIxCgZjb25maWcYECADKAsyIS5sYW5jZS50YWJsZS5NYW5pZmVzdC5Db25maWdFbnRyeRJACg50YWJsZV9tZXRhZGF0YRgTIAMoCzIoLmxhbmNlLnRhYmxlLk1hbmlmZXN0LlRhYmxlTWV0YWRhdGFFbnRyeRITCgZicmFuY2gYFCABKAlIAogBARIrCh50cmFuc2FjdGlvbl9zZWN0aW9uX2RlcHJlY2F0ZWQYFSABKARIA4gBARIgChN0cmFuc2FjdGlvbl9zZWN0aW9uGBcgASgESASIAQEaiQEKDVdyaXRlclZlcnNpb24SDwoHbGlicmFyeRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhcKCnByZXJlbGVhc2UYAyABKAlIAIgBARIbCg5idWlsZF9tZXRhZGF0YRgEIAEoCUgBiAEBQg0KC19wcmVyZWxlYXNlQhEKD19idWlsZF9tZXRhZGF0YRo5ChFEYXRhU3RvcmFnZUZvcm1hdBITCgtmaWxlX2Zvcm1hdBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJGjUKE1NjaGVtYU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4ARotCgtDb25maWdFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKElRhYmxlTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9pbmRleF9zZWN0aW9uQhIKEF9tYXhfZnJhZ21lbnRfaWRCCQoHX2JyYW5jaEIhCh9fdHJhbnNhY3Rpb25fc2VjdGlvbl9kZXByZWNhdGVkQhYKFF90cmFuc2FjdGlvbl9zZWN0aW9uIokBCgxEYXRhRnJhZ21lbnQSCgoCaWQYASABKAQSJAoFZmlsZXMYAiADKAsyFS5sYW5jZS50YWJsZS5EYXRhRmlsZRIwCg1kZWxldGlvbl9maWxlGAMgASgLMhkubGFuY2UudGFibGUuRGVsZXRpb25GaWxlEhUKDXBoeXNpY2FsX3Jvd3MYBCABKAQikQEKCERhdGFGaWxlEgwKBHBhdGgYASABKAkSDgoGZmllbGRzGAIgAygFEhYKDmNvbHVtbl9pbmRpY2VzGAMgAygFEhoKEmZpbGVfbWFqb3JfdmVyc2lvbhgEIAEoDRIaChJmaWxlX21pbm9yX3ZlcnNpb24YBSABKA0SFwoPZmlsZV9zaXplX2J5dGVzGAYgASgEIroBCgxEZWxldGlvbkZpbGUSPQoJZmlsZV90eXBlGAEgASgOMioubGFuY2UudGFibGUuRGVsZXRpb25GaWxlLkRlbGV0aW9uRmlsZVR5cGUSFAoMcmVhZF92ZXJzaW9uGAIgASgEEgoKAmlkGAMgASgEEhgKEG51bV9kZWxldGVkX3Jvd3MYBCABKAQiLwoQRGVsZXRpb25GaWxlVHlwZRIPCgtBUlJPV19BUlJBWRAAEgoKBkJJVE1BUBABYgZwcm90bzM", [file_google_protobuf_timestamp, file_lance_format_file]);
+  fileDesc("ChhsYW5jZS9mb3JtYXQvdGFibGUucHJvdG8SC2xhbmNlLnRhYmxlIrkJCghNYW5pZmVzdBIhCgZmaWVsZHMYASADKAsyES5sYW5jZS5maWxlLkZpZWxkEiwKCWZyYWdtZW50cxgCIAMoCzIZLmxhbmNlLnRhYmxlLkRhdGFGcmFnbWVudBIPCgd2ZXJzaW9uGAMgASgEEhgKEHZlcnNpb25fYXV4X2RhdGEYBCABKAQSQgoPc2NoZW1hX21ldGFkYXRhGAUgAygLMikubGFuY2UudGFibGUuTWFuaWZlc3QuU2NoZW1hTWV0YWRhdGFFbnRyeRIaCg1pbmRleF9zZWN0aW9uGAYgASgESACIAQESLQoJdGltZXN0YW1wGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBILCgN0YWcYCCABKAkSHAoUcmVhZGVyX2ZlYXR1cmVfZmxhZ3MYCSABKAQSHAoUd3JpdGVyX2ZlYXR1cmVfZmxhZ3MYCiABKAQSHAoPbWF4X2ZyYWdtZW50X2lkGAsgASgNSAGIAQESGAoQdHJhbnNhY3Rpb25fZmlsZRgMIAEoCRI7Cg53cml0ZXJfdmVyc2lvbhgNIAEoCzIjLmxhbmNlLnRhYmxlLk1hbmlmZXN0LldyaXRlclZlcnNpb24SPAoLZGF0YV9mb3JtYXQYDyABKAsyJy5sYW5jZS50YWJsZS5NYW5pZmVzdC5EYXRhU3RvcmFnZUZvcm1hdBIxCgZjb25maWcYECADKAsyIS5sYW5jZS50YWJsZS5NYW5pZmVzdC5Db25maWdFbnRyeRJACg50YWJsZV9tZXRhZGF0YRgTIAMoCzIoLmxhbmNlLnRhYmxlLk1hbmlmZXN0LlRhYmxlTWV0YWRhdGFFbnRyeRITCgZicmFuY2gYFCABKAlIAogBARIrCh50cmFuc2FjdGlvbl9zZWN0aW9uX2RlcHJlY2F0ZWQYFSABKARIA4gBARIgChN0cmFuc2FjdGlvbl9zZWN0aW9uGBcgASgESASIAQEaiQEKDVdyaXRlclZlcnNpb24SDwoHbGlicmFyeRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhcKCnByZXJlbGVhc2UYAyABKAlIAIgBARIbCg5idWlsZF9tZXRhZGF0YRgEIAEoCUgBiAEBQg0KC19wcmVyZWxlYXNlQhEKD19idWlsZF9tZXRhZGF0YRo5ChFEYXRhU3RvcmFnZUZvcm1hdBITCgtmaWxlX2Zvcm1hdBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJGjUKE1NjaGVtYU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4ARotCgtDb25maWdFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKElRhYmxlTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9pbmRleF9zZWN0aW9uQhIKEF9tYXhfZnJhZ21lbnRfaWRCCQoHX2JyYW5jaEIhCh9fdHJhbnNhY3Rpb25fc2VjdGlvbl9kZXByZWNhdGVkQhYKFF90cmFuc2FjdGlvbl9zZWN0aW9uIokBCgxEYXRhRnJhZ21lbnQSCgoCaWQYASABKAQSJAoFZmlsZXMYAiADKAsyFS5sYW5jZS50YWJsZS5EYXRhRmlsZRIwCg1kZWxldGlvbl9maWxlGAMgASgLMhkubGFuY2UudGFibGUuRGVsZXRpb25GaWxlEhUKDXBoeXNpY2FsX3Jvd3MYBCABKAQikQEKCERhdGFGaWxlEgwKBHBhdGgYASABKAkSDgoGZmllbGRzGAIgAygFEhYKDmNvbHVtbl9pbmRpY2VzGAMgAygFEhoKEmZpbGVfbWFqb3JfdmVyc2lvbhgEIAEoDRIaChJmaWxlX21pbm9yX3ZlcnNpb24YBSABKA0SFwoPZmlsZV9zaXplX2J5dGVzGAYgASgEIroBCgxEZWxldGlvbkZpbGUSPQoJZmlsZV90eXBlGAEgASgOMioubGFuY2UudGFibGUuRGVsZXRpb25GaWxlLkRlbGV0aW9uRmlsZVR5cGUSFAoMcmVhZF92ZXJzaW9uGAIgASgEEgoKAmlkGAMgASgEEhgKEG51bV9kZWxldGVkX3Jvd3MYBCABKAQiLwoQRGVsZXRpb25GaWxlVHlwZRIPCgtBUlJPV19BUlJBWRAAEgoKBkJJVE1BUBABIjsKDEluZGV4U2VjdGlvbhIrCgdpbmRpY2VzGAEgAygLMhoubGFuY2UudGFibGUuSW5kZXhNZXRhZGF0YSLdAgoNSW5kZXhNZXRhZGF0YRIfCgR1dWlkGAEgASgLMhEubGFuY2UudGFibGUuVVVJRBIOCgZmaWVsZHMYAiADKAUSDAoEbmFtZRgDIAEoCRIXCg9mcmFnbWVudF9iaXRtYXAYBSABKAwSKwoNaW5kZXhfZGV0YWlscxgGIAEoCzIULmdvb2dsZS5wcm90b2J1Zi5BbnkSGgoNaW5kZXhfdmVyc2lvbhgHIAEoBUgAiAEBEhcKCmNyZWF0ZWRfYXQYCCABKARIAYgBARIuCgVmaWxlcxgKIAMoCzIfLmxhbmNlLnRhYmxlLkluZGV4TWV0YWRhdGEuRmlsZRIXCg9jb3ZlcmluZ19maWVsZHMYCyADKAUaKAoERmlsZRIMCgRwYXRoGAEgASgJEhIKCnNpemVfYnl0ZXMYAiABKARCEAoOX2luZGV4X3ZlcnNpb25CDQoLX2NyZWF0ZWRfYXQiFAoEVVVJRBIMCgR1dWlkGAEgASgMYgZwcm90bzM", [file_google_protobuf_any, file_google_protobuf_timestamp, file_lance_format_file]);
 
 /**
  * One version of a table.
@@ -409,4 +409,151 @@ export type DeletionFile_DeletionFileType = (typeof DeletionFile_DeletionFileTyp
  */
 export const DeletionFile_DeletionFileTypeSchema: GenEnum<DeletionFile_DeletionFileType> = /*@__PURE__*/
   enumDesc(file_lance_format_table, 3, 0);
+
+/**
+ * The indices of a version, as a section of its own in the manifest's file.
+ *
+ * @generated from message lance.table.IndexSection
+ */
+export type IndexSection = Message<"lance.table.IndexSection"> & {
+  /**
+   * The segments of all indices; those of one index have the same name.
+   *
+   * @generated from field: repeated lance.table.IndexMetadata indices = 1;
+   */
+  indices: IndexMetadata[];
+};
+
+/**
+ * Describes the message lance.table.IndexSection.
+ * Use `create(IndexSectionSchema)` to create a new message.
+ */
+export const IndexSectionSchema: GenMessage<IndexSection> = /*@__PURE__*/
+  messageDesc(file_lance_format_table, 4);
+
+/**
+ * A segment of an index: what it covers and where it is.
+ *
+ * @generated from message lance.table.IndexMetadata
+ */
+export type IndexMetadata = Message<"lance.table.IndexMetadata"> & {
+  /**
+   * The id of the segment, which names its directory.
+   *
+   * @generated from field: lance.table.UUID uuid = 1;
+   */
+  uuid?: UUID | undefined;
+
+  /**
+   * The ids of the fields.
+   *
+   * @generated from field: repeated int32 fields = 2;
+   */
+  fields: number[];
+
+  /**
+   * The name of the index.
+   *
+   * @generated from field: string name = 3;
+   */
+  name: string;
+
+  /**
+   * Which fragments are covered, as a Roaring bitmap of 32 bits; empty if that is not known.
+   *
+   * @generated from field: bytes fragment_bitmap = 5;
+   */
+  fragmentBitmap: Uint8Array;
+
+  /**
+   * The type of the index, and what is known of it besides.
+   *
+   * @generated from field: google.protobuf.Any index_details = 6;
+   */
+  indexDetails?: Any | undefined;
+
+  /**
+   * The version of the index's format.
+   *
+   * @generated from field: optional int32 index_version = 7;
+   */
+  indexVersion?: number | undefined;
+
+  /**
+   * When the segment was made, in milliseconds since 1970.
+   *
+   * @generated from field: optional uint64 created_at = 8;
+   */
+  createdAt?: bigint | undefined;
+
+  /**
+   * The files; empty if they are not known.
+   *
+   * @generated from field: repeated lance.table.IndexMetadata.File files = 10;
+   */
+  files: IndexMetadata_File[];
+
+  /**
+   * Those of the fields, at their end, that the index only carries.
+   *
+   * @generated from field: repeated int32 covering_fields = 11;
+   */
+  coveringFields: number[];
+};
+
+/**
+ * Describes the message lance.table.IndexMetadata.
+ * Use `create(IndexMetadataSchema)` to create a new message.
+ */
+export const IndexMetadataSchema: GenMessage<IndexMetadata> = /*@__PURE__*/
+  messageDesc(file_lance_format_table, 5);
+
+/**
+ * A file of a segment.
+ *
+ * @generated from message lance.table.IndexMetadata.File
+ */
+export type IndexMetadata_File = Message<"lance.table.IndexMetadata.File"> & {
+  /**
+   * The name within the segment's directory.
+   *
+   * @generated from field: string path = 1;
+   */
+  path: string;
+
+  /**
+   * The size in bytes.
+   *
+   * @generated from field: uint64 size_bytes = 2;
+   */
+  sizeBytes: bigint;
+};
+
+/**
+ * Describes the message lance.table.IndexMetadata.File.
+ * Use `create(IndexMetadata_FileSchema)` to create a new message.
+ */
+export const IndexMetadata_FileSchema: GenMessage<IndexMetadata_File> = /*@__PURE__*/
+  messageDesc(file_lance_format_table, 5, 0);
+
+/**
+ * A UUID.
+ *
+ * @generated from message lance.table.UUID
+ */
+export type UUID = Message<"lance.table.UUID"> & {
+  /**
+   * Its 16 bytes.
+   *
+   * @generated from field: bytes uuid = 1;
+   */
+  uuid: Uint8Array;
+};
+
+/**
+ * Describes the message lance.table.UUID.
+ * Use `create(UUIDSchema)` to create a new message.
+ */
+export const UUIDSchema: GenMessage<UUID> = /*@__PURE__*/
+  messageDesc(file_lance_format_table, 6);
 

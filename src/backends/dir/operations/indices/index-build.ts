@@ -4,12 +4,14 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
-import type { NativeJob, NativeTable } from "../../engine/native.ts";
+import type { NativeJob } from "../../engine/native.ts";
 import { syncIndices, syncVersion } from "../../format/sync-version.ts";
 import type { Job } from "../../jobs/job.ts";
 import { schemaOf } from "../columns/columns.ts";
 import type { JobContext } from "../context.ts";
+import type { Guarded } from "../tables/guarded.ts";
 import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
+import { allIndices, isSystemIndex } from "./all-indices.ts";
 import { checkIndexedField, type IndexFields, indexKind, indexParameters } from "./index-kinds.ts";
 
 /** An index to build. It consists of plain values, which a job can keep. */
@@ -91,7 +93,12 @@ export function createIndexBuilds(context: TableContext & JobContext): IndexBuil
  *
  * @throws LanceError TableColumnNotFound, TableIndexAlreadyExists, InvalidInput
  */
-export async function planIndex(native: NativeTable, request: IndexPlan): Promise<IndexPlan> {
+export async function planIndex(
+  context: Pick<TableContext, "store">,
+  data: Guarded,
+  request: IndexPlan,
+): Promise<IndexPlan> {
+  const native = data.table;
   const { names, field } = resolveField(await schemaOf(native), request.column);
   const kind = indexKind(request.type);
   checkIndexedField(kind, request.fields, field);
@@ -99,14 +106,9 @@ export async function planIndex(native: NativeTable, request: IndexPlan): Promis
   const name = request.name || `${names.join(".")}_idx`;
   if (isSystemIndex(name))
     throw new LanceError("InvalidInput", `the name ${JSON.stringify(name)} is reserved`);
-  const taken = (await native.listIndices()).some((index) => index.name === name);
+  const taken = (await allIndices(context, data, request.branch)).some((index) => index.name === name);
   if (taken && !request.fields.replace) throw indexExists(name);
   return { ...request, name, column: formatFieldPath(names) };
-}
-
-/** Whether an index is one that the table keeps for its own use. */
-export function isSystemIndex(name: string): boolean {
-  return name.startsWith("__lance");
 }
 
 /**

@@ -19,12 +19,12 @@ import type { JobContext, PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/guarded.ts";
 import { requireTable } from "../tables/lookup.ts";
+import { allIndices, isSystemIndex, statsOfIndex } from "./all-indices.ts";
 import {
   CREATE_INDEX,
   createIndexBuilds,
   type IndexPlan,
   indexExists,
-  isSystemIndex,
   planIndex,
   planOf,
 } from "./index-build.ts";
@@ -64,7 +64,7 @@ export function createIndexOperations(
     const data = await openGuarded(context, call, { branch }, table);
     let plan: IndexPlan = { location: table.location, branch, column, name, type: indexType, fields };
     try {
-      plan = await data.wait(() => planIndex(data.table, plan));
+      plan = await data.wait(() => planIndex(context, data, plan));
     } finally {
       data.release();
     }
@@ -94,8 +94,8 @@ export function createIndexOperations(
       return create(CreateTableScalarIndexResponseSchema);
     },
     listTableIndices: (request, call) =>
-      withGuarded(context, call, request, async ({ table, wait }) => {
-        const indices = (await wait(() => table.listIndices())).filter(({ name }) => !isSystemIndex(name));
+      withGuarded(context, call, request, async (data) => {
+        const indices = await data.wait(() => allIndices(context, data, request.branch));
         const byName = new Map(indices.map((index) => [index.name, index]));
         const { entries, ...page } = pageOfNames(context, "indices", byName, request);
         return create(ListTableIndicesResponseSchema, {
@@ -104,9 +104,9 @@ export function createIndexOperations(
         });
       }),
     async describeTableIndexStats({ indexName, version, branch }, call) {
-      const { location } = await requireTable(context, call.id);
-      return withGuarded(context, call, { version, branch }, async ({ table, wait }) => {
-        const stats = isSystemIndex(indexName) ? null : await wait(() => table.indexStats(indexName));
+      return withGuarded(context, call, { version, branch }, async (data) => {
+        const { found, table, wait } = data;
+        const stats = await wait(() => statsOfIndex(context, data, branch, indexName));
         if (stats !== null) {
           return create(DescribeTableIndexStatsResponseSchema, {
             ...stats,
@@ -114,7 +114,7 @@ export function createIndexOperations(
             numUnindexedRows: BigInt(stats.numUnindexedRows),
           });
         }
-        const plan = version === undefined ? builds.find(location, branch, indexName) : undefined;
+        const plan = version === undefined ? builds.find(found.location, branch, indexName) : undefined;
         if (plan === undefined) throw indexNotFound(indexName);
         return create(DescribeTableIndexStatsResponseSchema, {
           indexType: indexKind(plan.type).name,

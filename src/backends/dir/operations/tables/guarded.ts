@@ -10,6 +10,8 @@ import { datasetOf, type FoundTable, openData, type Reference, requireTable } fr
 /** A table's data for the duration of one call. */
 export interface Guarded {
   readonly table: NativeTable;
+  /** The table as the catalog knows it. */
+  readonly found: FoundTable;
   /** Returns the table's schema when the call began, or later. @throws LanceError the errors of `wait` */
   schema(): Promise<ArrowSchema>;
   /**
@@ -53,6 +55,7 @@ export async function openGuarded(
   }
   return {
     table: lease.table,
+    found,
     schema: () => wait(lease.schema),
     wait,
     commit: (work) =>

@@ -1,0 +1,94 @@
+import { fromBinary } from "@bufbuild/protobuf";
+import { formatFieldPath } from "../../../arrow/field-path.ts";
+import type { Field } from "../../../gen/lance/format/file_pb.ts";
+import { type IndexMetadata, IndexSectionSchema, type Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { countRows } from "./manifest.ts";
+import { type ManifestFile, readSection } from "./manifest-file.ts";
+import { readRoaring } from "./roaring.ts";
+
+/** An index as a manifest describes it: its segments together. */
+export interface ManifestIndex {
+  readonly name: string;
+  /** Field paths. */
+  readonly columns: readonly string[];
+  /** The type in the words of the format, for example `ZoneMap`; undefined for indices of old writers. */
+  readonly type: string | undefined;
+  readonly typeUrl: string | undefined;
+  /** The id of the first segment. */
+  readonly uuid: string;
+  readonly segments: number;
+  /** Number of rows in fragments that the segments cover; undefined if a segment does not say what it covers. */
+  readonly indexedRows: bigint | undefined;
+  /** Number of rows of the table. */
+  readonly rows: bigint;
+  /** Size of the files; undefined if a segment does not list them. */
+  readonly sizeBytes: bigint | undefined;
+  /** When the oldest segment was made. */
+  readonly createdAt: Date | undefined;
+  readonly formatVersion: number | undefined;
+}
+
+/** Reads the indices of a version, ordered by name. */
+export async function readIndices(file: ManifestFile): Promise<ManifestIndex[]> {
+  const { indexSection } = file.manifest;
+  if (indexSection === undefined) return [];
+  const { indices } = fromBinary(IndexSectionSchema, await readSection(file, indexSection));
+  const byName = Map.groupBy(indices, ({ name }) => name);
+  return [...byName]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, segments]) => describeIndex(file.manifest, name, segments));
+}
+
+function describeIndex(manifest: Manifest, name: string, segments: IndexMetadata[]): ManifestIndex {
+  const first = segments[0] as IndexMetadata;
+  const keyed = first.fields.slice(0, first.fields.length - first.coveringFields.length);
+  const typeUrl = segments.find(({ indexDetails }) => indexDetails !== undefined)?.indexDetails?.typeUrl;
+  const made = segments.flatMap(({ createdAt }) => (createdAt === undefined ? [] : [Number(createdAt)]));
+  return {
+    name,
+    columns: keyed.map((id) => pathOf(manifest.fields, id)),
+    type: typeUrl === undefined ? undefined : typeName(typeUrl),
+    typeUrl,
+    uuid: formatUuid(first.uuid?.uuid),
+    segments: segments.length,
+    indexedRows: rowsOf(manifest, segments),
+    rows: countRows(manifest).rows,
+    sizeBytes: sizeOf(segments),
+    createdAt: made.length === 0 ? undefined : new Date(Math.min(...made)),
+    formatVersion: first.indexVersion,
+  };
+}
+
+/** Returns the name of a type: `/lance.table.ZoneMapIndexDetails` is that of `ZoneMap`. */
+function typeName(typeUrl: string): string {
+  return typeUrl.replace(/^.*[./]/, "").replace(/(?:Index)?Details$/, "");
+}
+
+function rowsOf(manifest: Manifest, segments: readonly IndexMetadata[]): bigint | undefined {
+  if (segments.some(({ fragmentBitmap }) => fragmentBitmap.byteLength === 0)) return undefined;
+  const covers = segments.map(({ fragmentBitmap }) => readRoaring(fragmentBitmap));
+  const fragments = manifest.fragments.filter(({ id }) => covers.some((contains) => contains(Number(id))));
+  return countRows({ ...manifest, fragments }).rows;
+}
+
+function sizeOf(segments: readonly IndexMetadata[]): bigint | undefined {
+  if (segments.some(({ files }) => files.length === 0)) return undefined;
+  return segments.flatMap(({ files }) => files).reduce((sum, { sizeBytes }) => sum + sizeBytes, 0n);
+}
+
+function pathOf(fields: readonly Field[], id: number): string {
+  const names: string[] = [];
+  // Parents precede their children, so that no damaged manifest leads in a circle.
+  for (let at = fields.findIndex((field) => field.id === id); at >= 0; ) {
+    const { name, parentId } = fields[at] as Field;
+    names.unshift(name);
+    at = fields.slice(0, at).findIndex((field) => field.id === parentId);
+  }
+  return formatFieldPath(names);
+}
+
+function formatUuid(bytes: Uint8Array = new Uint8Array()): string {
+  return Buffer.from(bytes)
+    .toString("hex")
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+}
