@@ -31,6 +31,7 @@ test("removes old versions with the files that only they need", async (t) => {
   for (let i = 0; i < 40; i++) await catalog.mutate((draft) => draft.put(table(`t${i}`)));
   assert.deepEqual(await pruneVersions(dataset, { ...options(), minAgeMs: 180_000 }), {
     versions: 0,
+    files: 0,
     hasYoung: true,
   });
   const { versions } = await pruneVersions(dataset, options());

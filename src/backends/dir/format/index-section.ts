@@ -30,13 +30,21 @@ export interface ManifestIndex {
 
 /** Reads the indices of a version, ordered by name. */
 export async function readIndices(file: ManifestFile): Promise<ManifestIndex[]> {
-  const { indexSection } = file.manifest;
-  if (indexSection === undefined) return [];
-  const { indices } = fromBinary(IndexSectionSchema, await readSection(file, indexSection));
-  const byName = Map.groupBy(indices, ({ name }) => name);
+  const byName = Map.groupBy(await readSegments(file), ({ name }) => name);
   return [...byName]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, segments]) => describeIndex(file.manifest, name, segments));
+}
+
+/** Reads the ids of all segments of a version's indices, which are the names of their directories. */
+export async function readSegmentIds(file: ManifestFile): Promise<string[]> {
+  return (await readSegments(file)).map(({ uuid }) => formatUuid(uuid?.uuid));
+}
+
+async function readSegments(file: ManifestFile): Promise<readonly IndexMetadata[]> {
+  const { indexSection } = file.manifest;
+  if (indexSection === undefined) return [];
+  return fromBinary(IndexSectionSchema, await readSection(file, indexSection)).indices;
 }
 
 function describeIndex(manifest: Manifest, name: string, segments: IndexMetadata[]): ManifestIndex {

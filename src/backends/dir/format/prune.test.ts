@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { test } from "vitest";
-import { type Manifest, ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
+import { IndexSectionSchema, type Manifest, ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type DatasetRef, manifestKey } from "./dataset.ts";
 import { createMemoryStore, type MemoryStore } from "./fixture.ts";
@@ -28,13 +28,22 @@ function put(
   version: number,
   files: Iterable<number>,
   more: Partial<Manifest> = {},
+  indices?: Uint8Array,
 ): void {
   const names = [...files].map((file) => `f${file}.lance`);
   const fragments = names.map((path, i) => ({ id: BigInt(i), physicalRows: 1n, files: [{ path }] }));
   const manifest = { ...create(ManifestSchema, { version: BigInt(version), fragments }), ...more };
-  const bytes = buildManifestFile(new Uint8Array(), new Uint8Array(), manifest, SIGNATURE);
+  if (indices !== undefined) manifest.indexSection = 0n;
+  const inherited = indices === undefined ? new Uint8Array() : withLength(indices);
+  const bytes = buildManifestFile(inherited, new Uint8Array(), manifest, SIGNATURE);
   store.objects.set(manifestKey({ store, root }, BigInt(version), "V2"), bytes);
   for (const name of names) store.objects.set(`${root}/data/${name}`, Buffer.of(1));
+}
+
+function withLength(section: Uint8Array): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(section.byteLength);
+  return Buffer.concat([length, section]);
 }
 
 function makeDataset() {
@@ -144,6 +153,50 @@ test("leaves a table unchanged if a version needs newer software or a tag appear
     dataset.store.objects.set("t/_refs/tags/mine.json", Buffer.from("{}"));
     return true;
   };
-  assert.deepEqual(await pruneVersions(dataset, options({ mayGo })), { versions: 0, hasYoung: false });
+  assert.deepEqual(await pruneVersions(dataset, options({ mayGo })), {
+    versions: 0,
+    files: 0,
+    hasYoung: false,
+  });
   assert.equal(await assertWhole(dataset), 5);
 });
+
+test("keeps the versions that tags and branches of the main branch name, and their files", async () => {
+  const dataset = makeDataset();
+  for (let version = 1; version <= 9; version++) put(dataset, version, [version]);
+  const ref = (name: string, content: object) =>
+    dataset.store.objects.set(`t/_refs/${name}.json`, Buffer.from(JSON.stringify(content)));
+  ref("tags/mine", { branch: null, version: 2 });
+  ref("tags/theirs", { branch: "b", version: 3 });
+  ref("branches/b", { parentBranch: null, parentVersion: 4 });
+  ref("branches/c", { parentBranch: "b", parentVersion: 5 });
+  assert.deepEqual(await pruneVersions(dataset, options()), { versions: 5, files: 5, hasYoung: false });
+  assert.equal(await assertWhole(dataset), 4);
+  assert.deepEqual((await findVersions(dataset)).map(({ version }) => Number(version)).sort(), [2, 4, 8, 9]);
+});
+
+test("deletes nothing while the first version of a branch is missing", async () => {
+  const dataset = makeDataset();
+  for (let version = 3; version <= 9; version++) put(dataset, version, [version]);
+  const branch = { parentBranch: null, parentVersion: 2 };
+  dataset.store.objects.set("t/_refs/branches/b.json", Buffer.from(JSON.stringify(branch)));
+  assert.deepEqual(await pruneVersions(dataset, options()), { versions: 0, files: 0, hasYoung: false });
+});
+
+test("deletes the indices that only deleted versions had", async () => {
+  const dataset = makeDataset();
+  const ids = [1, 2, 3].map((n) => Buffer.alloc(16, n));
+  const [old, both, fresh] = ids.map((id) => ({ uuid: { uuid: id } }));
+  const lists = [[old], [old, both], [both], [both, fresh]];
+  for (const [i, indices] of lists.entries()) {
+    const section = toBinary(IndexSectionSchema, create(IndexSectionSchema, { indices: indices as never }));
+    put(dataset, i + 1, [0], {}, section);
+  }
+  const keyOf = (n: number) => `t/_indices/${ids[n]?.toString("hex").replace(UUID, "$1-$2-$3-$4-$5")}/index`;
+  for (const n of [0, 1, 2]) dataset.store.objects.set(keyOf(n), Buffer.of(1));
+  await pruneVersions(dataset, options());
+  const left = [0, 1, 2].filter((n) => dataset.store.objects.has(keyOf(n)));
+  assert.deepEqual(left, [1, 2]);
+});
+
+const UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;

@@ -1,9 +1,11 @@
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { DatasetRef } from "./dataset.ts";
-import { dataDirectory, refsDirectory, transactionKey } from "./dataset.ts";
+import { dataDirectory, normalizeBranch, refsDirectory, transactionKey } from "./dataset.ts";
 import { deletionKey } from "./deletion-file.ts";
+import { readSegmentIds } from "./index-section.ts";
 import { checkWritable } from "./manifest.ts";
 import { readManifestFile } from "./manifest-file.ts";
+import { listBranches, listTags } from "./refs.ts";
 import { listNames } from "./storage.ts";
 import type { StorageClock } from "./storage-clock.ts";
 import { type FoundVersion, findVersions } from "./version-files.ts";
@@ -11,15 +13,15 @@ import { writeVersionHint } from "./version-hint.ts";
 
 /** Selection of the versions to delete. */
 export interface PruneOptions {
-  /** Number of newest versions to keep. */
+  /** Number of newest versions to keep, at least 1. */
   readonly keep: number;
   /** Minimum age of a version to be deleted, in milliseconds, by the clock of the storage. */
   readonly minAgeMs: number;
   readonly clock: StorageClock;
-  /** Whether a version may be deleted whose age and position allow it. */
-  readonly mayGo: (manifest: Manifest) => boolean;
-  /** Results of earlier runs; each version is read once. */
-  readonly known: KnownVersions;
+  /** Whether a version may be deleted whose age and position allow it. Default: yes. */
+  readonly mayGo?: ((manifest: Manifest) => boolean) | undefined;
+  /** Results of earlier runs, with which each version is read once. Default: versions are read when they are needed. */
+  readonly known?: KnownVersions | undefined;
   /** Ends the work early. */
   readonly signal: AbortSignal;
 }
@@ -31,11 +33,15 @@ interface KnownVersion {
   readonly mayGo: boolean;
   /** Files that the version needs. */
   readonly files: readonly string[];
+  /** Directories of its indices. */
+  readonly indices: readonly string[];
 }
 
 /** Result of pruning. */
 export interface Pruned {
   readonly versions: number;
+  /** Number of files that only deleted versions needed, and of indices. */
+  readonly files: number;
   /** Whether there are versions that only their age protects. */
   readonly hasYoung: boolean;
 }
@@ -44,56 +50,112 @@ export interface Pruned {
 const READS = 16;
 
 /**
- * Deletes old versions, the oldest first, and then the files that only they needed.
+ * Deletes old versions, the oldest first, and then the files and indices that only they needed.
  *
- * The manifests are deleted before the files, so an interruption leaves only whole versions, and `gc` finds the
- * remaining files. Every version that exists after that keeps its files, wherever it is in the history.
+ * The manifests are deleted before the files, so an interruption leaves only whole versions, and the engine's cleanup
+ * or `gc` finds the remaining files. Every version that exists after that keeps its files, wherever it is in the
+ * history.
  *
- * A table with tags or branches is not changed. Files that no version ever needed, for example those of an interrupted
- * commit, remain.
+ * Versions that tags name, and those on which branches begin, are kept. Files that no version ever needed, for example
+ * those of an interrupted commit, remain.
  *
  * @throws LanceError Unsupported for a table with a version that needs newer software
  */
 export async function pruneVersions(dataset: DatasetRef, options: PruneOptions): Promise<Pruned> {
-  if (await hasRefs(dataset)) return { versions: 0, hasYoung: false };
   const { store } = dataset;
   const found = (await findVersions(dataset)).sort((a, b) => (a.version < b.version ? -1 : 1));
   const newest = found.at(-1);
-  if (newest === undefined || found.length <= options.keep) return { versions: 0, hasYoung: false };
+  if (newest === undefined || found.length <= options.keep) return nothing(false);
+  const refs = await readRefs(dataset);
+  const old = found.slice(0, -options.keep).filter(({ version }) => !refs.versions.has(version));
+  // A branch whose first version is gone from here may need any file.
+  const isWhole = [...refs.branchPoints].every((point) => found.some(({ version }) => version === point));
+  if (old[0] === undefined || !isWhole) return nothing(false);
+  const now = await options.clock.now();
+  if (await isYoung(dataset, old[0], now, options)) return nothing(true);
   // An unknown kind of version may need any file, so all versions are examined before anything is deleted.
-  await examineAll(dataset, found, options);
-  const { doomed, hasYoung } = await chooseDoomed(dataset, found.slice(0, -options.keep), options);
+  await examineAll(dataset, found, options, () => {});
+  const { doomed, files, indices, hasYoung } = await chooseDoomed(dataset, old, now, options);
   // A tag may have been created meanwhile.
-  if (doomed.size === 0 || (await hasRefs(dataset))) return { versions: 0, hasYoung };
+  if (doomed.length === 0 || (await readRefs(dataset)).text !== refs.text) return nothing(hasYoung);
 
   await writeVersionHint(dataset, newest.version, { lasting: true });
-  for (const { key } of doomed.keys()) await store.delete(key);
+  for (const { key } of doomed) await store.delete(key);
   // A version that was made meanwhile may need some of these files. Versions from here on cannot, because a deleted
   // version cannot be restored.
-  const left = await examineAll(dataset, await findVersions(dataset), options);
-  const needed = new Set(left.flatMap(({ files }) => files));
-  for (const file of new Set([...doomed.values()].flatMap(({ files }) => files))) {
-    if (!needed.has(file)) await store.delete(file);
-  }
-  return { versions: doomed.size, hasYoung };
+  await examineAll(dataset, await findVersions(dataset), options, (left) => {
+    for (const file of left.files) files.delete(file);
+    for (const index of left.indices) indices.delete(index);
+  });
+  for (const file of files) await store.delete(file);
+  for (const index of indices) await store.deleteDirectory(index);
+  return { versions: doomed.length, files: files.size + indices.size, hasYoung };
+}
+
+function nothing(hasYoung: boolean): Pruned {
+  return { versions: 0, files: 0, hasYoung };
+}
+
+async function isYoung(
+  { store }: DatasetRef,
+  { key, info }: FoundVersion,
+  now: number,
+  { minAgeMs }: PruneOptions,
+): Promise<boolean> {
+  const found = info ?? (await store.head(key));
+  return found !== undefined && now - found.modifiedMillis < minAgeMs;
+}
+
+/** The versions to delete, and everything that they need. */
+interface Doomed {
+  readonly doomed: readonly FoundVersion[];
+  readonly files: Set<string>;
+  readonly indices: Set<string>;
+  readonly hasYoung: boolean;
 }
 
 async function chooseDoomed(
   dataset: DatasetRef,
   old: readonly FoundVersion[],
+  now: number,
   options: PruneOptions,
-): Promise<{ readonly doomed: ReadonlyMap<FoundVersion, KnownVersion>; readonly hasYoung: boolean }> {
-  const doomed = new Map<FoundVersion, KnownVersion>();
-  const now = await options.clock.now();
+): Promise<Doomed> {
+  const doomed: FoundVersion[] = [];
+  const files = new Set<string>();
+  const indices = new Set<string>();
   for (const version of old) {
     if (options.signal.aborted) break;
     const known = await examine(dataset, version, options);
     if (known === undefined || !known.mayGo) continue;
-    const info = await dataset.store.head(version.key);
-    if (info !== undefined && now - info.modifiedMillis < options.minAgeMs) return { doomed, hasYoung: true };
-    doomed.set(version, known);
+    if (await isYoung(dataset, version, now, options)) return { doomed, files, indices, hasYoung: true };
+    doomed.push(version);
+    for (const file of known.files) files.add(file);
+    for (const index of known.indices) indices.add(index);
   }
-  return { doomed, hasYoung: false };
+  return { doomed, files, indices, hasYoung: false };
+}
+
+/** The versions of the dataset's own history to which tags and branches refer. */
+interface Refs {
+  readonly versions: ReadonlySet<bigint>;
+  /** Versions on which branches begin. */
+  readonly branchPoints: ReadonlySet<bigint>;
+  /** Distinguishes the refs from others. */
+  readonly text: string;
+}
+
+async function readRefs(dataset: DatasetRef): Promise<Refs> {
+  const own = normalizeBranch(dataset.branch);
+  const [tags, branches] = [await listTags(dataset), await listBranches(dataset)];
+  const tagged = [...tags.values()].filter(({ branch }) => normalizeBranch(branch) === own);
+  const children = [...branches.values()].filter(({ parentBranch }) => normalizeBranch(parentBranch) === own);
+  const branchPoints = new Set(children.map(({ parentVersion }) => parentVersion));
+  const names = [...tags].map(([name, { branch, version }]) => [name, branch, String(version)]);
+  return {
+    versions: new Set([...tagged.map(({ version }) => version), ...branchPoints]),
+    branchPoints,
+    text: JSON.stringify([names, [...branches.keys()]]),
+  };
 }
 
 /** Whether a table has tags or branches, which refer to versions. */
@@ -109,15 +171,18 @@ async function examineAll(
   dataset: DatasetRef,
   versions: readonly FoundVersion[],
   options: PruneOptions,
-): Promise<readonly KnownVersion[]> {
-  const current: KnownVersions = new Map();
+  visit: (version: KnownVersion) => void,
+): Promise<void> {
+  const { known } = options;
+  const current: KnownVersions | undefined = known && new Map();
   for (let at = 0; at < versions.length; at += READS) {
     const some = versions.slice(at, at + READS);
-    await Promise.all(some.map((version) => examine(dataset, version, options, current)));
+    const examined = await Promise.all(some.map((version) => examine(dataset, version, options, current)));
+    for (const version of examined) if (version !== undefined) visit(version);
   }
-  options.known.clear();
-  for (const [identity, entry] of current) options.known.set(identity, entry);
-  return [...current.values()];
+  if (known === undefined || current === undefined) return;
+  known.clear();
+  for (const [identity, entry] of current) known.set(identity, entry);
 }
 
 /** Examines a version; returns undefined if it has been deleted. */
@@ -125,19 +190,27 @@ async function examine(
   dataset: DatasetRef,
   version: FoundVersion,
   { known, mayGo }: PruneOptions,
-  into: KnownVersions = known,
+  into: KnownVersions | undefined = known,
 ): Promise<KnownVersion | undefined> {
+  if (known === undefined) return readKnown(dataset, version, mayGo);
   const identity = await identityOf(dataset, version);
   if (identity === undefined) return undefined;
-  let entry = known.get(identity);
-  if (entry === undefined) {
-    const manifest = (await readManifestFile(dataset.store, version.key))?.manifest;
-    if (manifest === undefined) return undefined;
-    checkWritable(manifest);
-    entry = { mayGo: mayGo(manifest), files: filesOf(dataset, manifest) };
-  }
-  into.set(identity, entry);
+  const entry = known.get(identity) ?? (await readKnown(dataset, version, mayGo));
+  if (entry !== undefined) into?.set(identity, entry);
   return entry;
+}
+
+async function readKnown(
+  dataset: DatasetRef,
+  { key }: FoundVersion,
+  mayGo: PruneOptions["mayGo"],
+): Promise<KnownVersion | undefined> {
+  const file = await readManifestFile(dataset.store, key);
+  if (file === undefined) return undefined;
+  const { manifest } = file;
+  checkWritable(manifest);
+  const indices = (await readSegmentIds(file)).map((id) => `${dataDirectory(dataset)}/_indices/${id}`);
+  return { mayGo: mayGo?.(manifest) ?? true, files: filesOf(dataset, manifest), indices };
 }
 
 /** Identifies the file of a version among others that have had its name. */
