@@ -85,8 +85,13 @@ export interface NativeTable {
   unsetLsmWriteSpec(): Promise<void>;
   branches(): Promise<NativeBranches>;
   tags(): Promise<{ list(): Promise<Record<string, { version: number }>> }>;
-  /** Compacts small fragments and removes versions older than the given time. */
-  optimize(olderThanMs?: number): Promise<{ compaction: { fragmentsRemoved: number } }>;
+  /**
+   * Joins small fragments, removes versions from before a time, and updates the indices, in this order. It fails if a
+   * tag names a version from before that time.
+   *
+   * @param beforeMs in milliseconds since 1970. Default: seven days ago
+   */
+  optimize(beforeMs?: number): Promise<{ compaction: { fragmentsRemoved: number; fragmentsAdded: number } }>;
 }
 
 /** The branches of a table. */
@@ -182,6 +187,7 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
     "branches",
     "getLsmWriteSpec",
     "unsetLsmWriteSpec",
+    "optimize",
   ],
   Branches: ["list", "create", "checkout", "delete"],
   Query: [

@@ -32,10 +32,10 @@ export function createLanceDbExtensions(
     async addColumnsFromSchema({ branch }, data, call) {
       const { file, schema } = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
       if (schema.fields.length === 0) throw new LanceError("InvalidInput", "the schema has no columns");
-      const added = await withGuarded(context, call, { branch }, async ({ table, wait }) => {
+      const added = await withGuarded(context, call, { branch }, async ({ table, wait, commit }) => {
         const current = await wait(() => schemaOf(table));
         for (const { name } of schema.fields) requireNewName(current, checkName(name));
-        return wait(() => table.addColumnsWithSchema(file));
+        return commit(() => table.addColumnsWithSchema(file));
       });
       return create(AddColumnsFromSchemaResponseSchema, { version: BigInt(added.version) });
     },

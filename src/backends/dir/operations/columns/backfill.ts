@@ -12,6 +12,7 @@ import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
+import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { tokenizeSql } from "../../engine/sql-tokens.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
@@ -157,13 +158,15 @@ async function fill(native: NativeTable, { spec }: Job, signal: AbortSignal): Pr
   if (expression === undefined) {
     for (const { metadata } of (await schemaOf(native)).fields) checkComputed(metadata);
     const refresh = () => native.refreshColumn(column);
-    const { rowsFilled, version } = await engineCall(() => untilAborted(refresh(), signal));
+    const repeated = repeatConflicts(native, refresh, () => !signal.aborted);
+    const { rowsFilled, version } = await untilAborted(repeated, signal);
     return { rows: rowsFilled, sourceVersion, version };
   }
   checkExpressions([[expression, `${EXPRESSION_KEY} of ${column}`]]);
   const where = onePredicate(textOf(spec["where"]));
   const update = () => native.update(where, [[column, expression]]);
-  const { rowsUpdated, version } = await engineCall(() => untilAborted(update(), signal));
+  const repeated = repeatConflicts(native, update, () => !signal.aborted);
+  const { rowsUpdated, version } = await untilAborted(repeated, signal);
   return { rows: rowsUpdated, sourceVersion, version };
 }
 

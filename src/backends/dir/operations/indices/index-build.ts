@@ -5,6 +5,7 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeJob } from "../../engine/native.ts";
+import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { syncIndices, syncVersion } from "../../format/sync-version.ts";
 import type { Job } from "../../jobs/job.ts";
 import { schemaOf } from "../columns/columns.ts";
@@ -74,12 +75,14 @@ export function createIndexBuilds(context: TableContext & JobContext): IndexBuil
       await withData(context, table, { branch: plan.branch }, async (native) => {
         const kind = indexKind(plan.type);
         const rows = await engineCall(() => native.countRows());
-        const job = await engineCall(async () => {
-          const parameters = indexParameters(kind, plan.fields, rows);
+        const parameters = indexParameters(kind, plan.fields, rows);
+        const { column, name } = plan;
+        const build = async () => {
           const replace = plan.fields.replace ?? false;
-          return native.createIndexAsync(parameters, plan.column, replace, undefined, plan.name, true);
-        });
-        await waitForJob(job, signal);
+          const job = await native.createIndexAsync(parameters, column, replace, undefined, name, true);
+          await waitForJob(job, signal);
+        };
+        await repeatConflicts(native, build, () => !signal.aborted);
         const dataset = datasetOf(context, table, plan.branch);
         await syncIndices(dataset);
         await syncVersion(dataset);

@@ -4,6 +4,7 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
+import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import { datasetOf, type FoundTable, openData, type Reference, requireTable } from "./lookup.ts";
 
@@ -20,7 +21,10 @@ export interface Guarded {
    * @throws LanceError the engine's errors; Cancelled
    */
   wait<T>(work: () => Promise<T>): Promise<T>;
-  /** Runs work that makes a version of the table, like `wait`, and syncs the version to survive a loss of power. */
+  /**
+   * Runs work that makes a version of the table, like `wait`, and syncs the version to survive a loss of power. The work
+   * is repeated while others commit first.
+   */
   commit<T>(work: () => Promise<T>): Promise<T>;
   /** Releases the handle once the engine has finished the work of the call. */
   release(): void;
@@ -60,7 +64,7 @@ export async function openGuarded(
     wait,
     commit: (work) =>
       wait(async () => {
-        const result = await work();
+        const result = await repeatConflicts(lease.table, work, () => !call.signal.aborted);
         await syncVersion(datasetOf(context, found, reference.branch));
         return result;
       }),
