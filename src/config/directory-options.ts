@@ -1,5 +1,5 @@
 import type { OptionTable } from "./option-spec.ts";
-import { parseInteger, parseSize, parseSwitch } from "./parsers.ts";
+import { parseAge, parseChoice, parseInteger, parseSize, parseSwitch } from "./parsers.ts";
 
 /** Options of a directory backend. */
 export const DIRECTORY_OPTIONS = {
@@ -20,9 +20,64 @@ export const DIRECTORY_OPTIONS = {
   },
   noMaintenance: {
     flag: "no-maintenance",
-    help: "Keep small files and old versions of the catalog's manifest instead of compacting and pruning them (docs/architecture.md).",
+    help: "Keep small files and old versions of the catalog's manifest and of tables instead of compacting and pruning them (docs/maintenance.md).",
     fallback: "false",
     parse: parseSwitch,
+    backends: ["dir"],
+  },
+  tableUpkeep: {
+    flag: "table-upkeep",
+    value: "on|off",
+    help: "Look after tables in the background: join small fragments, update indices, remove deleted rows, prune old versions (docs/maintenance.md). The property lance-gateway.upkeep of a table overrides it.",
+    fallback: "on",
+    parse: parseChoice(["on", "off"]),
+    backends: ["dir"],
+  },
+  upkeepFragments: {
+    flag: "upkeep-fragments",
+    value: "N",
+    help: "Number of small fragments of a table from which on they are joined while rows arrive.",
+    fallback: "16",
+    parse: parseInteger(2, 1_000_000),
+    backends: ["dir"],
+  },
+  upkeepUnindexedRows: {
+    flag: "upkeep-unindexed-rows",
+    value: "N",
+    help: "Number of rows outside an index from which on it is updated while rows arrive.",
+    fallback: "1000",
+    parse: parseInteger(1, 1_000_000_000),
+    backends: ["dir"],
+  },
+  upkeepDeletedPercent: {
+    flag: "upkeep-deleted-percent",
+    value: "N",
+    help: "Share of deleted rows, in percent, from which on they are removed from a table's files.",
+    fallback: "10",
+    parse: parseInteger(1, 100),
+    backends: ["dir"],
+  },
+  upkeepConcurrency: {
+    flag: "upkeep-concurrency",
+    value: "N",
+    help: "Maximum number of tables that are looked after at a time. Default: the number of cores.",
+    parse: parseInteger(1, 1_000),
+    backends: ["dir"],
+  },
+  tableRetentionMs: {
+    flag: "table-retention",
+    value: "AGE",
+    help: "Age from which on the versions of tables are pruned, such as 90m, 12h or 7d. Tags and branches keep theirs.",
+    fallback: "7d",
+    parse: parseAge,
+    backends: ["dir"],
+  },
+  tableMaxVersions: {
+    flag: "table-max-versions",
+    value: "N",
+    help: "Number of versions of a table that are kept until their age; beyond it, versions are pruned after five minutes.",
+    fallback: "1000",
+    parse: parseInteger(1, 1_000_000),
     backends: ["dir"],
   },
   diskReserveBytes: {

@@ -1,3 +1,4 @@
+import { parseAge as ageOf } from "../namespace/age.ts";
 import { type Parse, UsageError } from "./option-spec.ts";
 
 const SIZE = /^(\d+)(?: ?(B|KiB|MiB|GiB))?$/i;
@@ -51,6 +52,13 @@ export function parseDuration(text: string): number {
   const duration = Number(digits) * (DURATION_UNITS[unit] ?? Number.NaN);
   if (!(duration >= 0 && duration < 2 ** 31)) throw new UsageError("must be a time such as 500ms, 5s or 2m");
   return duration;
+}
+
+/** Parses an age such as `90m`, `12h` or `7d`; returns milliseconds. */
+export function parseAge(text: string): number {
+  const age = ageOf(text);
+  if (age === undefined) throw new UsageError("must be an age such as 90m, 12h or 7d");
+  return age;
 }
 
 const PAIR = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+)=(.*)$/s;

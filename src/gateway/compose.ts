@@ -166,7 +166,7 @@ export async function startGateway(
   const metrics = options.noMetrics ? undefined : createMetrics();
   const context = { log, metrics, plugins };
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
-  const surroundings = { log, readAhead, backends: backendsOf(plugins) };
+  const surroundings = { log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) };
   const opened = new Map<string, Database>();
   try {
     if (databases === undefined) {

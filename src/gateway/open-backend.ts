@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { ReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
+import type { UpkeepOptions } from "../backends/dir/upkeep/upkeep.ts";
 import { BACKEND_KINDS, type BackendKind, backendKindOf, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { storageOptionsOf } from "../config/storage-options.ts";
@@ -16,6 +17,8 @@ export interface Surroundings {
   readonly log: Logger;
   /** Memory for open query results. Default: each directory has its own. */
   readonly readAhead?: ReadAhead | undefined;
+  /** Whether the gateway looks after the tables of directories in the background. Default: false. */
+  readonly looksAfterTables?: boolean;
   /** Counts decisions about an upstream that do not belong to a call. Default: they are not counted. */
   readonly noteDecision?: NoteDecision | undefined;
   /** Backends of plugins, by name. Default: none. */
@@ -44,7 +47,7 @@ export function prepareEngine(): void {
 type Open = (options: ServeOptions, surroundings: Surroundings) => Promise<Backend>;
 
 const KINDS: Readonly<Record<BackendKind, Open>> = {
-  async dir(options, { log, readAhead }) {
+  async dir(options, { log, readAhead, looksAfterTables = false }) {
     const { createDirectoryBackend } = await import("../backends/dir/index.ts");
     return createDirectoryBackend({
       ...options,
@@ -52,6 +55,7 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
       clientStorageOptions: Object.fromEntries(options.clientStorageOptions),
       tableIdleMs: options.idleSeconds * 1000,
       maintenance: !options.noMaintenance,
+      upkeep: looksAfterTables && !options.noMaintenance ? upkeepOptionsOf(options) : undefined,
       readAhead,
       log,
     });
@@ -112,6 +116,20 @@ const BACKEND_MEMBERS = [
   "ready",
   "close",
 ] as const satisfies readonly (keyof Backend)[];
+
+function upkeepOptionsOf(options: ServeOptions): UpkeepOptions {
+  return {
+    policy: {
+      enabled: options.tableUpkeep === "on",
+      fragments: options.upkeepFragments,
+      unindexedRows: options.upkeepUnindexedRows,
+      deletedPercent: options.upkeepDeletedPercent,
+      retentionMs: options.tableRetentionMs,
+      maxVersions: options.tableMaxVersions,
+    },
+    concurrency: options.upkeepConcurrency,
+  };
+}
 
 function timeLimitsOf({ upstreamFirstByteMs: firstByteMs, upstreamIdleMs: idleMs }: ServeOptions) {
   return { firstByteMs, idleMs };

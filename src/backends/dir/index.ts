@@ -28,6 +28,8 @@ import { createTransactionOperations } from "./operations/versions/transactions.
 import { createVersionOperations } from "./operations/versions/versions.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
+import { noteWrites } from "./upkeep/note-writes.ts";
+import { startUpkeep } from "./upkeep/upkeep.ts";
 
 /** The backend of a directory. */
 export interface DirectoryBackend extends Backend {
@@ -54,8 +56,11 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     log,
     bytes: readOnly === undefined ? (options.diskReserveBytes ?? 0) : 0,
   });
+  const upkeep =
+    readOnly === undefined && options.upkeep !== undefined ? startUpkeep(context, options.upkeep) : undefined;
   const close = async () => {
     await reserve.close();
+    await upkeep?.close();
     await directory.close();
   };
   if (readOnly === undefined) {
@@ -98,10 +103,11 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   };
   // The operations have registered how jobs run.
   if (readOnly === undefined) jobs.start();
+  const served = { operations, extensions: createLanceDbExtensions(context, writes) };
   return {
     name: "dir",
     readOnly,
-    ...onlyReads(readOnly, { operations, extensions: createLanceDbExtensions(context, writes) }),
+    ...onlyReads(readOnly, upkeep === undefined ? served : noteWrites(upkeep.note, served)),
     mayBecomeUnready: true,
     async ready() {
       try {

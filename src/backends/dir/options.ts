@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import type { ReadAhead } from "./operations/read/read-ahead.ts";
 import type { OpenedStore } from "./stores/open-store.ts";
 import type { StorageOptions } from "./stores/storage-options.ts";
+import type { UpkeepOptions } from "./upkeep/upkeep.ts";
 
 /** Options of {@link createDirectoryBackend}. */
 export interface DirectoryBackendOptions {
@@ -56,6 +57,8 @@ export interface DirectoryBackendOptions {
   readonly maxStalenessMs?: number | undefined;
   /** Whether the manifest of the catalog is compacted and pruned in the background. Default: true. */
   readonly maintenance?: boolean | undefined;
+  /** How tables are looked after in the background, if the directory can be written. Default: they are not. */
+  readonly upkeep?: UpkeepOptions | undefined;
   /** Disk space that is reserved for drops on a full disk, in bytes. Default: 0, none. */
   readonly diskReserveBytes?: number | undefined;
   /**

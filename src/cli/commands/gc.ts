@@ -1,7 +1,7 @@
 import { LEFTOVER_KINDS, type Leftover } from "../../backends/dir/maintenance/leftover.ts";
 import { readTable } from "../../config/layers.ts";
-import { type OptionTable, UsageError } from "../../config/option-spec.ts";
-import { parseSwitch } from "../../config/parsers.ts";
+import type { OptionTable } from "../../config/option-spec.ts";
+import { parseAge, parseSwitch } from "../../config/parsers.ts";
 import { JSON_OPTION, ROOT_OPTIONS, withCatalog } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { sizeText, textTable } from "./text-table.ts";
@@ -102,14 +102,4 @@ function tableOf(lines: readonly Line[], deletes: boolean): string {
     ...["\n", ...kinds, "\n"],
     `${chosen.length} of ${lines.length} ${wanted === "removed" ? "removed" : "to remove"}, ${size}${hint}\n`,
   ].join("");
-}
-
-const AGE = /^(\d+) ?(s|m|h|d)$/;
-const AGE_UNITS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function parseAge(text: string): number {
-  const [, digits, unit = ""] = AGE.exec(text) ?? [];
-  const age = Number(digits) * (AGE_UNITS[unit] ?? Number.NaN);
-  if (!Number.isSafeInteger(age)) throw new UsageError("must be an age such as 90m, 12h or 7d");
-  return age;
 }

@@ -1,4 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { checkUpkeepProperties } from "../upkeep/policy.ts";
 
 /**
  * Maximum number of properties of a namespace or a table, and maximum size of their names and values together, in
@@ -19,4 +20,14 @@ export function checkProperties(properties: Readonly<Record<string, string>>): v
   const bytes = entries.flat().reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   if (bytes > MAX_PROPERTIES_BYTES)
     throw new LanceError("InvalidInput", `properties have at most ${MAX_PROPERTIES_BYTES} bytes together`);
+}
+
+/**
+ * Checks the properties that a call gives a table.
+ *
+ * @throws LanceError InvalidInput, as {@link checkProperties} and {@link checkUpkeepProperties}
+ */
+export function checkTableProperties(properties: Readonly<Record<string, string>>): void {
+  checkProperties(properties);
+  checkUpkeepProperties(properties);
 }

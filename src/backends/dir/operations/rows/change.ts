@@ -13,6 +13,7 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import { sameProperties } from "../../catalog/row.ts";
 import { checkExpressions, lengthOf, MAX_EXPRESSIONS_LENGTH, onePredicate } from "../../engine/predicate.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
+import { checkUpkeepProperties } from "../../upkeep/policy.ts";
 import { checkProperties } from "../properties.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { findTable, objectIdOf, requireParent, tableNotFound } from "../tables/lookup.ts";
@@ -51,6 +52,7 @@ export function createChangeOperations(
       if (Object.keys(properties).length > 0) {
         const table = await findTable(context, await catalog.read(), call.id);
         checkProperties({ ...table?.properties, ...properties });
+        checkUpkeepProperties(properties);
       }
       const result = await withGuarded(context, call, { branch }, async ({ table, schema, wait, commit }) => {
         const columns = columnsOf(updates, await schema());

@@ -16,7 +16,7 @@ import { runBatch } from "../../batch/run.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import { sameProperties } from "../../catalog/row.ts";
 import type { UploadContext } from "../context.ts";
-import { checkProperties } from "../properties.ts";
+import { checkTableProperties } from "../properties.ts";
 import {
   checkNewIdentifier,
   type FoundTable,
@@ -143,7 +143,7 @@ export function createWriteOperations(
     async createTable(request, data, call) {
       const { id } = call;
       checkNewIdentifier(id);
-      checkProperties(request.properties);
+      checkTableProperties(request.properties);
       const table = await findTable(context, await catalog.read(), id);
       return receiveRows(context, data, call, { table, overwrite: true }, (rows) =>
         createFrom(request, rows, call),

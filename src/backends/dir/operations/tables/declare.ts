@@ -18,7 +18,7 @@ import type { Draft } from "../../catalog/draft.ts";
 import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import type { CatalogView } from "../../catalog/view.ts";
 import type { DirectAccessContext } from "../context.ts";
-import { checkProperties } from "../properties.ts";
+import { checkTableProperties } from "../properties.ts";
 import {
   checkNewIdentifier,
   directAccess,
@@ -37,13 +37,13 @@ export function createDeclareOperations(
   return {
     async declareTable({ location: wanted, properties }, { id }) {
       checkNewIdentifier(id);
-      checkProperties(properties);
+      checkTableProperties(properties);
       const claim = await planClaim(context, await catalog.read(), id, properties, wanted || undefined);
       return declaredTable(context, await takeName(context, claim), properties);
     },
     async registerTable({ location, mode, properties }, { id, signal }) {
       checkNewIdentifier(id);
-      checkProperties(properties);
+      checkTableProperties(properties);
       checkNewLocation(location);
       await layout.checkNoEscape(location);
       await resolveAbandoned(context);

@@ -28,7 +28,7 @@ import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { createVersion } from "../../format/staged-version.ts";
 import { describeVersion } from "../../format/version-files.ts";
 import type { DirectAccessContext } from "../context.ts";
-import { checkProperties } from "../properties.ts";
+import { checkTableProperties } from "../properties.ts";
 import { declaredTable } from "../tables/declare.ts";
 import { deregisteredTable } from "../tables/drop.ts";
 import { datasetOf, requireTable } from "../tables/lookup.ts";
@@ -146,7 +146,7 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
         });
       }
       case "declareTable": {
-        checkProperties(operation.value.properties);
+        checkTableProperties(operation.value.properties);
         const location = await planner.declare(id, operation.value);
         return () => ({
           case: "declareTable",

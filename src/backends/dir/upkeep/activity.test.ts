@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { type ActiveTable, createActivity, UPKEEP_TIMES } from "./activity.ts";
+
+const TIMES = { ...UPKEEP_TIMES, settleMs: 500, waitMs: 2_000, pause: 9, retryMs: 1_000, maxRetryMs: 3_000 };
+const only = (tables: readonly ActiveTable[]): ActiveTable => {
+  assert.equal(tables.length, 1);
+  return tables[0] as ActiveTable;
+};
+
+test("a burst of writes is followed by a single inspection", () => {
+  const activity = createActivity(TIMES);
+  for (let now = 0; now < 400; now += 10) activity.note(["t"], now);
+  assert.deepEqual(activity.takeDue(600), []);
+  const table = only(activity.takeDue(900));
+  activity.end(table, { workMs: 0, againMs: undefined }, 950);
+  assert.deepEqual(activity.takeDue(100_000), []);
+  assert.equal(activity.waiting, 0);
+});
+
+test("writes that never pause are inspected, too", () => {
+  const activity = createActivity(TIMES);
+  for (let now = 0; now <= 1_990; now += 10) {
+    activity.note(["t"], now);
+    assert.deepEqual(activity.takeDue(now), []);
+  }
+  only(activity.takeDue(2_000));
+});
+
+test("a table is not taken again while it is worked on, and rests after the work in proportion to it", () => {
+  const activity = createActivity(TIMES);
+  activity.note(["t"], 0);
+  const table = only(activity.takeDue(500));
+  activity.note(["t"], 600);
+  assert.deepEqual(activity.takeDue(2_000), []);
+  activity.end(table, { workMs: 1_000, againMs: undefined }, 2_000);
+  assert.deepEqual(activity.takeDue(10_900), []);
+  only(activity.takeDue(11_000));
+});
+
+test("a failure is tried again after a pause that doubles up to a limit", () => {
+  const activity = createActivity(TIMES);
+  activity.note(["t"], 0);
+  let now = 500;
+  for (const pause of [1_000, 2_000, 3_000, 3_000]) {
+    activity.end(only(activity.takeDue(now)), undefined, now);
+    assert.deepEqual(activity.takeDue(now + pause - 1), []);
+    now += pause;
+  }
+  activity.end(only(activity.takeDue(now)), { workMs: 0, againMs: 10 }, now);
+  only(activity.takeDue(now + 10));
+});
+
+test("the table that waited longest is taken first", () => {
+  const activity = createActivity(TIMES);
+  activity.note(["late"], 100);
+  activity.note(["early"], 0);
+  assert.deepEqual(
+    activity.takeDue(1_000).map(({ id }) => id),
+    [["early"], ["late"]],
+  );
+});

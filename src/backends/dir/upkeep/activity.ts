@@ -1,0 +1,151 @@
+import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+
+/** Times of upkeep, in milliseconds. */
+export interface UpkeepTimes {
+  /** Quiet time after a write, after which a table is inspected, so that a burst of writes is followed by one run. */
+  readonly settleMs: number;
+  /** Longest time from a first write to the inspection. */
+  readonly waitMs: number;
+  /** Quiet time after which work is done that is not urgent. */
+  readonly quietMs: number;
+  /** Pause after a run, as a multiple of its duration. */
+  readonly pause: number;
+  /** Pause after a first failure, which doubles with each further one, and the longest pause. */
+  readonly retryMs: number;
+  readonly maxRetryMs: number;
+  /** Minimum age of a version that is pruned, whatever the retention, and of one beyond the maximum number. */
+  readonly minAgeMs: number;
+  readonly surplusAgeMs: number;
+  /** How long a table without writes and work is remembered. */
+  readonly keepMs: number;
+  /** Shortest time from one sweep over all tables to the next, and between its looks at two tables. */
+  readonly sweepMs: number;
+  readonly lookMs: number;
+  /** Time after which a sweep has a table inspected whose version has not changed. */
+  readonly relookMs: number;
+}
+
+export const UPKEEP_TIMES: UpkeepTimes = {
+  settleMs: 500,
+  waitMs: 2_000,
+  quietMs: 3_000,
+  pause: 9,
+  retryMs: 1_000,
+  maxRetryMs: 5 * 60_000,
+  minAgeMs: 60_000,
+  surplusAgeMs: 5 * 60_000,
+  keepMs: 60 * 60_000,
+  sweepMs: 10 * 60_000,
+  lookMs: 1_000,
+  relookMs: 24 * 60 * 60_000,
+};
+
+/** A table that was written to, or has work left. Times are those of `performance.now`. */
+export interface ActiveTable {
+  readonly id: Identifier;
+  /** First write since the last inspection began; undefined without one. */
+  firstWrite: number | undefined;
+  lastWrite: number;
+  /** When it is inspected. */
+  due: number;
+  /** Earliest time of the next inspection. */
+  notBefore: number;
+  failures: number;
+  isRunning: boolean;
+  /** The version at which the last run left nothing that it could do; undefined without one. */
+  finishedAt: bigint | undefined;
+  /** When its versions were pruned. */
+  prunedAt: number;
+}
+
+/** Result of an inspection, and of the work that followed. */
+export interface Tended {
+  /** Duration of the engine's work, in milliseconds. */
+  readonly workMs: number;
+  /** Time until the next inspection even without a write, in milliseconds; undefined if only a write brings work. */
+  readonly againMs: number | undefined;
+}
+
+/** The tables with recent writes. */
+export interface Activity {
+  /** Notes a write. */
+  note(id: Identifier, now: number): void;
+  /** Takes the tables whose inspection is due, the most overdue first; {@link Activity.end} gives them back. */
+  takeDue(now: number): readonly ActiveTable[];
+  /** Records the result of an inspection; undefined for a failure. */
+  end(table: ActiveTable, tended: Tended | undefined, now: number): void;
+  /** Number of tables that wait for an inspection or are inspected. */
+  readonly waiting: number;
+}
+
+/** Creates an empty record. */
+export function createActivity(times: UpkeepTimes): Activity {
+  const tables = new Map<string, ActiveTable>();
+
+  return {
+    note(id, now) {
+      const key = joinIdentifier(id);
+      let table = tables.get(key);
+      if (table === undefined) {
+        table = newTable(id);
+        tables.set(key, table);
+      }
+      table.firstWrite ??= now;
+      table.lastWrite = now;
+      table.due = Math.min(now + times.settleMs, table.firstWrite + times.waitMs);
+    },
+    takeDue(now) {
+      const due: ActiveTable[] = [];
+      for (const [key, table] of tables) {
+        if (table.isRunning) continue;
+        if (now >= Math.max(table.due, table.notBefore)) due.push(table);
+        else if (now - table.lastWrite > times.keepMs && isIdle(table, now)) tables.delete(key);
+      }
+      due.sort((a, b) => a.due - b.due);
+      for (const table of due) {
+        table.isRunning = true;
+        table.firstWrite = undefined;
+        table.due = Number.POSITIVE_INFINITY;
+      }
+      return due;
+    },
+    end(table, tended, now) {
+      table.isRunning = false;
+      if (tended === undefined) {
+        const pause = Math.min(times.retryMs * 2 ** table.failures, times.maxRetryMs);
+        table.failures += 1;
+        table.notBefore = now + pause;
+        table.due = Math.min(table.due, now + pause);
+        return;
+      }
+      table.failures = 0;
+      table.notBefore = now + tended.workMs * times.pause;
+      if (tended.againMs !== undefined) table.due = Math.min(table.due, now + tended.againMs);
+    },
+    get waiting() {
+      let count = 0;
+      for (const { due, isRunning } of tables.values()) {
+        if (isRunning || due < Number.POSITIVE_INFINITY) count += 1;
+      }
+      return count;
+    },
+  };
+}
+
+function isIdle({ due, notBefore }: ActiveTable, now: number): boolean {
+  return due === Number.POSITIVE_INFINITY && now >= notBefore;
+}
+
+function newTable(id: Identifier): ActiveTable {
+  return {
+    id,
+    firstWrite: undefined,
+    lastWrite: Number.NEGATIVE_INFINITY,
+    due: Number.POSITIVE_INFINITY,
+    notBefore: Number.NEGATIVE_INFINITY,
+    failures: 0,
+    isRunning: false,
+    finishedAt: undefined,
+    prunedAt: Number.NEGATIVE_INFINITY,
+  };
+}

@@ -1,0 +1,108 @@
+import { randomUUID } from "node:crypto";
+import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import type { StorageClock } from "../format/storage-clock.ts";
+
+/** The right of this process to look after a table. */
+export interface UpkeepLease {
+  /** Increases with each owner of the table's lease. */
+  readonly token: number;
+  /**
+   * Whether the lease is this process's: it was renewed in time, by the monotonic clock, and nobody has a higher token.
+   */
+  isHeld(): Promise<boolean>;
+  release(): Promise<void>;
+}
+
+/** Leases of tables, in files of the base directory that other implementations ignore. */
+export interface UpkeepLeases {
+  /** Takes the lease of a table; returns undefined while another process has it. */
+  acquire(location: string): Promise<UpkeepLease | undefined>;
+  /** Removes what is stored about a table that is gone. */
+  forget(location: string): Promise<void>;
+}
+
+/** Directory of the leases in the base of a catalog; implementations of the public format ignore it. */
+export const UPKEEP_DIRECTORY = ".upkeep";
+
+/** Silence after which another process takes over, and the interval between renewals, in milliseconds. */
+export interface UpkeepLeaseTimes {
+  readonly leaseMs: number;
+  readonly renewMs: number;
+}
+
+const TIMES: UpkeepLeaseTimes = { leaseMs: 60_000, renewMs: 15_000 };
+
+/** Content of a lease that its owner has given back; any other content is the id of an owner. */
+const RELEASED = Buffer.from("released");
+
+/**
+ * Opens the leases of a base directory, given by its key.
+ *
+ * A lease is an object whose name is its token. An owner creates it with a put-if-absent, so only a single process gets
+ * a token, and renews it by writing it again: the storage's clock dates it. The object stays when the owner is done,
+ * with another content, so that tokens never decrease.
+ */
+export function createUpkeepLeases(
+  base: string,
+  store: ObjectStore,
+  clock: StorageClock,
+  { leaseMs, renewMs }: UpkeepLeaseTimes = TIMES,
+): UpkeepLeases {
+  const owner = Buffer.from(randomUUID());
+  const directoryOf = (location: string) =>
+    keyIn(base, `${UPKEEP_DIRECTORY}/${encodeURIComponent(location)}`);
+
+  async function tokensOf(location: string): Promise<number[]> {
+    const names = await listNames(store, directoryOf(location));
+    return names.filter((name) => /^\d{1,15}$/.test(name)).map(Number);
+  }
+  async function isFree(key: string): Promise<boolean> {
+    const info = await store.head(key);
+    if (info === undefined || (await clock.now()) - info.modifiedMillis > leaseMs) return true;
+    const content = await store.get(key);
+    return content === undefined || RELEASED.equals(content);
+  }
+  function hold(location: string, token: number, acquiredAt: number): UpkeepLease {
+    const key = keyIn(directoryOf(location), String(token));
+    let renewedAt = acquiredAt;
+    let renewing: Promise<void> | undefined;
+    const isFresh = () => performance.now() - renewedAt < leaseMs;
+    const timer = setInterval(() => {
+      const startedAt = performance.now();
+      // A late owner leaves the lease to the next one.
+      if (!isFresh()) return;
+      renewing ??= store
+        .put(key, owner)
+        .then(() => {
+          renewedAt = startedAt;
+        })
+        .catch(() => {})
+        .finally(() => {
+          renewing = undefined;
+        });
+    }, renewMs).unref();
+    return {
+      token,
+      isHeld: async () => isFresh() && Math.max(...(await tokensOf(location))) === token && isFresh(),
+      async release() {
+        clearInterval(timer);
+        await renewing;
+        if (isFresh()) await store.put(key, RELEASED);
+      },
+    };
+  }
+  return {
+    async acquire(location) {
+      const acquiredAt = performance.now();
+      const directory = directoryOf(location);
+      const tokens = await tokensOf(location);
+      const last = Math.max(0, ...tokens);
+      if (last > 0 && !(await isFree(keyIn(directory, String(last))))) return undefined;
+      const token = last + 1;
+      if (!(await store.putIfAbsent(keyIn(directory, String(token)), owner))) return undefined;
+      for (const old of tokens) await store.delete(keyIn(directory, String(old)));
+      return hold(location, token, acquiredAt);
+    },
+    forget: (location) => store.deleteDirectory(directoryOf(location)),
+  };
+}

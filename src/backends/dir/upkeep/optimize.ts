@@ -1,0 +1,77 @@
+import type { TableContext } from "../catalog/catalog-context.ts";
+import { engineCall } from "../engine/errors.ts";
+import { pruneVersions } from "../format/prune.ts";
+import type { StorageClock } from "../format/storage-clock.ts";
+import { syncIndices, syncVersion } from "../format/sync-version.ts";
+import { latestVersion } from "../format/version-files.ts";
+import { datasetOf, type FoundTable, withData } from "../operations/tables/lookup.ts";
+import type { UpkeepTimes } from "./activity.ts";
+import type { UpkeepPolicy } from "./policy.ts";
+
+/** Counts of a run. */
+export interface UpkeepFigures {
+  readonly fragmentsRemoved: number;
+  readonly fragmentsAdded: number;
+  readonly versionsRemoved: number;
+  /** Number of files and indices that only removed versions needed. */
+  readonly filesRemoved: number;
+}
+
+/** The storage of tables, and its clock. */
+export interface UpkeepContext extends TableContext {
+  readonly clock: StorageClock;
+}
+
+/** Asks the engine to prune no version: none is older than 1970. */
+const NO_VERSION = 0;
+
+/** The fragments of a run, and the newest version after it. */
+export interface Compacted extends Pick<UpkeepFigures, "fragmentsRemoved" | "fragmentsAdded"> {
+  readonly version: bigint;
+}
+
+/** Has the engine join small fragments, remove deleted rows from the files and bring the indices up to date. */
+export async function optimizeTable(context: UpkeepContext, table: FoundTable): Promise<Compacted> {
+  const dataset = datasetOf(context, table);
+  const before = (await latestVersion(dataset))?.version ?? 0n;
+  const { compaction } = await withData(context, table, {}, (native) =>
+    engineCall(() => native.optimize(NO_VERSION)),
+  );
+  await syncIndices(dataset);
+  // Compaction and indices are versions of their own, each with files that the one before lacks.
+  const after = (await latestVersion(dataset))?.version ?? before;
+  for (let version = before + 1n; version <= after; version++) await syncVersion(dataset, version);
+  const { fragmentsRemoved, fragmentsAdded } = compaction;
+  return { fragmentsRemoved, fragmentsAdded, version: after };
+}
+
+/** Share of surplus versions, beyond which they are pruned: each time, all versions are read. */
+const SURPLUS = 1.25;
+
+/** Whether a table has so many versions that surplus ones are pruned. */
+export function hasSurplus(versions: number, { maxVersions }: UpkeepPolicy): boolean {
+  return versions > maxVersions * SURPLUS;
+}
+
+/** Ages of versions, by which those are protected that a call may still read or have just made. */
+export type PruneTimes = Pick<UpkeepTimes, "minAgeMs" | "surplusAgeMs">;
+
+/** Prunes the versions that the policy does not keep, except for those that tags and branches need. */
+export async function pruneTable(
+  { store, clock }: Pick<UpkeepContext, "store" | "clock">,
+  table: FoundTable,
+  policy: UpkeepPolicy,
+  { minAgeMs, surplusAgeMs }: PruneTimes,
+  signal: AbortSignal,
+): Promise<Pick<UpkeepFigures, "versionsRemoved" | "filesRemoved">> {
+  const dataset = datasetOf({ store }, table);
+  const retained = { keep: 1, minAgeMs: Math.max(policy.retentionMs, minAgeMs) };
+  const surplus = { keep: policy.maxVersions, minAgeMs: surplusAgeMs };
+  let [versionsRemoved, filesRemoved] = [0, 0];
+  for (const rule of [retained, surplus]) {
+    const pruned = await pruneVersions(dataset, { ...rule, clock, signal });
+    versionsRemoved += pruned.versions;
+    filesRemoved += pruned.files;
+  }
+  return { versionsRemoved, filesRemoved };
+}

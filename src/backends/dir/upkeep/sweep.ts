@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import type { TableContext } from "../catalog/catalog-context.ts";
+import { latestVersion } from "../format/version-files.ts";
+import { datasetOf, findTable } from "../operations/tables/lookup.ts";
+import type { UpkeepTimes } from "./activity.ts";
+import { walkTables } from "./walk.ts";
+
+/** A look at a table. */
+interface Look {
+  readonly version: bigint;
+  /** When the table was last reported, in milliseconds of `performance.now`. */
+  readonly reportedAt: number;
+}
+
+/**
+ * Looks at all tables of a catalog in turn, for writes of other processes and for versions that have grown old. It
+ * takes a request or two for each table, at a bounded rate, and ends when the signal aborts.
+ *
+ * @param report gets a table with a version that was not seen before, and each table after some time
+ */
+export async function sweepTables(
+  context: TableContext & { readonly log: Logger },
+  { sweepMs, lookMs, relookMs }: Pick<UpkeepTimes, "sweepMs" | "lookMs" | "relookMs">,
+  report: (id: Identifier) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const { catalog, log } = context;
+  const pause = (ms: number) => sleep(ms, undefined, { ref: false, signal }).catch(() => {});
+  let seen = new Map<string, Look>();
+
+  async function look(id: Identifier, now: number): Promise<Look | undefined> {
+    const table = await findTable(context, await catalog.read(), id);
+    const newest = table && (await latestVersion(datasetOf(context, table)));
+    if (newest === undefined) return undefined;
+    const last = seen.get(joinIdentifier(id));
+    if (last?.version === newest.version && now - last.reportedAt < relookMs) return last;
+    report(id);
+    return { version: newest.version, reportedAt: now };
+  }
+  while (!signal.aborted) {
+    const startedAt = performance.now();
+    const found = new Map<string, Look>();
+    try {
+      for await (const id of walkTables(catalog)) {
+        await pause(lookMs);
+        if (signal.aborted) return;
+        const looked = await look(id, performance.now());
+        if (looked !== undefined) found.set(joinIdentifier(id), looked);
+      }
+      seen = found;
+    } catch (error) {
+      log.debug({ err: error }, "the tables cannot be looked at for upkeep now");
+    }
+    await pause(Math.max(lookMs, startedAt + sweepMs - performance.now()));
+  }
+}

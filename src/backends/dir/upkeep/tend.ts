@@ -1,0 +1,90 @@
+import type { Logger } from "pino";
+import { isLanceError } from "../../../namespace/errors.ts";
+import { joinIdentifier } from "../../../namespace/identifier.ts";
+import { untilAborted } from "../concurrency/wait.ts";
+import { datasetOf, type FoundTable, findTable } from "../operations/tables/lookup.ts";
+import type { ActiveTable, Tended, UpkeepTimes } from "./activity.ts";
+import { inspectTable, needOf, type TableFacts } from "./inspect.ts";
+import type { UpkeepLeases } from "./lease.ts";
+import { hasSurplus, optimizeTable, pruneTable, type UpkeepContext, type UpkeepFigures } from "./optimize.ts";
+import { policyOf, type UpkeepPolicy } from "./policy.ts";
+
+/** Everything that looking after a table takes. */
+export interface TendContext {
+  readonly context: UpkeepContext;
+  /** The policy of tables without properties. */
+  readonly policy: UpkeepPolicy;
+  readonly times: UpkeepTimes;
+  readonly leases: UpkeepLeases;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+  /** Gets the figures of a run that did something, and its duration in milliseconds. */
+  readonly onRun: (figures: UpkeepFigures, milliseconds: number) => void;
+}
+
+const NOTHING: Tended = { workMs: 0, againMs: undefined };
+
+/** Time until the next try while another process has the lease, in milliseconds. */
+const LEASED_MS = 30_000;
+
+/** Part of the retention after which versions that have become too old are looked for again. */
+const PRUNES_PER_RETENTION = 20;
+const MAX_PRUNE_PAUSE_MS = 60 * 60_000;
+
+/** Inspects a table, and does the work that it needs. */
+export async function tend(tending: TendContext, active: ActiveTable): Promise<Tended> {
+  const { context, log } = tending;
+  const table = await findTable(context, await context.catalog.read(), active.id);
+  if (table === undefined) return NOTHING;
+  const policy = policyOf(tending.policy, table.properties, (reason) =>
+    log.warn({ table: joinIdentifier(active.id) }, `a property of upkeep is ignored: ${reason}`),
+  );
+  if (!policy.enabled) return NOTHING;
+  try {
+    return await tendFound(tending, active, table, policy);
+  } catch (error) {
+    // A table that is only declared, was dropped meanwhile, or needs newer software.
+    if (SKIPPED.some((name) => isLanceError(error, name))) return NOTHING;
+    throw error;
+  }
+}
+
+const SKIPPED = ["TableNotFound", "TableVersionNotFound", "InvalidTableState", "Unsupported"] as const;
+
+async function tendFound(
+  tending: TendContext,
+  active: ActiveTable,
+  table: FoundTable,
+  policy: UpkeepPolicy,
+): Promise<Tended> {
+  const { context, times } = tending;
+  const facts = await inspectTable(datasetOf(context, table));
+  const isFinished = facts.version === active.finishedAt;
+  const need = isFinished ? "none" : needOf(facts, policy);
+  const prunes = wantsPrune(active, facts, policy);
+  const quietIn = active.lastWrite + times.quietMs - performance.now();
+  const optimizes = need === "now" || (need === "when quiet" && quietIn <= 0);
+  if (!optimizes && !prunes) return { workMs: 0, againMs: need === "none" ? undefined : quietIn };
+  const lease = await tending.leases.acquire(table.location);
+  if (lease === undefined) return { workMs: 0, againMs: LEASED_MS };
+  const started = performance.now();
+  const compaction = optimizes
+    ? await untilAborted(optimizeTable(context, table), tending.signal)
+    : { fragmentsRemoved: 0, fragmentsAdded: 0, version: facts.version };
+  if (compaction.version === facts.version) active.finishedAt = facts.version;
+  const pruned =
+    prunes && (await lease.isHeld())
+      ? await pruneTable(context, table, policy, times, tending.signal)
+      : { versionsRemoved: 0, filesRemoved: 0 };
+  if (prunes) active.prunedAt = performance.now();
+  await lease.release();
+  const workMs = performance.now() - started;
+  tending.onRun({ ...compaction, ...pruned }, workMs);
+  return { workMs, againMs: optimizes && compaction.version !== facts.version ? times.settleMs : undefined };
+}
+
+function wantsPrune({ prunedAt }: ActiveTable, facts: TableFacts, policy: UpkeepPolicy): boolean {
+  if (facts.versions < 2) return false;
+  const pause = Math.min(policy.retentionMs / PRUNES_PER_RETENTION, MAX_PRUNE_PAUSE_MS);
+  return hasSurplus(facts.versions, policy) || performance.now() - prunedAt >= pause;
+}

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect, type TestContext, test } from "vitest";
+import { idsOf, rows } from "../rows-fixture.ts";
+import { openClient, type TestClient, temporaryDirectory } from "../test-support.ts";
+import { UPKEEP_TIMES } from "./activity.ts";
+import type { UpkeepOptions } from "./upkeep.ts";
+
+const QUICK: UpkeepOptions = {
+  times: { ...UPKEEP_TIMES, settleMs: 20, waitMs: 100, quietMs: 50, retryMs: 20, minAgeMs: 0 },
+};
+
+/** Opens a directory with a table `t`, whose rows come in separate writes. */
+async function openTable(
+  t: TestContext,
+  { upkeep = QUICK, adds = 20, properties = {} }: OpenOptions = {},
+): Promise<{ client: TestClient; root: string }> {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root, { upkeep });
+  await client.upload("createTable", "t", { properties }, rows([0]));
+  for (let id = 1; id <= adds; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
+  return { client, root };
+}
+
+interface OpenOptions {
+  readonly upkeep?: UpkeepOptions;
+  readonly adds?: number;
+  readonly properties?: Record<string, string>;
+}
+
+const fragmentsOf = async (client: TestClient) =>
+  Number((await client.call("getTableStats", "t")).fragmentStats?.numFragments);
+
+const versionsOf = (root: string) =>
+  readdirSync(join(root, "data", "t.lance", "_versions")).filter((name) => name.endsWith(".manifest")).length;
+
+const WITHIN = { timeout: 20_000 };
+
+test("joins the fragments of small writes and keeps their rows", WITHIN, async (t) => {
+  const { client } = await openTable(t);
+  await expect.poll(() => fragmentsOf(client), WITHIN).toBe(1);
+  const ids = idsOf(await client.query("t", { k: 100n, vector: { singleVector: [0, 0] } }));
+  assert.deepEqual(
+    ids.sort((a, b) => a - b),
+    Array.from({ length: 21 }, (_, id) => id),
+  );
+});
+
+test("brings indices up to date after small writes", WITHIN, async (t) => {
+  const { client } = await openTable(t, { adds: 0 });
+  await client.call("createTableScalarIndex", "t", { column: "id", indexType: "BTREE", name: "by_id" });
+  for (let id = 1; id <= 30; id++) await client.upload("insertIntoTable", "t", {}, rows([id, 100 + id]));
+  const stats = () => client.call("describeTableIndexStats", "t", { indexName: "by_id" });
+  await expect
+    .poll(async () => [(await stats()).numIndexedRows, (await stats()).numUnindexedRows], WITHIN)
+    .toEqual([61n, 0n]);
+});
+
+test("removes deleted rows from the files", WITHIN, async (t) => {
+  const { client } = await openTable(t, { adds: 0 });
+  await client.upload("insertIntoTable", "t", {}, rows(Array.from({ length: 50 }, (_, i) => i + 1)));
+  await client.call("deleteFromTable", "t", { predicate: "id % 2 = 0" });
+  await expect.poll(() => fragmentsOf(client), WITHIN).toBe(1);
+  assert.equal((await client.call("getTableStats", "t")).numRows, 25n);
+});
+
+test("prunes versions older than the retention and keeps tagged ones", WITHIN, async (t) => {
+  const { client, root } = await openTable(t, { adds: 0 });
+  await client.upload("insertIntoTable", "t", {}, rows([1]));
+  await client.call("createTableTag", "t", { tag: "kept", version: 2n });
+  await client.call("updateTable", "t", {
+    updates: [{ column: "name", expression: "'new'" }],
+    properties: { "lance-gateway.upkeep.retention": "0s" },
+  });
+  await client.upload("insertIntoTable", "t", {}, rows([2]));
+  await expect.poll(() => versionsOf(root), WITHIN).toBe(2);
+  assert.deepEqual(
+    idsOf(await client.query("t", { version: 2n, k: 10n, vector: { singleVector: [0, 0] } })),
+    [0, 1],
+  );
+});
+
+test("leaves a table alone whose property says off", WITHIN, async (t) => {
+  const { client } = await openTable(t, { properties: { "lance-gateway.upkeep": "off" } });
+  await client.upload("createTable", "other", {}, rows([0]));
+  for (let id = 1; id <= 20; id++) await client.upload("insertIntoTable", "other", {}, rows([id]));
+  const others = async () =>
+    Number((await client.call("getTableStats", "other")).fragmentStats?.numFragments);
+  await expect.poll(others, WITHIN).toBe(1);
+  assert.equal(await fragmentsOf(client), 21);
+});

@@ -1,0 +1,101 @@
+import { availableParallelism } from "node:os";
+import type { Logger } from "pino";
+import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import { createTurns } from "../concurrency/turns.ts";
+import { type ActiveTable, createActivity, UPKEEP_TIMES, type UpkeepTimes } from "./activity.ts";
+import { createUpkeepLeases } from "./lease.ts";
+import type { UpkeepContext, UpkeepFigures } from "./optimize.ts";
+import { DEFAULT_POLICY, type UpkeepPolicy } from "./policy.ts";
+import { sweepTables } from "./sweep.ts";
+import { type TendContext, tend } from "./tend.ts";
+
+/** Options of {@link startUpkeep}. */
+export interface UpkeepOptions {
+  /** The policy of tables without properties. Default: {@link DEFAULT_POLICY}. */
+  readonly policy?: Partial<UpkeepPolicy> | undefined;
+  /** Default: {@link UPKEEP_TIMES}. */
+  readonly times?: Partial<UpkeepTimes> | undefined;
+  /** Maximum number of tables that are worked on at a time. Default: the number of cores. */
+  readonly concurrency?: number | undefined;
+}
+
+/** The background work that looks after the tables of a catalog. */
+export interface Upkeep {
+  /** Notes a write to a table. */
+  note(table: Identifier): void;
+  /** Stops; work of the engine that cannot be stopped is not waited for. */
+  close(): Promise<void>;
+}
+
+/** Interval at which due tables are looked for while some wait, in milliseconds. */
+const TICK_MS = 100;
+
+/** Starts to look after the tables of a catalog that can be written. */
+export function startUpkeep(
+  context: UpkeepContext & { readonly log: Logger },
+  options: UpkeepOptions = {},
+): Upkeep {
+  const { log } = context;
+  const { concurrency = availableParallelism() } = options;
+  const times = { ...UPKEEP_TIMES, ...options.times };
+  const activity = createActivity(times);
+  const turns = createTurns(concurrency);
+  const stop = new AbortController();
+  const running = new Set<Promise<void>>();
+  const tending: TendContext = {
+    context,
+    policy: { ...DEFAULT_POLICY, ...options.policy },
+    times,
+    leases: createUpkeepLeases(context.layout.baseKey, context.store, context.clock),
+    log,
+    signal: stop.signal,
+    onRun,
+  };
+  let timer: NodeJS.Timeout | undefined;
+
+  function onRun(figures: UpkeepFigures, milliseconds: number): void {
+    log.debug({ ...figures, ms: Math.round(milliseconds) }, "a table has been looked after");
+  }
+  function schedule(): void {
+    if (timer !== undefined || stop.signal.aborted || activity.waiting === 0) return;
+    timer = setTimeout(() => {
+      timer = undefined;
+      for (const table of activity.takeDue(performance.now())) start(table);
+      schedule();
+    }, TICK_MS).unref();
+  }
+  function start(table: ActiveTable): void {
+    const work = attend(table).finally(() => {
+      running.delete(work);
+      schedule();
+    });
+    running.add(work);
+  }
+  async function attend(table: ActiveTable): Promise<void> {
+    try {
+      const tended = await turns.run(
+        () => tend(tending, table),
+        () => !stop.signal.aborted,
+      );
+      activity.end(table, tended, performance.now());
+    } catch (error) {
+      activity.end(table, undefined, performance.now());
+      if (stop.signal.aborted) return;
+      log.debug({ err: error, table: joinIdentifier(table.id) }, "a table cannot be looked after now");
+    }
+  }
+  function note(id: Identifier): void {
+    if (id.length === 0) return;
+    activity.note(id, performance.now());
+    schedule();
+  }
+  const sweeping = sweepTables(context, times, note, stop.signal);
+  return {
+    note,
+    async close() {
+      stop.abort();
+      clearTimeout(timer);
+      await Promise.all([sweeping, ...running]);
+    },
+  };
+}
