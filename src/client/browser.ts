@@ -5,18 +5,21 @@ import { type ConnectProperties, openConnect } from "./connect.ts";
 import { createFetchTransport } from "./fetch-transport.ts";
 import type { Namespace } from "./namespace.ts";
 import type { Properties } from "./properties.ts";
-import { connectByName, registerNamespace } from "./registry.ts";
+import { createRegistry } from "./registry.ts";
 import { openRest, type RestProperties } from "./rest.ts";
 
 export * from "./exports.ts";
 
-registerNamespace("connect", (properties) => openConnect(properties));
-registerNamespace("rest", (properties) =>
-  openRest(properties, async (uri, files) => {
-    if (Object.keys(files).length === 0) return createFetchTransport(uri, (url, init) => fetch(url, init));
-    throw new LanceError("Unsupported", "certificates for a connection cannot be chosen here");
-  }),
-);
+const { registerNamespace, connectByName } = createRegistry({
+  connect: (properties) => openConnect(properties),
+  rest: (properties) =>
+    openRest(properties, async (uri, files) => {
+      if (Object.keys(files).length === 0) return createFetchTransport(uri, (url, init) => fetch(url, init));
+      throw new LanceError("Unsupported", "certificates for a connection cannot be chosen here");
+    }),
+});
+
+export { registerNamespace };
 
 /** Connects to a server over REST. */
 export function connect(name: "rest", properties: RestProperties): Promise<Namespace>;

@@ -14,7 +14,7 @@ import { bodyFieldOf } from "../namespace/body-field.ts";
 import type { Call } from "../namespace/call.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
 import { errorOfConnect } from "./connect-errors.ts";
-import { answerPieces, type Fetch, fetchBody } from "./fetch-body.ts";
+import { answerPieces, type Fetch, fetchBody, watchBody } from "./fetch-body.ts";
 import type { NamespaceImplementation } from "./implementation.ts";
 import { type Properties, readProperties } from "./properties.ts";
 
@@ -99,17 +99,15 @@ function handlerOf(method: AnyMethod, transport: Transport): unknown {
       };
     case "client_streaming":
       return async (request: Message, data: AsyncIterable<Uint8Array>, call: Call) => {
-        let failure: unknown;
-        const messages = uploadMessages(method, request, data, (thrown) => {
-          failure = thrown;
-        });
+        const upload = watchBody(data);
+        const messages = uploadMessages(method, request, upload.pieces);
         try {
           const answer = await transport.stream(method, call.signal, timeOf(call), headersOf(call), messages);
           let response: Message | undefined;
           for await (const message of answer.message) response = message;
           return response as Message;
         } catch (thrown) {
-          throw failure ?? errorOfConnect(thrown, call);
+          throw upload.failure ?? errorOfConnect(thrown, call);
         }
       };
     case "server_streaming":
@@ -127,25 +125,19 @@ function handlerOf(method: AnyMethod, transport: Transport): unknown {
   }
 }
 
-/** Yields the request, and then messages that contain only the body. Errors of the body pass unchanged. */
+/** Yields the request, and then messages that contain only the body. */
 async function* uploadMessages(
   { input }: DescMethodClientStreaming,
   request: Message,
   data: AsyncIterable<Uint8Array>,
-  failed: (thrown: unknown) => void,
 ): AsyncIterable<Message> {
   const field = bodyFieldOf(input) as string;
   yield request;
-  try {
-    for await (const piece of data) {
-      for (let start = 0; start < piece.length; start += MAX_PIECE_BYTES) {
-        const part = piece.subarray(start, start + MAX_PIECE_BYTES);
-        yield create(input, { [field]: create(HttpBodySchema, { data: part }) } as never);
-      }
+  for await (const piece of data) {
+    for (let start = 0; start < piece.length; start += MAX_PIECE_BYTES) {
+      const part = piece.subarray(start, start + MAX_PIECE_BYTES);
+      yield create(input, { [field]: create(HttpBodySchema, { data: part }) } as never);
     }
-  } catch (thrown) {
-    failed(thrown);
-    throw thrown;
   }
 }
 

@@ -13,7 +13,6 @@ export * from "./messages.ts";
 export type { Namespace } from "./namespace.ts";
 export type { Properties } from "./properties.ts";
 export type { QueryResult } from "./query-result.ts";
-export { registerNamespace } from "./registry.ts";
 export type { RestProperties } from "./rest.ts";
 export { type Row, rowsToTable } from "./rows.ts";
 export type { NewTableOptions, OpenOptions, RenameOptions, TableMethods, TablePlace } from "./tables.ts";

@@ -18,6 +18,31 @@ export async function fetchBody(
   return { body: new Blob(pieces) };
 }
 
+/** A body of a request, and what its source has thrown. */
+export interface WatchedBody {
+  readonly pieces: AsyncIterable<Uint8Array>;
+  readonly failure: unknown;
+}
+
+/** Watches the source of a body: fetch reports only that the request failed, and not what the source has thrown. */
+export function watchBody(source: AsyncIterable<Uint8Array>): WatchedBody {
+  let failure: unknown;
+  async function* pieces(): AsyncIterable<Uint8Array> {
+    try {
+      yield* source;
+    } catch (thrown) {
+      failure = thrown;
+      throw thrown;
+    }
+  }
+  return {
+    pieces: pieces(),
+    get failure() {
+      return failure;
+    },
+  };
+}
+
 /** Yields the body of an answer; leaving the loop early ends the exchange. */
 export async function* answerPieces({ body }: Response): AsyncIterable<Uint8Array> {
   if (body === null) return;

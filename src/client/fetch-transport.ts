@@ -1,5 +1,5 @@
 import { type FailureKind, UpstreamFailure, type UpstreamTransport } from "../backends/rest/transport.ts";
-import { answerPieces, type Fetch, fetchBody } from "./fetch-body.ts";
+import { answerPieces, type Fetch, fetchBody, watchBody } from "./fetch-body.ts";
 
 /** Headers that fetch sets itself. */
 const OWN = new Set(["accept-encoding", "user-agent"]);
@@ -17,32 +17,37 @@ export function createFetchTransport(uri: string, send: Fetch): UpstreamTranspor
     async send({ method, target, headers, body, streams, signal }) {
       signal.throwIfAborted();
       const init: RequestInit = { method, headers: pairsOf(headers), signal };
-      if (typeof body === "string") init.body = body;
-      else if (body !== undefined) Object.assign(init, await fetchBody(body, signal));
+      const upload = typeof body === "object" ? watchBody(body) : undefined;
+      if (upload !== undefined) Object.assign(init, await fetchBody(upload.pieces, signal));
+      else if (typeof body === "string") init.body = body;
+      const known = () => (signal.aborted ? signal.reason : upload?.failure);
       const answer = await failing(
         // Whether the request was sent is unknown.
         "reset",
         "the server cannot be reached",
         send(base + target, init),
-        signal,
+        known,
       );
       const { status } = answer;
       const found = { status, headers: Object.fromEntries(answer.headers) };
-      if (streams && status < 300) return { ...found, body: "", pieces: piecesOf(answer, signal) };
-      const text = await failing("truncated", BROKEN, answer.text(), signal);
+      if (streams && status < 300) return { ...found, body: "", pieces: piecesOf(answer, known) };
+      const text = await failing("truncated", BROKEN, answer.text(), known);
       return { ...found, body: text, pieces: undefined };
     },
     close: async () => {},
   };
 }
 
+/** Returns why a request failed, if the caller or the source of the body ended it. */
+type KnownReason = () => unknown;
+
 const BROKEN = "the answer of the server broke off";
 
-async function* piecesOf(answer: Response, signal: AbortSignal): AsyncIterable<Uint8Array> {
+async function* piecesOf(answer: Response, known: KnownReason): AsyncIterable<Uint8Array> {
   try {
     yield* answerPieces(answer);
   } catch (thrown) {
-    throw signal.aborted ? signal.reason : new UpstreamFailure("truncated", BROKEN, thrown);
+    throw known() ?? new UpstreamFailure("truncated", BROKEN, thrown);
   }
 }
 
@@ -51,12 +56,12 @@ async function failing<T>(
   kind: FailureKind,
   message: string,
   work: Promise<T>,
-  signal: AbortSignal,
+  known: KnownReason,
 ): Promise<T> {
   try {
     return await work;
   } catch (thrown) {
-    throw signal.aborted ? signal.reason : new UpstreamFailure(kind, message, thrown);
+    throw known() ?? new UpstreamFailure(kind, message, thrown);
   }
 }
 

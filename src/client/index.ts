@@ -5,17 +5,24 @@ import { type GrpcProperties, openGrpc } from "./grpc.ts";
 import type { Namespace } from "./namespace.ts";
 import { openNodeFetch, openNodeTransport } from "./node-transport.ts";
 import type { Properties } from "./properties.ts";
-import { connectByName, registerNamespace } from "./registry.ts";
+import { createRegistry } from "./registry.ts";
 import { openRest, type RestProperties } from "./rest.ts";
 
 export type { DirProperties } from "./dir.ts";
 export * from "./exports.ts";
 export type { GrpcProperties } from "./grpc.ts";
 
-registerNamespace("dir", openDirectory);
-registerNamespace("rest", (properties) => openRest(properties, openNodeTransport));
-registerNamespace("grpc", openGrpc);
-registerNamespace("connect", async (properties) => openConnect(properties, await openNodeFetch()));
+const { registerNamespace, connectByName } = createRegistry(
+  {
+    dir: openDirectory,
+    rest: (properties) => openRest(properties, openNodeTransport),
+    grpc: openGrpc,
+    connect: async (properties) => openConnect(properties, await openNodeFetch()),
+  },
+  () => import("@lancedb/lancedb"),
+);
+
+export { registerNamespace };
 
 /** Opens a directory in this process. */
 export function connect(name: "dir", properties: DirProperties): Promise<Namespace>;
@@ -28,5 +35,5 @@ export function connect(name: "connect", properties: ConnectProperties): Promise
 /** Connects by the name of a registered implementation. */
 export function connect(name: string, properties?: Properties): Promise<Namespace>;
 export function connect(name: string, properties: object = {}): Promise<Namespace> {
-  return connectByName(name, properties as Properties, () => import("@lancedb/lancedb"));
+  return connectByName(name, properties as Properties);
 }
