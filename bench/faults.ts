@@ -2,7 +2,9 @@
 // the upstream gets. It runs the table of test/faults/upstreams, one case after the other.
 import { FAULTS, WIRES } from "../test/faults/upstreams/faults.ts";
 import { type Case, casesOf, type Outcome, startFaultyWorld } from "../test/faults/upstreams/measure.ts";
-import { runSeries, SERIES } from "../test/faults/upstreams/series.ts";
+import { hedgedSeries, runSeries, SERIES } from "../test/faults/upstreams/series.ts";
+
+const HEDGE_AFTER_MS = 50;
 
 /** Runs all faults and series; prints tables in Markdown. Takes no options. */
 export async function run(): Promise<void> {
@@ -31,7 +33,7 @@ export async function run(): Promise<void> {
   console.log(
     "\n| Reads, one after the other | By | answered | calls of each address | p50 | longest |\n| --- | --- | --- | --- | --- | --- |",
   );
-  for (const series of SERIES) {
+  for (const series of [...SERIES, hedgedSeries(HEDGE_AFTER_MS, () => {})]) {
     for (const wire of WIRES) {
       const { answered, calls, p50Ms, maxMs } = await runSeries(series, wire);
       const row = [
