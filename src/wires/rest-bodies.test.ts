@@ -4,7 +4,9 @@ import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { test } from "vitest";
-import { JSON_TYPE, open, operations, port, post, textOf } from "./rest-fixture.ts";
+import { JSON_TYPE, open, operations, port, post, textOf, useRestServer } from "./rest-fixture.ts";
+
+useRestServer();
 
 test("a body over the limit is refused by its length before it is read", async () => {
   const request = open("POST", "/v1/table/t/describe", { ...JSON_TYPE, "content-length": "1000000000" });

@@ -4,7 +4,9 @@ import type { IncomingMessage } from "node:http";
 import { test } from "vitest";
 import { steady } from "../../test/support/steady.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { open, operations, piece, post } from "./rest-fixture.ts";
+import { open, operations, piece, post, useRestServer } from "./rest-fixture.ts";
+
+useRestServer();
 
 test("a download has the first message's content type and all bytes", async () => {
   operations.download = async function* (_request, call) {

@@ -4,7 +4,9 @@ import type { IncomingMessage } from "node:http";
 import { gzipSync } from "node:zlib";
 import { test } from "vitest";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
-import { open, operations, post } from "./rest-fixture.ts";
+import { open, operations, post, useRestServer } from "./rest-fixture.ts";
+
+useRestServer();
 
 test("an upload is handed on in pieces, decoded, with its content type", async () => {
   operations.upload = async (request, data) => {

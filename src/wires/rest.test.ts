@@ -9,7 +9,20 @@ import {
 import type { AddressInfo } from "node:net";
 import { test } from "vitest";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
-import { app, exchange, JSON_TYPE, logged, open, operations, piece, post, textOf } from "./rest-fixture.ts";
+import {
+  app,
+  exchange,
+  JSON_TYPE,
+  logged,
+  open,
+  operations,
+  piece,
+  post,
+  textOf,
+  useRestServer,
+} from "./rest-fixture.ts";
+
+useRestServer();
 
 test("an answer is JSON with its length and the request's id", async () => {
   operations.unary = async (request, call) => {

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
-import { describe, test } from "vitest";
+import { describe, onTestFinished, test } from "vitest";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import { callUnary, sendJson, type Upstream } from "./fixture.ts";
-import { countTableRows, describeTable, failing, raw, upstreamOf } from "./upstream-fixture.ts";
+import { countTableRows, describeTable, failing, upstreamOf } from "./upstream-fixture.ts";
 
 /** An upstream below HTTP: what it writes for every connection. */
 async function rawUpstream(text: string, more?: string): Promise<Upstream> {
@@ -20,7 +20,7 @@ async function rawUpstream(text: string, more?: string): Promise<Upstream> {
   });
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
-  raw.push(server);
+  onTestFinished(() => void server.close());
   const uri = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return upstreamOf(() => {}, {
     uri,

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { afterAll } from "vitest";
+import { onTestFinished } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
@@ -24,10 +24,7 @@ export interface Peer {
   close(): void;
 }
 
-export const closers: (() => unknown)[] = [];
-afterAll(() => Promise.all(closers.map((close) => close())));
-
-/** A server that answers as it is told, by the number of its request. */
+/** Starts a server that answers as it is told, by the number of its request. The end of the test closes it. */
 export async function peer(answer: Answer, port = 0, host = "127.0.0.1"): Promise<Peer> {
   const server = createServer((request, response) => {
     self.count += 1;
@@ -48,15 +45,16 @@ export async function peer(answer: Answer, port = 0, host = "127.0.0.1"): Promis
       server.closeAllConnections();
     },
   };
-  closers.push(() => self.close());
+  onTestFinished(() => self.close());
   return self;
 }
 
+/** Opens a backend of a server. The end of the test closes it. */
 export async function backendOf(options: Partial<RestBackendOptions> & Pick<RestBackendOptions, "uri">) {
   const backend = await createRestBackend({ log: callOf(describeTable).log, ...options });
   // By now a name has been looked up.
   await new Promise(setImmediate);
-  closers.push(() => backend.close());
+  onTestFinished(() => backend.close());
   return backend;
 }
 

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { Server } from "node:net";
-import { afterAll } from "vitest";
+import { onTestFinished } from "vitest";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { type ErrorName, LanceError } from "../../namespace/errors.ts";
 import { type Answer, startUpstream, type Upstream } from "./fixture.ts";
@@ -17,16 +16,10 @@ export const {
   dropTable,
 } = LanceNamespaceService.method;
 
-export const open: Upstream[] = [];
-export const raw: Server[] = [];
-afterAll(async () => {
-  for (const server of raw) server.close();
-  await Promise.all(open.map((upstream) => upstream.close()));
-});
-
+/** Starts an upstream and a backend before it. The end of the test closes both. */
 export async function upstreamOf(answer: Answer, options?: Partial<RestBackendOptions>): Promise<Upstream> {
   const upstream = await startUpstream(answer, options);
-  open.push(upstream);
+  onTestFinished(() => upstream.close());
   return upstream;
 }
 
