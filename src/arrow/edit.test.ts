@@ -20,7 +20,7 @@ import {
   vectorFromArray,
 } from "apache-arrow";
 import { test } from "vitest";
-import { dropColumn, dropField, replaceFloats, skipRows } from "./edit.ts";
+import { dropColumn, dropField, replaceFloats, selectRows, trueRows } from "./edit.ts";
 import { decodeSchema } from "./schema.ts";
 import { END_OF_STREAM, splitIpcFile } from "./stream.ts";
 
@@ -33,6 +33,7 @@ const COLUMNS: Readonly<Record<string, readonly [type: DataType, values: readonl
   int: [new Int32(), numbers],
   maybe: [new Int32(), some((row) => row)],
   bool: [new Bool(), some((row) => row % 2 === 0)],
+  even: [new Bool(), numbers.map((row) => row % 2 === 0)],
   text: [new Utf8(), some((row) => "é".repeat(row))],
   large: [new LargeUtf8(), numbers.map(String)],
   nothing: [new Null(), numbers.map(() => null)],
@@ -65,15 +66,39 @@ function read(...messages: readonly Uint8Array[]) {
   return tableFromIPC(Buffer.concat([...messages, END_OF_STREAM]));
 }
 
-const plain = (table: Table) =>
-  JSON.stringify(table.toArray(), (_, value) => (typeof value === "bigint" ? Number(value) : value));
+const numeric = (_: string, value: unknown) => (typeof value === "bigint" ? Number(value) : value);
+const plain = (table: Table) => JSON.stringify(table.toArray(), numeric);
 
 test("rows are skipped in columns of every layout", () => {
   const { table, head, fields, data, batch } = source();
-  for (const count of [1, 7, 8, 9, ROWS - 1]) {
-    const rest = read(head, ...data.slice(0, -1), skipRows(batch, fields, count));
-    assert.equal(plain(rest), plain(table.slice(count)), `without the first ${count}`);
-    assert.equal(rest.getChild("maybe")?.nullCount, table.slice(count).getChild("maybe")?.nullCount);
+  for (const from of [1, 7, 8, 9, ROWS - 1]) {
+    const rest = read(head, ...data.slice(0, -1), selectRows(batch, fields, [{ from, count: ROWS - from }]));
+    assert.equal(plain(rest), plain(table.slice(from)), `without the first ${from}`);
+    assert.equal(rest.getChild("maybe")?.nullCount, table.slice(from).getChild("maybe")?.nullCount);
+  }
+});
+
+test("rows from several places are selected in columns of every layout", () => {
+  const { table, head, fields, data, batch } = source();
+  const index = Object.keys(COLUMNS).indexOf("even");
+  assert.deepEqual(trueRows(batch, fields, index).slice(0, 3), [
+    { from: 0, count: 1 },
+    { from: 2, count: 1 },
+    { from: 4, count: 1 },
+  ]);
+  const everything = { from: 0, count: ROWS };
+  for (const ranges of [
+    trueRows(batch, fields, index),
+    [
+      { from: 3, count: 6 },
+      { from: 17, count: 4 },
+    ],
+    [everything],
+  ]) {
+    const selected = read(head, ...data.slice(0, -1), selectRows(batch, fields, ranges));
+    const wanted = ranges.flatMap(({ from, count }) => table.slice(from, from + count).toArray());
+    assert.equal(plain(selected), JSON.stringify(wanted, numeric));
+    assert.equal(selected.numRows, wanted.length);
   }
 });
 

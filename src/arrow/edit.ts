@@ -1,4 +1,4 @@
-import { bitWidth } from "./batch-check.ts";
+import { createArrays, isSet, type Range, rowsIn, STRUCT_BYTES } from "./arrays.ts";
 import { type FlatTable, readInt64, readTable, readVector, rootTable, writeInt64 } from "./flatbuffer.ts";
 import { readPrefix } from "./message.ts";
 import type { ArrowField } from "./schema.ts";
@@ -8,7 +8,6 @@ import type { ArrowField } from "./schema.ts";
  * its layout: vectors become shorter in place, and numbers are overwritten.
  */
 
-const STRUCT_BYTES = 16;
 const OFFSET_BYTES = 4;
 
 /** A copy of a message, for changes. */
@@ -95,12 +94,29 @@ function columnOf(message: Uint8Array, fields: readonly ArrowField[], index: num
   return { bytes, values, rows: Number(readInt64(header, 0)) };
 }
 
-/** Returns a record batch without its first rows; `count` is smaller than the number of its rows. */
-export function skipRows(message: Uint8Array, fields: readonly ArrowField[], count: number): Uint8Array {
+/** Returns the ranges of the rows in which a column is true; it must be of booleans without nulls. */
+export function trueRows(message: Uint8Array, fields: readonly ArrowField[], index: number): Range[] {
+  const { values, rows } = columnOf(message, fields, index);
+  const bits = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
+  const ranges: Range[] = [];
+  for (let row = 0; row < rows; row++) {
+    if (!isSet(bits, row)) continue;
+    const from = row;
+    while (row + 1 < rows && isSet(bits, row + 1)) row++;
+    ranges.push({ from, count: row + 1 - from });
+  }
+  return ranges;
+}
+
+/** Returns a record batch with some of its rows, at least one, in their order. */
+export function selectRows(
+  message: Uint8Array,
+  fields: readonly ArrowField[],
+  ranges: readonly Range[],
+): Uint8Array {
   const { bytes, metadata, body, header } = copyOf(message);
-  const rows = Number(readInt64(header, 0));
   const arrays = createArrays(header, body);
-  const parts = fields.flatMap((field) => arrays.slice(field, count, rows - count));
+  const parts = fields.flatMap((field) => arrays.select(field, ranges));
   const buffers = readVector(header, 2);
   let length = 0;
   for (const [i, part] of parts.entries()) {
@@ -109,7 +125,7 @@ export function skipRows(message: Uint8Array, fields: readonly ArrowField[], cou
     header.view.setBigInt64(at + 8, BigInt(part.byteLength), true);
     length += padded(part.byteLength);
   }
-  writeInt64(header, 0, BigInt(rows - count));
+  writeInt64(header, 0, BigInt(rowsIn(ranges)));
   writeInt64(rootTable(metadata), 3, BigInt(length));
   const result = Buffer.alloc(bytes.byteLength - body.byteLength + length);
   result.set(bytes.subarray(0, bytes.byteLength - body.byteLength));
@@ -123,105 +139,4 @@ export function skipRows(message: Uint8Array, fields: readonly ArrowField[], cou
 
 function padded(length: number): number {
   return Math.ceil(length / 8) * 8;
-}
-
-/** Walks over the arrays of a batch, in the order of the fields. */
-function createArrays(header: FlatTable, body: Uint8Array) {
-  const { view } = header;
-  const [nodeVector, bufferVector, counts] = [
-    readVector(header, 1),
-    readVector(header, 2),
-    readVector(header, 4),
-  ];
-  let [node, buffer, variadic] = [0, 0, 0];
-  const take = () => {
-    const at = bufferVector.at + buffer++ * STRUCT_BYTES;
-    const start = Number(view.getBigInt64(at, true));
-    return body.subarray(start, start + Number(view.getBigInt64(at + 8, true)));
-  };
-
-  /** Walks over the buffers of a field, from which `change` makes new ones. */
-  function walk(field: ArrowField, range: Range | undefined): Uint8Array[] {
-    const at = nodeVector.at + node++ * STRUCT_BYTES;
-    const type = field.dictionary?.index ?? field.type;
-    if (type.name === "null") {
-      if (range) setNode(view, at, range.count, range.count);
-      return [];
-    }
-    const validity = take();
-    const parts = [validity];
-    if (range) {
-      parts[0] = validity.byteLength === 0 ? validity : sliceBits(validity, range);
-      setNode(
-        view,
-        at,
-        range.count,
-        validity.byteLength === 0 ? 0 : zeros(parts[0] as Uint8Array, range.count),
-      );
-    }
-    const fixed = (bits: number, extra = 0) => {
-      const values = take();
-      if (!range) return values;
-      if (bits === 1) return sliceBits(values, range);
-      const width = bits / 8;
-      return values.subarray(range.from * width, (range.from + range.count + extra) * width);
-    };
-    const width = bitWidth(type);
-    const children = field.dictionary === undefined ? field.children : [];
-    if (width !== undefined) parts.push(fixed(width));
-    else if (type.name === "struct") parts.push(...children.flatMap((child) => walk(child, range)));
-    else if (type.name === "fixed_size_list") {
-      const inner = range && { from: range.from * type.size, count: range.count * type.size };
-      parts.push(...children.flatMap((child) => walk(child, inner)));
-    } else if (type.name.endsWith("_view")) {
-      parts.push(fixed(128));
-      for (let left = Number(view.getBigInt64(counts.at + variadic++ * 8, true)); left > 0; left--) {
-        parts.push(take());
-      }
-    } else {
-      // The offsets of the remaining rows point at the same values as before.
-      parts.push(fixed(type.name.startsWith("large") ? 64 : 32, 1));
-      if (children.length === 0) parts.push(take());
-      else parts.push(...children.flatMap((child) => walk(child, undefined)));
-    }
-    return parts;
-  }
-  return {
-    /** Number of arrays passed so far. */
-    get nodes() {
-      return node;
-    },
-    /** Number of buffers passed so far. */
-    get buffers() {
-      return buffer;
-    },
-    skip: (field: ArrowField) => void walk(field, undefined),
-    /** Returns the buffers of a range of a field's rows, and sets the array's length and nulls in the metadata. */
-    slice: (field: ArrowField, from: number, count: number) => walk(field, { from, count }),
-  };
-}
-
-interface Range {
-  readonly from: number;
-  readonly count: number;
-}
-
-function setNode(view: DataView, at: number, length: number, nulls: number): void {
-  view.setBigInt64(at, BigInt(length), true);
-  view.setBigInt64(at + 8, BigInt(nulls), true);
-}
-
-function sliceBits(bits: Uint8Array, { from, count }: Range): Uint8Array {
-  const slice = new Uint8Array(Math.ceil(count / 8));
-  for (let i = 0; i < count; i++) {
-    const at = from + i;
-    if (((bits[at >> 3] ?? 0) >> (at & 7)) & 1) slice[i >> 3] = (slice[i >> 3] as number) | (1 << (i & 7));
-  }
-  return slice;
-}
-
-function zeros(bits: Uint8Array, count: number): number {
-  let ones = 0;
-  for (let i = 0; i < count; i++) ones += ((bits[i >> 3] as number) >> (i & 7)) & 1;
-  return count - ones;
 }

@@ -112,6 +112,11 @@ const queries: { what: string; sent: object; same: object }[] = [
     same: { full_text_query: { structured_query: { query: { match: { terms: "x", operator: "OR" } } } } },
   },
   {
+    what: "a structured query",
+    sent: { full_text_query: { query: { match: { terms: "x", fuzziness: null } } } },
+    same: { full_text_query: { structured_query: { query: { match: { terms: "x", auto_fuzziness: true } } } } },
+  },
+  {
     what: "words in several columns",
     sent: { full_text_query: { query: { multi_match: { query: "x", columns: ["a", "b"], boost: [1, 2] } } } },
     same: {

@@ -23,6 +23,11 @@ export function readFullText(json: unknown): unknown {
   return isJsonObject(query) ? { structured_query: { query } } : json;
 }
 
+/** Reads a match whose fuzziness of null means one that follows from the length of each term. */
+export function readMatch(json: unknown): unknown {
+  return isJsonObject(json) && json["fuzziness"] === null ? { ...json, auto_fuzziness: true } : json;
+}
+
 /** Reads a query for the same words in several columns, with a boost for each. */
 export function readMultiMatch(json: unknown): unknown {
   if (!isJsonObject(json) || !Array.isArray(json["columns"])) return json;

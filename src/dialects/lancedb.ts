@@ -11,6 +11,7 @@ import {
 import { CreateTableIndexRequestSchema } from "../gen/lance/namespace/v1/index_pb.ts";
 import {
   FullTextQuerySchema,
+  MatchQuerySchema,
   MultiMatchQuerySchema,
   QueryColumnsSchema,
   QueryVectorSchema,
@@ -24,7 +25,7 @@ import {
 import { ListTableTagsResponseSchema } from "../gen/lance/namespace/v1/tag_pb.ts";
 import { type Dialect, form } from "./dialect.ts";
 import { writeLanceType } from "./lance-types.ts";
-import { readColumns, readFullText, readMultiMatch, readVector } from "./lancedb-query.ts";
+import { readColumns, readFullText, readMatch, readMultiMatch, readVector } from "./lancedb-query.ts";
 import { absentAs, alsoNamed, bare, defaulted, renamed } from "./shapes.ts";
 
 const DELIMITER = /(?:^|&)delimiter=/;
@@ -50,6 +51,7 @@ export const lancedb: Dialect = {
     form(QueryVectorSchema, { read: readVector }),
     form(QueryColumnsSchema, { read: readColumns }),
     form(FullTextQuerySchema, { read: readFullText }),
+    form(MatchQuerySchema, { read: readMatch }),
     form(MultiMatchQuerySchema, { read: readMultiMatch }),
     form(RenameTableRequestSchema, { read: renamed({ new_namespace: "new_namespace_id" }) }),
     form(CreateTableIndexRequestSchema, {

@@ -12,4 +12,8 @@ describe("LanceDB's Python clients, beside the same code on a local directory", 
   it("answer alike about logs of tables, and load data", async () => {
     await runPython("beside_log.py", gateway.uri);
   });
+
+  it("answer alike to searches with every option", async () => {
+    await runPython("beside_search.py", gateway.uri);
+  });
 });

@@ -3,7 +3,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import { describe, test } from "vitest";
 import type { QueryTableRequestSchema } from "../../src/gen/lance/namespace/v1/query_pb.ts";
 import type { ErrorName } from "../../src/namespace/errors.ts";
-import { columnsOf, people, personStream, rowsOf } from "../support/arrow.ts";
+import { columnsOf, type Person, people, personStream, rowsOf } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
 import { vectorsStream } from "../support/rows.ts";
 import type { World } from "./world.ts";
@@ -32,6 +32,28 @@ export function searchTests(world: World): void {
         assert.deepEqual(await ids(id, near(7, column)), [7, 6], column);
       }
       assert.deepEqual(await ids(id, near(127, "u8")), [7, 6]);
+    });
+
+    test("find the only column whose vectors have the dimension of the query, also inside structs", async () => {
+      const id = [await world.namespace(), "v"];
+      const [row] = people(1);
+      await world.client.createTable({ id }, personStream([row as Person]));
+      await world.client.alterTableAddColumns({
+        id,
+        newColumns: [
+          {
+            name: "deep",
+            expression:
+              "named_struct('er', named_struct('v', arrow_cast([1.0, 2.0, 3.0], 'FixedSizeList(3, Float32)')))",
+          },
+        ],
+      });
+      const found = async (...singleVector: number[]) =>
+        rowsOf(await run(id, { vector: { singleVector }, k: 1n })).map((found) => found["_distance"]);
+      assert.deepEqual(await found(1, 2, 4), [1]);
+      assert.deepEqual(await found(0, 0), [0]);
+      const none = await refused("InvalidInput", found(1, 2, 3, 4));
+      assert.match(none.message, /No vector column found to match with the query vector dimension: 4/);
     });
 
     test("take every metric under every name", async () => {
@@ -150,6 +172,8 @@ export function searchTests(world: World): void {
         { ...near(1, "f32"), minimumNprobes: 3, maximumNprobes: 2 },
         "InvalidInput",
       ],
+      "a way to compare that the engine lacks": [{ ...near(1, "f32"), approxMode: "fast" }, "Unsupported"],
+      "an unknown way to compare": [{ ...near(1, "f32"), approxMode: "slow" }, "InvalidInput"],
       "a minimum of no probes": [{ ...near(1, "f32"), minimumNprobes: 0 }, "InvalidInput"],
       ...Object.fromEntries(
         (["nprobes", "minimumNprobes", "maximumNprobes", "ef", "refineFactor"] as const).map((name) => [
@@ -170,7 +194,7 @@ export function searchTests(world: World): void {
       await world.client.alterTableDropColumns({ id, columns });
       const query = { vector: { singleVector: [1, 2] } };
       const { message } = await refused("InvalidInput", world.client.queryTable({ ...query, id }));
-      assert.match(message, /no column of vectors/);
+      assert.match(message, /No vector column found to match with the query vector dimension: 2/);
     });
   });
 

@@ -107,6 +107,32 @@ export function textSearchTests(world: World): void {
       });
     }
 
+    test("filter before the search, or after it and before k and the offset", async () => {
+      const id = await texts("body");
+      const query = { ...words("apple fox"), columns: { columnNames: ["id"] } };
+      const order = await ids(id, query);
+      assert.equal(order.length, 4);
+      const [first, second, third] = order as [number, number, number];
+      for (const prefilter of [undefined, true]) {
+        const options = { ...(prefilter !== undefined && { prefilter }), k: 1n };
+        assert.deepEqual(await ids(id, { ...query, ...options, filter: `id <> ${first}` }), [second]);
+      }
+      const after = { ...query, prefilter: false };
+      assert.deepEqual(await ids(id, { ...after, k: 1n, filter: `id <> ${first}` }), []);
+      assert.deepEqual(await ids(id, { ...after, k: 3n, filter: `id <> ${second}` }), [first, third]);
+      assert.deepEqual(await ids(id, { ...after, k: 2n, offset: 1n, filter: `id <> ${first}` }), [third]);
+      assert.deepEqual(await ids(id, { ...after, k: 4n, filter: "null" }), []);
+      const every = await run(id, { ...after, withRowId: true, filter: "id >= 0" });
+      assert.deepEqual(columnsOf(every), columnsOf(await run(id, { ...query, withRowId: true })));
+      const whole = { ...words("apple fox"), prefilter: false };
+      assert.deepEqual(
+        columnsOf(await run(id, { ...whole, filter: "id > 99" })),
+        columnsOf(await run(id, words("apple fox"))),
+      );
+      await refused("TableColumnNotFound", run(id, { ...after, filter: "nope > 1" }));
+      await refused("InvalidInput", run(id, { ...after, filter: "id >" }));
+    });
+
     test("as a tree without a column search all indexed columns", async () => {
       const id = await texts("body", "title");
       const open: Tree[] = [
@@ -167,6 +193,14 @@ export function textSearchTests(world: World): void {
         "InvalidInput",
       ],
       "a multi match of nothing": [tree({ multiMatch: { matchQueries: [] } }), "InvalidInput"],
+      "elements of lists as documents": [
+        tree(match("apple", { documentGranularity: "list_element" })),
+        "Unsupported",
+      ],
+      "an unknown granularity": [
+        tree({ phrase: { terms: "a", column: "body", documentGranularity: "page" } }),
+        "InvalidInput",
+      ],
       "a negative fuzziness": [tree(match("apple", { fuzziness: -1 })), "InvalidInput"],
       "a negative boost": [tree(match("apple", { boost: -1 })), "InvalidInput"],
       "a negative slop": [tree({ phrase: { terms: "a", column: "body", slop: -1 } }), "InvalidInput"],

@@ -93,11 +93,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     "InvalidInput",
     "an expression over single rows cannot have aggregate or window functions",
   ],
-  [
-    /unless an INVERTED index has been created/,
-    "InvalidInput",
-    "no column has a full-text index; create one, or name the columns to search",
-  ],
+  [/unless an INVERTED index has been created/, "InvalidInput"],
   [/Levenshtein automaton exceeds/, "InvalidInput", "the fuzziness is too large for the terms"],
   [
     /Append with different schema|does not exist in table schema|Cast error|schema mismatch|fields did not match|Cannot cast|contains? null values|non-null(?:able)?/i,

@@ -50,7 +50,7 @@ export interface NativeTextQueries {
     terms: string,
     column: string,
     boost: number,
-    fuzziness: number,
+    fuzziness: number | undefined,
     maxExpansions: number,
     operator: "AND" | "OR",
     prefixLength: number,

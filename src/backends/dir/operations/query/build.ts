@@ -18,6 +18,9 @@ export const ROW_ID = "_rowid";
 /** The column of the fused ranks of a hybrid search. */
 export const RELEVANCE = "_relevance_score";
 
+/** A column of whether a row passes the filter that applies after a search; results do not have it. */
+export const KEPT = "__lance_gateway_kept";
+
 /** Scores that the engine adds to the columns of a hybrid search by itself. */
 const HYBRID_SCORES = ["_score", RELEVANCE];
 
@@ -38,6 +41,8 @@ export interface BuiltQuery {
   readonly runs: readonly Run[];
   /** Whether the result has row ids that the request did not ask for. */
   readonly hidesRowId: boolean;
+  /** Whether the result has the column {@link KEPT}, and rows that a filter after the search rejects. */
+  readonly filtersAfter: boolean;
   /** Maximum number of rows of the result for each query vector; undefined for no bound. */
   readonly maxRows: number | undefined;
   /** Number of rows to leave out at the start of the result. */
@@ -68,13 +73,18 @@ export async function buildQuery(
 
   const { limit, offset } = rowsOf(request, vector !== undefined || text !== undefined);
   const hidesRowId = needsRowId(request, vector, text) && !asksForRowId(request);
+  // The engine's Node API always filters before a search for words alone.
+  const after = vector === undefined && text !== undefined && request.prefilter === false;
+  const filter = after ? onePredicate(request.filter) : undefined;
+  const searched = filter === undefined ? request : { ...request, filter: undefined };
+  const columns = withFilter(columnsOf(request), filter, schema);
   const make = (vectors: readonly Float32Array[]) => {
     const query = vector === undefined ? table.query() : vector.apply(table.query(), vectors);
     text?.apply(query);
-    applyShared(query, request);
-    selectColumns(query, columnsOf(request));
-    if (limit !== undefined) query.limit(limit);
-    if (offset > 0) query.offset(offset);
+    applyShared(query, searched);
+    selectColumns(query, columns);
+    if (limit !== undefined) query.limit(filter === undefined ? limit : Math.min(limit + offset, MAX_LIMIT));
+    if (offset > 0 && filter === undefined) query.offset(offset);
     orderRows(query, request);
     if (request.withRowId || hidesRowId) query.withRowId();
     return query;
@@ -96,8 +106,9 @@ export async function buildQuery(
       vectors: Math.max(1, vectors.length),
     })),
     hidesRowId,
+    filtersAfter: filter !== undefined,
     maxRows: limit,
-    skipRows: 0,
+    skipRows: filter === undefined ? 0 : offset,
     // Results for two vectors have the same columns as results for more.
     shape: make(all.slice(0, 2)),
     hybrid: false,
@@ -168,6 +179,7 @@ function hybridQuery(
     whole: async () => query(),
     runs: [{ query, firstVector: 0, vectors: 1 }],
     hidesRowId: request.fastSearch === true && !asksForRowId(request),
+    filtersAfter: false,
     maxRows: limit,
     skipRows: offset,
     shape,
@@ -210,6 +222,17 @@ function columnsOf({ columns }: QueryFields): Columns | undefined {
     (path) => [columnName(path), formatFieldPath(parseFieldPath(path))] as const,
   );
   return { entries: paths, plain: true };
+}
+
+/** Adds the column {@link KEPT} for a filter that applies after the search. */
+function withFilter(
+  columns: Columns | undefined,
+  filter: string | undefined,
+  { fields }: ArrowSchema,
+): Columns | undefined {
+  if (filter === undefined) return columns;
+  const entries = columns?.entries ?? fields.map(({ name }) => [name, formatFieldPath([name])] as const);
+  return { entries: [...entries, [KEPT, `coalesce((${filter}), false)`]], plain: false };
 }
 
 /** Returns a column's name for the engine, which takes a top-level name literally and therefore without quotes. */

@@ -117,18 +117,23 @@ function createTreeReader(target: TextTarget, defaults: readonly string[]) {
   function fieldsOf(column: string | undefined): readonly string[] {
     if (column) return [searchedField(target, column)];
     if (defaults.length > 0) return defaults;
-    throw invalid("no column has a full-text index; create one, or name the column to search");
+    throw invalid(
+      "Cannot perform full text search unless an INVERTED index has been created on at least one column",
+    );
   }
   function match(query: MatchQuery): NativeTextQuery[] {
     const { terms, boost = 1, fuzziness = 0, maxExpansions = DEFAULT_EXPANSIONS, prefixLength = 0 } = query;
+    checkGranularity(query.documentGranularity);
+    const edits = query.autoFuzziness ? undefined : fuzziness;
     checkCounts({ fuzziness, max_expansions: maxExpansions, prefix_length: prefixLength });
     checkFactor("boost", boost);
     const operator = operatorOf(query.operator);
     return spend(terms, fieldsOf(query.column)).map((column) =>
-      make.matchQuery(terms, column, boost, fuzziness, maxExpansions, operator, prefixLength),
+      make.matchQuery(terms, column, boost, edits, maxExpansions, operator, prefixLength),
     );
   }
-  function phrase({ terms, column, slop = 0 }: PhraseQuery): NativeTextQuery[] {
+  function phrase({ terms, column, slop = 0, documentGranularity }: PhraseQuery): NativeTextQuery[] {
+    checkGranularity(documentGranularity);
     checkCounts({ slop });
     return spend(terms, fieldsOf(column)).map((name) => make.phraseQuery(terms, name, slop));
   }
@@ -137,8 +142,9 @@ function createTreeReader(target: TextTarget, defaults: readonly string[]) {
     const [first] = queries;
     if (first === undefined) throw invalid("multi_match must have a match query");
     const alike = queries.every(
-      ({ terms, operator, fuzziness, prefixLength }) =>
+      ({ terms, operator, fuzziness, autoFuzziness, prefixLength }) =>
         !fuzziness &&
+        !autoFuzziness &&
         !prefixLength &&
         terms === first.terms &&
         operatorOf(operator) === operatorOf(first.operator),
@@ -186,6 +192,14 @@ function createTreeReader(target: TextTarget, defaults: readonly string[]) {
 
 function operatorOf(operator: FtsOperator | undefined): "AND" | "OR" {
   return operator === Operator.AND ? "AND" : "OR";
+}
+
+/** The engine's Node API can neither build nor choose an index whose documents are elements of lists. */
+function checkGranularity(granularity: string | undefined): void {
+  if (granularity === undefined || granularity === "row") return;
+  const name = `document_granularity ${JSON.stringify(granularity)}`;
+  if (granularity !== "list_element") throw invalid(`${name} is none of row, list_element`);
+  throw new LanceError("Unsupported", `the engine's Node API cannot search with ${name}; leave it out`);
 }
 
 function checkLength(length: number): void {

@@ -4,9 +4,6 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { NativeQuery, NativeVectorQuery } from "../../engine/native-query.ts";
 import type { QueryFields } from "./fields.ts";
 
-/** The vector column that is searched when a request names none and the table has several. */
-const DEFAULT_VECTOR_COLUMN = "vector";
-
 const DISTANCES: Readonly<Record<string, string>> = {
   l2: "l2",
   euclidean: "l2",
@@ -36,8 +33,9 @@ export interface VectorSearch {
  */
 export function vectorSearch(request: QueryFields, schema: ArrowSchema): VectorSearch | undefined {
   const vectors = queryVectors(request);
-  if (vectors.length === 0) return undefined;
-  const column = vectorColumn(schema, request.vectorColumn);
+  const [first] = vectors;
+  if (first === undefined) return undefined;
+  const column = vectorColumn(schema, request.vectorColumn, first.length);
   for (const vector of vectors) checkVector(vector, column);
   const distance = request.distanceType ? distanceName(request.distanceType) : undefined;
   const probes = probeRange(request);
@@ -131,29 +129,43 @@ function vectorShape(field: ArrowField): Pick<VectorColumn, "dimension" | "bytes
   return number ? { dimension: type.size, bytes } : undefined;
 }
 
-function vectorColumn(schema: ArrowSchema, path: string | undefined): VectorColumn {
+/**
+ * Returns the named column, or the only one whose vectors have the dimension of the query, wherever it is in structs.
+ * The texts are those of LanceDB's local tables.
+ *
+ * @throws LanceError TableColumnNotFound, InvalidInput
+ */
+function vectorColumn(schema: ArrowSchema, path: string | undefined, dimension: number): VectorColumn {
   if (path) {
     const found = resolveField(schema, path);
     const shape = vectorShape(found.field);
     if (shape !== undefined) return { ...found, ...shape };
     throw new LanceError("InvalidInput", `column ${JSON.stringify(path)} does not hold vectors`);
   }
-  const candidates = schema.fields.flatMap((field) => {
-    const shape = vectorShape(field);
-    return shape === undefined ? [] : [{ names: [field.name], field, ...shape }];
-  });
-  const chosen =
-    candidates.length === 1
-      ? candidates[0]
-      : candidates.find(({ field }) => field.name === DEFAULT_VECTOR_COLUMN);
-  if (chosen !== undefined) return chosen;
-  const names = candidates.map(({ field }) => field.name).join(", ");
+  const candidates = vectorColumns(schema.fields, []).filter((column) => column.dimension === dimension);
+  const [only, ...others] = candidates;
+  if (only === undefined) {
+    throw new LanceError(
+      "InvalidInput",
+      `No vector column found to match with the query vector dimension: ${dimension}`,
+    );
+  }
+  if (others.length === 0) return only;
+  const names = candidates.map((column) => JSON.stringify(formatFieldPath(column.names)));
   throw new LanceError(
     "InvalidInput",
-    names === ""
-      ? "the table has no column of vectors at its top level"
-      : `the table has several columns of vectors (${names}); name one with vector_column`,
+    `More than one vector columns found, please specify which column to create index or query: [${names.join(", ")}]`,
   );
+}
+
+/** Returns all columns of vectors, also those inside structs. */
+function vectorColumns(fields: readonly ArrowField[], parents: readonly string[]): VectorColumn[] {
+  return fields.flatMap((field) => {
+    const names = [...parents, field.name];
+    const shape = vectorShape(field);
+    if (shape !== undefined) return [{ names, field, ...shape }];
+    return field.type.name === "struct" ? vectorColumns(field.children, names) : [];
+  });
 }
 
 function checkVector(vector: Float32Array, { names, dimension, bytes }: VectorColumn): void {
