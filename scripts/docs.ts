@@ -6,6 +6,7 @@ import { checkProse } from "./prose/check.ts";
 import { clientTable } from "./tables/clients.ts";
 import { configurationTable } from "./tables/configuration.ts";
 import { errorTable } from "./tables/errors.ts";
+import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
 import { decisionsTable, metricsTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
 import { recordList } from "./tables/records.ts";
@@ -17,6 +18,7 @@ const check = process.argv.includes("--check");
 const pages: Readonly<Record<string, Readonly<Record<string, () => string | Promise<string>>>>> = {
   "README.md": { clients: clientTable, operations: operationTable },
   "docs/errors.md": { errors: errorTable },
+  "docs/lancedb-clients.md": { methods: lancedbMethodTable },
   "docs/observability.md": { metrics: metricsTable, decisions: decisionsTable },
   "docs/configuration.md": { configuration: configurationTable },
   "docs/adr/README.md": { records: recordList },

@@ -1,0 +1,89 @@
+const FUNCTIONS = "Functions are Python, which the gateway does not run.";
+const SECRETS = "Secrets belong to functions, which the gateway does not run.";
+const VIEWS = "The engine has no SQL over views; materialized views are served.";
+const SQL = "SQL goes to a server of Arrow Flight SQL, which the gateway is not.";
+const LOG =
+  "The engine's Node API cannot install a log of a table; see [ADR 49](adr/0049-logs-of-tables.md).";
+const ENTERPRISE = "The engine has no branches that can be compared or merged.";
+const MANIFEST_PATHS = "The gateway's tables have the second naming scheme of manifests.";
+const RECORD = "The library's own work has no record; a job of the gateway has one.";
+const JOB_STORE = "The gateway keeps a job's last state; a job runs to its end, or is cancelled.";
+const NOT_YET = "Not yet.";
+
+/** Why a method is not served, by `object.method`. A method that every client has served needs none. */
+export const REASONS: Readonly<Record<string, string>> = {
+  "connection.alter_secret": SECRETS,
+  "connection.clone_table": NOT_YET,
+  "connection.create_function": FUNCTIONS,
+  "connection.create_function_async": FUNCTIONS,
+  "connection.create_materialized_view": NOT_YET,
+  "connection.create_materialized_view_async": NOT_YET,
+  "connection.create_secret": SECRETS,
+  "connection.create_view": VIEWS,
+  "connection.describe_query": SQL,
+  "connection.describe_secret": SECRETS,
+  "connection.describe_view": VIEWS,
+  "connection.drop_all_tables": "Drop the tables one by one, or a namespace with `cascade`.",
+  "connection.drop_database": "Drop the tables one by one.",
+  "connection.drop_function": FUNCTIONS,
+  "connection.drop_function_async": FUNCTIONS,
+  "connection.drop_materialized_view": NOT_YET,
+  "connection.drop_materialized_view_async": NOT_YET,
+  "connection.drop_secret": SECRETS,
+  "connection.drop_view": VIEWS,
+  "connection.drop_view_async": VIEWS,
+  "connection.execute_query": SQL,
+  "connection.execute_query_async": SQL,
+  "connection.get_function": FUNCTIONS,
+  "connection.get_read_consistency_interval":
+    "A read through the gateway sees every write that ended before it.",
+  "connection.list_functions": FUNCTIONS,
+  "connection.list_materialized_views": NOT_YET,
+  "connection.list_secrets": SECRETS,
+  "connection.list_views": VIEWS,
+  "connection.namespace_client": "A client of the REST API instead of a directory.",
+  "connection.namespace_exists": "Only connections to a namespace have it, in the library too.",
+  "connection.open_materialized_view": NOT_YET,
+  "connection.pause_job": JOB_STORE,
+  "connection.resume_job": JOB_STORE,
+  "connection.serialize": "The text describes the connection.",
+  "connection.table_exists": "Only connections to a namespace have it, in the library too.",
+  "connection.uri": "`db://…`; the synchronous client fails by itself.",
+  "table.checkpoint_lsm": LOG,
+  "table.compact_lsm": LOG,
+  "table.fetch_blob_files": "The client waits for a server version that the gateway does not announce yet.",
+  "table.fetch_blob_ranges": "The client waits for a server version that the gateway does not announce yet.",
+  "table.fetch_blobs": "The client waits for a server version that the gateway does not announce yet.",
+  "table.flush_lsm": LOG,
+  "table.function_errors": FUNCTIONS,
+  "table.get_lsm_stats": LOG,
+  "table.migrate_manifest_paths_v2": MANIFEST_PATHS,
+  "table.migrate_v2_manifest_paths": MANIFEST_PATHS,
+  "table.optimize": "The server looks after its tables; the synchronous client only warns.",
+  "table.prewarm_data": NOT_YET,
+  "table.refresh_column": "Use `refresh_column_async` and wait for its job.",
+  "table.refresh_materialized_view": "The client in Node refreshes views of a directory only.",
+  "table.set_lsm_write_spec": LOG,
+  "table.set_unenforced_primary_key":
+    "Set it with `update_field_metadata`: `lance-schema:unenforced-primary-key:position` of the column.",
+  "table.to_arrow": "The synchronous client has none for remote tables; use `search().to_arrow()`.",
+  "table.to_lance": "The synchronous client has none for remote tables.",
+  "table.to_pandas":
+    "The synchronous client has none for remote tables; the asynchronous one needs pandas, which this test lacks.",
+  "table.to_polars": "The synchronous client has none for remote tables; use `search().to_polars()`.",
+  "table.uri": "The location of the table on the server.",
+  "table.uses_v2_manifest_paths": MANIFEST_PATHS,
+  "branches.cherry_pick": ENTERPRISE,
+  "branches.diff": ENTERPRISE,
+  "materialized view.definition": NOT_YET,
+  "materialized view.name": NOT_YET,
+  "materialized view.refresh": NOT_YET,
+  "materialized view.refresh_async": NOT_YET,
+  "materialized view.table": NOT_YET,
+  "job.creation_ms": RECORD,
+  "job.events": JOB_STORE,
+  "job.id": RECORD,
+  "job.job_type": RECORD,
+  "job.result": RECORD,
+  "job.spec": RECORD,
+};
