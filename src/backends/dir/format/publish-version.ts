@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
 import { UnsyncedError } from "./local-errors.ts";
 import type { ObjectStore } from "./storage.ts";
+import { noteOwnManifest } from "./version-ledger.ts";
 
 /** Number of attempts to put a version when the store fails, and the pause between them in milliseconds. */
 const PUTS = 3;
@@ -30,11 +31,15 @@ export async function publishVersion(
 ): Promise<boolean> {
   const { key, bytes } = manifest;
   const isOurs = (found: Uint8Array) => Buffer.compare(found, bytes) === 0;
+  const ours = () => {
+    noteOwnManifest(store, key);
+    return true;
+  };
   for (let tries = 1; ; tries++) {
     try {
-      if (await store.putIfAbsent(key, bytes, written)) return true;
+      if (await store.putIfAbsent(key, bytes, written)) return ours();
       const found = await store.get(key);
-      if (found !== undefined) return isOurs(found);
+      if (found !== undefined) return isOurs(found) && ours();
       // The name is taken but missing: another process removed it in between, or the store contradicts itself.
       if (tries === PUTS) throw new LanceError("ServiceUnavailable", REFUSED);
     } catch (error) {
@@ -47,7 +52,7 @@ export async function publishVersion(
       if (found !== undefined) {
         // Another call may have put equal bytes without having synced their name yet.
         await store.files?.syncObjects([key], dirname(key));
-        return true;
+        return ours();
       }
       if (tries === PUTS) throw unavailable(error);
     }

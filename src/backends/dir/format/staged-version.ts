@@ -30,11 +30,18 @@ export interface StagedVersion {
  * and name the version that it is to become. A table does not get a second naming scheme, because it could not be
  * opened after that.
  *
+ * @param adopt is called with the newest version before the new one builds on it. Default: does nothing
  * @throws LanceError InvalidInput if the file does not exist or is unsuitable, ConcurrentModification if the number is
  *   not the next or is taken, TableBranchNotFound
  */
-export async function createVersion(dataset: DatasetRef, staged: StagedVersion): Promise<VersionEntry> {
-  const prepared = await prepareVersion(dataset, staged, await latestVersion(dataset));
+export async function createVersion(
+  dataset: DatasetRef,
+  staged: StagedVersion,
+  adopt: (latest: bigint) => Promise<void> = async () => {},
+): Promise<VersionEntry> {
+  const latest = await latestVersion(dataset);
+  if (latest !== undefined) await adopt(latest.version);
+  const prepared = await prepareVersion(dataset, staged, latest);
   await publishPrepared(prepared);
   return finishVersion(prepared);
 }

@@ -4,6 +4,7 @@ import { isLanceError } from "../../../namespace/errors.ts";
 import { type DatasetRef, dataDirectory } from "./dataset.ts";
 import { filesOf } from "./prune.ts";
 import { readVersion } from "./version-files.ts";
+import { noteOwnVersion } from "./version-ledger.ts";
 
 /*
  * The engine and clients that write tables directly do not sync their files. On object stores none of this is
@@ -11,15 +12,17 @@ import { readVersion } from "./version-files.ts";
  */
 
 /**
- * Makes a version durable that the engine wrote.
+ * Makes a version durable that the engine wrote for this process.
  *
  * @param version default: the newest
  * @throws UnsyncedError
  */
 export async function syncVersion(dataset: DatasetRef, version?: bigint): Promise<void> {
+  if (version !== undefined) noteOwnVersion(dataset, version);
   if (dataset.store.files === undefined) return;
   try {
     const { key, manifest } = await readVersion(dataset, version);
+    noteOwnVersion(dataset, manifest.version);
     await syncFilesOf(dataset, manifest, key);
   } catch (error) {
     // The files of a version of an unknown kind cannot be listed.

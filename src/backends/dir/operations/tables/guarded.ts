@@ -6,6 +6,7 @@ import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { syncVersion } from "../../format/sync-version.ts";
+import { noteOwnVersion } from "../../format/version-ledger.ts";
 import { datasetOf, type FoundTable, openData, type Reference, requireTable } from "./lookup.ts";
 
 /** A table's data for the duration of one call. */
@@ -65,7 +66,9 @@ export async function openGuarded(
     commit: (work) =>
       wait(async () => {
         const result = await repeatConflicts(lease.table, work, () => !call.signal.aborted);
-        await syncVersion(datasetOf(context, found, reference.branch));
+        const dataset = datasetOf(context, found, reference.branch);
+        noteOwnVersion(dataset, BigInt(await lease.table.version()));
+        await syncVersion(dataset);
         return result;
       }),
     release() {

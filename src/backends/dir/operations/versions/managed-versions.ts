@@ -33,6 +33,7 @@ import { declaredTable } from "../tables/declare.ts";
 import { deregisteredTable } from "../tables/drop.ts";
 import { datasetOf, requireTable } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
+import { adoptVersions } from "./adopt.ts";
 import { createPlanner, type Planner, toRanges, toStaged } from "./plan-batch.ts";
 import { requireDataset, toTableVersion } from "./versions.ts";
 
@@ -78,7 +79,9 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
         const table = await requireTable(context, id);
         await layout.checkNoEscape(table.location);
         if (staged.version === 1n) await isWritten(context, table.location);
-        const entry = await createVersion(datasetOf(context, table, normalizeBranch(request.branch)), staged);
+        const dataset = datasetOf(context, table, normalizeBranch(request.branch));
+        const adopt = (latest: bigint) => adoptVersions(context.log, dataset, latest);
+        const entry = await createVersion(dataset, staged, adopt);
         return create(CreateTableVersionResponseSchema, { version: toTableVersion(entry) });
       });
     },

@@ -34,6 +34,7 @@ import {
   tableNotFound,
 } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
+import { adoptVersions } from "./adopt.ts";
 
 type Newest = Pick<VersionName, "version" | "scheme">;
 
@@ -54,7 +55,7 @@ export interface Planner {
 
 /** Begins a batch on the newest state of the catalog. */
 export async function createPlanner(
-  context: TableContext & Pick<ChangeContext, "journal">,
+  context: TableContext & Pick<ChangeContext, "journal" | "log">,
 ): Promise<Planner> {
   const { catalog } = context;
   const draft = createDraft(await catalog.read());
@@ -73,8 +74,11 @@ export async function createPlanner(
   }
   async function newestOf(dataset: DatasetRef): Promise<Newest | undefined> {
     const key = versionsDirectory(dataset);
-    if (!newest.has(key)) newest.set(key, await latestVersion(dataset));
-    return newest.get(key);
+    if (newest.has(key)) return newest.get(key);
+    const latest = await latestVersion(dataset);
+    if (latest !== undefined) await adoptVersions(context.log, dataset, latest.version);
+    newest.set(key, latest);
+    return latest;
   }
   function change(apply: (draft: Draft) => void): void {
     apply(draft);

@@ -9,6 +9,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
@@ -16,35 +17,51 @@ import { openBranch } from "../../format/refs.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import { readTransaction } from "../../format/transaction-records.ts";
 import { describeVersion, listVersions, readVersion, type VersionEntry } from "../../format/version-files.ts";
-import type { PageContext } from "../context.ts";
+import type { DirectAccessContext, PageContext } from "../context.ts";
 import { decodeToken, encodeToken, pageSize } from "../paging.ts";
-import { datasetOf, type FoundTable, isMain, requireTable, withData } from "../tables/lookup.ts";
+import {
+  datasetOf,
+  directAccess,
+  type FoundTable,
+  isMain,
+  requireTable,
+  withData,
+} from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
+import { adoptVersions } from "./adopt.ts";
 
 /** The operations on the history of a table. */
 export function createVersionOperations(
-  context: TableContext & PageContext,
+  context: ChangeContext & PageContext & DirectAccessContext,
 ): Pick<LanceNamespace, "listTableVersions" | "describeTableVersion" | "restoreTable"> {
+  /** Clients with managed versioning ask for the newest version before they commit. */
+  async function adoptNewest(table: FoundTable, dataset: DatasetRef, newest: bigint): Promise<void> {
+    if (directAccess(context, table.properties).managedVersioning)
+      await adoptVersions(context.log, dataset, newest);
+  }
   return {
     async listTableVersions({ branch, descending = false, limit, pageToken }, { id }) {
       const listing = descending ? "versions-descending" : "versions";
       const after = versionInToken(decodeToken(listing, pageToken));
-      const dataset = await requireDataset(context, id, branch);
+      const table = await requireTable(context, id);
+      const dataset = await openDataset(context, table, branch);
       const size = pageSize(context, limit);
       const found = await listVersions(dataset, { descending, after, limit: size + 1 });
       if (found.length === 0) await refuseLost(context, id);
       const page = found.slice(0, size);
       const last = page.at(-1);
+      if (descending && after === undefined && page[0]) await adoptNewest(table, dataset, page[0].version);
       return create(ListTableVersionsResponseSchema, {
         versions: page.map(toTableVersion),
         ...(found.length > size && last && { pageToken: encodeToken(listing, String(last.version)) }),
       });
     },
     async describeTableVersion({ version, branch }, { id }) {
-      const dataset = await requireDataset(context, id, branch);
-      return create(DescribeTableVersionResponseSchema, {
-        version: toTableVersion(await describeVersion(dataset, version)),
-      });
+      const table = await requireTable(context, id);
+      const dataset = await openDataset(context, table, branch);
+      const entry = await describeVersion(dataset, version);
+      if (version === undefined) await adoptNewest(table, dataset, entry.version);
+      return create(DescribeTableVersionResponseSchema, { version: toTableVersion(entry) });
     },
     async restoreTable({ version, branch }, { id }) {
       if (version < 0n) throw new LanceError("InvalidInput", `version ${version} is negative`);
@@ -79,7 +96,10 @@ export async function requireDataset(
   id: Identifier,
   branch?: string,
 ): Promise<DatasetRef> {
-  const table = await requireTable(context, id);
+  return openDataset(context, await requireTable(context, id), branch);
+}
+
+async function openDataset(context: TableContext, table: FoundTable, branch?: string): Promise<DatasetRef> {
   await context.layout.checkNoEscape(table.location);
   return openBranch(datasetOf(context, table), isMain(branch) ? undefined : branch);
 }
