@@ -94,7 +94,7 @@ export const lancedb: Dialect = {
     { error: "InvalidTableState", status: 400 },
   ],
 
-  // Features that the clients may use: several vectors in a query, structured full-text queries, multipart writes.
-  // From 0.5.0 on they would also request blobs.
-  headers: { "phalanx-version": "0.4.0" },
+  // Features that the clients may use: several vectors in a query, structured full-text queries, multipart writes,
+  // blobs. From 0.6.0 on they would also ask for the granularity of documents in full-text search.
+  headers: { "phalanx-version": "0.5.0" },
 };

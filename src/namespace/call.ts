@@ -80,6 +80,8 @@ export interface Call extends CallInit {
   releaseBody: (bytes: number) => void;
   /** Headers of the answer by lower-case name; they are also returned in the response's `context`. */
   readonly responseHeaders: Record<string, string>;
+  /** Size of a download in bytes, if it is known before it begins; the wire announces it. Default: it is not known. */
+  responseBytes?: number;
   /** Trailers of the answer by lower-case name, for protocols that have them. Default: none. */
   responseTrailers?: Record<string, string>;
   /** Exchange between the backend and a cache in front of it. Default: no cache. */

@@ -30,6 +30,7 @@ const GRPC = {
   resourceExhausted: 8,
   failedPrecondition: 9,
   aborted: 10,
+  outOfRange: 11,
   unimplemented: 12,
   internal: 13,
   unavailable: 14,
@@ -65,6 +66,7 @@ const rows = [
   ["MethodNotAllowed", 0, 405, GRPC.unimplemented],
   ["UnsupportedMediaType", 13, 415, GRPC.invalidArgument],
   ["PayloadTooLarge", 13, 413, GRPC.resourceExhausted],
+  ["RangeNotSatisfiable", 13, 416, GRPC.outOfRange],
   ["DeadlineExceeded", 17, 504, GRPC.deadlineExceeded],
   ["Cancelled", 17, 499, GRPC.cancelled],
 ] as const;

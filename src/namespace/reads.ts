@@ -26,6 +26,8 @@ const READS: ReadonlySet<string> = new Set<Operation | keyof LanceDbExtensions>(
   "getLsmWriteSpec",
   "listJobs",
   "describeJob",
+  "fetchBlobs",
+  "readBlob",
 ]);
 
 /** Whether a method of the contract changes nothing. An unknown method counts as a write. */

@@ -43,6 +43,10 @@ describe("LanceDB's remote client in Python", () => {
   it("lancedb.connect with a host override has an ordinary session", async () => {
     await runPythonSession("lancedb_remote.py", gateway.uri);
   });
+
+  it("reads blobs, whole and in ranges, as from a local directory", async () => {
+    await runPython("blobs.py", gateway.uri, gateway.base);
+  });
 });
 
 describe("pylance beside the gateway", () => {

@@ -48,8 +48,8 @@ describe("LanceDB's dialect over a directory", () => {
   const count = (table: string) => answered<number>(call(`${table}/count_rows/`, { version: null }));
 
   it("names what its clients may use, to them only", async () => {
-    assert.equal((await call("t/describe/")).headers["phalanx-version"], "0.4.0");
-    assert.equal((await call("missing/describe/")).headers["phalanx-version"], "0.4.0");
+    assert.equal((await call("t/describe/")).headers["phalanx-version"], "0.5.0");
+    assert.equal((await call("missing/describe/")).headers["phalanx-version"], "0.5.0");
     assert.equal((await call("t/describe", {}, {})).headers["phalanx-version"], undefined);
   });
 
@@ -90,8 +90,6 @@ describe("LanceDB's dialect over a directory", () => {
     ["POST", "/v1/table/t/branches/diff/"],
     ["POST", "/v1/table/t/branches/cherry_pick/"],
     ["POST", "/v1/table/t/page_cache/prewarm/"],
-    ["POST", "/v1/table/t/fetch_blobs/"],
-    ["GET", "/v1/table/t/blob/c/1/bytes"],
     ["POST", "/v1/table/t/get_lsm_stats/"],
     ["POST", "/v1/table/t/flush_lsm/"],
     ["POST", "/v1/table/t/errors"],

@@ -92,11 +92,18 @@ export class Exchange {
     this.#send(status, contentType, text, this.responseHeaders);
   }
 
-  /** Sends the head of an answer whose body is written piece by piece. */
-  begin(status: number, contentType: string): void {
+  /**
+   * Sends the head of an answer whose body is written piece by piece.
+   *
+   * @param bytes size of the body, if it is known
+   */
+  begin(status: number, contentType: string, bytes?: number): void {
     if (this.done) return;
     this.#setHeaders(this.responseHeaders);
-    this.#writeHead(status, { "content-type": contentType });
+    this.#writeHead(status, {
+      "content-type": contentType,
+      ...(bytes !== undefined && { "content-length": bytes }),
+    });
     this.#body = new BodyWriter(this.response, this.silenceMs, (error) => this.cutOff(error));
   }
 

@@ -114,6 +114,9 @@ export function refusalOf({ requestId, path }: Pick<Exchange, "requestId" | "pat
 
 type MessageFields = Message & Record<string, unknown>;
 
+const NO_CONTENT = 204;
+const PARTIAL_CONTENT = 206;
+
 function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs: number): Call {
   const headers = flattenHeaders(exchange.request.headers);
   const given = timeoutOf(headers["x-request-timeout-ms"]);
@@ -149,7 +152,9 @@ function timeoutOf(header: string | undefined): number | undefined {
 }
 
 /**
- * Sends the bytes of a stream of messages. The head waits for the first message, so that an error gets its status.
+ * Sends the bytes of a stream of messages. The head waits for the first message, so that an error gets its status. A
+ * stream without messages is an answer without content, and a call that names the range of its bytes has answered a
+ * part.
  */
 async function sendPieces(
   exchange: Exchange,
@@ -159,8 +164,13 @@ async function sendPieces(
   const iterator = messages[Symbol.asyncIterator]();
   try {
     let next = await iterator.next();
-    const first = next.done ? undefined : bodyOf(next.value, binding);
-    exchange.begin(binding.successStatus, first?.contentType || "application/octet-stream");
+    if (next.done) {
+      exchange.answer(NO_CONTENT, undefined, "");
+      return;
+    }
+    const status = "content-range" in exchange.responseHeaders ? PARTIAL_CONTENT : binding.successStatus;
+    const contentType = bodyOf(next.value, binding)?.contentType || "application/octet-stream";
+    exchange.begin(status, contentType, exchange.call?.responseBytes);
     for (; !next.done && !exchange.done; next = await iterator.next()) {
       const data = bodyOf(next.value, binding)?.data;
       if (data !== undefined && data.length > 0) await exchange.write(data);

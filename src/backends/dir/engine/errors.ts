@@ -64,6 +64,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     "Unsupported",
     "the table has a data format that is newer than the engine of this version",
   ],
+  [/Direct updates to column '[^']*' containing blob/, "Unsupported"],
   [/Index name '[^']*' already exists/, "TableIndexAlreadyExists"],
   [/Lance index not found/, "TableIndexNotFound", "the index does not exist"],
   [

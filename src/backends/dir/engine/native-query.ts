@@ -25,6 +25,9 @@ export interface NativeQuery extends NativeQueryBase {
   nearestTo(vector: Float32Array): NativeVectorQuery;
 }
 
+/** A query of rows by their ids. */
+export type NativeTakeQuery = Pick<NativeQueryBase, "selectColumns" | "execute">;
+
 export interface NativeVectorQuery extends NativeQueryBase {
   column(column: string): void;
   addQueryVector(vector: Float32Array): void;

@@ -7,7 +7,7 @@ import type {
   NativeIndexStats,
 } from "./native-index.ts";
 import type { NativeLsmWriteSpec } from "./native-lsm.ts";
-import type { NativeQuery, NativeTextQueries } from "./native-query.ts";
+import type { NativeQuery, NativeTakeQuery, NativeTextQueries } from "./native-query.ts";
 
 /*
  * The engine's JavaScript wrapper decodes and encodes Arrow; the native classes below it take and give Arrow
@@ -72,6 +72,12 @@ export interface NativeTable {
   alterColumns(alterations: NativeAlteration[]): Promise<{ version: number }>;
   dropColumns(paths: string[]): Promise<{ version: number }>;
   query(): NativeQuery;
+  /** Reads rows by their ids, in any order. */
+  takeRowIds(ids: bigint[]): NativeTakeQuery;
+  /** Reads blobs in the order of the rows; null for a row without a blob. Rejects if a row does not exist. */
+  fetchBlobs(column: string, rowIds: bigint[]): Promise<(Buffer | null)[]>;
+  /** Opens blobs, like {@link NativeTable.fetchBlobs}, and reads no bytes yet. */
+  fetchBlobFiles(column: string, rowIds: bigint[]): Promise<(NativeBlobFile | null)[]>;
   /** Moves this handle to the newest version. */
   checkoutLatest(): Promise<void>;
   /** Moves this handle to a version; only for handles that are not shared. */
@@ -92,6 +98,14 @@ export interface NativeTable {
    * @param beforeMs in milliseconds since 1970. Default: seven days ago
    */
   optimize(beforeMs?: number): Promise<{ compaction: { fragmentsRemoved: number; fragmentsAdded: number } }>;
+}
+
+/** A blob that is read in parts. */
+export interface NativeBlobFile {
+  /** Size in bytes. */
+  size(): bigint;
+  /** Reads the bytes from `start` up to `end`, which is not included. */
+  readRange(start: bigint, end: bigint): Promise<Buffer>;
 }
 
 /** The branches of a table. */
@@ -181,6 +195,9 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
     "prewarmIndex",
     "listIndices",
     "query",
+    "takeRowIds",
+    "fetchBlobs",
+    "fetchBlobFiles",
     "checkoutLatest",
     "checkoutCurrent",
     "restore",
@@ -210,6 +227,8 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
     "execute",
   ],
   RecordBatchIterator: ["next"],
+  TakeQuery: ["selectColumns", "execute"],
+  BlobFile: ["size", "readRange"],
   Job: ["wait", "cancel"],
 };
 

@@ -148,6 +148,18 @@ export async function listNames(store: ObjectStore, directory: string): Promise<
   return names;
 }
 
+/** Returns the names of all objects in a directory and in those below it, relative to the directory. */
+export async function listTree(store: ObjectStore, directory: string): Promise<string[]> {
+  const names: string[] = [];
+  for await (const page of store.list(directory)) {
+    for (const { name, isDirectory } of page) {
+      if (!isDirectory) names.push(name);
+      else for (const below of await listTree(store, keyIn(directory, name))) names.push(`${name}/${below}`);
+    }
+  }
+  return names;
+}
+
 /** Returns the key of a name in a directory. */
 export function keyIn(directory: string, name: string): string {
   return directory === "" ? name : `${directory}/${name}`;

@@ -1,6 +1,7 @@
 import { dirname } from "node:path/posix";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
+import { blobDirectories } from "./blob-files.ts";
 import { type DatasetRef, dataDirectory } from "./dataset.ts";
 import { filesOf } from "./prune.ts";
 import { readVersion } from "./version-files.ts";
@@ -32,8 +33,8 @@ export async function syncVersion(dataset: DatasetRef, version?: bigint): Promis
 }
 
 /**
- * Makes the files that a version refers to durable, with their names and those of their directories. Files of the
- * previous version were synced when that version was published.
+ * Makes the files that a version refers to durable, those of its blobs included, with their names and those of their
+ * directories. Files of the previous version were synced when that version was published.
  *
  * @param key the key of the version's own manifest, if it exists already
  * @throws UnsyncedError
@@ -44,6 +45,7 @@ export async function syncFilesOf(dataset: DatasetRef, manifest: Manifest, key?:
   const before = await readVersion(dataset, manifest.version - 1n).catch(ifGone);
   const known = new Set(before === undefined ? [] : filesOf(dataset, before.manifest));
   const fresh = filesOf(dataset, manifest).filter((file) => !known.has(file));
+  for (const directory of blobDirectories(manifest, fresh)) await files.syncTree(directory);
   await files.syncObjects(key === undefined ? fresh : [...fresh, key], dirname(dataset.root));
 }
 

@@ -10,8 +10,9 @@ import {
 import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
+import { createBlobOperations } from "./blobs/blobs.ts";
 import { checkName, requireNewName, schemaOf } from "./columns/columns.ts";
-import type { JobContext, PageContext, UploadContext } from "./context.ts";
+import type { JobContext, PageContext, ReadContext, UploadContext } from "./context.ts";
 import { createJobExtensions } from "./jobs.ts";
 import type { MultipartWrites } from "./rows/multipart.ts";
 import { withGuarded } from "./tables/guarded.ts";
@@ -22,13 +23,14 @@ import { createWriteLogOperations } from "./tables/write-log.ts";
  * Calls of LanceDB's remote clients beyond the contract. For the rest of them the engine has no call on a local disk.
  */
 export function createLanceDbExtensions(
-  context: TableContext & Pick<UploadContext, "maxUploadBytes"> & JobContext & PageContext,
+  context: TableContext & ReadContext & Pick<UploadContext, "maxUploadBytes"> & JobContext & PageContext,
   writes: MultipartWrites,
 ): Partial<LanceDbExtensions> {
   const { maxUploadBytes } = context;
   return {
     ...createWriteLogOperations(context),
     ...createJobExtensions(context),
+    ...createBlobOperations(context),
     async addColumnsFromSchema({ branch }, data, call) {
       const { file, schema } = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
       if (schema.fields.length === 0) throw new LanceError("InvalidInput", "the schema has no columns");

@@ -10,7 +10,7 @@ import type { ManifestFile } from "../../format/manifest-file.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { appendRows, putStagingBase, replaceRows } from "../../format/staged-rows.ts";
 import { isStagingName, newStagingKey } from "../../format/staging-key.ts";
-import { keyIn, listNames } from "../../format/storage.ts";
+import { keyIn, listNames, listTree } from "../../format/storage.ts";
 import { latestVersion, readVersion } from "../../format/version-files.ts";
 import type { DirContext } from "../context.ts";
 
@@ -198,7 +198,7 @@ function asFirst(staged: Manifest): ApplyChange {
 async function moveData(from: DatasetRef, to: DatasetRef, commit: () => Promise<number>): Promise<number> {
   const { store } = from;
   const [source, target] = [from, to].map((dataset) => `${dataDirectory(dataset)}/data`);
-  const names = await listNames(store, source as string);
+  const names = await listTree(store, source as string);
   const moveAll = (there: string, here: string) =>
     forEachOf(names, (name) => store.move(`${there}/${name}`, `${here}/${name}`));
   await moveAll(source as string, target as string);

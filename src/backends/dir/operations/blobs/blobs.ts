@@ -1,0 +1,140 @@
+import { create } from "@bufbuild/protobuf";
+import { createBinaryColumn } from "../../../../arrow/binary-column.ts";
+import { ARROW_STREAM } from "../../../../arrow/ipc-forms.ts";
+import { END_OF_STREAM } from "../../../../arrow/stream.ts";
+import {
+  FetchBlobsResponseSchema,
+  ReadBlobResponseSchema,
+} from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { ReadContext } from "../context.ts";
+import type { ReadAhead } from "../read/read-ahead.ts";
+import { type Guarded, openGuarded } from "../tables/guarded.ts";
+import { byteRange } from "./byte-range.ts";
+import { openBlobs, PIECE_BYTES, type StoredBlob } from "./stored-blobs.ts";
+
+/** Number of rows whose blobs are opened at a time. */
+const OPEN_ROWS = 256;
+
+/** Number of bytes that are read without a place in the memory for open results. */
+const SMALL_BYTES = 64 * 1024;
+
+/** Names the version that was read: the clients read the other ranges of the blob from that version, too. */
+const VERSION_HEADER = "x-lancedb-version";
+
+/** The operations that read blobs. Memory holds a few pieces of a blob at a time, whatever its size. */
+export function createBlobOperations(
+  context: TableContext & ReadContext,
+): Pick<LanceDbExtensions, "fetchBlobs" | "readBlob"> {
+  const { readAhead } = context;
+  return {
+    async *fetchBlobs({ column, rowIds, version, branch }, call) {
+      const data = await openGuarded(context, call, { version, branch });
+      let contentType = ARROW_STREAM;
+      try {
+        const first = await openBlobs(data, column, rowIds.slice(0, OPEN_ROWS));
+        const bytes =
+          rowIds.length > OPEN_ROWS
+            ? Number.POSITIVE_INFINITY
+            : first.reduce((sum, blob) => sum + sizeOf(blob), 0);
+        const pieces = columnOf(data, column, rowIds, first, call.releasesChunks === true);
+        for await (const piece of placed(pieces, bytes, readAhead, call)) {
+          yield create(FetchBlobsResponseSchema, { data: { contentType, data: piece } });
+          contentType = "";
+        }
+      } finally {
+        data.release();
+      }
+    },
+    async *readBlob({ column, rowId, version, branch }, call) {
+      const data = await openGuarded(context, call, { version, branch });
+      try {
+        const [blob] = await openBlobs(data, column, [rowId]);
+        if (blob === undefined) return;
+        const range = byteRange(call.headers["range"], blob.size);
+        const { start, end } = range ?? { start: 0, end: blob.size };
+        call.responseHeaders["accept-ranges"] = "bytes";
+        call.responseHeaders[VERSION_HEADER] = String(await data.wait(() => data.table.version()));
+        if (range !== undefined) {
+          call.responseHeaders["content-range"] = `bytes ${start}-${end - 1}/${blob.size}`;
+        }
+        call.responseBytes = end - start;
+        const pieces = blob.read(start, end, call.releasesChunks === true);
+        // An answer with an empty blob has a message, and one without a blob has none.
+        yield create(ReadBlobResponseSchema, { data: { contentType: "application/octet-stream" } });
+        for await (const piece of placed(pieces, end - start, readAhead, call)) {
+          yield create(ReadBlobResponseSchema, { data: { data: piece } });
+        }
+      } finally {
+        data.release();
+      }
+    },
+  };
+}
+
+const sizeOf = (blob: StoredBlob | undefined): number => blob?.size ?? 0;
+
+/** Yields pieces that take a place in the memory for open results, unless they are small together. */
+async function* placed(
+  pieces: AsyncIterable<Uint8Array>,
+  bytes: number,
+  readAhead: ReadAhead,
+  { signal, cutOff }: Call,
+): AsyncIterable<Uint8Array> {
+  // The wire still has a piece when the next one is read.
+  const held = Math.min(bytes, 2 * PIECE_BYTES);
+  const place = bytes > SMALL_BYTES ? await readAhead.enter(held, signal, cutOff) : undefined;
+  try {
+    for await (const piece of pieces) {
+      place?.given();
+      yield piece;
+      place?.taken();
+    }
+  } finally {
+    place?.leave();
+  }
+}
+
+/** Yields an Arrow IPC stream with the blobs of rows, the first of which are open already. */
+async function* columnOf(
+  data: Guarded,
+  column: string,
+  rowIds: readonly bigint[],
+  first: readonly (StoredBlob | undefined)[],
+  frees: boolean,
+): AsyncIterable<Uint8Array> {
+  const writer = await createBinaryColumn(column);
+  yield writer.schema;
+  for (let at = 0; at < rowIds.length; at += OPEN_ROWS) {
+    const ids = rowIds.slice(at, at + OPEN_ROWS);
+    const blobs = at === 0 ? first : await openBlobs(data, column, ids);
+    for (const { from, to, bytes } of groupsOf(blobs)) {
+      const { head, tail } = writer.batch(blobs.slice(from, to).map((blob) => blob?.size));
+      yield head;
+      if (bytes > PIECE_BYTES) yield* (blobs[from] as StoredBlob).read(0, bytes, frees);
+      else {
+        const values = await data.wait(() => data.table.fetchBlobs(column, ids.slice(from, to)));
+        yield Buffer.concat(values.filter((value) => value !== null));
+      }
+      yield tail;
+    }
+  }
+  yield END_OF_STREAM;
+}
+
+/** Groups neighbours up to the size of a piece, which the engine reads at once; a larger blob is alone. */
+function* groupsOf(
+  blobs: readonly (StoredBlob | undefined)[],
+): Iterable<{ readonly from: number; readonly to: number; readonly bytes: number }> {
+  let [from, bytes] = [0, 0];
+  for (const [to, blob] of blobs.entries()) {
+    if (to > from && bytes + sizeOf(blob) > PIECE_BYTES) {
+      yield { from, to, bytes };
+      [from, bytes] = [to, 0];
+    }
+    bytes += sizeOf(blob);
+  }
+  if (blobs.length > from) yield { from, to: blobs.length, bytes };
+}
