@@ -6,6 +6,7 @@ const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[
   faults: () => import("./faults.ts"),
   "grpc-clients": () => import("./grpc-clients.ts"),
   proxy: () => import("./proxy.ts"),
+  soak: () => import("./soak.ts"),
   wires: () => import("./wires.ts"),
 };
 

@@ -75,8 +75,8 @@ export const DIRECTORY_OPTIONS = {
   tableMaxVersions: {
     flag: "table-max-versions",
     value: "N",
-    help: "Number of versions of a table that are kept until their age; beyond it, versions are pruned after five minutes.",
-    fallback: "1000",
+    help: "Number of versions of a table that are kept until the retention ends; older ones are pruned once running calls no longer read them (docs/maintenance.md).",
+    fallback: "500",
     parse: parseInteger(1, 1_000_000),
     backends: ["dir"],
   },

@@ -114,7 +114,9 @@ const queries: { what: string; sent: object; same: object }[] = [
   {
     what: "a structured query",
     sent: { full_text_query: { query: { match: { terms: "x", fuzziness: null } } } },
-    same: { full_text_query: { structured_query: { query: { match: { terms: "x", auto_fuzziness: true } } } } },
+    same: {
+      full_text_query: { structured_query: { query: { match: { terms: "x", auto_fuzziness: true } } } },
+    },
   },
   {
     what: "words in several columns",

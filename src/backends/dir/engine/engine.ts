@@ -26,7 +26,7 @@ export interface EngineOptions {
 }
 
 /** The Lance engine: datasets by their location. */
-export interface Engine extends Pick<Handles, "acquire" | "forget"> {
+export interface Engine extends Pick<Handles, "acquire" | "forget" | "oldestUse"> {
   /**
    * Writes a new dataset, or with `overwrite` a new version that replaces everything.
    *
@@ -88,6 +88,7 @@ export function createEngine(options: EngineOptions): Engine {
   return {
     acquire: handles.acquire,
     forget: handles.forget,
+    oldestUse: handles.oldestUse,
     create(location, file, mode) {
       return engineCall(async () => {
         const { connection } = await connected();

@@ -30,6 +30,10 @@ export interface Handles {
   acquire(location: string, check?: () => Promise<void>): Promise<Lease>;
   /** Closes the handle of a dropped table as soon as it is unused. */
   forget(location: string): void;
+  /**
+   * Returns when the longest use of a table's handle began, in milliseconds of `performance.now`; undefined without one.
+   */
+  oldestUse(location: string): number | undefined;
   closeAll(): void;
 }
 
@@ -39,7 +43,8 @@ interface Handle {
   readonly refresh: () => Promise<Movement>;
   /** Schema of its version; not set before it is requested. */
   schema: Promise<ArrowSchema> | undefined;
-  users: number;
+  /** When each of its leases began, in milliseconds of `performance.now`; the oldest first. */
+  readonly users: Map<symbol, number>;
   /** When it was last acquired, in milliseconds of `performance.now`. */
   lastUsed: number;
   forgotten: boolean;
@@ -68,7 +73,7 @@ export function createHandles(
   const ready = new Map<string, Handle>();
 
   function closeIfUnused(handle: Handle): void {
-    if (handle.forgotten && handle.users === 0) handle.table.close();
+    if (handle.forgotten && handle.users.size === 0) handle.table.close();
   }
   function forget(location: string): void {
     const handle = ready.get(location);
@@ -81,7 +86,7 @@ export function createHandles(
   function evict(): void {
     for (const [location, handle] of ready) {
       if (ready.size <= max) return;
-      if (handle.users === 0) forget(location);
+      if (handle.users.size === 0) forget(location);
     }
   }
   // In order of use, so that the first handle that is young enough ends the search.
@@ -89,7 +94,7 @@ export function createHandles(
     const before = performance.now() - idleMs;
     for (const [location, handle] of ready) {
       if (handle.lastUsed > before) return;
-      if (handle.users === 0) forget(location);
+      if (handle.users.size === 0) forget(location);
     }
   }
   const timer = setInterval(closeIdle, idleMs / 4).unref();
@@ -102,7 +107,7 @@ export function createHandles(
       table,
       refresh: createSharedCheck(() => moveOn(table)),
       schema: undefined,
-      users: 0,
+      users: new Map(),
       lastUsed: performance.now(),
       forgotten: false,
     };
@@ -130,12 +135,13 @@ export function createHandles(
   }
   async function use(location: string, check?: () => Promise<void>): Promise<Lease | undefined> {
     const handle = await find(location, check);
-    if (handle.forgotten && handle.users === 0) return undefined;
-    handle.users++;
+    if (handle.forgotten && handle.users.size === 0) return undefined;
+    const user = Symbol();
     handle.lastUsed = performance.now();
+    handle.users.set(user, handle.lastUsed);
     // Only after the new handle counts as used; otherwise it would be evicted first.
     evict();
-    const lease = createLease(handle, () => {
+    const lease = createLease(handle, user, () => {
       closeIfUnused(handle);
       evict();
     });
@@ -167,6 +173,7 @@ export function createHandles(
       throw new LanceError("ConcurrentModification", "the table was replaced while it was opened");
     },
     forget,
+    oldestUse: (location) => ready.get(location)?.users.values().next().value,
     closeAll() {
       clearInterval(timer);
       for (const location of [...ready.keys()]) forget(location);
@@ -174,8 +181,7 @@ export function createHandles(
   };
 }
 
-function createLease(handle: Handle, onRelease: () => void): Lease {
-  let released = false;
+function createLease(handle: Handle, user: symbol, onRelease: () => void): Lease {
   return {
     table: handle.table,
     schema() {
@@ -186,10 +192,7 @@ function createLease(handle: Handle, onRelease: () => void): Lease {
       return handle.schema;
     },
     release() {
-      if (released) return;
-      released = true;
-      handle.users--;
-      onRelease();
+      if (handle.users.delete(user)) onRelease();
     },
   };
 }

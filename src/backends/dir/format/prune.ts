@@ -1,4 +1,5 @@
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { forEachOf } from "../concurrency/for-each.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { dataDirectory, normalizeBranch, refsDirectory, transactionKey } from "./dataset.ts";
 import { deletionKey } from "./deletion-file.ts";
@@ -49,6 +50,9 @@ export interface Pruned {
 /** Number of versions that are read concurrently. */
 const READS = 16;
 
+/** Number of files that are deleted concurrently; on a disk they share the syncs of their directory. */
+const DELETIONS = 32;
+
 /**
  * Deletes old versions, the oldest first, and then the files and indices that only they needed.
  *
@@ -80,15 +84,15 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   if (doomed.length === 0 || (await readRefs(dataset)).text !== refs.text) return nothing(hasYoung);
 
   await writeVersionHint(dataset, newest.version, { lasting: true });
-  for (const { key } of doomed) await store.delete(key);
+  await forEachOf(doomed, DELETIONS, ({ key }) => store.delete(key));
   // A version that was made meanwhile may need some of these files. Versions from here on cannot, because a deleted
   // version cannot be restored.
   await examineAll(dataset, await findVersions(dataset), options, (left) => {
     for (const file of left.files) files.delete(file);
     for (const index of left.indices) indices.delete(index);
   });
-  for (const file of files) await store.delete(file);
-  for (const index of indices) await store.deleteDirectory(index);
+  await forEachOf(files, DELETIONS, (file) => store.delete(file));
+  await forEachOf(indices, DELETIONS, (index) => store.deleteDirectory(index));
   return { versions: doomed.length, files: files.size + indices.size, hasYoung };
 }
 

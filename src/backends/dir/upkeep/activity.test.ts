@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { type ActiveTable, createActivity, UPKEEP_TIMES } from "./activity.ts";
 
-const TIMES = { ...UPKEEP_TIMES, settleMs: 500, waitMs: 2_000, pause: 9, retryMs: 1_000, maxRetryMs: 3_000 };
+const TIMES = { ...UPKEEP_TIMES, settleMs: 500, waitMs: 2_000, retryMs: 1_000, maxRetryMs: 3_000 };
 const only = (tables: readonly ActiveTable[]): ActiveTable => {
   assert.equal(tables.length, 1);
   return tables[0] as ActiveTable;
@@ -13,7 +13,7 @@ test("a burst of writes is followed by a single inspection", () => {
   for (let now = 0; now < 400; now += 10) activity.note(["t"], now);
   assert.deepEqual(activity.takeDue(600), []);
   const table = only(activity.takeDue(900));
-  activity.end(table, { workMs: 0, againMs: undefined }, 950);
+  activity.end(table, { restMs: 0, againMs: undefined }, 950);
   assert.deepEqual(activity.takeDue(100_000), []);
   assert.equal(activity.waiting, 0);
 });
@@ -27,13 +27,13 @@ test("writes that never pause are inspected, too", () => {
   only(activity.takeDue(2_000));
 });
 
-test("a table is not taken again while it is worked on, and rests after the work in proportion to it", () => {
+test("a table is not taken again while it is worked on, and rests after the work", () => {
   const activity = createActivity(TIMES);
   activity.note(["t"], 0);
   const table = only(activity.takeDue(500));
   activity.note(["t"], 600);
   assert.deepEqual(activity.takeDue(2_000), []);
-  activity.end(table, { workMs: 1_000, againMs: undefined }, 2_000);
+  activity.end(table, { restMs: 9_000, againMs: undefined }, 2_000);
   assert.deepEqual(activity.takeDue(10_900), []);
   only(activity.takeDue(11_000));
 });
@@ -47,7 +47,7 @@ test("a failure is tried again after a pause that doubles up to a limit", () => 
     assert.deepEqual(activity.takeDue(now + pause - 1), []);
     now += pause;
   }
-  activity.end(only(activity.takeDue(now)), { workMs: 0, againMs: 10 }, now);
+  activity.end(only(activity.takeDue(now)), { restMs: 0, againMs: 10 }, now);
   only(activity.takeDue(now + 10));
 });
 

@@ -8,14 +8,17 @@ export interface UpkeepTimes {
   readonly waitMs: number;
   /** Quiet time after which work is done that is not urgent. */
   readonly quietMs: number;
-  /** Pause after a run, as a multiple of its duration. */
-  readonly pause: number;
+  /** Rest of a table after a run, as a multiple of its duration: if there was little to rewrite, and else. */
+  readonly cheapRest: number;
+  readonly rest: number;
   /** Pause after a first failure, which doubles with each further one, and the longest pause. */
   readonly retryMs: number;
   readonly maxRetryMs: number;
-  /** Minimum age of a version that is pruned, whatever the retention, and of one beyond the maximum number. */
+  /** Minimum age of a version that is pruned, whatever the retention. */
   readonly minAgeMs: number;
+  /** Minimum age of a version beyond the maximum number, on a disk and in an object store, which gateways share. */
   readonly surplusAgeMs: number;
+  readonly remoteSurplusAgeMs: number;
   /** How long a table without writes and work is remembered. */
   readonly keepMs: number;
   /** Shortest time from one sweep over all tables to the next, and between its looks at two tables. */
@@ -29,11 +32,13 @@ export const UPKEEP_TIMES: UpkeepTimes = {
   settleMs: 500,
   waitMs: 2_000,
   quietMs: 3_000,
-  pause: 9,
+  cheapRest: 1,
+  rest: 9,
   retryMs: 1_000,
-  maxRetryMs: 5 * 60_000,
+  maxRetryMs: 30_000,
   minAgeMs: 60_000,
-  surplusAgeMs: 5 * 60_000,
+  surplusAgeMs: 30_000,
+  remoteSurplusAgeMs: 5 * 60_000,
   keepMs: 60 * 60_000,
   sweepMs: 10 * 60_000,
   lookMs: 1_000,
@@ -60,8 +65,8 @@ export interface ActiveTable {
 
 /** Result of an inspection, and of the work that followed. */
 export interface Tended {
-  /** Duration of the engine's work, in milliseconds. */
-  readonly workMs: number;
+  /** Time without another inspection, in milliseconds. */
+  readonly restMs: number;
   /** Time until the next inspection even without a write, in milliseconds; undefined if only a write brings work. */
   readonly againMs: number | undefined;
 }
@@ -119,7 +124,7 @@ export function createActivity(times: UpkeepTimes): Activity {
         return;
       }
       table.failures = 0;
-      table.notBefore = now + tended.workMs * times.pause;
+      table.notBefore = now + tended.restMs;
       if (tended.againMs !== undefined) table.due = Math.min(table.due, now + tended.againMs);
     },
     get waiting() {

@@ -75,6 +75,11 @@ export type Need = "now" | "when quiet" | "none";
 const CHEAP_BYTES = 64 * 1024 * 1024;
 const TRIVIAL_BYTES = 16 * 1024 * 1024;
 
+/** Whether the small fragments of a table are cheap to rewrite. */
+export function isCheap({ small }: TableFacts): boolean {
+  return small.bytes <= CHEAP_BYTES;
+}
+
 /** Share of the rows, in the reciprocal, that may remain outside an index of a quiet table. */
 const QUIET_UNINDEXED = 10_000;
 

@@ -11,6 +11,8 @@ export interface UpkeepLease {
    */
   isHeld(): Promise<boolean>;
   release(): Promise<void>;
+  /** Stops the renewals, so that the lease expires: work goes on that cannot be stopped. */
+  abandon(): void;
 }
 
 /** Leases of tables, in files of the base directory that other implementations ignore. */
@@ -84,6 +86,7 @@ export function createUpkeepLeases(
     return {
       token,
       isHeld: async () => isFresh() && Math.max(...(await tokensOf(location))) === token && isFresh(),
+      abandon: () => clearInterval(timer),
       async release() {
         clearInterval(timer);
         await renewing;

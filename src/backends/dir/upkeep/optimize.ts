@@ -54,19 +54,26 @@ export function hasSurplus(versions: number, { maxVersions }: UpkeepPolicy): boo
 }
 
 /** Ages of versions, by which those are protected that a call may still read or have just made. */
-export type PruneTimes = Pick<UpkeepTimes, "minAgeMs" | "surplusAgeMs">;
+export type PruneTimes = Pick<UpkeepTimes, "minAgeMs" | "surplusAgeMs" | "remoteSurplusAgeMs">;
 
-/** Prunes the versions that the policy does not keep, except for those that tags and branches need. */
+/**
+ * Prunes the versions that the policy does not keep, except for those that tags and branches need, and those that
+ * running calls of this process read.
+ */
 export async function pruneTable(
-  { store, clock }: Pick<UpkeepContext, "store" | "clock">,
+  { store, clock, engine }: UpkeepContext,
   table: FoundTable,
   policy: UpkeepPolicy,
-  { minAgeMs, surplusAgeMs }: PruneTimes,
+  { minAgeMs, surplusAgeMs, remoteSurplusAgeMs }: PruneTimes,
   signal: AbortSignal,
 ): Promise<Pick<UpkeepFigures, "versionsRemoved" | "filesRemoved">> {
   const dataset = datasetOf({ store }, table);
-  const retained = { keep: 1, minAgeMs: Math.max(policy.retentionMs, minAgeMs) };
-  const surplus = { keep: policy.maxVersions, minAgeMs: surplusAgeMs };
+  const since = engine.oldestUse(table.path);
+  // A call reads a version that was the newest when the call began, so it may be older than the call.
+  const inUseMs = since === undefined ? 0 : performance.now() - since + minAgeMs;
+  const surplusMs = store.files === undefined ? remoteSurplusAgeMs : surplusAgeMs;
+  const retained = { keep: 1, minAgeMs: Math.max(policy.retentionMs, minAgeMs, inUseMs) };
+  const surplus = { keep: policy.maxVersions, minAgeMs: Math.max(surplusMs, inUseMs) };
   let [versionsRemoved, filesRemoved] = [0, 0];
   for (const rule of [retained, surplus]) {
     const pruned = await pruneVersions(dataset, { ...rule, clock, signal });

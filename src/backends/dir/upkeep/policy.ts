@@ -23,7 +23,7 @@ export const DEFAULT_POLICY: UpkeepPolicy = {
   unindexedRows: 1_000,
   deletedPercent: 10,
   retentionMs: 7 * 24 * 60 * 60 * 1000,
-  maxVersions: 1_000,
+  maxVersions: 500,
 };
 
 /** Prefix of the properties of a table that override the policy. */

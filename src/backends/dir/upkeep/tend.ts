@@ -4,8 +4,8 @@ import { joinIdentifier } from "../../../namespace/identifier.ts";
 import { untilAborted } from "../concurrency/wait.ts";
 import { datasetOf, type FoundTable, findTable } from "../operations/tables/lookup.ts";
 import type { ActiveTable, Tended, UpkeepTimes } from "./activity.ts";
-import { inspectTable, needOf, type TableFacts } from "./inspect.ts";
-import type { UpkeepLeases } from "./lease.ts";
+import { inspectTable, isCheap, needOf, type TableFacts } from "./inspect.ts";
+import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
 import { hasSurplus, optimizeTable, pruneTable, type UpkeepContext, type UpkeepFigures } from "./optimize.ts";
 import { policyOf, type UpkeepPolicy } from "./policy.ts";
 
@@ -22,7 +22,7 @@ export interface TendContext {
   readonly onRun: (figures: UpkeepFigures, milliseconds: number) => void;
 }
 
-const NOTHING: Tended = { workMs: 0, againMs: undefined };
+const NOTHING: Tended = { restMs: 0, againMs: undefined };
 
 /** Time until the next try while another process has the lease, in milliseconds. */
 const LEASED_MS = 30_000;
@@ -64,23 +64,49 @@ async function tendFound(
   const prunes = wantsPrune(active, facts, policy);
   const quietIn = active.lastWrite + times.quietMs - performance.now();
   const optimizes = need === "now" || (need === "when quiet" && quietIn <= 0);
-  if (!optimizes && !prunes) return { workMs: 0, againMs: need === "none" ? undefined : quietIn };
+  if (!optimizes && !prunes) return { restMs: 0, againMs: need === "none" ? undefined : quietIn };
   const lease = await tending.leases.acquire(table.location);
-  if (lease === undefined) return { workMs: 0, againMs: LEASED_MS };
+  if (lease === undefined) return { restMs: 0, againMs: LEASED_MS };
+  try {
+    return await work(tending, { active, table, policy, facts, optimizes, prunes }, lease);
+  } finally {
+    if (tending.signal.aborted) lease.abandon();
+    else await lease.release();
+  }
+}
+
+/** Work on a table, as its inspection has decided. */
+interface Plan {
+  readonly active: ActiveTable;
+  readonly table: FoundTable;
+  readonly policy: UpkeepPolicy;
+  readonly facts: TableFacts;
+  readonly optimizes: boolean;
+  readonly prunes: boolean;
+}
+
+async function work(
+  { context, times, signal, onRun }: TendContext,
+  { active, table, policy, facts, optimizes, prunes }: Plan,
+  lease: UpkeepLease,
+): Promise<Tended> {
   const started = performance.now();
   const compaction = optimizes
-    ? await untilAborted(optimizeTable(context, table), tending.signal)
+    ? await untilAborted(optimizeTable(context, table), signal)
     : { fragmentsRemoved: 0, fragmentsAdded: 0, version: facts.version };
-  if (compaction.version === facts.version) active.finishedAt = facts.version;
+  const optimizeMs = performance.now() - started;
+  const isChanged = compaction.version !== facts.version;
+  if (!isChanged) active.finishedAt = facts.version;
   const pruned =
     prunes && (await lease.isHeld())
-      ? await pruneTable(context, table, policy, times, tending.signal)
+      ? await pruneTable(context, table, policy, times, signal)
       : { versionsRemoved: 0, filesRemoved: 0 };
   if (prunes) active.prunedAt = performance.now();
-  await lease.release();
-  const workMs = performance.now() - started;
-  tending.onRun({ ...compaction, ...pruned }, workMs);
-  return { workMs, againMs: optimizes && compaction.version !== facts.version ? times.settleMs : undefined };
+  onRun({ ...compaction, ...pruned }, performance.now() - started);
+  return {
+    restMs: optimizeMs * (isCheap(facts) ? times.cheapRest : times.rest),
+    againMs: optimizes && isChanged ? times.settleMs : undefined,
+  };
 }
 
 function wantsPrune({ prunedAt }: ActiveTable, facts: TableFacts, policy: UpkeepPolicy): boolean {

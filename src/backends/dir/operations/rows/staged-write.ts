@@ -2,6 +2,7 @@ import type { UploadPart } from "../../../../arrow/upload.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
+import { forEachOf } from "../../concurrency/for-each.ts";
 import { engineCall } from "../../engine/errors.ts";
 import { type ApplyChange, commitChange, commitFirst, prepareChange } from "../../format/commit.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
@@ -200,7 +201,7 @@ async function moveData(from: DatasetRef, to: DatasetRef, commit: () => Promise<
   const [source, target] = [from, to].map((dataset) => `${dataDirectory(dataset)}/data`);
   const names = await listTree(store, source as string);
   const moveAll = (there: string, here: string) =>
-    forEachOf(names, (name) => store.move(`${there}/${name}`, `${here}/${name}`));
+    forEachOf(names, MOVES, (name) => store.move(`${there}/${name}`, `${here}/${name}`));
   await moveAll(source as string, target as string);
   try {
     return await commit();
@@ -218,11 +219,3 @@ function isUnclear(error: LanceError): boolean {
 
 /** Number of files that are moved at a time. */
 const MOVES = 8;
-
-async function forEachOf(names: readonly string[], work: (name: string) => Promise<void>): Promise<void> {
-  const rest = names.values();
-  const worker = async () => {
-    for (const name of rest) await work(name);
-  };
-  await Promise.all(Array.from({ length: MOVES }, worker));
-}
