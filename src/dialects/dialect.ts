@@ -20,6 +20,8 @@ export interface MessageForm {
   readonly settle?: ((message: Message) => void) | undefined;
   /** Converts the specification's fields to the client's, or to the text of the whole answer. */
   readonly write?: ((fields: FieldTexts) => FieldTexts | string) | undefined;
+  /** Returns the HTTP status of a success with this answer; undefined if it is the operation's own. */
+  readonly status?: ((message: Message) => number | undefined) | undefined;
 }
 
 /** An error that a family of clients expects under another HTTP status. The code stays. */
@@ -45,9 +47,12 @@ export interface Dialect {
 /** Creates a row of {@link Dialect.forms}, typed by its message. */
 export function form<D extends DescMessage>(
   message: D,
-  { read, settle, write }: Omit<MessageForm, "settle"> & { settle?: (message: MessageShape<D>) => void },
+  form: Omit<MessageForm, "settle" | "status"> & {
+    settle?: (message: MessageShape<D>) => void;
+    status?: (message: MessageShape<D>) => number | undefined;
+  },
 ): readonly [string, MessageForm] {
-  return [message.typeName, { read, settle: settle as MessageForm["settle"], write }];
+  return [message.typeName, form as MessageForm];
 }
 
 /** Returns the HTTP status of an error in a dialect; undefined if it is the error's own. */

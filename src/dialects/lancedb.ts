@@ -23,9 +23,15 @@ import {
   RestoreTableRequestSchema,
 } from "../gen/lance/namespace/v1/table_pb.ts";
 import { ListTableTagsResponseSchema } from "../gen/lance/namespace/v1/tag_pb.ts";
+import {
+  CreateMaterializedViewRequestSchema,
+  CreateMaterializedViewResponseSchema,
+  RefreshMaterializedViewRequestSchema,
+} from "../gen/lance/namespace/v1/view_pb.ts";
 import { type Dialect, form } from "./dialect.ts";
 import { writeLanceType } from "./lance-types.ts";
 import { readColumns, readFullText, readMatch, readMultiMatch, readVector } from "./lancedb-query.ts";
+import { readMaterializedView } from "./lancedb-view.ts";
 import { absentAs, alsoNamed, bare, defaulted, renamed } from "./shapes.ts";
 
 const DELIMITER = /(?:^|&)delimiter=/;
@@ -53,6 +59,11 @@ export const lancedb: Dialect = {
     form(FullTextQuerySchema, { read: readFullText }),
     form(MatchQuerySchema, { read: readMatch }),
     form(MultiMatchQuerySchema, { read: readMultiMatch }),
+    form(CreateMaterializedViewRequestSchema, { read: readMaterializedView }),
+    form(CreateMaterializedViewResponseSchema, {
+      status: ({ jobId }) => (jobId === undefined ? undefined : 202),
+    }),
+    form(RefreshMaterializedViewRequestSchema, { read: renamed({ source_version: "src_version" }) }),
     form(RenameTableRequestSchema, { read: renamed({ new_namespace: "new_namespace_id" }) }),
     form(CreateTableIndexRequestSchema, {
       read: renamed({ metric_type: "distance_type" }),

@@ -25,6 +25,8 @@ const READS: ReadonlySet<string> = new Set<Operation | keyof LanceDbExtensions>(
   "prewarmIndex",
   "getLsmWriteSpec",
   "listJobs",
+  "listMaterializedViews",
+  "describeMaterializedView",
   "describeJob",
   "fetchBlobs",
   "readBlob",

@@ -32,6 +32,8 @@ export interface Binding {
   readonly rawResponseField: string | undefined;
   /** HTTP status of a success. */
   readonly successStatus: number;
+  /** Returns the HTTP status of an answer, which may be another one in a dialect. */
+  statusOf(response: Message): number;
   /**
    * Builds the request; the caller handles a raw body.
    *
@@ -91,6 +93,8 @@ function compile(method: DescMethod, rule: HttpRule, { forms, decoders, encoders
   const options = getOption(method, rest_method);
   const encode = encoderOf();
   const settle = forms.get(input.typeName)?.settle;
+  const statusIn = forms.get(method.output.typeName)?.status;
+  const successStatus = options.successStatus || 200;
 
   function encoderOf(): EncodeJson | undefined {
     if (options.emptyResponse || rawResponse !== undefined) return undefined;
@@ -116,7 +120,8 @@ function compile(method: DescMethod, rule: HttpRule, { forms, decoders, encoders
     rawRequestField: rawRequest?.localName,
     responseBody: rawResponse !== undefined ? "raw" : encode === undefined ? "empty" : "json",
     rawResponseField: rawResponse?.localName,
-    successStatus: options.successStatus || 200,
+    successStatus,
+    statusOf: (response) => statusIn?.(response) ?? successStatus,
     decode,
     encode: (response) => encode?.(response) ?? "",
   };

@@ -97,7 +97,6 @@ describe("LanceDB's dialect over a directory", () => {
     ["POST", "/v1/function/f/drop"],
     ["GET", "/v1/namespace/$/function/list"],
     ["POST", "/v1/view/v/create"],
-    ["POST", "/v1/materialized_view/v/describe"],
     ["POST", "/v1/secret/s/create"],
     ["POST", "/v1/jobs/pause"],
   ] as const;

@@ -50,6 +50,7 @@ export const KNOWN_ADDITIONS: Readonly<Record<string, string>> = {
   "QueryTableRequest.minimum_nprobes": LATER,
   "QueryTableRequest.maximum_nprobes": LATER,
   "QueryTableRequest.order_by": LANCEDB,
+  "RefreshMaterializedViewRequest.full": LANCEDB,
   "MatchQuery.auto_fuzziness": LANCEDB,
   "MatchQuery.document_granularity": LANCEDB,
   "PhraseQuery.document_granularity": LANCEDB,

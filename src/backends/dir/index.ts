@@ -1,3 +1,4 @@
+import type { Identifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { resolveAbandoned } from "./batch/resolve.ts";
 import { createDiskReserve } from "./disk-reserve.ts";
@@ -26,6 +27,8 @@ import { createManagedVersionOperations } from "./operations/versions/managed-ve
 import { createTagOperations } from "./operations/versions/tags.ts";
 import { createTransactionOperations } from "./operations/versions/transactions.ts";
 import { createVersionOperations } from "./operations/versions/versions.ts";
+import { startAutoRefresh } from "./operations/views/auto-refresh.ts";
+import { createViewExtensions } from "./operations/views/extensions.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
 import { noteWrites } from "./upkeep/note-writes.ts";
@@ -58,8 +61,14 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   });
   const upkeep =
     readOnly === undefined && options.upkeep !== undefined ? startUpkeep(context, options.upkeep) : undefined;
+  const autoRefresh = readOnly === undefined ? startAutoRefresh(context, options.autoRefresh) : undefined;
+  const note = (id: Identifier) => {
+    upkeep?.note(id);
+    autoRefresh?.note(id);
+  };
   const close = async () => {
     await reserve.close();
+    await autoRefresh?.close();
     await upkeep?.close();
     await directory.close();
   };
@@ -99,15 +108,19 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     ...createMetadataOperations(context),
     ...createIndexOperations(context),
     ...createBackfillOperations(context),
-    ...createViewOperations(context, writeOperations.createTable),
+    ...createViewOperations(context, writeOperations.createTable, note),
   };
   // The operations have registered how jobs run.
   if (readOnly === undefined) jobs.start();
-  const served = { operations, extensions: createLanceDbExtensions(context, writes) };
+  const extensions = {
+    ...createLanceDbExtensions(context, writes),
+    ...createViewExtensions(context, (request, call) => reserve.spend(() => drops.dropTable(request, call))),
+  };
+  const served = { operations, extensions };
   return {
     name: "dir",
     readOnly,
-    ...onlyReads(readOnly, upkeep === undefined ? served : noteWrites(upkeep.note, served)),
+    ...onlyReads(readOnly, noteWrites(note, served)),
     mayBecomeUnready: true,
     async ready() {
       try {

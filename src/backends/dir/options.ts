@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { ReadAhead } from "./operations/read/read-ahead.ts";
+import type { AutoRefreshTimes } from "./operations/views/auto-refresh.ts";
 import type { OpenedStore } from "./stores/open-store.ts";
 import type { StorageOptions } from "./stores/storage-options.ts";
 import type { UpkeepOptions } from "./upkeep/upkeep.ts";
@@ -59,6 +60,8 @@ export interface DirectoryBackendOptions {
   readonly maintenance?: boolean | undefined;
   /** How tables are looked after in the background, if the directory can be written. Default: they are not. */
   readonly upkeep?: UpkeepOptions | undefined;
+  /** When views with `auto_refresh` are refreshed. Default: {@link AUTO_REFRESH_TIMES}. */
+  readonly autoRefresh?: Partial<AutoRefreshTimes> | undefined;
   /** Disk space that is reserved for drops on a full disk, in bytes. Default: 0, none. */
   readonly diskReserveBytes?: number | undefined;
   /**

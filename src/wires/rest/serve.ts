@@ -94,7 +94,7 @@ export function createServeCall(options: RestCallOptions): ServeCall {
     const response = await answerTo(request, binding, call, exchange);
     if (exchange.done) return;
     const answerType = binding.responseBody === "empty" ? undefined : "application/json";
-    exchange.answer(binding.successStatus, answerType, binding.encode(response));
+    exchange.answer(binding.statusOf(response), answerType, binding.encode(response));
   }
 
   function answerTo(request: Message, binding: Binding, call: Call, exchange: Exchange): Promise<Message> {

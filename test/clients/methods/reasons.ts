@@ -9,6 +9,9 @@ const MANIFEST_PATHS = "The gateway's tables have the second naming scheme of ma
 const RECORD = "The library's own work has no record; a job of the gateway has one.";
 const JOB_STORE = "The gateway keeps a job's last state; a job runs to its end, or is cancelled.";
 const NOT_YET = "Not yet.";
+const SOURCE_ROW =
+  "The library's views have a further column, `__source_row_id`; in Node it makes views on a directory only.";
+const NODE_VIEWS = "The client in Node makes views on a directory only.";
 
 /** Why a method is not served, by `object.method`. A method that every client has served needs none. */
 export const REASONS: Readonly<Record<string, string>> = {
@@ -16,8 +19,8 @@ export const REASONS: Readonly<Record<string, string>> = {
   "connection.clone_table": NOT_YET,
   "connection.create_function": FUNCTIONS,
   "connection.create_function_async": FUNCTIONS,
-  "connection.create_materialized_view": NOT_YET,
-  "connection.create_materialized_view_async": NOT_YET,
+  "connection.create_materialized_view": SOURCE_ROW,
+  "connection.create_materialized_view_async": SOURCE_ROW,
   "connection.create_secret": SECRETS,
   "connection.create_view": VIEWS,
   "connection.describe_query": SQL,
@@ -27,8 +30,6 @@ export const REASONS: Readonly<Record<string, string>> = {
   "connection.drop_database": "Drop the tables one by one.",
   "connection.drop_function": FUNCTIONS,
   "connection.drop_function_async": FUNCTIONS,
-  "connection.drop_materialized_view": NOT_YET,
-  "connection.drop_materialized_view_async": NOT_YET,
   "connection.drop_secret": SECRETS,
   "connection.drop_view": VIEWS,
   "connection.drop_view_async": VIEWS,
@@ -38,12 +39,12 @@ export const REASONS: Readonly<Record<string, string>> = {
   "connection.get_read_consistency_interval":
     "A read through the gateway sees every write that ended before it.",
   "connection.list_functions": FUNCTIONS,
-  "connection.list_materialized_views": NOT_YET,
+  "connection.list_materialized_views": NODE_VIEWS,
   "connection.list_secrets": SECRETS,
   "connection.list_views": VIEWS,
   "connection.namespace_client": "A client of the REST API instead of a directory.",
   "connection.namespace_exists": "Only connections to a namespace have it, in the library too.",
-  "connection.open_materialized_view": NOT_YET,
+  "connection.open_materialized_view": NODE_VIEWS,
   "connection.pause_job": JOB_STORE,
   "connection.resume_job": JOB_STORE,
   "connection.serialize": "The text describes the connection.",
@@ -60,7 +61,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   "table.optimize": "The server looks after its tables; the synchronous client only warns.",
   "table.prewarm_data": NOT_YET,
   "table.refresh_column": "Use `refresh_column_async` and wait for its job.",
-  "table.refresh_materialized_view": "The client in Node refreshes views of a directory only.",
+  "table.refresh_materialized_view": NODE_VIEWS,
   "table.set_lsm_write_spec": LOG,
   "table.set_unenforced_primary_key":
     "Set it with `update_field_metadata`: `lance-schema:unenforced-primary-key:position` of the column.",
@@ -73,11 +74,11 @@ export const REASONS: Readonly<Record<string, string>> = {
   "table.uses_v2_manifest_paths": MANIFEST_PATHS,
   "branches.cherry_pick": ENTERPRISE,
   "branches.diff": ENTERPRISE,
-  "materialized view.definition": NOT_YET,
-  "materialized view.name": NOT_YET,
-  "materialized view.refresh": NOT_YET,
-  "materialized view.refresh_async": NOT_YET,
-  "materialized view.table": NOT_YET,
+  "materialized view.definition": NODE_VIEWS,
+  "materialized view.name": NODE_VIEWS,
+  "materialized view.refresh": SOURCE_ROW,
+  "materialized view.refresh_async": SOURCE_ROW,
+  "materialized view.table": SOURCE_ROW,
   "job.creation_ms": RECORD,
   "job.events": JOB_STORE,
   "job.id": RECORD,

@@ -39,6 +39,8 @@ export interface Jobs {
   get(id: string): Promise<Job | undefined>;
   /** Returns all recorded jobs, the oldest first. */
   list(): Promise<Job[]>;
+  /** Returns the jobs that have not ended, the oldest first. */
+  open(): Promise<Job[]>;
   /** Returns the jobs that this process runs. */
   active(): Job[];
   /** Asks a job to stop; returns false if it has ended or does not exist. */
@@ -255,6 +257,7 @@ export function createJobs(options: JobsOptions): Jobs {
     runUnrecorded: (signal, work) => inTurn(signal, turns, work),
     get: store.get,
     list: store.list,
+    open: store.listOpen,
     active: () => [...active.values()].map(({ job }) => job),
     async cancel(id) {
       const job = await store.get(id);

@@ -12,7 +12,7 @@ import type { Job, JobFacts, JobState } from "../jobs/job.ts";
 import { BACKFILL_COLUMN } from "./columns/backfill.ts";
 import type { JobContext, PageContext } from "./context.ts";
 import { pageOfNames } from "./paging.ts";
-import { REFRESH_VIEW } from "./views/views.ts";
+import { REFRESH_VIEW } from "./views/submit.ts";
 
 /** The states of jobs in the words of LanceDB's clients. */
 const STATES: Readonly<Record<JobState, string>> = {

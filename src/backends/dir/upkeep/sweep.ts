@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
+import { walkTables } from "../catalog/walk.ts";
 import { latestVersion } from "../format/version-files.ts";
 import { datasetOf, findTable } from "../operations/tables/lookup.ts";
 import type { UpkeepTimes } from "./activity.ts";
-import { walkTables } from "./walk.ts";
 
 /** A look at a table. */
 interface Look {

@@ -11,26 +11,40 @@ import type { FoundTable } from "../tables/lookup.ts";
 /** The definition of a view, which is kept in the properties of its table, where clients see it. */
 export interface ViewDefinition {
   readonly sourceQuery: string;
-  /** The schema of the view as the client sent it: base64 of an Arrow schema message. */
+  /** The schema of the view in base64, as the client sent it, or that of the query: an Arrow schema message. */
   readonly outputSchema: string;
   readonly withNoData: boolean;
-  /** Kept for clients that refresh the view; this server starts no refresh by itself. */
+  /** Whether the server refreshes the view when its source changes. */
   readonly autoRefresh: boolean;
 }
 
 const PREFIX = "lance_gateway.view.";
 const KIND = "query";
+const AUTO_REFRESH = `${PREFIX}auto_refresh`;
+
+/** The property of a view's table that holds its query. */
+export const SOURCE_QUERY = `${PREFIX}source_query`;
 
 /** Returns the properties of a view's table. */
 export function toProperties(definition: ViewDefinition): Record<string, string> {
   const { sourceQuery, outputSchema, withNoData, autoRefresh } = definition;
   return {
     [`${PREFIX}kind`]: KIND,
-    [`${PREFIX}source_query`]: sourceQuery,
+    [SOURCE_QUERY]: sourceQuery,
     [`${PREFIX}output_schema`]: outputSchema,
     [`${PREFIX}with_no_data`]: String(withNoData),
-    [`${PREFIX}auto_refresh`]: String(autoRefresh),
+    [AUTO_REFRESH]: String(autoRefresh),
   };
+}
+
+/** Whether the properties of a table are those of a view. */
+export function isView(properties: Readonly<Record<string, string>>): boolean {
+  return properties[`${PREFIX}kind`] === KIND;
+}
+
+/** Whether the properties of a table are those of a view that is refreshed by itself. */
+export function isAutoView(properties: Readonly<Record<string, string>>): boolean {
+  return isView(properties) && properties[AUTO_REFRESH] === "true";
 }
 
 /**
@@ -39,17 +53,15 @@ export function toProperties(definition: ViewDefinition): Record<string, string>
  * @throws LanceError InvalidInput for a table that is not a view
  */
 export function readDefinition({ properties }: FoundTable): ViewDefinition {
-  const [kind, sourceQuery, outputSchema] = ["kind", "source_query", "output_schema"].map(
-    (key) => properties[PREFIX + key],
-  );
-  if (kind !== KIND || sourceQuery === undefined || outputSchema === undefined) {
+  const { [SOURCE_QUERY]: sourceQuery, [`${PREFIX}output_schema`]: outputSchema } = properties;
+  if (!isView(properties) || sourceQuery === undefined || outputSchema === undefined) {
     throw new LanceError("InvalidInput", "the table is not a materialized view");
   }
   return {
     sourceQuery,
     outputSchema,
     withNoData: properties[`${PREFIX}with_no_data`] === "true",
-    autoRefresh: properties[`${PREFIX}auto_refresh`] === "true",
+    autoRefresh: properties[AUTO_REFRESH] === "true",
   };
 }
 

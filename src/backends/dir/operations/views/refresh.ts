@@ -20,7 +20,7 @@ const STATE_KEY = "lance_gateway.view.state";
  * The source of a view's rows. A refresh commits this entry as the version right after that of the rows: at any other
  * version, another writer has changed the view, or a refresh did not finish.
  */
-interface ViewState {
+export interface ViewState {
   /** The location of the source. */
   readonly source: string;
   readonly sourceVersion: string;
@@ -39,6 +39,8 @@ interface Refresh {
   readonly text: string;
   readonly query: ViewQuery;
   readonly output: OutputSchema;
+  /** Whether all rows are replaced in any case. */
+  readonly full: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -63,14 +65,15 @@ export async function refreshView(
   const output = await readOutputSchema(outputSchema, context.maxUploadBytes);
   return withData(context, source, { version: sourceVersion }, async (native) => {
     checkResult(await resultSchema(buildSourceQuery(native, query, output, {})), output.schema);
-    return run({ context, view, source, sourceVersion, native, text, query, output, signal });
+    const full = job.spec["full"] === true;
+    return run({ context, view, source, sourceVersion, native, text, query, output, full, signal });
   });
 }
 
 async function run(refresh: Refresh): Promise<JobFacts> {
   const { context, view, sourceVersion, query } = refresh;
   const { manifest } = await readVersion(datasetOf(context, view));
-  const added = await planIncrement(refresh, manifest);
+  const added = refresh.full ? undefined : await planIncrement(refresh, manifest);
   if (added !== undefined) {
     const before = Number(manifest.version);
     if (added === "nothing")
@@ -154,7 +157,8 @@ async function finish(
   return { mode, rows, sourceVersion: Number(sourceVersion), version: Number(committed.version) };
 }
 
-function readState({ tableMetadata }: Manifest): ViewState | undefined {
+/** Returns where a view's rows come from; undefined before the first refresh. */
+export function readState({ tableMetadata }: Manifest): ViewState | undefined {
   const text = tableMetadata[STATE_KEY];
   return text === undefined ? undefined : (JSON.parse(text) as ViewState);
 }

@@ -45,6 +45,14 @@ export async function resultSchema(query: NativeQuery): Promise<ArrowSchema> {
   return decodeSchema(splitIpcFile(file).schemaMetadata);
 }
 
+/** Returns the schema of the rows that a view's query selects, as an Arrow schema message with its prefix. */
+export async function derivedSchema(source: NativeTable, { columns }: ViewQuery): Promise<Uint8Array> {
+  const query = source.query();
+  if (columns.length > 0) query.select(columns.map(([name, expression]) => [name, expression]));
+  const file = await engineCall(() => query.outputSchema());
+  return splitIpcFile(file).schema;
+}
+
 /** Maximum number of rows of a batch. */
 const BATCH_ROWS = 4096;
 

@@ -21,31 +21,32 @@ import {
   readDefinition,
   readOutputSchema,
   toProperties,
+  type ViewDefinition,
 } from "./definition.ts";
 import { parseViewQuery, type ViewQuery } from "./query-text.ts";
 import { refreshView } from "./refresh.ts";
-import { buildSourceQuery, resultSchema } from "./source.ts";
+import { buildSourceQuery, derivedSchema, resultSchema } from "./source.ts";
+import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
 
-/** The kind of the jobs that refresh a view. */
-export const REFRESH_VIEW = "refresh_view";
-
-/** The operations on materialized views. */
+/**
+ * The operations on materialized views.
+ *
+ * @param noteWrite gets each view after its refresh
+ */
 export function createViewOperations(
   context: TableContext & UploadContext & JobContext,
   createTable: LanceNamespace["createTable"],
+  noteWrite: (view: Identifier) => void,
 ): Pick<LanceNamespace, "createMaterializedView" | "refreshMaterializedView"> {
   const { jobs, maxUploadBytes } = context;
   const locks = createKeyedLocks();
 
-  jobs.define(REFRESH_VIEW, (job, signal) =>
-    locks.withLocks([String(job.spec["location"])], () => refreshView(context, job, signal)),
-  );
-
-  async function submit(view: Identifier, sourceVersion: bigint | undefined): Promise<string> {
-    const { location } = await requireTable(context, view);
-    const spec = { location, ...(sourceVersion !== undefined && { sourceVersion: String(sourceVersion) }) };
-    return (await jobs.submit({ kind: REFRESH_VIEW, table: view, spec })).id;
-  }
+  jobs.define(REFRESH_VIEW, async (job, signal) => {
+    const refresh = () => refreshView(context, job, signal);
+    const facts = await locks.withLocks([String(job.spec["location"])], refresh);
+    noteWrite(job.table);
+    return facts;
+  });
 
   /** Opens the source at a version, and checks its columns against those of a view. */
   async function checkSource(
@@ -63,23 +64,40 @@ export function createViewOperations(
     }
   }
 
+  /** Returns the definition with the schema of its query, for a request that leaves the schema to the server. */
+  async function withSchema(
+    definition: ViewDefinition,
+    query: ViewQuery,
+    call: Call,
+  ): Promise<ViewDefinition> {
+    if (definition.outputSchema !== "") return definition;
+    const data = await openGuarded(context, call, {}, await requireTable(context, query.source));
+    try {
+      const schema = await data.wait(() => derivedSchema(data.table, query));
+      return { ...definition, outputSchema: Buffer.from(schema).toString("base64") };
+    } finally {
+      data.release();
+    }
+  }
+
   return {
     async createMaterializedView(request, call) {
       checkNewIdentifier(call.id);
-      const definition = checkDefinition(request);
-      const query = parseViewQuery(definition.sourceQuery);
+      const asked = checkDefinition(request);
+      const query = parseViewQuery(asked.sourceQuery);
       if (sameIdentifier(query.source, call.id)) {
         throw new LanceError("InvalidInput", `the view cannot be its own source ${joinIdentifier(call.id)}`);
       }
+      const definition = await withSchema(asked, query, call);
       const output = await readOutputSchema(definition.outputSchema, maxUploadBytes);
       await checkSource(query, output, undefined, call);
       const properties = toProperties(definition);
       const table = create(CreateTableRequestSchema, { mode: CreateTableMode.CREATE, properties });
       const { version = 1n } = await createTable(table, emptyStream(output), { ...call, ownsBody: false });
-      const jobId = definition.withNoData ? undefined : await submit(call.id, undefined);
+      const jobId = definition.withNoData ? undefined : await submitRefresh(context, call.id);
       return create(CreateMaterializedViewResponseSchema, { version, ...(jobId !== undefined && { jobId }) });
     },
-    async refreshMaterializedView({ srcVersion, outputLimit }, call) {
+    async refreshMaterializedView({ srcVersion, full, outputLimit }, call) {
       const view = await requireTable(context, call.id);
       const { sourceQuery, outputSchema } = readDefinition(view);
       if (outputLimit !== undefined) {
@@ -87,7 +105,9 @@ export function createViewOperations(
       }
       const output = await readOutputSchema(outputSchema, maxUploadBytes);
       await checkSource(parseViewQuery(sourceQuery), output, srcVersion, call);
-      return create(RefreshMaterializedViewResponseSchema, { jobId: await submit(call.id, srcVersion) });
+      return create(RefreshMaterializedViewResponseSchema, {
+        jobId: await submitRefresh(context, call.id, { srcVersion, full }),
+      });
     },
   };
 }

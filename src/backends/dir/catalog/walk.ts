@@ -1,6 +1,5 @@
-import type { Identifier } from "../../../namespace/identifier.ts";
-import type { Catalog } from "../catalog/catalog.ts";
-import { objectIdOf } from "../operations/tables/lookup.ts";
+import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import type { Catalog } from "./catalog.ts";
 
 /** Number of names that are taken from the catalog at a time. */
 const PAGE = 64;
@@ -10,9 +9,10 @@ export async function* walkTables(
   { read }: Pick<Catalog, "read">,
   namespace: Identifier = [],
 ): AsyncGenerator<Identifier, void> {
+  const objectId = namespace.length === 0 ? "" : joinIdentifier(namespace);
   for (const kind of ["table", "namespace"] as const) {
     for (let after = ""; ; ) {
-      const names = (await read()).children(objectIdOf(namespace), kind, after, PAGE);
+      const names = (await read()).children(objectId, kind, after, PAGE);
       for (const name of names) {
         if (kind === "table") yield [...namespace, name];
         else yield* walkTables({ read }, [...namespace, name]);

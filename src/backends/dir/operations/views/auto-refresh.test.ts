@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { Field, Int32, Schema, Table, tableToIPC, vectorFromArray } from "apache-arrow";
+import { expect, type TestContext, test } from "vitest";
+import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
+import { createLocalStore } from "../../format/local-store.ts";
+import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
+import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
+
+const TIMES = { settleMs: 20, waitMs: 200, lookMs: 50 };
+
+const rows = (from: number, to: number) => {
+  const ids = Array.from({ length: to - from }, (_, i) => from + i);
+  return tableToIPC(new Table({ id: vectorFromArray(ids, new Int32()) }), "stream");
+};
+const outputSchema = Buffer.from(
+  tableToIPC(new Table(new Schema([new Field("id", new Int32(), true)])), "stream"),
+).toString("base64");
+
+const open = (t: TestContext, root: string, times = TIMES) => openClient(t, root, { autoRefresh: times });
+
+const createView = (client: TestClient, view: string, sourceQuery: string, options: object = {}) =>
+  client.call("createMaterializedView", view, {
+    kind: MaterializedViewKind.QUERY,
+    sourceQuery,
+    outputSchema,
+    autoRefresh: true,
+    ...options,
+  });
+
+const countsOf = (client: TestClient, ...tables: string[]) =>
+  Promise.all(tables.map(async (table) => Number((await client.call("countTableRows", table)).count)));
+
+const jobsOf = (root: string) =>
+  createJobStore(createLocalStore(), `${root.slice(1)}/data/${JOBS_DIRECTORY}`).list();
+
+test("a view with auto_refresh follows its source, and a view of the view follows, too", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await open(t, root);
+  await client.upload("createTable", "t", {}, rows(0, 3));
+  await createView(client, "v", "SELECT id FROM t");
+  await createView(client, "w", "SELECT id FROM v WHERE id > 0");
+  await createView(client, "still", "SELECT id FROM t", { autoRefresh: false });
+  await client.upload("insertIntoTable", "t", {}, rows(3, 5));
+  await expect.poll(() => countsOf(client, "v", "w", "still")).toEqual([5, 4, 0]);
+  await client.call("deleteFromTable", "t", { predicate: "id = 4" });
+  await expect.poll(() => countsOf(client, "v", "w", "still")).toEqual([4, 3, 0]);
+});
+
+test("a burst of writes is followed by fewer refreshes than writes", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await open(t, root, { ...TIMES, settleMs: 300, waitMs: 60_000 });
+  await client.upload("createTable", "t", {}, rows(0, 1));
+  await createView(client, "v", "SELECT id FROM t");
+  for (let i = 1; i < 9; i++) await client.upload("insertIntoTable", "t", {}, rows(i, i + 1));
+  await expect.poll(() => countsOf(client, "v")).toEqual([9]);
+  const refreshes = await jobsOf(root);
+  assert.ok(refreshes.length < 8, `${refreshes.length} refreshes`);
+});
+
+test("a view that was created without data stays empty until its source changes", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await open(t, root);
+  await client.upload("createTable", "t", {}, rows(0, 3));
+  await createView(client, "v", "SELECT id FROM t");
+  await client.upload("createTable", "other", {}, rows(0, 1));
+  await createView(client, "seen", "SELECT id FROM other", { withNoData: true });
+  await client.upload("insertIntoTable", "other", {}, rows(1, 2));
+  await expect.poll(() => countsOf(client, "seen")).toEqual([2]);
+  assert.deepEqual(await countsOf(client, "v"), [0]);
+});
+
+test("the next process refreshes a view whose source changed while nobody looked", async (t) => {
+  const root = await temporaryDirectory(t);
+  const first = await open(t, root, { ...TIMES, settleMs: 600_000, waitMs: 600_000 });
+  await first.upload("createTable", "t", {}, rows(0, 3));
+  await createView(first, "v", "SELECT id FROM t", { withNoData: false });
+  await expect.poll(() => countsOf(first, "v")).toEqual([3]);
+  await first.upload("insertIntoTable", "t", {}, rows(3, 7));
+  await first.close();
+  const second = await open(t, root);
+  await expect.poll(() => countsOf(second, "v")).toEqual([7]);
+});
+
+test("a process refreshes views that another one made, and no view twice at a time", async (t) => {
+  const root = await temporaryDirectory(t);
+  const [first, second] = [await open(t, root), await open(t, root)];
+  await first.upload("createTable", "t", {}, rows(0, 3));
+  await createView(first, "v", "SELECT id FROM t");
+  await Promise.all([
+    first.upload("insertIntoTable", "t", {}, rows(3, 5)),
+    second.upload("insertIntoTable", "t", {}, rows(5, 9)),
+  ]);
+  await expect.poll(() => countsOf(second, "v")).toEqual([9]);
+  await first.call("dropTable", "t");
+  await second.upload("createTable", "t", {}, rows(0, 2));
+  await expect.poll(() => countsOf(first, "v")).toEqual([2]);
+});

@@ -1,0 +1,126 @@
+import type { Logger } from "pino";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { TableContext } from "../../catalog/catalog-context.ts";
+import { latestVersion, readVersion } from "../../format/version-files.ts";
+import type { JobContext } from "../context.ts";
+import { datasetOf, type FoundTable, findTable, objectIdOf } from "../tables/lookup.ts";
+import { createViewRegister } from "./auto-views.ts";
+import { readDefinition } from "./definition.ts";
+import { parseViewQuery } from "./query-text.ts";
+import { readState } from "./refresh.ts";
+import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
+
+/** Times of automatic refreshes, in milliseconds. */
+export interface AutoRefreshTimes {
+  /** Quiet time after a write to a source, so that a burst of writes is followed by one refresh. */
+  readonly settleMs: number;
+  /** Longest time from a first write to the refresh. */
+  readonly waitMs: number;
+  /** Shortest time from one look for views in a changed catalog to the next. */
+  readonly lookMs: number;
+}
+
+export const AUTO_REFRESH_TIMES: AutoRefreshTimes = { settleMs: 1_000, waitMs: 10_000, lookMs: 60_000 };
+
+/** Refreshes of views with `auto_refresh` when their sources have changed. */
+export interface AutoRefresh {
+  /** Notes a write to a table; the root means all tables. */
+  note(table: Identifier): void;
+  close(): Promise<void>;
+}
+
+/** A table that was written to. Times are those of `performance.now`. */
+interface Written {
+  readonly id: Identifier;
+  readonly firstAt: number;
+  lastAt: number;
+}
+
+/**
+ * Starts to refresh views whose sources change by this process, and those that earlier processes have left behind.
+ * A refresh is a job. A view whose refresh waits for its turn gets no second one, whichever process asked for it.
+ */
+export function startAutoRefresh(
+  context: TableContext & JobContext & { readonly log: Logger },
+  overrides: Partial<AutoRefreshTimes> = {},
+): AutoRefresh {
+  const times = { ...AUTO_REFRESH_TIMES, ...overrides };
+  const { catalog, jobs, log } = context;
+  const register = createViewRegister(catalog, times.lookMs);
+  const written = new Map<string, Written>();
+  let timer: NodeJS.Timeout | undefined;
+  let running = Promise.resolve();
+  let closed = false;
+
+  function note(id: Identifier): void {
+    const now = performance.now();
+    const key = objectIdOf(id);
+    const known = written.get(key);
+    if (known === undefined) written.set(key, { id, firstAt: now, lastAt: now });
+    else known.lastAt = now;
+    schedule();
+  }
+  function schedule(): void {
+    if (timer !== undefined || closed || written.size === 0) return;
+    const due = Math.min(...[...written.values()].map(dueAt));
+    timer = setTimeout(fire, Math.max(0, due - performance.now())).unref();
+  }
+  const dueAt = ({ firstAt, lastAt }: Written) => Math.min(lastAt + times.settleMs, firstAt + times.waitMs);
+
+  function fire(): void {
+    const now = performance.now();
+    const due = [...written].filter(([, table]) => dueAt(table) <= now);
+    for (const [key] of due) written.delete(key);
+    running = refreshViewsOf(due.map(([, { id }]) => id))
+      .catch((error) => log.warn({ err: error }, "views cannot be refreshed by themselves now"))
+      .finally(() => {
+        timer = undefined;
+        schedule();
+      });
+  }
+  async function refreshViewsOf(tables: readonly Identifier[]): Promise<void> {
+    const names = new Set(tables.map(objectIdOf));
+    for (const { id, source } of await register.viewsOf(tables)) {
+      if (closed) return;
+      const isChanged = names.has(objectIdOf(source));
+      if ((await refreshOf(id, isChanged)) === "running") note(source);
+    }
+  }
+
+  /**
+   * Starts the refresh of a view that is not up to date; returns "running" for one that has begun and may miss the last
+   * rows. A view that was created without data stays empty until its source changes.
+   */
+  async function refreshOf(id: Identifier, isChanged: boolean): Promise<"running" | undefined> {
+    const view = await findTable(context, await catalog.read(), id);
+    if (view === undefined || (await isCurrent(view, !isChanged))) return undefined;
+    const name = objectIdOf(id);
+    const open = (await jobs.open()).filter(
+      ({ kind, table }) => kind === REFRESH_VIEW && objectIdOf(table) === name,
+    );
+    if (open.some(({ state }) => state === "queued")) return undefined;
+    if (open.length > 0) return "running";
+    await submitRefresh(context, id);
+    return undefined;
+  }
+  async function isCurrent(view: FoundTable, mayBeEmpty: boolean): Promise<boolean> {
+    const { sourceQuery } = readDefinition(view);
+    const source = await findTable(context, await catalog.read(), parseViewQuery(sourceQuery).source);
+    // A view without its source stays as it is.
+    const newest = source && (await latestVersion(datasetOf(context, source)));
+    if (source === undefined || newest === undefined) return true;
+    const state = readState((await readVersion(datasetOf(context, view))).manifest);
+    if (state === undefined) return mayBeEmpty;
+    return state.source === source.location && state.sourceVersion === String(newest.version);
+  }
+
+  note([]);
+  return {
+    note,
+    async close() {
+      closed = true;
+      clearTimeout(timer);
+      await running;
+    },
+  };
+}

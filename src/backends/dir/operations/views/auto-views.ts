@@ -1,0 +1,47 @@
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { Catalog } from "../../catalog/catalog.ts";
+import { walkTables } from "../../catalog/walk.ts";
+import { objectIdOf } from "../tables/lookup.ts";
+import { isAutoView, SOURCE_QUERY } from "./definition.ts";
+import { parseViewQuery } from "./query-text.ts";
+
+/** A view with `auto_refresh`, and the table that it reads. */
+export interface AutoView {
+  readonly id: Identifier;
+  readonly source: Identifier;
+}
+
+/** The views with `auto_refresh` of a catalog. */
+export interface ViewRegister {
+  /** Returns the views that read one of the tables; the root means all tables. */
+  viewsOf(tables: readonly Identifier[]): Promise<AutoView[]>;
+}
+
+/** Creates a register that looks for views of other processes at most every so many milliseconds. */
+export function createViewRegister(catalog: Pick<Catalog, "read">, lookMs: number): ViewRegister {
+  const views = new Map<string, AutoView>();
+  let lookedAt = Number.NEGATIVE_INFINITY;
+
+  /** Brings the entry of a table up to date. */
+  async function look(id: Identifier): Promise<void> {
+    const properties = (await catalog.read()).get(objectIdOf(id))?.properties ?? {};
+    const query = properties[SOURCE_QUERY];
+    if (query === undefined || !isAutoView(properties)) views.delete(objectIdOf(id));
+    else views.set(objectIdOf(id), { id, source: parseViewQuery(query).source });
+  }
+  async function lookAtAll(): Promise<void> {
+    const now = performance.now();
+    if (now - lookedAt < lookMs) return;
+    lookedAt = now;
+    for await (const id of walkTables(catalog)) await look(id);
+  }
+
+  return {
+    async viewsOf(tables) {
+      await lookAtAll();
+      for (const table of tables) await look(table);
+      const names = new Set(tables.map(objectIdOf));
+      return [...views.values()].filter(({ source }) => names.has("") || names.has(objectIdOf(source)));
+    },
+  };
+}
