@@ -7,7 +7,7 @@ import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-que
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
 import { checkCounts, DEFAULT_SEARCH_ROWS, isSearch, type QueryFields, withinTable } from "./fields.ts";
 import { type TextSearch, textSearch } from "./text.ts";
-import { type VectorSearch, vectorSearch } from "./vector.ts";
+import { type QueryVector, type VectorSearch, vectorSearch } from "./vector.ts";
 
 /** Maximum limit that the engine takes. LanceDB's clients send the largest integer for "no limit". */
 const MAX_LIMIT = 0x7fff_ffff;
@@ -78,7 +78,7 @@ export async function buildQuery(
   const filter = after ? onePredicate(request.filter) : undefined;
   const searched = filter === undefined ? request : { ...request, filter: undefined };
   const columns = withFilter(columnsOf(request), filter, schema);
-  const make = (vectors: readonly Float32Array[]) => {
+  const make = (vectors: readonly QueryVector[]) => {
     const query = vector === undefined ? table.query() : vector.apply(table.query(), vectors);
     text?.apply(query);
     applyShared(query, searched);
@@ -96,7 +96,7 @@ export async function buildQuery(
       const pace = createPace();
       for (const other of all.slice(RUN_VECTORS)) {
         if (pace.isDue()) await pace.pause();
-        (query as NativeVectorQuery).addQueryVector(other);
+        (query as NativeVectorQuery).addQueryVector(Float32Array.from(other));
       }
       return query;
     },
@@ -120,7 +120,7 @@ export async function buildQuery(
 const RUN_VECTORS = 64;
 
 /** Splits query vectors. No part has a single vector, because the engine would not number its result. */
-function inRuns(vectors: readonly Float32Array[]) {
+function inRuns(vectors: readonly QueryVector[]) {
   const parts = Math.max(1, Math.floor(vectors.length / RUN_VECTORS));
   const starts = Array.from({ length: parts }, (_, i) => Math.floor((i * vectors.length) / parts));
   return starts.map((firstVector, i) => ({

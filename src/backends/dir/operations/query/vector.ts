@@ -19,11 +19,14 @@ const DEFAULT_PROBES = 20;
 /** Maximum number of query vectors of a request; each is a search of its own. */
 const MAX_VECTORS = 4096;
 
+/** The components of a query vector, each within the range of a 32-bit float. */
+export type QueryVector = readonly number[];
+
 /** A nearest-neighbour search, checked against the table. */
 export interface VectorSearch {
-  readonly vectors: readonly Float32Array[];
+  readonly vectors: readonly QueryVector[];
   /** Turns a query into the search for all vectors, or for the given ones. */
-  apply(query: NativeQuery, vectors?: readonly Float32Array[]): NativeVectorQuery;
+  apply(query: NativeQuery, vectors?: readonly QueryVector[]): NativeVectorQuery;
 }
 
 /**
@@ -42,9 +45,9 @@ export function vectorSearch(request: QueryFields, schema: ArrowSchema): VectorS
   checkApproxMode(request.approxMode);
   return {
     vectors,
-    apply(plain, [first, ...others] = vectors) {
-      const query = plain.nearestTo(first as Float32Array);
-      for (const other of others) query.addQueryVector(other);
+    apply(plain, [first = [], ...others] = vectors) {
+      const query = plain.nearestTo(Float32Array.from(first));
+      for (const other of others) query.addQueryVector(Float32Array.from(other));
       query.column(formatFieldPath(column.names));
       if (distance !== undefined) query.distanceType(distance);
       if (request.prefilter === false) query.postfilter();
@@ -63,7 +66,7 @@ export function vectorSearch(request: QueryFields, schema: ArrowSchema): VectorS
   };
 }
 
-function queryVectors({ vector }: QueryFields): Float32Array[] {
+function queryVectors({ vector }: QueryFields): QueryVector[] {
   if (vector === undefined) return [];
   const { singleVector, multiVector } = vector;
   if (singleVector.length > 0 && multiVector.length > 0) {
@@ -76,7 +79,7 @@ function queryVectors({ vector }: QueryFields): Float32Array[] {
     );
   }
   const all = singleVector.length > 0 ? [singleVector] : multiVector.map(({ values }) => values);
-  return all.filter((values) => values.length > 0).map((values) => Float32Array.from(values));
+  return all.filter((values) => values.length > 0);
 }
 
 /**
@@ -168,7 +171,7 @@ function vectorColumns(fields: readonly ArrowField[], parents: readonly string[]
   });
 }
 
-function checkVector(vector: Float32Array, { names, dimension, bytes }: VectorColumn): void {
+function checkVector(vector: QueryVector, { names, dimension, bytes }: VectorColumn): void {
   const column = JSON.stringify(formatFieldPath(names));
   if (vector.length !== dimension) {
     throw new LanceError(
@@ -176,7 +179,7 @@ function checkVector(vector: Float32Array, { names, dimension, bytes }: VectorCo
       `the query vector has ${vector.length} components, and those of column ${column} have ${dimension}`,
     );
   }
-  if (!vector.every(Number.isFinite)) {
+  if (!vector.every((value) => Number.isFinite(Math.fround(value)))) {
     throw new LanceError("InvalidInput", "the components of a query vector must be finite numbers");
   }
   if (bytes && !vector.every((value) => Number.isInteger(value) && value >= 0 && value <= 255)) {
