@@ -6,10 +6,10 @@ import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
-import { type BodyPace, createBodyPace } from "../pipeline/body-pace.ts";
 import { createService, type ServiceOptions } from "../pipeline/create-service.ts";
 import { createRefusalNotes, type NoteRefusal } from "../pipeline/refusals.ts";
 import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
+import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 
 /** Options of {@link createApi}. */
 export interface ApiOptions extends Pick<ServiceOptions, "databases" | "routes" | "interceptors"> {
@@ -29,22 +29,21 @@ export interface Api {
   readonly refused: NoteRefusal;
   /** Memory of requests, across wires and databases. */
   readonly budget: ByteBudget;
-  /** Shares turns of the event loop among Arrow bodies. */
-  readonly pace: BodyPace;
+  /** Shares turns of the event loop among the calls of all wires. */
+  readonly pace: LoopPace;
 }
 
 /** Creates the pipeline in front of databases, and the REST bindings of every dialect. */
 export function createApi({ maxBufferedBytes, log, metrics, ...options }: ApiOptions): Api {
   const budget = createByteBudget(maxBufferedBytes);
-  const pace = createBodyPace();
   const services = [LanceNamespaceService, LanceDbService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
   return {
-    service: createService({ ...options, metrics: metrics?.calls, budget, pace }),
+    service: createService({ ...options, metrics: metrics?.calls, budget }),
     transcoders,
     refused: createRefusalNotes(log, knownSegments(services, transcoders), metrics?.refuse),
     budget,
-    pace,
+    pace: createLoopPace(),
   };
 }
 

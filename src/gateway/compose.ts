@@ -98,7 +98,7 @@ async function listen(
 ): Promise<Gateway> {
   const { maxBufferedBytes } = options;
   const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
-  const { pace, ...api } = createApi({ databases, routes, interceptors, maxBufferedBytes, log, metrics });
+  const api = createApi({ databases, routes, interceptors, maxBufferedBytes, log, metrics });
   const readiness = createReadiness();
   const server = createServer({
     ...options,
@@ -108,7 +108,6 @@ async function listen(
     metrics: metrics?.page,
     log,
     addressing,
-    accepted: () => pace.noteConnection(),
   });
   const address = await server.listen(options);
   // The engine takes a moment to load. Calls that need it wait meanwhile, and the probes report when it is ready.

@@ -1,7 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
-import { type BodyPace, createBodyPace, paceUploads } from "./body-pace.ts";
 import { limitConcurrency } from "./concurrency.ts";
 import { callBackend, type Databases } from "./databases.ts";
 import { compose, type Interceptor, type Next, type OperationRequest } from "./interceptor.ts";
@@ -21,8 +20,6 @@ export interface ServiceOptions {
   readonly metrics?: CallMetrics | undefined;
   /** Memory for the Arrow bodies of calls. Default: no bound. */
   readonly budget?: ByteBudget | undefined;
-  /** Pace of the Arrow bodies of calls. Default: a pace of this service alone. */
-  readonly pace?: BodyPace | undefined;
   /** Steps between the gateway's own ones and the backend, in order. Default: none. */
   readonly interceptors?: readonly Interceptor[] | undefined;
 }
@@ -30,7 +27,7 @@ export interface ServiceOptions {
 /** Creates the pipeline: the chain of interceptors that every call passes, on every wire, and the backends at its end. */
 export function createService(options: ServiceOptions): Service {
   const { databases, routes, metrics, interceptors = [] } = options;
-  const { budget = createByteBudget(), pace = createBodyPace() } = options;
+  const { budget = createByteBudget() } = options;
   const chain: readonly Interceptor[] = [
     ...(metrics === undefined ? [] : [measure(metrics)]),
     observe,
@@ -38,7 +35,6 @@ export function createService(options: ServiceOptions): Service {
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
     limitConcurrency(databases),
     admitUploads(databases, budget),
-    paceUploads(pace),
     fitResponse,
     ...interceptors,
   ];

@@ -35,8 +35,13 @@ export function healthRpcs(readiness: Readiness, services: readonly string[]): R
   }
 
   return [
-    { kind: "unary", method: Health.method.check, handle: check },
-    { kind: "stream", method: Health.method.watch, handle: (requests, call) => watch(requests, call.signal) },
+    { kind: "unary", isProbe: true, method: Health.method.check, handle: check },
+    {
+      kind: "stream",
+      isProbe: true,
+      method: Health.method.watch,
+      handle: (requests, call) => watch(requests, call.signal),
+    },
   ];
 }
 

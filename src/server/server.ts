@@ -7,6 +7,7 @@ import type { Service } from "../namespace/service.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import type { Transcoder } from "../transcode/transcoder.ts";
 import { createGrpcHandler, type GrpcLimits } from "../wires/grpc/handler.ts";
+import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
 import { type Addressing, createTakeAddress } from "./addressing.ts";
 import { createApp } from "./app.ts";
@@ -14,6 +15,7 @@ import { healthRpcs } from "./health.ts";
 import { createHostCheck } from "./host-check.ts";
 import { type ConnectionLimits, createListener } from "./listener.ts";
 import type { MetricsPage } from "./metrics-page.ts";
+import { paceRequests } from "./pace-requests.ts";
 import type { Readiness } from "./readiness.ts";
 import { reflectionRpcs } from "./reflection.ts";
 
@@ -35,8 +37,8 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   /** Hosts that are served, as in {@link createHostCheck}. Default: any, or on loopback its own names. */
   readonly allowedHosts?: readonly string[] | undefined;
   readonly log: Logger;
-  /** Called for every accepted connection. */
-  readonly accepted?: (() => void) | undefined;
+  /** Shares turns of the event loop among calls. Default: a pace of this server alone. */
+  readonly pace?: LoopPace | undefined;
   /** Called for requests that fail before they become a call. */
   readonly refused?: NoteRefusal | undefined;
 }
@@ -64,16 +66,17 @@ const DEFAULT_GRACE_MS = 30_000;
  */
 export function createServer(options: ServerOptions): GatewayServer {
   const { service, readiness, transcoders = [], corsOrigins: origins = [], allowedHosts = [] } = options;
+  const { pace = createLoopPace() } = options;
   const health = healthRpcs(readiness, [LanceNamespaceService.typeName]);
   const files = [LanceNamespaceService.file, ...new Set(health.map(({ method }) => method.parent.file))];
   const rpcs = [...serviceRpcs(LanceNamespaceService, service), ...health, ...reflectionRpcs(files)];
   const hosts = createHostCheck(allowedHosts, options.addressing?.hosts);
-  const app = createApp({ ...options, rpcs, transcoders, hosts, origins });
+  const app = createApp({ ...options, rpcs, transcoders, hosts, origins, pace });
   const listener = createListener({
     ...options,
     // Browsers cannot make gRPC calls, so this handler needs no guard.
-    grpc: createGrpcHandler({ ...options, rpcs }),
-    http: app.answer,
+    grpc: createGrpcHandler({ ...options, rpcs, pace }),
+    http: paceRequests(pace, app.answer),
     refuse(request, response, error) {
       app.refusals.add(request, error);
       app.answer(request, response);
@@ -82,6 +85,7 @@ export function createServer(options: ServerOptions): GatewayServer {
       app.refusals.add(request, crowded(), true);
       app.answer(request, response);
     },
+    accepted: pace.noteConnection,
     takeAddress: createTakeAddress(options.addressing ?? {}),
   });
   return {

@@ -64,9 +64,9 @@ export async function* heldBody(
 /**
  * Checks a message before the library decodes it.
  *
- * @throws LanceError
+ * Rejects with a LanceError.
  */
-export type MessageCheck = (bytes: Uint8Array) => void;
+export type MessageCheck = (bytes: Uint8Array) => Promise<void>;
 
 /** How the messages of a body are checked. */
 export interface CheckOptions {
@@ -92,9 +92,9 @@ export function checkedBody(
   { check, isBare, maxBytes, announcedBytes = 0, errorOf }: CheckOptions,
 ): AsyncIterable<Uint8Array> {
   const inWords = (thrown: unknown) => (thrown instanceof LanceError ? errorOf(thrown) : thrown);
-  const checked = (message: Uint8Array) => {
+  const checked = async (message: Uint8Array) => {
     try {
-      check(message);
+      await check(message);
     } catch (thrown) {
       throw inWords(thrown);
     }
@@ -122,7 +122,7 @@ async function* checkedMessage(
   }
   if (kept.length === 0) return;
   const message = kept.length === 1 ? (kept[0] as Uint8Array) : Buffer.concat(kept, size);
-  check(message);
+  await check(message);
   yield message;
 }
 
@@ -148,7 +148,7 @@ async function* checkedFrames(
     if (!broken) {
       reader.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
       for (let frame = next(); frame !== undefined; frame = next()) {
-        if (!frame.compressed) check(frame.data);
+        if (!frame.compressed) await check(frame.data);
       }
     }
     yield piece;

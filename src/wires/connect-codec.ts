@@ -8,6 +8,8 @@ import { checkJson } from "../transcode/json-scan.ts";
 import { checkBinary } from "./binary-budget.ts";
 import type { MessageCheck } from "./connect-body.ts";
 import { tooLarge } from "./grpc/frame.ts";
+import { FREE_BYTES } from "./limits.ts";
+import type { LoopPace } from "./loop-pace.ts";
 
 /** Encodings of messages. */
 export type Codec = "json" | "binary";
@@ -15,10 +17,16 @@ export type Codec = "json" | "binary";
 /** Depth to which protobuf-es reads JSON, whose messages are deeper than those of REST. */
 const MAX_PROTOBUF_DEPTH = 100;
 
-/** Returns the check of a message in an encoding. */
-export function messageCheck(message: DescMessage, codec: Codec): MessageCheck {
-  if (codec === "json") return (bytes) => checkJson(bytes, MAX_PROTOBUF_DEPTH);
-  return (bytes) => checkBinary(message, bytes);
+/** Returns the check of a message in an encoding; a message that takes long to decode waits for its turn of the loop. */
+export function messageCheck(message: DescMessage, codec: Codec, pace: LoopPace): MessageCheck {
+  const check: (bytes: Uint8Array) => void =
+    codec === "json"
+      ? (bytes) => checkJson(bytes, MAX_PROTOBUF_DEPTH)
+      : (bytes) => checkBinary(message, bytes);
+  return async (bytes) => {
+    if (bytes.byteLength > FREE_BYTES && !pace.enter()) await pace.turn();
+    check(bytes);
+  };
 }
 
 /** Returns the encoding of a request's messages; a GET names it in its query. */
@@ -57,7 +65,7 @@ export function checkedGzip(check: MessageCheck, errorOf: (error: LanceError) =>
     async decompress(bytes, readMaxBytes) {
       try {
         const plain = await compressionGzip.decompress(bytes, readMaxBytes);
-        check(plain);
+        await check(plain);
         return plain;
       } catch (thrown) {
         if (thrown instanceof LanceError) throw errorOf(thrown);

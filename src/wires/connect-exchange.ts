@@ -8,7 +8,7 @@ import type { Call } from "../namespace/call.ts";
 import type { ErrorName, LanceError } from "../namespace/errors.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import { stopReading } from "./grpc/server-call.ts";
-import { isHttp2, withoutQuery } from "./rest/http.ts";
+import { isGone, isHttp2, withoutQuery } from "./rest/http.ts";
 import { discardBody } from "./rest/linger.ts";
 
 /** Refusals by the library itself, by the status of its answer. */
@@ -59,8 +59,7 @@ export class ConnectExchange {
 
   /** Whether nothing more of an answer can be sent. */
   get isGone(): boolean {
-    const { response } = this;
-    return isHttp2(response) ? response.stream.destroyed || response.stream.closed : response.destroyed;
+    return isGone(this.response);
   }
 
   /** Ends the answer in a way that the client notices; the library does not. */

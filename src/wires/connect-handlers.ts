@@ -13,6 +13,7 @@ import { type Codec, checkedGzip, codecOf, isBare, isPacked, messageCheck } from
 import { earlyAnswer } from "./connect-early.ts";
 import { connectErrorOf } from "./connect-error.ts";
 import { brokenOff, type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
+import { createLoopPace, type LoopPace, UNPACED } from "./loop-pace.ts";
 import { contentLength, isHttp2 } from "./rest/http.ts";
 import { hasLongRest } from "./rest/linger.ts";
 import type { Rpc } from "./rpc.ts";
@@ -21,6 +22,8 @@ import { DEFAULT_SILENCE_MS, stalled } from "./stall.ts";
 /** Options of {@link createConnectHandlers}. */
 export interface ConnectHandlersOptions extends ConnectCallOptions {
   readonly rpcs: readonly Rpc[];
+  /** Shares turns of the event loop among their messages. Default: a pace of these handlers alone. */
+  readonly pace?: LoopPace | undefined;
   /**
    * Longest time in which a client of HTTP/2 reads nothing of an answer, in milliseconds; 0 for no limit. Default: 60
    * s.
@@ -41,10 +44,11 @@ interface CodecHandler {
  * around the bodies of requests and answers. Requests carry their exchange in the context.
  */
 export function createConnectHandlers(options: ConnectHandlersOptions): UniversalHandler[] {
-  return options.rpcs.map((rpc) => createHandler(rpc, options));
+  const { pace = createLoopPace() } = options;
+  return options.rpcs.map((rpc) => createHandler(rpc, options, rpc.isProbe ? UNPACED : pace));
 }
 
-function createHandler(rpc: Rpc, options: ConnectHandlersOptions): UniversalHandler {
+function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace): UniversalHandler {
   const {
     maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES,
     silenceMs = DEFAULT_SILENCE_MS,
@@ -54,7 +58,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions): UniversalHand
   const byCodec = { json: codecHandler("json"), binary: codecHandler("binary") };
 
   function codecHandler(codec: Codec): CodecHandler {
-    const check = messageCheck(rpc.method.input, codec);
+    const check = messageCheck(rpc.method.input, codec, pace);
     const router = createConnectRouter({
       grpc: false,
       readMaxBytes: maxMessageBytes,
@@ -74,7 +78,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions): UniversalHand
       refusal === undefined
         ? checkedBody(held, {
             isBare: isBare(request),
-            check: isPacked(request) ? () => {} : check,
+            check: isPacked(request) ? async () => {} : check,
             maxBytes: maxMessageBytes,
             announcedBytes: contentLength(request),
             errorOf: inWords,

@@ -12,15 +12,21 @@ import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
 
+/** Traits of a method beside its messages. */
+interface RpcTraits {
+  /** Whether its calls go ahead of the work that waits for the event loop. Default: false. */
+  readonly isProbe?: boolean;
+}
+
 /** A method with a single request and a single response. */
-export interface UnaryRpc {
+export interface UnaryRpc extends RpcTraits {
   readonly kind: "unary";
   readonly method: DescMethodUnary;
   handle(request: Message, call: Call): Promise<Message>;
 }
 
 /** A method that streams in either direction or in both; a side that does not stream has a single message. */
-export interface StreamRpc {
+export interface StreamRpc extends RpcTraits {
   readonly kind: "stream";
   readonly method: DescMethod;
   handle(requests: AsyncIterable<Message>, call: Call): AsyncIterable<Message>;

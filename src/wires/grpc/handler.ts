@@ -7,6 +7,7 @@ import type { NoteRefusal } from "../../pipeline/refusals.ts";
 import { addressOf } from "../address.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";
+import { createLoopPace, type LoopPace, UNPACED } from "../loop-pace.ts";
 import { pathOf, type Rpc } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS } from "../stall.ts";
 import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";
@@ -31,6 +32,8 @@ export interface GrpcLimits {
   readonly silenceMs?: number;
   /** Memory budget of messages, from their arrival to the end of their calls. Default: no bound. */
   readonly budget?: ByteBudget;
+  /** Shares turns of the event loop among messages. Default: a pace of this handler alone. */
+  readonly pace?: LoopPace | undefined;
 }
 
 /** Options of {@link createGrpcHandler}. */
@@ -59,7 +62,7 @@ const CONTENT_TYPE = /^application\/grpc(?:\+proto)?(?:\s*;.*)?$/i;
 export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
   const { rpcs, log, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
   const { gzipMinBytes = DEFAULT_GZIP_MIN_BYTES, budget = createByteBudget() } = options;
-  const { silenceMs = DEFAULT_SILENCE_MS, defaultDeadlineMs = 0 } = options;
+  const { silenceMs = DEFAULT_SILENCE_MS, defaultDeadlineMs = 0, pace = createLoopPace() } = options;
   const byPath = new Map(rpcs.map((rpc) => [pathOf(rpc.method), rpc]));
 
   return (stream, headers) => {
@@ -78,6 +81,7 @@ export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
         serverCall,
         call,
         hold: budget.open(FREE_BYTES),
+        pace: rpc.isProbe ? UNPACED : pace,
         gzipIn,
         gzipMinBytes: accepted ? gzipMinBytes : Number.POSITIVE_INFINITY,
         maxMessageBytes,

@@ -5,6 +5,7 @@ import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
 import { startDeadline } from "../deadline.ts";
+import type { LoopPace } from "../loop-pace.ts";
 import { requestIdOf } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS, onStall, onStalledEnd, stalled } from "../stall.ts";
 import { type ErrorDetails, errorTrailers, lanceDetails, OK_TRAILERS } from "./status.ts";
@@ -230,6 +231,7 @@ export interface Served {
   readonly call: Call;
   /** Bytes of the request that are kept. */
   readonly hold: ByteHold;
+  readonly pace: LoopPace;
   /** Whether messages with the compressed flag are gzip; otherwise they are an error. */
   readonly gzipIn: boolean;
   /** Size in bytes above which unary answers are packed; Infinity if the client does not accept gzip. */

@@ -31,12 +31,14 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
  * that flow control reaches the peer.
  */
 async function* readMessages(method: DescMethod, served: Served): AsyncIterable<Message> {
-  const { hold, maxMessageBytes } = served;
+  const { serverCall, hold, pace, maxMessageBytes } = served;
   const reader = new FrameReader(maxMessageBytes);
   for await (const piece of readPieces(served)) {
     hold.take(piece.length);
     reader.push(piece);
     for (let frame = reader.next(); frame !== undefined; frame = reader.next()) {
+      if (!pace.enter()) await pace.turn(serverCall);
+      serverCall.signal.throwIfAborted();
       const message = decode(method.input, await plainData(frame, served));
       // The consumer of the message counts its bytes from here on.
       hold.release(frame.bytes);

@@ -46,8 +46,10 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
 }
 
 async function answer(rpc: UnaryRpc, frame: Frame, served: Served): Promise<void> {
-  const { serverCall, hold, gzipMinBytes } = served;
+  const { serverCall, hold, pace, gzipMinBytes } = served;
   try {
+    if (!pace.enter()) await pace.turn(serverCall);
+    if (serverCall.done) return;
     const data = frame.compressed ? await plainData(frame, served) : frame.data;
     const response = await rpc.handle(decode(rpc.method.input, data), served.call);
     if (serverCall.done) return;

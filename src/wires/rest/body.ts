@@ -3,24 +3,33 @@ import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { MAX_JSON_DEPTH } from "../../namespace/json.ts";
 import { checkJson } from "../../transcode/json-scan.ts";
-import { lateMessage, MESSAGE_MS } from "../limits.ts";
+import { FREE_BYTES, lateMessage, MESSAGE_MS } from "../limits.ts";
+import type { LoopPace } from "../loop-pace.ts";
 import { type DecodedBody, decodeBody } from "./content-encoding.ts";
 import type { Exchange } from "./exchange.ts";
 import { contentLength, hasBody } from "./http.ts";
 
+/** How a body of JSON is read. */
+export interface JsonTextOptions {
+  /** Maximum size, before and after decompression. */
+  readonly maxBytes: number;
+  /** Account from which the bytes are taken before they are kept; the caller returns them. */
+  readonly hold: ByteHold;
+  /** Shares turns of the event loop among large bodies. */
+  readonly pace: LoopPace;
+}
+
 /**
- * Reads a body of JSON text; returns undefined if it is empty.
+ * Reads a body of JSON text; returns undefined if it is empty. A large text is read in one turn of the event loop, and
+ * returned when it has a turn in which it may be decoded.
  *
- * @param maxBytes maximum size, before and after decompression.
- * @param hold account from which the bytes are taken before they are kept; the caller returns them.
  * @throws LanceError PayloadTooLarge, Throttling, DeadlineExceeded for a body that does not arrive,
  *   UnsupportedMediaType for a body whose declared type is not JSON, InvalidInput for a body that is not UTF-8, not
  *   compressed as declared, nested too deeply or too costly, Cancelled when the client disconnects.
  */
 export async function readJsonText(
   exchange: Exchange,
-  maxBytes: number,
-  hold: ByteHold,
+  { maxBytes, hold, pace }: JsonTextOptions,
 ): Promise<string | undefined> {
   const { request } = exchange;
   if (!hasBody(request)) return undefined;
@@ -32,24 +41,30 @@ export async function readJsonText(
   if (announced !== undefined && announced > 0) onStart();
   const body = await collect(exchange, decodeBody(exchange), { maxBytes, hold, onStart });
   if (body.length === 0) return undefined;
+  const isLarge = body.length > FREE_BYTES;
+  if (isLarge && !pace.enter()) await pace.turn(exchange);
   checkJson(body, MAX_JSON_DEPTH);
   if (!isUtf8(body)) throw new LanceError("InvalidInput", "request body is not valid UTF-8");
-  return body.toString("utf8");
+  const text = body.toString("utf8");
+  if (isLarge && !pace.enter()) await pace.turn(exchange);
+  return text;
 }
 
 /**
- * Yields the pieces of a body that passes through unchanged, decompressed. It reads nothing ahead of the reader.
+ * Yields the pieces of a body that passes through unchanged, decompressed, at a pace. It reads nothing ahead of the
+ * reader.
  *
  * The iterable throws LanceError InvalidInput for a body that is not compressed as declared, and the reason of the
  * exchange's end if that is first, for example when the client disconnects.
  */
-export async function* readPieces(exchange: Exchange): AsyncGenerator<Uint8Array> {
+export async function* readPieces(exchange: Exchange, pace: LoopPace): AsyncGenerator<Uint8Array> {
   const { request } = exchange;
   if (!hasBody(request)) return;
   const { stream, failure } = decodeBody(exchange);
   try {
     // A reader that stops early must not close the connection, which the answer still needs.
     for await (const piece of stream.iterator({ destroyOnReturn: false })) {
+      if (!pace.enter()) await pace.turn(exchange);
       if (exchange.done) break;
       yield piece as Uint8Array;
     }

@@ -12,6 +12,11 @@ export function isHttp2(response: RestResponse): response is Http2ServerResponse
   return response instanceof Http2ServerResponse;
 }
 
+/** Whether nothing more of a response can be sent. */
+export function isGone(response: RestResponse): boolean {
+  return isHttp2(response) ? response.stream.destroyed || response.stream.closed : response.destroyed;
+}
+
 /** Whether a request announces a body; the body may still be empty. */
 export function hasBody(request: RestRequest): boolean {
   if (request instanceof Http2ServerRequest) return !request.stream.endAfterHeaders;

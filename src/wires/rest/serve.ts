@@ -23,6 +23,7 @@ import type { Binding } from "../../transcode/binding.ts";
 import { addressOf } from "../address.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";
+import { createLoopPace, type LoopPace } from "../loop-pace.ts";
 import { checkNoForm, readJsonText, readPieces } from "./body.ts";
 import { knownError } from "./error-body.ts";
 import type { Exchange } from "./exchange.ts";
@@ -43,6 +44,8 @@ export interface RestCallOptions {
   readonly maxMessageBytes?: number | undefined;
   /** Memory budget of JSON bodies, from their first piece to the end of the call. Default: no bound. */
   readonly budget?: ByteBudget | undefined;
+  /** Shares turns of the event loop among the bodies of requests. Default: a pace of this wire alone. */
+  readonly pace?: LoopPace | undefined;
   /** Deadline of calls without Arrow bodies that bring none, in milliseconds; 0 for none. Default: none. */
   readonly defaultDeadlineMs?: number | undefined;
 }
@@ -60,7 +63,7 @@ export type ServeCall = (exchange: Exchange, asked: Asked, reply: FastifyReply) 
 /** Creates the function that answers the requests of all routes. */
 export function createServeCall(options: RestCallOptions): ServeCall {
   const { service, refused, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
-  const { budget = createByteBudget(), defaultDeadlineMs = 0 } = options;
+  const { budget = createByteBudget(), pace = createLoopPace(), defaultDeadlineMs = 0 } = options;
 
   return async (exchange, asked, reply) => {
     const hold = budget.open(FREE_BYTES);
@@ -82,7 +85,9 @@ export function createServeCall(options: RestCallOptions): ServeCall {
     checkNoForm(exchange.request.headers["content-type"]);
     const call = begin(exchange, binding, dialect, defaultDeadlineMs);
     const takesJson = binding.requestBody === "json";
-    const json = takesJson ? await readJsonText(exchange, maxMessageBytes, hold) : undefined;
+    const json = takesJson
+      ? await readJsonText(exchange, { maxBytes: maxMessageBytes, hold, pace })
+      : undefined;
     if (exchange.done) return;
     const request = binding.decode(segments, exchange.query, json);
     call.begun = true;
@@ -103,7 +108,7 @@ export function createServeCall(options: RestCallOptions): ServeCall {
     const contentType = exchange.request.headers["content-type"] ?? "";
     (request as MessageFields)[rawRequestField] = create(HttpBodySchema, { contentType });
     const method = binding.method as DescMethodClientStreaming;
-    return service.upload(method, request, readPieces(exchange), call);
+    return service.upload(method, request, readPieces(exchange, pace), call);
   }
 }
 

@@ -1,0 +1,201 @@
+import assert from "node:assert/strict";
+import { create, type Message } from "@bufbuild/protobuf";
+import { createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { expect, test } from "vitest";
+import { Health } from "../gen/grpc/health/v1/health_pb.ts";
+import { CreateTableRequestSchema, CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import {
+  DeclareTableResponseSchema,
+  DescribeTableResponseSchema,
+} from "../gen/lance/namespace/v1/table_pb.ts";
+import type { Service } from "../namespace/service.ts";
+import { createTranscoder } from "../transcode/transcoder.ts";
+import { callUnary, codecs, fakeService, METHODS } from "../wires/grpc/fixture.ts";
+import type { LoopPace } from "../wires/loop-pace.ts";
+import { startServer } from "./fixture.ts";
+
+const PIECE = Buffer.alloc(50_000);
+
+/** Returns a pace that starts a number of tasks and then holds all others until they are let go. */
+function holdingPace(free: number) {
+  const waiting: { readonly go: () => void; readonly exchange: { readonly done: boolean } | undefined }[] =
+    [];
+  let holds = true;
+  let left = free;
+  const pace: LoopPace = {
+    enter: () => !holds || left-- > 0,
+    turn: (exchange) => new Promise<void>((go) => void waiting.push({ go, exchange })),
+    noteConnection() {},
+  };
+  return {
+    pace,
+    waiting,
+    letGo() {
+      holds = false;
+      for (const { go } of waiting.splice(0)) go();
+    },
+  };
+}
+
+/** Starts a server with a client of each protocol. */
+async function start(service: Partial<Service>, pace: LoopPace) {
+  const transcoders = [createTranscoder([LanceNamespaceService])];
+  const server = await startServer({ service: fakeService(service), pace, transcoders, plugins: [] });
+  const baseUrl = server.url;
+  const grpc = new Client(server.address, credentials.createInsecure());
+  const connect = createClient(
+    LanceNamespaceService,
+    createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: true }),
+  );
+  const web = createClient(LanceNamespaceService, createGrpcWebTransport({ baseUrl, httpVersion: "1.1" }));
+  return {
+    ...server,
+    grpc,
+    connect,
+    web,
+    rest: (path: string, init: RequestInit) =>
+      fetch(`${baseUrl}/v1/table/t/${path}`, { method: "POST", ...init }),
+    async [Symbol.asyncDispose]() {
+      grpc.close();
+      await server.close({ graceMs: 0 });
+    },
+  };
+}
+
+const JSON_BODY = { body: "{}", headers: { "content-type": "application/json" } };
+
+test("calls on every wire wait for their turn of the event loop, and probes do not", async () => {
+  const { pace, waiting, letGo } = holdingPace(0);
+  let calls = 0;
+  const unary = async () => {
+    calls += 1;
+    return create(DescribeTableResponseSchema, { table: "t" });
+  };
+  await using server = await start({ unary }, pace);
+  const answers = [
+    server
+      .rest("describe", JSON_BODY)
+      .then(async (response) => ((await response.json()) as { table: string }).table),
+    callUnary(server.grpc, {}, new Metadata()).then(({ response }) => response?.["table"]),
+    server.connect.describeTable({}).then(({ table }) => table),
+    server.web.describeTable({}).then(({ table }) => table),
+  ];
+  await expect.poll(() => waiting.length).toBe(4);
+  assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
+  const health = await callUnary(server.grpc, {}, new Metadata(), {}, Health.method.check);
+  assert.equal(health.response?.["status"], 1);
+  assert.equal(calls, 0);
+  letGo();
+  assert.deepEqual(await Promise.all(answers), ["t", "t", "t", "t"]);
+});
+
+test("a call whose client leaves while it waits for its turn never starts", async () => {
+  const { pace, waiting, letGo } = holdingPace(0);
+  let calls = 0;
+  const unary = async () => {
+    calls += 1;
+    return create(DescribeTableResponseSchema, {});
+  };
+  await using server = await start({ unary }, pace);
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const answers = Promise.allSettled([
+    server.rest("describe", { ...JSON_BODY, signal }),
+    server.connect.describeTable({}, { signal }),
+    server.web.describeTable({}, { signal }),
+    cancelled(server.grpc, signal),
+  ]);
+  await expect.poll(() => waiting.length).toBe(4);
+  leaving.abort();
+  await answers;
+  await expect.poll(() => waiting.filter(({ exchange }) => exchange?.done).length).toBe(4);
+  letGo();
+  await server.rest("describe", JSON_BODY);
+  assert.equal(calls, 1);
+});
+
+test("a large message waits for a turn of its own before it is decoded", async () => {
+  const properties = { text: "x".repeat(10_000) };
+  for (const protocol of ["rest", "connect", "web"] as const) {
+    const { pace, waiting, letGo } = holdingPace(1);
+    let calls = 0;
+    const unary = async () => {
+      calls += 1;
+      return create(DeclareTableResponseSchema, { location: "here" });
+    };
+    await using server = await start({ unary }, pace);
+    const send = {
+      rest: async () => {
+        const body = JSON.stringify({ properties });
+        const response = await server.rest("declare", { ...JSON_BODY, body });
+        return (await response.json()) as { location: string };
+      },
+      connect: () => server.connect.declareTable({ id: ["t"], properties }),
+      web: () => server.web.declareTable({ id: ["t"], properties }),
+    }[protocol];
+    const answer = send();
+    await expect.poll(() => waiting.length).toBe(1);
+    assert.equal(calls, 0, protocol);
+    letGo();
+    assert.equal((await answer).location, "here", protocol);
+  }
+});
+
+test("the body of an upload goes on in its turns", async () => {
+  for (const protocol of ["rest", "grpc", "web"] as const) {
+    const { pace, waiting, letGo } = holdingPace(1);
+    let received = 0;
+    const upload = async (_method: unknown, _request: unknown, data: AsyncIterable<Uint8Array>) => {
+      for await (const piece of data) received += piece.byteLength;
+      return create(CreateTableResponseSchema, {});
+    };
+    await using server = await start({ upload }, pace);
+    const send = {
+      rest: () => server.rest("create", { body: PIECE }),
+      grpc: () => createOverGrpc(server.grpc, [new Uint8Array(0), PIECE]),
+      web: () => createOverConnect(server.url, PIECE),
+    }[protocol];
+    const answer = send();
+    await expect.poll(() => waiting.length).toBeGreaterThan(0);
+    assert.equal(received, 0, protocol);
+    letGo();
+    await answer;
+    assert.equal(received, PIECE.length, protocol);
+  }
+});
+
+/** Makes a call and cancels it when the signal aborts. */
+function cancelled(client: Client, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const request = create(METHODS.describeTable.input, {}) as Message;
+    const call = client.makeUnaryRequest(...codecs(METHODS.describeTable), request, new Metadata(), {}, () =>
+      resolve(),
+    );
+    signal.addEventListener("abort", () => call.cancel());
+  });
+}
+
+function createOverGrpc(client: Client, pieces: readonly Uint8Array[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const call = client.makeClientStreamRequest(
+      ...codecs(METHODS.createTable),
+      new Metadata(),
+      {},
+      (error) => (error ? reject(error) : resolve()),
+    );
+    for (const data of pieces)
+      call.write(create(CreateTableRequestSchema, { id: ["t"], data: { data } }) as Message);
+    call.end();
+  });
+}
+
+async function createOverConnect(baseUrl: string, data: Uint8Array): Promise<void> {
+  const transport = createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: true });
+  async function* messages() {
+    yield { id: ["t"], data: { data } };
+  }
+  await createClient(LanceNamespaceService, transport).createTable(messages());
+}

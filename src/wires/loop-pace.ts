@@ -1,0 +1,112 @@
+/** Longest time for which work starts in a turn of the event loop, in milliseconds. */
+export const TURN_MS = 5;
+
+/** Maximum number of waiting tasks that start in a turn. */
+export const TURN_STARTS = 16;
+
+/**
+ * Shares the turns of the event loop among the work of all callers: calls that start, and pieces of bodies that go on.
+ *
+ * Node hands over everything that has arrived before it looks at its connections again, and libuv accepts one
+ * connection in a turn. Without a bound for all callers together, a connection waits for the work of every connection
+ * that was made before it.
+ */
+export interface LoopPace {
+  /** Asks for a part of this turn. Returns whether work may start now; otherwise it waits with {@link turn}. */
+  enter(): boolean;
+  /**
+   * Waits for a later turn, in order of arrival.
+   *
+   * @param exchange what the work is for; once it is done, its work takes no part of a turn, and the promise resolves
+   */
+  turn(exchange?: Ending): Promise<void>;
+  /**
+   * Notes that a connection was accepted. Others may wait behind it, so until a turn brings none, work starts once in
+   * {@link TURN_MS}.
+   */
+  noteConnection(): void;
+}
+
+/** The event loop, as {@link createLoopPace} needs it. */
+export interface LoopClock {
+  /** Returns the time in milliseconds. */
+  now(): number;
+  /** Calls back at the end of the turn, or from such a callback at the end of the next turn. */
+  atEndOfTurn(callback: () => void): void;
+}
+
+const LOOP: LoopClock = {
+  now: () => performance.now(),
+  atEndOfTurn: (callback) => void setImmediate(callback),
+};
+
+/** A request and its answer, which may be done before the work for it starts. */
+interface Ending {
+  readonly done: boolean;
+}
+
+interface Waiting {
+  readonly exchange: Ending | undefined;
+  readonly go: () => void;
+}
+
+/** The pace of work that must not wait, such as health checks. */
+export const UNPACED: LoopPace = { enter: () => true, turn: async () => {}, noteConnection() {} };
+
+/** Creates a pace. Default: of the event loop of this thread. */
+export function createLoopPace({ now, atEndOfTurn }: LoopClock = LOOP): LoopPace {
+  const waiting: Waiting[] = [];
+  /** When work first started in this turn. */
+  let began: number | undefined;
+  /** When the last turn in which work started was over. */
+  let ended = Number.NEGATIVE_INFINITY;
+  /** Whether connections were accepted in this turn, and in the one before. */
+  let [connected, crowded] = [false, false];
+  let watching = false;
+
+  function isFree(): boolean {
+    const time = now();
+    const connecting = connected || crowded;
+    if (began !== undefined) return !connecting && time - began < TURN_MS;
+    if (connecting && time - ended < TURN_MS) return false;
+    began = time;
+    watch();
+    return true;
+  }
+
+  function watch(): void {
+    if (watching) return;
+    watching = true;
+    atEndOfTurn(endTurn);
+  }
+
+  function endTurn(): void {
+    if (began !== undefined) ended = now();
+    began = undefined;
+    [connected, crowded] = [false, connected];
+    watching = waiting.length > 0 || crowded;
+    if (!watching) return;
+    // Each callback is followed by the microtasks of the work that it starts, which then counts for the next.
+    for (let starts = Math.min(waiting.length, TURN_STARTS); starts > 0; starts--) atEndOfTurn(start);
+    atEndOfTurn(endTurn);
+  }
+
+  function start(): void {
+    while (waiting[0]?.exchange?.done) waiting.shift()?.go();
+    if (waiting.length > 0 && isFree()) waiting.shift()?.go();
+  }
+
+  return {
+    enter: () => waiting.length === 0 && isFree(),
+    turn(exchange) {
+      watch();
+      return new Promise<void>((go) => {
+        waiting.push({ exchange, go });
+      });
+    },
+    noteConnection() {
+      connected = true;
+      watch();
+    },
+  };
+}
