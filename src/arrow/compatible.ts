@@ -1,5 +1,5 @@
 import { LanceError } from "../namespace/errors.ts";
-import type { ArrowField, ArrowSchema, ArrowType } from "./schema.ts";
+import type { ArrowField, ArrowSchema } from "./schema.ts";
 
 /**
  * Checks that rows of one schema can be added to a table of another without loss of meaning.
@@ -29,14 +29,14 @@ function checkFields(from: readonly ArrowField[], to: readonly ArrowField[], pat
 
 function checkField(from: ArrowField, to: ArrowField, path: string): void {
   if (from.type.name === "null") return;
-  const [a, b] = [kindOf(from.type), kindOf(to.type)];
+  const [a, b] = [kindOf(from), kindOf(to)];
   // A list of the right length can become a vector; the engine checks each length.
   const widens = a === "list" && to.type.name === "fixed_size_list";
   const raises = a === "int" && b === "float";
-  if (a !== b && !widens && !raises) {
-    throw mismatch(
-      `column ${quote(path + from.name)} is ${describe(from.type)}, in the table ${describe(to.type)}`,
-    );
+  // The engine encodes JSON that comes as text.
+  const encodes = a === "utf8" && b === "json";
+  if (a !== b && !widens && !raises && !encodes) {
+    throw mismatch(`column ${quote(path + from.name)} is ${describe(from)}, in the table ${describe(to)}`);
   }
   if (from.type.name === "struct") {
     checkFields(from.children, to.children, `${path}${from.name}.`);
@@ -52,7 +52,8 @@ function checkField(from: ArrowField, to: ArrowField, path: string): void {
  * Returns the kind of a type. The engine casts within a kind; sizes that are part of the meaning are part of the
  * kind.
  */
-function kindOf(type: ArrowType): string {
+function kindOf({ type, metadata }: ArrowField): string {
+  if (metadata["ARROW:extension:name"] === "lance.json") return "json";
   switch (type.name) {
     case "utf8":
     case "large_utf8":
@@ -75,13 +76,14 @@ function kindOf(type: ArrowType): string {
   }
 }
 
-function describe(type: ArrowType): string {
-  const kind = kindOf(type);
+function describe(field: ArrowField): string {
+  const { type } = field;
+  const kind = kindOf(field);
   return "bits" in type ? `${kind} of ${type.bits} bits` : kind;
 }
 
 function mismatch(message: string): LanceError {
-  return new LanceError("TableSchemaValidationError", message);
+  return new LanceError("TableSchemaValidationError", `Append with different schema: ${message}`);
 }
 
 function quote(name: string): string {

@@ -22,7 +22,11 @@ import {
   RenameTableRequestSchema,
   RestoreTableRequestSchema,
 } from "../gen/lance/namespace/v1/table_pb.ts";
-import { ListTableTagsResponseSchema } from "../gen/lance/namespace/v1/tag_pb.ts";
+import {
+  CreateTableTagRequestSchema,
+  ListTableTagsResponseSchema,
+  UpdateTableTagRequestSchema,
+} from "../gen/lance/namespace/v1/tag_pb.ts";
 import {
   CreateMaterializedViewRequestSchema,
   CreateMaterializedViewResponseSchema,
@@ -67,9 +71,9 @@ export const lancedb: Dialect = {
     form(RenameTableRequestSchema, { read: renamed({ new_namespace: "new_namespace_id" }) }),
     form(CreateTableIndexRequestSchema, {
       read: renamed({ metric_type: "distance_type" }),
-      // The clients warn that an index is always replaced, and some send false with every request.
+      // The clients leave it out unless it is false.
       settle(request) {
-        request.replace = true;
+        request.replace ??= true;
       },
     }),
     // Restoring a table that is not checked out keeps its current version.
@@ -103,6 +107,10 @@ export const lancedb: Dialect = {
     { error: "TableTagAlreadyExists", status: 400 },
     { error: "TableIndexAlreadyExists", status: 400 },
     { error: "InvalidTableState", status: 400 },
+    { error: "TableVersionNotFound", request: CreateTableTagRequestSchema.typeName, status: 400 },
+    { error: "TableVersionNotFound", request: UpdateTableTagRequestSchema.typeName, status: 400 },
+    // The clients retry a 504 three times. A limit that they set themselves would run out three times.
+    { error: "DeadlineExceeded", status: 408 },
   ],
 
   // Features that the clients may use: several vectors in a query, structured full-text queries, multipart writes,

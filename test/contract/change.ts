@@ -105,6 +105,7 @@ export function changeTests(world: World): void {
       "an expression with an aggregate": [one("id", "max(id)"), "InvalidInput"],
       "a division by zero": [one("id", "1 / 0"), "InvalidInput"],
       "a value that does not fit": [one("id", "'abc'"), "TableSchemaValidationError"],
+      "a vector of another length": [one("vector", "[1.0, 2.0, 3.0]"), "TableSchemaValidationError"],
       "a null where none may be": [one("id", "NULL"), "TableSchemaValidationError"],
       "a predicate that is cut off": [{ ...one("id", "1"), predicate: "id >" }, "InvalidInput"],
       "a predicate that is no condition": [{ ...one("id", "1"), predicate: "id" }, "InvalidInput"],

@@ -172,11 +172,20 @@ export function dataTests(world: World): void {
       assert.equal(await world.count(id), 5);
     });
 
-    test("an insert without rows changes nothing", async () => {
+    test("an insert without rows makes a version with the same rows", async () => {
       const id = await world.table();
-      const { numInsertedRows } = await world.client.insertIntoTable({ id }, personStream([]));
-      assert.equal(numInsertedRows, 0n);
-      assert.equal(await world.count(id), 5);
+      for (const version of [2n, 3n]) {
+        const inserted = await world.client.insertIntoTable({ id }, personStream([]));
+        assert.deepEqual([inserted.numInsertedRows, inserted.version], [0n, version]);
+        assert.equal(await world.count(id), 5);
+      }
+      const { version } = await world.client.insertIntoTable({ id }, personStream(people(1, 9)));
+      assert.equal(version, 4n);
+      assert.equal(await world.count(id), 6);
+      await world.client.createTableBranch({ id, name: "b" });
+      const branched = await world.client.insertIntoTable({ id, branch: "b" }, personStream([]));
+      assert.equal(branched.version, 5n);
+      await refused("TableSchemaValidationError", world.client.insertIntoTable({ id }, otherStream()));
     });
 
     test("a broken body is InvalidInput and inserts nothing", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
-import { Field, Int32, Schema, Table, tableToIPC } from "apache-arrow";
+import { Field, Int32, Schema, Table, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
 import { otherStream, people, personStream } from "../support/arrow.ts";
@@ -83,6 +83,57 @@ describe("LanceDB's dialect over a directory", () => {
     assert.equal(schema.fields.at(-1)?.name, "age");
     await refused(upload("cols/add_columns/", added), "TableSchemaValidationError");
     await refused(upload("cols/add_columns/", otherStream()), "InvalidInput");
+  });
+
+  it("builds an index again, unless the client forbids to replace it", async () => {
+    await answered(upload("indexed/create/", personStream(people(3))));
+    const build = (more: object = {}) =>
+      call("indexed/create_index/", { column: "id", index_type: "BTREE", ...more });
+    const uuids = async () => {
+      const { indexes } = await answered<{ indexes: { index_uuid: string }[] }>(
+        call("indexed/index/list/", {}),
+      );
+      return indexes.map(({ index_uuid: uuid }) => uuid);
+    };
+    await answered(build({ replace: false }));
+    const first = await uuids();
+    assert.match(first.join(), /^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+    await refused(build({ replace: false }), "TableIndexAlreadyExists", 400);
+    assert.deepEqual(await uuids(), first);
+    await answered(build());
+    assert.notDeepEqual(await uuids(), first);
+  });
+
+  it("has statuses that its clients do not repeat for missing versions and for limits of time", async () => {
+    await refused(call("t/tags/create/", { tag: "late", version: 99 }), "TableVersionNotFound", 400);
+    await refused(call("t/tags/update/", { tag: "tags", version: 99 }), "TableVersionNotFound", 400);
+    const merge = (headers: Record<string, string>) => {
+      const limited = { ...headers, "x-request-timeout-ms": "0" };
+      return upload("t/merge_insert/?on=id&when_matched_update_all=true", personStream(people(3)), limited);
+    };
+    await refused(merge(LANCEDB), "DeadlineExceeded", 408);
+    await refused(merge({}), "DeadlineExceeded", 504);
+  });
+
+  it("takes JSON as text", async () => {
+    const json = new Map([["ARROW:extension:name", "arrow.json"]]);
+    const documents = (texts: readonly string[], metadata = json) => {
+      const fields = [new Field("doc", new Utf8(), true, metadata)];
+      return tableToIPC(
+        new Table(new Schema(fields), { doc: vectorFromArray([...texts], new Utf8()) }),
+        "stream",
+      );
+    };
+    await answered(upload("docs/create/", documents(['{"n": 1}'])));
+    await answered(upload("docs/insert/", documents(['{"n": 2}'])));
+    await answered(upload("docs/insert/", documents(['{"n": 3}'], new Map())));
+    await answered(
+      upload("docs/merge_insert/?on=doc&when_not_matched_insert_all=true", documents(['{"n": 4}'])),
+    );
+    await refused(upload("docs/insert/", documents(["{nope"])), "InvalidInput");
+    const predicate = "json_get_int(doc, 'n') > 1";
+    assert.equal(await answered(call("docs/count_rows/", { predicate })), 3);
+    await refused(upload("docs/insert/", personStream(people(1))), "TableSchemaValidationError");
   });
 
   const UNSERVED = [

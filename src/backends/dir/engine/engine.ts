@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import { LanceError } from "../../../namespace/errors.ts";
 import { createLocalStore } from "../format/local-store.ts";
+import { branchNotFound } from "../format/refs.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import { engineCall } from "./errors.ts";
 import { createHandles, type Handles } from "./handles.ts";
@@ -116,7 +116,7 @@ export function createEngine(options: EngineOptions): Engine {
       return engineCall(async () => {
         const branches = await table.branches();
         if (!Object.hasOwn(await branches.list(), branch)) {
-          throw new LanceError("TableBranchNotFound", `branch ${JSON.stringify(branch)} does not exist`);
+          throw branchNotFound(branch);
         }
         return branches.checkout(branch, version);
       });

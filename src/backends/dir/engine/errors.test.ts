@@ -60,10 +60,12 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
   [
     "Failed to execute merge insert: GenericFailure, Runtime error: merge insert timed out",
     "DeadlineExceeded",
+    "merge insert timed out",
   ],
   [
     "Failed to get next batch from stream: lance error: Query Execution error: Execution error: Query timeout after 5 ms, /cargo/scanner.rs:7238:66",
     "DeadlineExceeded",
+    "Query timeout after 5 ms",
   ],
   [
     "Failed to execute query stream: GenericFailure, lance error: LanceError(Index): FTS field path 'x' does not exist in the dataset schema, /cargo/inverted.rs:429:13",

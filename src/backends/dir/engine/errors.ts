@@ -42,7 +42,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     "TableBranchAlreadyExists",
     "the branch, or what a failed creation left of it, is there already",
   ],
-  [/Ref not found error: Branch/, "TableBranchNotFound", "the branch does not exist"],
+  [/Ref not found error: Branch/, "TableBranchNotFound"],
   [/Ref conflict error: Branch/, "InvalidInput", "other branches begin on this one; delete them first"],
   [/^Table '[^']*' already exists/, "TableAlreadyExists", "the table already exists"],
   [
@@ -50,11 +50,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     "TableNotFound",
     "the table has no data",
   ],
-  [
-    /merge insert timed out|Query timeout after/,
-    "DeadlineExceeded",
-    "the operation took longer than its timeout allows",
-  ],
+  [/merge insert timed out|Query timeout after/, "DeadlineExceeded"],
   [
     /No field named|Column \S+ (?:not found|does not exist)|column \S+ does not exist in schema|field path '[^']*' does not exist/i,
     "TableColumnNotFound",
@@ -172,7 +168,7 @@ function summary(text: string): string {
   return first
     .replace(/^Failed to [a-z ]+: (?:GenericFailure, )?/, "")
     .replace(
-      /^(?:lance error: |Unprocessable: |Invalid (?:user )?input[,:] |LanceError\(\w+\): |Schema [Ee]rror: |Query Execution error: |Error applying filter expression to batch: |Arrow error: )+/,
+      /^(?:lance error: |Unprocessable: |Invalid (?:user )?input[,:] |Runtime error: |Execution error: (?=Query timeout)|LanceError\(\w+\): |Schema [Ee]rror: |Query Execution error: |Error applying filter expression to batch: |Arrow error: )+/,
       "",
     )
     .replace(/, (?:(?:source|target)\.)?(?:_rowid|_rowaddr|_rowoffset|_row_\w+|__merge_\w+)/g, "")

@@ -88,14 +88,15 @@ export function normalizeBranch(name: string | undefined): string | undefined {
     name.split("/").every((part) => REF_PART.test(part) && part !== ".") &&
     !name.includes("..") &&
     !name.endsWith(".lock");
-  if (!valid) throw new LanceError("InvalidInput", `"${name}" is no valid name of a branch`);
+  if (!valid)
+    throw new LanceError("InvalidInput", `Ref is invalid: "${name}" is not a valid name of a branch`);
   return name;
 }
 
 /** @throws LanceError InvalidInput for a name that the format does not allow */
 export function checkTagName(name: string): string {
   const valid = REF_PART.test(name) && !/^\.|\.$|\.\.|\.lock$/.test(name);
-  if (!valid) throw new LanceError("InvalidInput", `"${name}" is no valid name of a tag`);
+  if (!valid) throw new LanceError("InvalidInput", `Ref is invalid: "${name}" is not a valid name of a tag`);
   return name;
 }
 

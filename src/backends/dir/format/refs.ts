@@ -63,7 +63,7 @@ export async function createTag(dataset: DatasetRef, name: string, target: TagTa
   const now = new Date().toISOString();
   const content = { ...(await encodeTarget(dataset, target)), createdAt: now, updatedAt: now, metadata: {} };
   if (!(await dataset.store.putIfAbsent(key, encodeJson(content)))) {
-    throw new LanceError("TableTagAlreadyExists", `there is a tag ${name} already`);
+    throw new LanceError("TableTagAlreadyExists", `Ref conflict error: tag ${name} already exists`);
   }
   return decodeTag(content);
 }
@@ -133,7 +133,7 @@ export async function openBranch(dataset: DatasetRef, name: string | undefined):
 
 /** Creates the error for a missing branch. */
 export function branchNotFound(name: string): LanceError {
-  return new LanceError("TableBranchNotFound", `there is no branch ${name}`);
+  return new LanceError("TableBranchNotFound", `Ref not found error: Branch ${name} does not exist`);
 }
 
 type RefContent = Readonly<Record<string, unknown>>;
@@ -206,6 +206,7 @@ function numberOf(value: unknown): number {
   return typeof value === "number" ? value : 0;
 }
 
-function tagNotFound(name: string): LanceError {
-  return new LanceError("TableTagNotFound", `there is no tag ${name}`);
+/** Creates the error for a missing tag. */
+export function tagNotFound(name: string): LanceError {
+  return new LanceError("TableTagNotFound", `Ref not found error: tag ${name} does not exist`);
 }

@@ -8,7 +8,7 @@ import {
   TransactionSchema,
 } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import type { ApplyChange } from "./commit.ts";
+import { type ApplyChange, commitChange } from "./commit.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { manifestKey } from "./dataset.ts";
 import {
@@ -84,6 +84,12 @@ export function appendRows(base: Manifest, staged: Manifest): ApplyChange {
     const fragments = unnumbered(staged.fragments);
     return { operation: { case: "append", value: create(Transaction_AppendSchema, { fragments }) } };
   };
+}
+
+/** Commits a version without new rows, and returns its number. @throws LanceError the errors of {@link commitChange} */
+export async function appendNothing(dataset: DatasetRef): Promise<number> {
+  const operation = { case: "append", value: create(Transaction_AppendSchema) } as const;
+  return Number((await commitChange(dataset, () => ({ operation }))).version);
 }
 
 /**

@@ -175,6 +175,9 @@ async function describe(
 }
 
 function versionNotFound(version: bigint | undefined): LanceError {
-  const message = version === undefined ? "the table has no version yet" : `there is no version ${version}`;
+  const message =
+    version === undefined
+      ? "the table has no version yet"
+      : `Version not found error: version ${version} does not exist`;
   return new LanceError("TableVersionNotFound", message);
 }

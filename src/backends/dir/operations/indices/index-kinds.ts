@@ -188,7 +188,10 @@ export function checkIndexFields(fields: IndexFields): IndexFields {
   const known = LANGUAGES.find((name) => name.toLowerCase() === language?.toLowerCase());
   if (language !== undefined && known === undefined) throw noneOf("language", language, LANGUAGES);
   if (baseTokenizer !== undefined && !TOKENIZERS.includes(baseTokenizer)) {
-    throw noneOf("base_tokenizer", baseTokenizer, TOKENIZERS);
+    throw new LanceError(
+      "InvalidInput",
+      `unknown base tokenizer ${baseTokenizer}; base_tokenizer is none of ${TOKENIZERS.join(", ")}`,
+    );
   }
   return { ...fields, ...(known !== undefined && { language: known }) };
 }

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { resolveField } from "../../../../arrow/field-path.ts";
-import type { ArrowSchema } from "../../../../arrow/schema.ts";
+import type { ArrowField, ArrowSchema } from "../../../../arrow/schema.ts";
 import {
   type ColumnUpdate,
   DeleteFromTableResponseSchema,
@@ -105,10 +105,18 @@ async function checkSize(updates: readonly ColumnUpdate[], countRows: () => Prom
   );
 }
 
+/** Casts the values of a column of vectors. Without it, the engine sets a vector of another length to null. */
+function castToVector(expression: string, { type, children }: ArrowField): string {
+  const item = children[0]?.type;
+  if (type.name !== "fixed_size_list" || item?.name !== "float") return expression;
+  return `arrow_cast(${expression}, 'FixedSizeList(${type.size}, Float${item.bits})')`;
+}
+
 function columnsOf(updates: readonly ColumnUpdate[], schema: ArrowSchema): [string, string][] {
   const columns = new Map<string, string>();
   for (const { column, expression } of updates) {
-    const [name = "", ...rest] = resolveField(schema, column).names;
+    const { names, field } = resolveField(schema, column);
+    const [name = "", ...rest] = names;
     if (rest.length > 0) {
       throw new LanceError(
         "Unsupported",
@@ -118,7 +126,7 @@ function columnsOf(updates: readonly ColumnUpdate[], schema: ArrowSchema): [stri
     if (columns.has(name)) {
       throw new LanceError("InvalidInput", `column ${JSON.stringify(name)} is updated more than once`);
     }
-    columns.set(name, expression);
+    columns.set(name, castToVector(expression, field));
   }
   return [...columns];
 }

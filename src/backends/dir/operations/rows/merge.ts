@@ -126,7 +126,7 @@ function planOf(request: MergeInsertIntoTableRequest): Plan {
   if (update === undefined && remove === undefined && !whenNotMatchedInsertAll) {
     throw new LanceError(
       "InvalidInput",
-      "nothing to do: set when_matched_update_all, when_not_matched_insert_all or when_not_matched_by_source_delete",
+      "The merge insert job is not configured to change the data in any way; set when_matched_update_all, when_not_matched_insert_all or when_not_matched_by_source_delete",
     );
   }
   return {

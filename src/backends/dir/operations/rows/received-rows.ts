@@ -6,7 +6,7 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { ManifestFile } from "../../format/manifest-file.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
-import { takesStagedRows } from "../../format/staged-rows.ts";
+import { appendNothing, takesStagedRows } from "../../format/staged-rows.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import { readVersion } from "../../format/version-files.ts";
 import type { UploadContext } from "../context.ts";
@@ -27,7 +27,7 @@ export interface ReceivedRows {
   replace(table: FoundTable): Promise<number>;
   /** Writes such a version, or a first one, together with the changes of `work`; see {@link StagedRows.asNext}. */
   asNext(table: FoundTable, work: (version: PreparedVersion) => Promise<number>): Promise<number>;
-  /** Appends the rows; an empty body makes no new version. @throws LanceError TableSchemaValidationError */
+  /** Appends the rows; an empty body makes a version, too. @throws LanceError TableSchemaValidationError */
   append(table: FoundTable): Promise<number>;
 }
 
@@ -129,7 +129,8 @@ function wholeRows(context: TableContext, part: UploadPart, branch: string | und
     append: (table) =>
       withData(context, table, { branch }, async (native, current) => {
         checkCompatible(part.schema, await engineCall(current));
-        if (rows === 0) return engineCall(() => native.version());
+        // The engine cannot append nothing.
+        if (rows === 0) return appendNothing(datasetOf(context, table, branch));
         return durable(
           table,
           engineCall(async () => (await native.add(file, "append")).version),

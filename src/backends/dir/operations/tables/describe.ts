@@ -14,7 +14,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
-import { readTag } from "../../format/refs.ts";
+import { readTag, tagNotFound } from "../../format/refs.ts";
 import { readVersion } from "../../format/version-files.ts";
 import type { DirectAccessContext } from "../context.ts";
 import {
@@ -108,7 +108,7 @@ async function details(context: TableContext, table: FoundTable, native: NativeT
 async function referenceOfTag(context: TableContext, table: FoundTable, name: string): Promise<Reference> {
   const tag = await readTag(datasetOf(context, table), name);
   if (tag !== undefined) return tag;
-  throw new LanceError("TableTagNotFound", `tag ${JSON.stringify(name)} does not exist`);
+  throw tagNotFound(name);
 }
 
 function checkReference({ version, tag, branch }: DescribeTableRequest): void {

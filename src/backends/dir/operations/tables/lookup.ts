@@ -186,7 +186,7 @@ export function isMain(branch: string | undefined): boolean {
 
 function checkVersion(version: bigint): number {
   if (version > 0n && version <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(version);
-  throw new LanceError("TableVersionNotFound", `version ${version} does not exist`);
+  throw new LanceError("TableVersionNotFound", `Version not found error: version ${version} does not exist`);
 }
 
 export function tableNotFound(id: Identifier): LanceError {

@@ -17,6 +17,7 @@ import {
   readTag,
   type Tag,
   type TagTarget,
+  tagNotFound,
   updateTag,
 } from "../../format/refs.ts";
 import type { PageContext } from "../context.ts";
@@ -42,9 +43,7 @@ export function createTagOperations(context: TableContext & PageContext): Operat
     },
     async getTableTagVersion({ tag: name }, { id }) {
       const tag = await readTag(await requireDataset(context, id), name);
-      if (tag === undefined) {
-        throw new LanceError("TableTagNotFound", `tag ${JSON.stringify(name)} does not exist`);
-      }
+      if (tag === undefined) throw tagNotFound(name);
       const { version, branch } = tag;
       return create(GetTableTagVersionResponseSchema, { version, ...(branch !== undefined && { branch }) });
     },
