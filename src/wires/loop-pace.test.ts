@@ -7,7 +7,12 @@ import { createLoopPace, TURN_MS, TURN_STARTS, UNPACED } from "./loop-pace.ts";
 function fixture() {
   let time = 0;
   const callbacks: (() => void)[] = [];
-  const pace = createLoopPace({ now: () => time, atEndOfTurn: (callback) => void callbacks.push(callback) });
+  let turns = 0;
+  const pace = createLoopPace({
+    now: () => time,
+    turn: () => turns,
+    atEndOfTurn: (callback) => void callbacks.push(callback),
+  });
   let started: string[] = [];
   return {
     pace,
@@ -29,6 +34,7 @@ function fixture() {
         callback();
         await settled();
       }
+      turns += 1;
       const names = started;
       started = [];
       return names;

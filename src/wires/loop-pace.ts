@@ -31,12 +31,15 @@ export interface LoopPace {
 export interface LoopClock {
   /** Returns the time in milliseconds. */
   now(): number;
+  /** Returns the number of this turn. */
+  turn(): number;
   /** Calls back at the end of the turn, or from such a callback at the end of the next turn. */
   atEndOfTurn(callback: () => void): void;
 }
 
 const LOOP: LoopClock = {
   now: () => performance.now(),
+  turn: () => performance.nodeTiming.uvMetricsInfo.loopCount,
   atEndOfTurn: (callback) => void setImmediate(callback),
 };
 
@@ -54,23 +57,27 @@ interface Waiting {
 export const UNPACED: LoopPace = { enter: () => true, turn: async () => {}, noteConnection() {} };
 
 /** Creates a pace. Default: of the event loop of this thread. */
-export function createLoopPace({ now, atEndOfTurn }: LoopClock = LOOP): LoopPace {
+export function createLoopPace({ now, turn: turnOfLoop, atEndOfTurn }: LoopClock = LOOP): LoopPace {
   const waiting: Waiting[] = [];
-  /** When work first started in this turn. */
-  let began: number | undefined;
-  /** When the last turn in which work started was over. */
-  let ended = Number.NEGATIVE_INFINITY;
+  /** When the latest stretch of work started, and in which turn. */
+  let [began, beganIn] = [Number.NEGATIVE_INFINITY, -1];
+  /** Whether work has started since the last watched turn, and when the last one with work was over. */
+  let [worked, ended] = [false, Number.NEGATIVE_INFINITY];
   /** Whether connections were accepted in this turn, and in the one before. */
   let [connected, crowded] = [false, false];
   let watching = false;
 
   function isFree(): boolean {
     const time = now();
-    const connecting = connected || crowded;
-    if (began !== undefined) return !connecting && time - began < TURN_MS;
-    if (connecting && time - ended < TURN_MS) return false;
-    began = time;
-    watch();
+    if (connected || crowded) {
+      if (worked || time - ended < TURN_MS) return false;
+    } else if (time - began >= TURN_MS) {
+      // Watching every turn would cost a short call more than asking for its number once in a while.
+      const turn = turnOfLoop();
+      if (turn === beganIn) return false;
+      [began, beganIn] = [time, turn];
+    }
+    worked = true;
     return true;
   }
 
@@ -81,8 +88,8 @@ export function createLoopPace({ now, atEndOfTurn }: LoopClock = LOOP): LoopPace
   }
 
   function endTurn(): void {
-    if (began !== undefined) ended = now();
-    began = undefined;
+    if (worked) ended = now();
+    worked = false;
     [connected, crowded] = [false, connected];
     watching = waiting.length > 0 || crowded;
     if (!watching) return;
