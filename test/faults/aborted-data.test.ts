@@ -3,8 +3,9 @@ import { once } from "node:events";
 import { readdir } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, test } from "vitest";
+import { setImmediate as turn } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createMetrics } from "../../src/metrics/metrics.ts";
 import { wideStream } from "../support/arrow.ts";
 import { collect } from "../support/collect.ts";
 import { sendHttp } from "../support/http.ts";
@@ -16,12 +17,17 @@ const ARROW = "application/vnd.apache.arrow.stream";
 /** Memory that may remain after the calls, in bytes: pages that allocators keep for the next calls. */
 const KEPT = 64 * MIB;
 
+/** Number of rounds in a wave, and of concurrent calls in a round. */
+const ROUNDS = 10;
+const CALLS = 10;
+
 /** Clients that leave in the middle of real data: scans by the engine, and uploads to it. */
 describe("clients that go away in the middle of rows", { timeout: 120_000 }, () => {
   let server: DirectoryServer;
+  const metrics = createMetrics();
   const body = wideStream(8 * MIB);
   beforeAll(async () => {
-    server = await startDirectoryServer();
+    server = await startDirectoryServer({}, { metrics });
     const headers = { "content-type": ARROW };
     const answer = await sendHttp(server.port, { path: "/v1/table/t/create", body, headers });
     assert.equal(answer.status, 200);
@@ -46,16 +52,25 @@ describe("clients that go away in the middle of rows", { timeout: 120_000 }, () 
     outgoing.destroy();
   }
 
+  /** Returns the number of calls that the server has ended. */
+  async function endedCalls(): Promise<number> {
+    const { text } = await metrics.page.read();
+    const counts = text.matchAll(/^lance_gateway_calls_total\{.*\} (\d+)$/gm);
+    return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
+  }
+
   /**
    * The garbage collector frees the engine's results, so it runs before every measurement; memory that it cannot free
    * is a leak. Calls that kept their megabytes would raise the measurements by gigabytes.
    */
   async function assertFlat(call: () => Promise<void>): Promise<void> {
     const wave = async () => {
-      for (let round = 0; round < 10; round++) await Promise.all(Array.from({ length: 10 }, call));
-      await sleep(50);
+      const before = await endedCalls();
+      for (let round = 0; round < ROUNDS; round++) await Promise.all(Array.from({ length: CALLS }, call));
+      await expect.poll(endedCalls).toBe(before + ROUNDS * CALLS);
       collect();
-      await sleep(50);
+      // The engine frees in the next turn what the collector has found.
+      await turn();
       return process.memoryUsage.rss();
     };
     const waves = async (count: number) => {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { pino } from "pino";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
-import { serveBackend, type WireOptions } from "../../src/gateway/compose.ts";
+import { type GatewayContext, serveBackend, type WireOptions } from "../../src/gateway/compose.ts";
 import type { Backend, LanceNamespace } from "../../src/namespace/lance-namespace.ts";
 import { temporaryDirectory } from "./directory.ts";
 
@@ -25,11 +25,15 @@ export interface TestServer {
 }
 
 /** Starts a gateway with every wire over any backend; closing it closes the backend too. */
-export async function startServer(backend: Backend, options: Partial<WireOptions> = {}): Promise<TestServer> {
+export async function startServer(
+  backend: Backend,
+  options: Partial<WireOptions> = {},
+  context: Partial<GatewayContext> = {},
+): Promise<TestServer> {
   const { address, close } = await serveBackend(
     backend,
     { ...OPTIONS, ...options },
-    { log: pino({ level: "silent" }) },
+    { log: pino({ level: "silent" }), ...context },
   );
   return {
     port: address.port,
@@ -47,10 +51,13 @@ export interface DirectoryServer extends TestServer {
 }
 
 /** Starts a gateway over a new directory, which closing it removes. */
-export async function startDirectoryServer(options: Partial<WireOptions> = {}): Promise<DirectoryServer> {
+export async function startDirectoryServer(
+  options: Partial<WireOptions> = {},
+  context: Partial<GatewayContext> = {},
+): Promise<DirectoryServer> {
   const { path: root, remove } = await temporaryDirectory();
   const backend = await createDirectoryBackend({ root, log: pino({ level: "silent" }) });
-  const server = await startServer(backend, options);
+  const server = await startServer(backend, options, context);
   return {
     root,
     base: join(root, "data"),

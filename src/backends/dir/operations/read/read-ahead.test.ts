@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
 import { isLanceError, type LanceError } from "../../../../namespace/errors.ts";
 import { createReadAhead } from "./read-ahead.ts";
 
@@ -45,7 +45,9 @@ describe("createReadAhead", () => {
 
   it("cuts off the reader that has taken nothing for longest, and only when another result needs its room", {
     timeout,
-  }, async () => {
+  }, async ({ onTestFinished }) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
     const readAhead = createReadAhead({ maxBytes: 10, stallMs: 20, everyMs: 5 });
     const cut: string[] = [];
     const enter = async (name: string) => {
@@ -58,10 +60,13 @@ describe("createReadAhead", () => {
     };
     const [longest, other] = [await enter("longest"), await enter("other")];
     longest.given();
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    vi.advanceTimersByTime(15);
     other.given();
+    vi.advanceTimersByTime(15);
     assert.deepEqual(cut, []);
-    await enter("new");
+    const entered = enter("new");
+    vi.advanceTimersByTime(5);
+    await entered;
     assert.deepEqual(cut, ["longest"]);
     other.taken();
   });
