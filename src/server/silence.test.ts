@@ -22,7 +22,7 @@ async function assertServes(session: ClientHttp2Session): Promise<void> {
   assert.equal(statusOf(await rawCall(session, EMPTY)), 0);
 }
 
-/** Returns a service whose uploads wait before they read anything. */
+/** Returns a service that takes some time over each call; its uploads read nothing before. */
 function waitingService(milliseconds: number) {
   return fakeService({
     async upload(_method, _request, data) {
@@ -52,6 +52,7 @@ describe("bodies that stop", () => {
     socket.write(head(10));
     for (let count = 0; count < 10; count++) {
       socket.write("x");
+      // The client pauses, for less than the limit.
       await sleep(SILENCE_MS);
     }
     while (!received().includes("rest POST /v1/x 10")) await once(socket, "data");
@@ -96,6 +97,7 @@ describe("bodies that stop", () => {
     const stream = session.request({ ...GRPC, ":path": pathOfMethod(METHODS.createTable) });
     stream.write(frame);
     stream.write(frame);
+    // The client pauses, for longer than the limit, while the backend has not read what it sent.
     await sleep(4 * SILENCE_MS);
     stream.end(frame);
     stream.resume();

@@ -16,6 +16,7 @@ const backend = fakeBackend({
   namespaceExists: (_, { signal }) => untilAborted(new Promise(() => {}), signal),
   async createTable(_, data) {
     for await (const _piece of data);
+    // The backend takes longer than the default deadline.
     await sleep(4 * DEADLINE_MS);
     return create(CreateTableResponseSchema);
   },

@@ -23,7 +23,7 @@ describe("a program without file descriptors", () => {
       await done;
       sockets.push(socket);
     }
-    // Modules that load late, a second after the start, find no descriptor.
+    // The program loads further modules a second after its start. A load that fails leaves no trace to wait for.
     await Promise.race([program.ended, new Promise((resolve) => setTimeout(resolve, 1_500))]);
     assert.deepEqual([program.child.exitCode, program.child.signalCode], [null, null]);
     for (const socket of sockets) socket.destroy();

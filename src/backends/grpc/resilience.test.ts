@@ -199,6 +199,7 @@ describe("the gRPC backend before an upstream in trouble", () => {
       async function upload() {
         async function* body() {
           yield paddedStream(MIB);
+          // The sender pauses for longer than the upstream may.
           await sleep(2 * PATIENCE_MS);
           yield new Uint8Array(MIB);
         }
@@ -209,6 +210,7 @@ describe("the gRPC backend before an upstream in trouble", () => {
         const request = create(queryTable.input, { id: ["t"] });
         let pieces = 0;
         for await (const _ of operations.queryTable(request, beginCall(queryTable))) {
+          // So does the reader.
           if (pieces === 0) await sleep(2 * PATIENCE_MS);
           pieces += 1;
         }

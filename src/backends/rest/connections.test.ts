@@ -88,6 +88,7 @@ describe("the servers of one name", () => {
     two.close();
     while (three.count === 0) {
       assert.equal((await outcome(backend, describeTable)).seen, "answer");
+      // Between calls, the backend has time to look the name up.
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
   });

@@ -248,6 +248,7 @@ test("sessions that die in the middle of calls harm nobody", async () => {
       stream.write(encodeFrame(new Uint8Array(0), false));
       if (method !== METHODS.createTable) stream.end();
     }
+    // Each session dies at another moment of its calls.
     await sleep(round * 2);
     session.destroy();
   }

@@ -30,15 +30,20 @@ export const WIRES: readonly Wire[] = ["REST", "gRPC"];
  * fault is slowness.
  */
 export const PATIENCE_MS = { slow: 4_000, other: 60_000 } as const;
-/** Duration of a tolerated pause, in milliseconds; the timers of the gateway's HTTP client are coarse. */
+/** Duration of a pause of the upstream that the gateway tolerates, in milliseconds; the timers of the gateway's HTTP client are coarse. */
 const SHORT_MS = 200;
 /**
  * Pause before each tenth of a body, in milliseconds; the whole body takes longer than the gateway waits for a head.
  */
 const TRICKLE_MS = 500;
+/** Duration of a pause of the upstream that the gateway does not tolerate, in milliseconds. */
 const LONG_MS = 10_000;
-/** Delay before a body is cut off, in milliseconds, so that the gateway has read the bytes before the cut. */
+/**
+ * Delay before a body is cut off, in milliseconds: a reset discards bytes that the gateway has not read, and the upstream
+ * cannot see what it has read.
+ */
 const ON_ITS_WAY_MS = 20;
+/** Duration of a restart, in milliseconds. */
 const AWAY_MS = 50;
 
 /**

@@ -46,7 +46,9 @@ describe("createReadAhead", () => {
   it("cuts off the reader that has taken nothing for longest, and only when another result needs its room", {
     timeout,
   }, async ({ onTestFinished }) => {
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "performance"] });
+    vi.useFakeTimers({
+      toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "performance"],
+    });
     onTestFinished(() => void vi.useRealTimers());
     const readAhead = createReadAhead({ maxBytes: 10, stallMs: 20, everyMs: 5 });
     const cut: string[] = [];
