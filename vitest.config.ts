@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
+import { scratchDirectory } from "./test/support/scratch.ts";
 import { seedOf } from "./test/support/seed.ts";
 
 // All workers of a run draw from the same seed, which the reporter prints.
@@ -21,20 +22,23 @@ interface ProjectOptions {
    * Default: true.
    */
   readonly isolate?: boolean;
+  /** Variables of the environment in addition to those of the run. Default: none. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 function project(
   name: string,
   include: readonly string[],
-  { limit = TIME_LIMIT_MS, isolate = true }: ProjectOptions = {},
+  { limit = TIME_LIMIT_MS, isolate = true, env = {} }: ProjectOptions = {},
 ) {
   return {
     extends: true,
-    test: { name, include: [...include], isolate, testTimeout: limit, hookTimeout: limit },
+    test: { name, include: [...include], isolate, env, testTimeout: limit, hookTimeout: limit },
   } satisfies TestProjectConfiguration;
 }
 
-const SHARED: ProjectOptions = { isolate: false };
+/** For tests that neither measure memory nor are about disks, which take their time to sync every commit. */
+const SHARED: ProjectOptions = { isolate: false, env: { TMPDIR: scratchDirectory() } };
 const CLIENTS: ProjectOptions = { limit: CLIENT_TIME_LIMIT_MS };
 
 export default defineConfig({
