@@ -12,7 +12,7 @@ const SOURCES: readonly string[] = [
   "{bench,scripts}/**/*.{ts,mjs}",
   "src/*.ts",
   "src/{arrow,backends,cli,client,config,dialects,gateway,log,metrics,namespace,pipeline,server,transcode,wires}/**/*.ts",
-  "test/{contract,faults,matrix,support}/**/*.ts",
+  "test/{cli,client,clients,contract,dialects,faults,matrix,spec,stores,support}/**/*.ts",
 ];
 
 /** Checks links, named files and prose of all pages, and comments and test titles of the sources. */

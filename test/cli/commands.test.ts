@@ -39,7 +39,7 @@ describe("commands on a catalog", () => {
     return stdout;
   }
 
-  /** What a command that fails says; it prints nothing, so that it can run in this process. */
+  /** Returns the message of a command that fails; it prints nothing, so that it can run in this process. */
   async function refused(kind: "usage" | "failure", name: string, ...args: readonly string[]) {
     const error = await runProgram([name, ...args], {}).then(
       () => assert.fail(`${name} ${args.join(" ")} succeeds`),

@@ -6,7 +6,7 @@ import { describe, it } from "vitest";
 
 const ENTRY = join(import.meta.dirname, "..", "..", "src", "client", "browser.ts");
 
-/** What a page loads before its first call, minified. */
+/** Maximum size of the code that a page loads before its first call, minified, in bytes. */
 const MAX_ENTRY_BYTES = 320 * 1024;
 
 describe("the client's bundle for browsers", () => {

@@ -52,7 +52,7 @@ describe("connect", () => {
     await fails("dir", { root: "/dev/null/x" }, /\/dev\/null\/x/);
   });
 
-  it("tells of a server that is away", async () => {
+  it("reports a server that is away", async () => {
     for (const [name, properties] of [
       ["rest", { uri: "http://127.0.0.1:1" }],
       ["grpc", { address: "127.0.0.1:1" }],

@@ -51,7 +51,7 @@ const rows = (count: number, first = 0) =>
     vector: [first + i, 0],
   }));
 
-/** What holds for every connection, whatever is behind it. */
+/** Tests of the client that hold for every kind of connection. */
 export function clientSuite(name: string, open: () => Promise<ClientFixture>): void {
   describe(`the client, connected by ${name}`, () => {
     let fixture: ClientFixture;

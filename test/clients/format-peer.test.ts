@@ -20,7 +20,7 @@ import { findTransaction } from "../../src/backends/dir/format/transaction-recor
 import { listVersions, readVersion } from "../../src/backends/dir/format/version-files.ts";
 import { runPython } from "./support/python.ts";
 
-/** What pylance says of a dataset; see format_peer.py. */
+/** A dataset as pylance reads it; see format_peer.py. */
 interface Reading {
   readonly version: number;
   readonly versions: readonly number[];

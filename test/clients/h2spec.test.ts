@@ -6,7 +6,7 @@ import { conformanceTools } from "./support/conformance-tools.ts";
 import { startGateway } from "./support/gateway.ts";
 import { ROOT, runTool } from "./support/tools.ts";
 
-/** What the HTTP/2 of Node, which is nghttp2, does otherwise than RFC 7540 says; most of it is RFC 9113's way. */
+/** Deviations of Node's HTTP/2, which is nghttp2, from RFC 7540; most of them follow RFC 9113. */
 const LENIENT = "nghttp2 ignores it";
 const STRICT = "nghttp2 ends the connection, which the RFC allows elsewhere for the same";
 
@@ -29,7 +29,7 @@ const DEVIATIONS: Readonly<Record<string, string>> = {
 /** A run of fewer cases has left a part out. */
 const LEAST_CASES = 140;
 
-it("passes h2spec but for what is Node's own", async (t) => {
+it("passes h2spec except for the deviations of Node", async (t) => {
   const bin = await conformanceTools();
   const gateway = await startGateway();
   t.onTestFinished(() => gateway.close());

@@ -7,7 +7,7 @@ import { otherStream, people, personStream } from "../support/arrow.ts";
 import { jsonOf, type RawAnswer, sendHttp } from "../support/http.ts";
 import { type DirectoryServer, startDirectoryServer } from "../support/server.ts";
 
-/** What is read of a description. */
+/** The part of a description that the tests read. */
 interface Described {
   readonly version: number;
   readonly schema: { readonly fields: readonly { readonly name: string; readonly type: object }[] };

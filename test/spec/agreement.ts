@@ -17,15 +17,15 @@ import {
 } from "./document.ts";
 import { disagreements, shapeOf, shapeOfMessage } from "./shape.ts";
 
-/** What a comparison of the document with the contract finds. */
+/** Findings of a comparison of the document with the contract. */
 export interface Agreement {
   /** Each difference, as `place: what`. */
   readonly differences: readonly string[];
-  /** What is in the contract and not in the document: `Message.field` and `Operation METHOD path`. */
+  /** Parts of the contract that the document lacks: `Message.field` and `Operation METHOD path`. */
   readonly additions: readonly string[];
-  /** Schemas that stand for nothing in the contract. */
+  /** Schemas that match nothing in the contract. */
   readonly unmatched: readonly string[];
-  /** How much was compared. */
+  /** Number of compared parts of each kind. */
   readonly counts: Readonly<Record<"operations" | "parameters" | "schemas" | "properties", number>>;
 }
 
@@ -125,7 +125,7 @@ export function compareWithDocument(): Agreement {
 
   function compareByName(name: string): void {
     const schema = schemaNamed(name);
-    // What is no object has no message: those who refer to it are compared.
+    // Only objects have messages; other schemas are compared where an object refers to them.
     if (schema.properties === undefined) return;
     const message = messages.find((each) => each.name === name);
     if (message === undefined) unmatched.push(name);

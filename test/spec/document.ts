@@ -32,7 +32,7 @@ export interface Parameter {
   readonly schema: Schema;
 }
 
-/** One operation as the document describes it. */
+/** An operation as the document describes it. */
 export interface SpecOperation {
   readonly id: string;
   /** The HTTP method in capitals. */
@@ -58,7 +58,7 @@ export function schemaNamed(name: string): Schema {
   return schemaAt({ $ref: `#/components/schemas/${name}` });
 }
 
-/** The schema at a place of the document. What stands beside a reference goes before what it refers to. */
+/** Returns the schema at a place of the document. Fields beside a reference override those that it refers to. */
 export function schemaAt(node: unknown): Schema {
   const { $ref, oneOf, type, ...rest } = node as Json & { $ref?: string; oneOf?: readonly Json[] };
   if ($ref !== undefined)

@@ -22,7 +22,7 @@ export const KNOWN_DIFFERENCES: Readonly<Record<string, string>> = {
     "its bytes are the whole body in REST, in both",
 };
 
-/** Schemas of the document that stand for nothing in the contract. */
+/** Schemas of the document that match nothing in the contract. */
 export const KNOWN_UNMATCHED: Readonly<Record<string, string>> = {
   PartitionTransform: "no operation of the document refers to it",
   PartitionField: "no operation of the document refers to it",
@@ -34,7 +34,7 @@ const LANCEDB = "LanceDB's clients send it";
 const FETCHED = "reading by GET";
 const POSTED = "clients of other generations send the parameters as a body";
 
-/** What the contract has and the document lacks, each with its reason. */
+/** Parts of the contract that the document lacks, each with its reason. */
 export const KNOWN_ADDITIONS: Readonly<Record<string, string>> = {
   ...indexParameters("CreateTableIndexRequest"),
   ...indexParameters("CreateTableScalarIndexRequest"),

@@ -4,7 +4,7 @@ import { restForm, tupleFields, valueField } from "../../src/transcode/descripto
 import { enumEncoder } from "../../src/transcode/json-enums.ts";
 import { type Schema, schemaAt } from "./document.ts";
 
-/** What a field or an item looks like in JSON. */
+/** Form of a field or an item in JSON. */
 export type Shape =
   | { readonly kind: "scalar"; readonly type: ScalarType }
   | { readonly kind: "enum"; readonly values: DescEnum }
@@ -41,7 +41,7 @@ export function shapeOfMessage(message: DescMessage): Shape {
 const INTEGERS: Readonly<Record<string, readonly ScalarType[]>> = {
   int64: [ScalarType.INT64],
   int32: [ScalarType.INT32, ScalarType.INT64],
-  // Without a format any width will do.
+  // Without a format, any width fits.
   "": [ScalarType.INT32, ScalarType.UINT32, ScalarType.INT64],
 };
 const NUMBERS: Readonly<Record<string, readonly ScalarType[]>> = {
@@ -56,10 +56,10 @@ const SCALARS: Readonly<Record<string, Readonly<Record<string, readonly ScalarTy
   string: { "": [ScalarType.STRING], byte: [ScalarType.BYTES], binary: [ScalarType.BYTES] },
 };
 
-/** What {@link disagreements} needs of its caller: messages are compared by it, once each. */
+/** Compares a message with its schema; the caller of {@link disagreements} provides it and compares each only once. */
 export type CompareMessage = (schema: Schema, message: DescMessage) => void;
 
-/** What of a schema does not fit a shape, in a few words each; nothing when all does. */
+/** Returns the differences between a schema and a shape, in a few words each. */
 export function disagreements(schema: Schema, shape: Shape, compareMessage: CompareMessage): string[] {
   switch (shape.kind) {
     case "scalar": {

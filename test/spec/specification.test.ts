@@ -23,11 +23,11 @@ describe("the public OpenAPI document", () => {
     assert.ok(parameters > 140 && schemas > 140 && properties > 700, JSON.stringify(agreement.counts));
   });
 
-  it("agrees with the contract but for the known differences", () => {
+  it("agrees with the contract except for the known differences", () => {
     assert.deepEqual(agreement.differences.toSorted(), Object.keys(KNOWN_DIFFERENCES).sort());
   });
 
-  it("has no schema without a message but for the known ones", () => {
+  it("has a message for each schema, except for the known ones", () => {
     assert.deepEqual(agreement.unmatched.toSorted(), Object.keys(KNOWN_UNMATCHED).sort());
   });
 
@@ -70,7 +70,7 @@ describe("full bodies after the public OpenAPI document", () => {
     }
   }
 
-  /** What the body said, without what the path said. */
+  /** Returns the fields of the body, without the identifier, which comes from the path. */
   function withoutIdentifier({ identifier: _, ...rest }: Record<string, unknown>): unknown {
     return rest;
   }

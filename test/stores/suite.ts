@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { listNames, type ObjectEntry, type ObjectStore } from "../../src/backends/dir/format/storage.ts";
 
-/** What {@link storeSuite} needs. */
+/** A store under test, opened for {@link storeSuite}. */
 export interface OpenStore {
   readonly store: ObjectStore;
   /** A second client of the same storage, as another process has one. */
@@ -15,7 +15,7 @@ export interface OpenStore {
 const bytesOf = (text: string) => new Uint8Array(Buffer.from(text));
 const textOf = (bytes: Uint8Array | undefined) => bytes && Buffer.from(bytes).toString();
 
-/** What the catalog and the format rely on in a store; every store's test is a call of this. */
+/** Tests the behaviour of a store that the catalog and the format rely on; every store's test is a call of this. */
 export function storeSuite(name: string, open: () => Promise<OpenStore>): void {
   describe(`an object store: ${name}`, () => {
     let opened: OpenStore;

@@ -26,7 +26,7 @@ interface GivenError {
   readonly details: readonly Any[];
 }
 
-/** What a request says of its answer; calls with one response have theirs in `response`. */
+/** Answer that a request asks for; calls with a single response have it in `response`. */
 interface Definition {
   readonly responseHeaders: readonly Header[];
   readonly responseTrailers: readonly Header[];

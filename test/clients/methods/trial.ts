@@ -1,6 +1,6 @@
 import type { RecordedRequest } from "../support/recorder.ts";
 
-/** What came of a call: the answer as plain data, or the error. */
+/** Outcome of a call: the answer as plain data, or the error. */
 export interface Attempt {
   readonly answer?: unknown;
   readonly error?: string;
@@ -8,7 +8,7 @@ export interface Attempt {
 
 /** A method that was called through the gateway, and on a directory with the library alone. */
 export interface Trial {
-  /** What has the method: a connection, a table, or something that they hand out. */
+  /** The object that has the method: a connection, a table, or something that they hand out. */
   readonly object: string;
   /** Its name, in snake case for every client. */
   readonly method: string;
@@ -20,7 +20,7 @@ export interface Trial {
 }
 
 /**
- * What came of a method:
+ * Outcome of a method:
  *
  * - `served`: the gateway answers, or refuses, as the library does on a directory, or it answers more;
  * - `differs`: it answers otherwise;

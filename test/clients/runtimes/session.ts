@@ -22,5 +22,5 @@ export async function session(ns: Namespace, name: string): Promise<string> {
   return seen.join(" ");
 }
 
-/** What a session sees. */
+/** Expected output of a session. */
 export const EXPECTED = "t 2 4 two TableNotFound 404";

@@ -14,7 +14,7 @@ import { BUCKET, type StoreServer, startS3 } from "../support/store-servers.ts";
 
 const limits = { maxUploadBytes: 2 ** 26 };
 
-/** What a link to a storage does: nothing bad, or what storages and networks do now and then. */
+/** Behaviour of a link to a storage: fair, or with a fault that storages and networks have now and then. */
 type Weather = "fair" | "throttles" | "hangs" | "denies" | "loses answers" | "hangs now and then";
 
 /** While requests hang now and then, each of these does. */

@@ -11,7 +11,7 @@ import { BUCKET, type StoreServer, startS3 } from "../support/store-servers.ts";
 
 const limits = { maxUploadBytes: 2 ** 26 };
 
-/** What crashes leave, by its place in the base directory, each with one object. */
+/** Leftovers of crashes, by their place in the base directory, each with a single object. */
 const LEFT: Readonly<Record<string, string>> = {
   ".dropped-0123456789abcdef": "/data/1.lance",
   ".staging-000000000001ffffffffffffffffffff": "/data/1.lance",

@@ -10,7 +10,7 @@ interface Said {
   readonly serial: number;
   readonly ok: boolean;
   readonly code?: number;
-  /** What pylance said of a failure. */
+  /** Message of pylance's error. */
   readonly text?: string;
   readonly location?: string | null;
   readonly tables?: string[] | null;

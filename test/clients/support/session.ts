@@ -29,7 +29,7 @@ export function recordResult({ client, version, calls }: SessionResult, passed: 
   writeFileSync(join(RESULTS_FOLDER, file), JSON.stringify({ client, version, calls }));
 }
 
-/** Records the result that a client's program prints, on a line of its own but for what colours a terminal. */
+/** Records the result that a client's program prints, on a line of its own, possibly with the codes that colour a terminal. */
 export function recordPrinted(output: string): void {
   const printed = /\{[^{}]*"passed"[^{}]*\}/.exec(output)?.[0];
   assert.ok(printed, `no result in: ${output}`);
@@ -39,7 +39,7 @@ export function recordPrinted(output: string): void {
 
 /** A session of a client in this process. */
 export interface Session {
-  /** One call and the checks of its result; a failed one is told and the session goes on. */
+  /** Makes a call and checks its result; the session reports a failure and continues. */
   check(call: string, work: () => Promise<unknown>): Promise<void>;
   /** Records the result. */
   end(): void;
@@ -64,9 +64,9 @@ export function createSession(client: string, version: string, tell: (text: stri
 
 /** Counts the calls of a library that tests use as its users do. */
 export interface WatchedClient {
-  /** The same object; calls that answer with a promise are counted, also those of what it hands out. */
+  /** Returns the object, and counts calls that return a promise, also those on the objects that it hands out. */
   watch<T extends object>(target: T): T;
-  /** Records the result; to be called where the tests have passed, for then every call has. */
+  /** Records the result. The session calls it after its tests have passed, so that every counted call has passed. */
   end(): void;
 }
 

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 /** The project's folder. */
 export const ROOT = join(import.meta.dirname, "..", "..", "..");
 
-/** What the clients' sessions need on the machine, and how one gets it. */
+/** Tools that the clients' sessions need on the machine, and where to get them. */
 const TOOLS: Readonly<Record<string, string>> = {
   go: "Go 1.25 or newer (https://go.dev/dl)",
   mvn: "Maven 3.8 or newer with a JDK of version 17 or newer (https://maven.apache.org)",
