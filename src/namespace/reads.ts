@@ -23,6 +23,7 @@ const READS: ReadonlySet<string> = new Set<Operation | keyof LanceDbExtensions>(
   "listTableBranches",
   "describeTransaction",
   "prewarmIndex",
+  "prewarmData",
   "getLsmWriteSpec",
   "listJobs",
   "listMaterializedViews",

@@ -140,7 +140,6 @@ describe("LanceDB's dialect over a directory", () => {
     ["POST", "/v1/table/t/clone"],
     ["POST", "/v1/table/t/branches/diff/"],
     ["POST", "/v1/table/t/branches/cherry_pick/"],
-    ["POST", "/v1/table/t/page_cache/prewarm/"],
     ["POST", "/v1/table/t/get_lsm_stats/"],
     ["POST", "/v1/table/t/flush_lsm/"],
     ["POST", "/v1/table/t/errors"],
@@ -157,7 +156,11 @@ describe("LanceDB's dialect over a directory", () => {
     });
   }
 
-  it("refuses an index to prewarm that is not there", async () => {
+  it("prewarms columns, and refuses columns and indices that are not there", async () => {
+    await answered(call("t/page_cache/prewarm/", { columns: ["id"] }));
+    await answered(call("t/page_cache/prewarm/", { columns: null }));
+    await refused(call("t/page_cache/prewarm/", { columns: ["nope"] }), "TableColumnNotFound", 400);
+    await refused(call("nope/page_cache/prewarm/", { columns: ["id"] }), "TableNotFound");
     await refused(call("t/index/nope/prewarm/"), "TableIndexNotFound");
   });
 

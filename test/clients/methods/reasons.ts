@@ -8,7 +8,8 @@ const ENTERPRISE = "The engine has no branches that can be compared or merged.";
 const MANIFEST_PATHS = "The gateway's tables have the second naming scheme of manifests.";
 const RECORD = "The library's own work has no record; a job of the gateway has one.";
 const JOB_STORE = "The gateway keeps a job's last state; a job runs to its end, or is cancelled.";
-const NOT_YET = "Not yet.";
+const CLONES =
+  "Not yet: the engine clones tables of a directory connection only, and a clone needs the files that its source prunes.";
 const SOURCE_ROW =
   "The library's views have a further column, `__source_row_id`; in Node it makes views on a directory only.";
 const NODE_VIEWS = "The client in Node makes views on a directory only.";
@@ -16,7 +17,7 @@ const NODE_VIEWS = "The client in Node makes views on a directory only.";
 /** Why a method is not served, by `object.method`. A method that every client has served needs none. */
 export const REASONS: Readonly<Record<string, string>> = {
   "connection.alter_secret": SECRETS,
-  "connection.clone_table": NOT_YET,
+  "connection.clone_table": CLONES,
   "connection.create_function": FUNCTIONS,
   "connection.create_function_async": FUNCTIONS,
   "connection.create_materialized_view": SOURCE_ROW,
@@ -59,7 +60,6 @@ export const REASONS: Readonly<Record<string, string>> = {
   "table.migrate_manifest_paths_v2": MANIFEST_PATHS,
   "table.migrate_v2_manifest_paths": MANIFEST_PATHS,
   "table.optimize": "The server looks after its tables; the synchronous client only warns.",
-  "table.prewarm_data": NOT_YET,
   "table.refresh_column": "Use `refresh_column_async` and wait for its job.",
   "table.refresh_materialized_view": NODE_VIEWS,
   "table.set_lsm_write_spec": LOG,

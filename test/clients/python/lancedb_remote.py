@@ -228,7 +228,8 @@ check("index_stats missing", lambda: big.index_stats("nope"), None)
 check("search with index", lambda: ids(big.search([42.1, 0, 0, 1]).nprobes(2).refine_factor(10).limit(1).to_list()), [42])
 check("search bypassing the index", lambda: ids(big.search(near).bypass_vector_index().limit(1).to_list()), [2])
 check("prewarm_index", lambda: big.prewarm_index("id_idx"), None)
-refused("prewarm_data", lambda: big.prewarm_data(["id"]), "not supported")
+check("prewarm_data", lambda: big.prewarm_data(["id"]), None)
+refused("prewarm_data of a column that is not there", lambda: big.prewarm_data(["nope"]), "nope")
 
 # Full text and hybrid
 fruit = lambda rows: sorted({row["text"] for row in rows})  # noqa: E731
@@ -333,9 +334,33 @@ check(
 )
 check("namespace_client list_table_tags", lambda: namespace.list_table_tags(ListTableTagsRequest(id=["fruit"])).tags, {})
 
+# Jobs, which another connection follows, and views
+check("add_columns computed", lambda: big.add_columns(computed={"twice": "id * 2"}), anything)
+job = check("refresh_column_async", lambda: big.refresh_column_async("twice"), lambda job: job.id is not None)
+check("job.wait", lambda: job.wait().rows_assigned, big.count_rows())
+check("open_job", lambda: connect().open_job(job.id).status(), "finished")
+check("list_jobs", lambda: job.id in [each.job_id for each in connect().list_jobs()], True)
+check("cancel_job ended", lambda: db.cancel_job(job.id), True)
+check("cancel_job missing", lambda: db.cancel_job("nope"), False)
+view = check(
+    "create_materialized_view",
+    lambda: db.create_materialized_view("near", "big", select=["id", ("double", "id * 2")], where="id < 5"),
+    lambda made: ids(made.table.search().to_list()) == [0, 1, 2, 3, 4],
+)
+check("list_materialized_views", lambda: connect().list_materialized_views(), ["near"])
+check(
+    "materialized view definition",
+    lambda: connect().open_materialized_view("near").definition.query,
+    "SELECT id, id * 2 AS double FROM big WHERE id < 5",
+)
+check("add to a source", lambda: big.add(rows_of([3])), anything)
+check("materialized view refresh", lambda: view.refresh().rows_written, lambda written: written > 0)
+check("materialized view refresh_async", lambda: view.refresh_async(full=True).wait().mode, "rebuild")
+check("materialized view rows", lambda: sorted(ids(view.table.search().to_list())), [0, 1, 2, 3, 3, 4])
+check("drop_materialized_view", lambda: (db.drop_materialized_view("near"), db.list_materialized_views())[1], [])
+
 # What is not served says so
 refused("clone_table", lambda: db.clone_table("copy", "file:///nowhere"), "not supported")
-check("list_jobs", lambda: db.list_jobs(), [])
 
 check("drop_table", lambda: [db.drop_table(name) for name in ["fruit", "big", "wide"]], [None, None, None])
 check("list_tables at the end", lambda: db.list_tables().tables, [])

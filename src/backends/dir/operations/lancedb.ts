@@ -5,7 +5,6 @@ import {
   AddColumnsFromSchemaResponseSchema,
   CompleteMultipartWriteResponseSchema,
   CreateMultipartWriteResponseSchema,
-  PrewarmIndexResponseSchema,
 } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
@@ -14,6 +13,7 @@ import { createBlobOperations } from "./blobs/blobs.ts";
 import { checkName, requireNewName, schemaOf } from "./columns/columns.ts";
 import type { JobContext, PageContext, ReadContext, UploadContext } from "./context.ts";
 import { createJobExtensions } from "./jobs.ts";
+import { createPrewarmOperations } from "./read/prewarm.ts";
 import type { MultipartWrites } from "./rows/multipart.ts";
 import { withGuarded } from "./tables/guarded.ts";
 import { requireTable } from "./tables/lookup.ts";
@@ -31,6 +31,7 @@ export function createLanceDbExtensions(
     ...createWriteLogOperations(context),
     ...createJobExtensions(context),
     ...createBlobOperations(context),
+    ...createPrewarmOperations(context),
     async addColumnsFromSchema({ branch }, data, call) {
       const { file, schema } = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
       if (schema.fields.length === 0) throw new LanceError("InvalidInput", "the schema has no columns");
@@ -54,16 +55,6 @@ export function createLanceDbExtensions(
       const table = await requireTable(context, id);
       await writes.abort({ id: uploadId, table, branch });
       return create(AbortMultipartWriteResponseSchema);
-    },
-    async prewarmIndex({ indexName }, call) {
-      await withGuarded(context, call, {}, async ({ table, wait }) => {
-        const indices = await wait(() => table.listIndices());
-        if (!indices.some(({ name }) => name === indexName)) {
-          throw new LanceError("TableIndexNotFound", `index ${JSON.stringify(indexName)} does not exist`);
-        }
-        await wait(() => table.prewarmIndex(indexName));
-      });
-      return create(PrewarmIndexResponseSchema);
     },
   };
 }
