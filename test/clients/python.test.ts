@@ -59,4 +59,8 @@ describe("pylance beside the gateway", () => {
   it("DirectoryNamespace on the same base and the gateway see each other's changes", async () => {
     await runPython("same_catalog.py", gateway.uri, gateway.base);
   });
+
+  it("reads and keeps indices that the gateway began", async () => {
+    await runPython("grown_indices.py", gateway.uri);
+  });
 });

@@ -1,4 +1,4 @@
-import { fromBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { formatFieldPath } from "../../../arrow/field-path.ts";
 import type { Field } from "../../../gen/lance/format/file_pb.ts";
 import { type IndexMetadata, IndexSectionSchema, type Manifest } from "../../../gen/lance/format/table_pb.ts";
@@ -41,10 +41,19 @@ export async function readSegmentIds(file: ManifestFile): Promise<string[]> {
   return (await readSegments(file)).map(({ uuid }) => formatUuid(uuid?.uuid));
 }
 
-async function readSegments(file: ManifestFile): Promise<readonly IndexMetadata[]> {
+/** Reads the segments of all indices of a version. */
+export async function readSegments(file: ManifestFile): Promise<readonly IndexMetadata[]> {
   const { indexSection } = file.manifest;
   if (indexSection === undefined) return [];
   return fromBinary(IndexSectionSchema, await readSection(file, indexSection)).indices;
+}
+
+/** Encodes indices as a section of a manifest's file, with its length in front. */
+export function encodeIndices(indices: readonly IndexMetadata[]): Uint8Array {
+  const section = toBinary(IndexSectionSchema, create(IndexSectionSchema, { indices: [...indices] }));
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(section.byteLength);
+  return Buffer.concat([length, section]);
 }
 
 function describeIndex(manifest: Manifest, name: string, segments: IndexMetadata[]): ManifestIndex {

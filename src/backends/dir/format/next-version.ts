@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
-import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
+import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../gen/lance/format/transaction_pb.ts";
 import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
 import {
@@ -12,6 +12,7 @@ import {
   parseManifestName,
   transactionKey,
 } from "./dataset.ts";
+import { encodeIndices, readSegments } from "./index-section.ts";
 import { FLAG_NO_TRANSACTION_FILES } from "./manifest.ts";
 import { buildManifestFile, type ManifestFile, manifestFileOf, readInheritedPart } from "./manifest-file.ts";
 
@@ -34,6 +35,8 @@ export interface Change {
   readonly operation: Transaction["operation"];
   /** Whether the next version drops all indices. Default: false. */
   readonly dropsIndices?: boolean;
+  /** Returns the indices of the next version for those of the previous one. Default: they remain. */
+  readonly changeIndices?: (indices: readonly IndexMetadata[]) => readonly IndexMetadata[];
   /** Properties of the transaction. Default: none. */
   readonly properties?: Readonly<Record<string, string>>;
 }
@@ -51,12 +54,14 @@ export async function buildNextVersion(
   dataset: DatasetRef,
   base: ManifestFile,
   manifest: Manifest,
-  { operation, dropsIndices = false, properties = {} }: Change,
+  { operation, dropsIndices = false, changeIndices, properties = {} }: Change,
 ): Promise<NextVersion> {
   const { version: readVersion } = base.manifest;
   const version = readVersion + 1n;
   if (version >= FIRST_DETACHED_VERSION) throw new Error(`${base.key} is of the last version that can be`);
-  const inherited = dropsIndices || readVersion === 0n ? new Uint8Array() : await readInheritedPart(base);
+  const kept = dropsIndices || readVersion === 0n ? new Uint8Array() : await readInheritedPart(base);
+  const section = changeIndices && encodeIndices(changeIndices(await readSegments(base)));
+  const inherited = section === undefined ? kept : Buffer.concat([kept, section]);
   const uuid = randomUUID();
   const writesFile = (manifest.writerFeatureFlags & FLAG_NO_TRANSACTION_FILES) === 0n;
   const next: Manifest = {
@@ -70,6 +75,7 @@ export async function buildNextVersion(
   };
   delete next.transactionSectionDeprecated;
   if (dropsIndices) delete next.indexSection;
+  if (section !== undefined) next.indexSection = BigInt(kept.byteLength);
   const message = create(TransactionSchema, {
     readVersion,
     uuid,

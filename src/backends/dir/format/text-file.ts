@@ -1,5 +1,9 @@
 import { create, toBinary } from "@bufbuild/protobuf";
-import { ColumnMetadataSchema, FileDescriptorSchema } from "../../../gen/lance/format/data_file_pb.ts";
+import {
+  ColumnMetadataSchema,
+  FileDescriptorSchema,
+  type Schema,
+} from "../../../gen/lance/format/data_file_pb.ts";
 import type { Field } from "../../../gen/lance/format/file_pb.ts";
 import { binaryPage, type Page, type Text, VALUES_ENCODING, zippedPage } from "./text-pages.ts";
 
@@ -64,17 +68,44 @@ export function encodeTextFile(
     return toBinary(ColumnMetadataSchema, create(ColumnMetadataSchema, { encoding: VALUES_ENCODING, pages }));
   });
   const fields = columns.map(({ field }) => field);
+  return finishFile(file, { schema: { fields }, rows, columns: metadata, footer });
+}
+
+/** Encodes a file without rows, such as the engine writes for an index of nothing, in the format 2.1. */
+export function encodeEmptyFile(schema: FileSchema, buffers: readonly Uint8Array[] = []): Uint8Array {
+  const file = createFileWriter();
+  const places = buffers.map((buffer) => [file.add(buffer), buffer.byteLength] as const);
+  const column = toBinary(ColumnMetadataSchema, create(ColumnMetadataSchema, { encoding: VALUES_ENCODING }));
+  const columns = schema.fields.map(() => column);
+  return finishFile(file, { schema, rows: 0, columns, buffers: places, footer: VERSIONS["2.1"].footer });
+}
+
+/** The columns of a file, with metadata as bytes of UTF-8. */
+export type FileSchema = Pick<Schema, "fields"> & Partial<Pick<Schema, "metadata">>;
+
+interface FileEnd {
+  readonly schema: FileSchema;
+  readonly rows: number;
+  /** Metadata of each column. */
+  readonly columns: readonly Uint8Array[];
+  /** Positions and sizes of the global buffers after the description. Default: none. */
+  readonly buffers?: readonly (readonly [at: number, size: number])[];
+  readonly footer: readonly [major: number, minor: number];
+}
+
+/** Adds everything that follows the pages. */
+function finishFile(file: FileWriter, { schema, rows, columns, buffers = [], footer }: FileEnd): Uint8Array {
   const description = toBinary(
     FileDescriptorSchema,
-    create(FileDescriptorSchema, { schema: { fields }, length: BigInt(rows) }),
+    create(FileDescriptorSchema, { schema, length: BigInt(rows) }),
   );
   const descriptionAt = file.addAligned(description);
-  const columnPlaces = metadata.map((bytes) => [file.add(bytes), bytes.byteLength]);
+  const columnPlaces = columns.map((bytes) => [file.add(bytes), bytes.byteLength]);
   const columnTableAt = file.add(numbers64(columnPlaces.flat()));
-  const bufferTableAt = file.add(numbers64([descriptionAt, description.byteLength]));
+  const bufferTableAt = file.add(numbers64([descriptionAt, description.byteLength, ...buffers.flat()]));
   file.add(numbers64([columnPlaces[0]?.[0] ?? columnTableAt, columnTableAt, bufferTableAt]));
   const end = Buffer.alloc(16);
-  end.writeUInt32LE(1, 0);
+  end.writeUInt32LE(1 + buffers.length, 0);
   end.writeUInt32LE(columns.length, 4);
   end.writeUInt16LE(footer[0], 8);
   end.writeUInt16LE(footer[1], 10);
@@ -91,6 +122,8 @@ function runs(rows: number): (readonly [start: number, end: number])[] {
 function numbers64(numbers: readonly number[]): Uint8Array {
   return new Uint8Array(BigUint64Array.from(numbers, BigInt).buffer);
 }
+
+type FileWriter = ReturnType<typeof createFileWriter>;
 
 function createFileWriter() {
   const parts: Uint8Array[] = [];

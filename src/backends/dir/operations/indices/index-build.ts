@@ -6,6 +6,7 @@ import { cancellationOf } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeJob } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
+import type { IndexSeed } from "../../format/index-seed.ts";
 import { syncIndices, syncVersion } from "../../format/sync-version.ts";
 import type { Job } from "../../jobs/job.ts";
 import { schemaOf } from "../columns/columns.ts";
@@ -13,6 +14,7 @@ import type { JobContext } from "../context.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
 import { allIndices, isSystemIndex } from "./all-indices.ts";
+import { growIndex } from "./grow-index.ts";
 import { checkIndexedField, type IndexFields, indexKind, indexParameters } from "./index-kinds.ts";
 
 /** An index to build. It consists of plain values, which a job can keep. */
@@ -77,13 +79,17 @@ export function createIndexBuilds(context: TableContext & JobContext): IndexBuil
         const rows = await engineCall(() => native.countRows());
         const parameters = indexParameters(kind, plan.fields, rows);
         const { column, name } = plan;
+        const dataset = datasetOf(context, table, plan.branch);
         const build = async () => {
+          if (parameters === undefined) {
+            const seed = kind.seed as IndexSeed;
+            return growIndex(native, dataset, { column, name, seed }, signal);
+          }
           const replace = plan.fields.replace ?? false;
           const job = await native.createIndexAsync(parameters, column, replace, undefined, name, true);
           await waitForJob(job, signal);
         };
         await repeatConflicts(native, build, () => !signal.aborted);
-        const dataset = datasetOf(context, table, plan.branch);
         await syncIndices(dataset);
         await syncVersion(dataset);
       });

@@ -3,6 +3,7 @@ import type { CreateTableIndexRequest } from "../../../../gen/lance/namespace/v1
 import { LanceError } from "../../../../namespace/errors.ts";
 import { loadNative } from "../../engine/native.ts";
 import type { NativeIndexMakers, NativeIndexParameters } from "../../engine/native-index.ts";
+import { INDEX_SEEDS, type IndexSeed } from "../../format/index-seed.ts";
 import { distanceName } from "../query/vector.ts";
 
 /**
@@ -23,7 +24,7 @@ export type IndexFields = Omit<
   | "name"
 >;
 
-/** A kind of index that the engine builds. */
+/** A kind of index that can be built. */
 export interface IndexKind {
   /** The name of the kind in requests and answers. */
   readonly name: string;
@@ -32,15 +33,29 @@ export interface IndexKind {
   /** Other names in requests. */
   readonly aliases: readonly string[];
   readonly vector: boolean;
-  make(makers: NativeIndexMakers, fields: IndexFields, partitions: number | undefined): NativeIndexParameters;
+  make: MakeIndex;
+  /** How the index begins, if the engine's Node API does not begin it. */
+  readonly seed?: IndexSeed;
 }
 
-const scalar = (
-  name: string,
-  listed: string,
-  aliases: readonly string[],
-  make: IndexKind["make"],
-): IndexKind => ({ name, listed, aliases, vector: false, make });
+type MakeIndex = (
+  makers: NativeIndexMakers,
+  fields: IndexFields,
+  partitions: number | undefined,
+) => NativeIndexParameters | undefined;
+
+const scalar = (name: string, listed: string, aliases: readonly string[], make: MakeIndex): IndexKind => ({
+  name,
+  listed,
+  aliases,
+  vector: false,
+  make,
+});
+
+const seeded = (name: keyof typeof INDEX_SEEDS, listed: string): IndexKind => ({
+  ...scalar(name, listed, [], () => undefined),
+  seed: INDEX_SEEDS[name],
+});
 
 const vector = (
   name: string,
@@ -60,7 +75,7 @@ const vector = (
   make: (makers, fields, partitions) => make(makers, fields, distanceOf(fields), partitions),
 });
 
-/** The kinds that the engine's Node API can build. */
+/** The kinds that can be built. */
 const KINDS: readonly IndexKind[] = [
   scalar("BTREE", "BTree", ["SCALAR"], (index) => index.btree()),
   scalar("BITMAP", "Bitmap", [], (index) => index.bitmap()),
@@ -83,6 +98,9 @@ const KINDS: readonly IndexKind[] = [
       fields.blockSize,
     ),
   ),
+  seeded("NGRAM", "NGram"),
+  seeded("ZONEMAP", "ZoneMap"),
+  seeded("BLOOMFILTER", "BloomFilter"),
   vector("IVF_FLAT", "IvfFlat", [], (index, { maxIterations, sampleRate }, distance, partitions) =>
     index.ivfFlat(distance, partitions, maxIterations, sampleRate),
   ),
@@ -107,9 +125,6 @@ const KINDS: readonly IndexKind[] = [
  * Kinds that Lance has but the engine's Node API cannot build, each with the engine's name in lists where there is one.
  */
 const OUT_OF_REACH: readonly (readonly [name: string, listed?: string])[] = [
-  ["NGRAM"],
-  ["ZONEMAP"],
-  ["BLOOMFILTER"],
   ["RTREE"],
   ["IVF_SQ", "IvfSq"],
   ["IVF_HNSW_FLAT", "IvfHnswFlat"],
@@ -197,13 +212,17 @@ export function checkIndexFields(fields: IndexFields): IndexFields {
 }
 
 /**
- * Converts the parameters of a request to the engine's.
+ * Converts the parameters of a request to the engine's; undefined for a kind that has a seed.
  *
  * @param rows number of rows of the table; the number of partitions follows from it when a request gives only their
  *   size
  * @throws LanceError InvalidInput, when training the index would take unreasonably long
  */
-export function indexParameters(kind: IndexKind, fields: IndexFields, rows: number): NativeIndexParameters {
+export function indexParameters(
+  kind: IndexKind,
+  fields: IndexFields,
+  rows: number,
+): NativeIndexParameters | undefined {
   const { numPartitions, targetPartitionSize } = fields;
   const bySize = targetPartitionSize && Math.max(1, Math.round(rows / targetPartitionSize));
   const partitions = numPartitions ?? bySize;
@@ -241,6 +260,9 @@ function checkTraining(fields: IndexFields, partitions: number | undefined, rows
  * @throws LanceError InvalidInput
  */
 export function checkIndexedField(kind: IndexKind, fields: IndexFields, field: ArrowField): void {
+  if (kind.seed !== undefined && field.children.length > 0) {
+    throw new LanceError("InvalidInput", `an index of the type ${kind.name} needs a column of plain values`);
+  }
   if (!kind.vector || distanceOf(fields) !== "hamming") return;
   const [item] = field.children;
   if (item?.type.name === "int" && item.type.bits === 8) return;

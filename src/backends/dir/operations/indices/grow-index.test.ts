@@ -1,0 +1,72 @@
+import assert from "node:assert/strict";
+import { Int32, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
+import { test } from "vitest";
+import { failsWith, openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
+
+function rows(count: number, first = 0): Uint8Array {
+  const ids = Array.from({ length: count }, (_, i) => first + i);
+  const columns = {
+    id: vectorFromArray(ids, new Int32()),
+    name: vectorFromArray(
+      ids.map((id) => `the name of row ${id}`),
+      new Utf8(),
+    ),
+  };
+  return tableToIPC(new Table(columns), "stream");
+}
+
+const KINDS = [
+  { indexType: "NGRAM", column: "name", filter: "contains(name, 'row 477')", found: [477] },
+  { indexType: "ZONEMAP", column: "id", filter: "id = 477", found: [477] },
+  { indexType: "ZONEMAP", column: "name", filter: "name = 'the name of row 477'", found: [477] },
+  { indexType: "BLOOMFILTER", column: "id", filter: "id = 477", found: [477] },
+] as const;
+
+async function idsOf(client: TestClient, filter: string): Promise<number[]> {
+  const result = await client.query("t", { filter, k: 1000n });
+  return [...(tableFromIPC(result).getChild("id") ?? [])].map(Number);
+}
+
+for (const { indexType, column, filter, found } of KINDS) {
+  test(`an index of the type ${indexType} on ${column} covers all rows, and queries use it`, async (t) => {
+    const client = await openClient(t, await temporaryDirectory(t));
+    await client.upload("createTable", "t", {}, rows(1000));
+    await client.call("createTableIndex", "t", { column, indexType, name: "i" });
+    const stats = await client.call("describeTableIndexStats", "t", { indexName: "i" });
+    assert.deepEqual([stats.indexType, stats.numIndexedRows, stats.numUnindexedRows], [indexType, 1000n, 0n]);
+    const { indexes } = await client.call("listTableIndices", "t");
+    assert.deepEqual(
+      indexes.map((index) => [index.indexName, index.indexType, index.columns]),
+      [["i", indexType, [column]]],
+    );
+    const { plan } = await client.call("explainTableQueryPlan", "t", { query: { filter, k: 10n } });
+    assert.match(plan, /ScalarIndexQuery: query=.*@i\(/);
+    assert.deepEqual(await idsOf(client, filter), found);
+    await client.upload("insertIntoTable", "t", {}, rows(1, 477));
+    assert.deepEqual(await idsOf(client, filter), [...found, ...found]);
+    await client.call("dropTableIndex", "t", { indexName: "i" });
+    assert.deepEqual((await client.call("listTableIndices", "t")).indexes, []);
+    assert.deepEqual(await idsOf(client, filter), [...found, ...found]);
+  });
+}
+
+test("an index that grows replaces another one, and stays beside the rest", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, rows(300));
+  await client.call("createTableIndex", "t", { column: "id", indexType: "BTREE", name: "tree" });
+  await client.call("createTableIndex", "t", { column: "id", indexType: "BTREE", name: "i" });
+  const zones = { column: "id", indexType: "ZONEMAP", name: "i" };
+  await assert.rejects(client.call("createTableIndex", "t", zones), failsWith("TableIndexAlreadyExists"));
+  await client.call("createTableIndex", "t", { ...zones, replace: true });
+  const { indexes } = await client.call("listTableIndices", "t");
+  const found = indexes.map(({ indexName, indexType }) => `${indexName}: ${indexType}`).sort();
+  assert.deepEqual(found, ["i: ZONEMAP", "tree: BTREE"]);
+});
+
+test("a column whose values the engine cannot index keeps no index", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, rows(300));
+  const wrong = client.call("createTableIndex", "t", { column: "id", indexType: "NGRAM" });
+  await assert.rejects(wrong, failsWith("InvalidInput"));
+  assert.deepEqual((await client.call("listTableIndices", "t")).indexes, []);
+});
