@@ -19,7 +19,7 @@ export const MAX_IDENTIFIER_DEPTH = 32;
 /** Longest delimiter, in characters: an answer may repeat it between any two names. */
 export const MAX_DELIMITER_LENGTH = 32;
 
-const NAME = /^[A-Za-z0-9_.-]+$/;
+const NAME = /^(?!\s)[^$'/\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+(?<!\s)$/u;
 const ONLY_DOTS = /^\.+$/;
 
 /**
@@ -81,16 +81,24 @@ export function checkIdentifier(names: Identifier): void {
 }
 
 /**
- * Checks the name of a new object: letters, digits, `_`, `-` and `.`, and not only dots.
+ * Checks the name of a new object.
  *
- * @throws LanceError InvalidInput
+ * @throws LanceError InvalidInput; see {@link isNewName}
  */
 export function checkNewName(name: string): void {
-  if (NAME.test(name) && !ONLY_DOTS.test(name)) return;
+  if (isNewName(name)) return;
   throw new LanceError(
     "InvalidInput",
-    `name ${JSON.stringify(name)} may have only letters, digits, "_", "-" and ".", and not dots alone`,
+    `name ${JSON.stringify(name)} must not begin or end with a space, be dots alone, or have "$", "/", "\\", "'" or a control character`,
   );
+}
+
+/**
+ * Whether a new object may have a name: any Unicode text without control characters, line separators, halves of surrogate
+ * pairs, `$`, `'`, `/` and `\`, without white space at its ends, and not only dots, also percent-encoded (docs/adr/0048).
+ */
+export function isNewName(name: string): boolean {
+  return NAME.test(name) && !ONLY_DOTS.test(name) && !hasDotSegment(name);
 }
 
 /** Returns the string form of an identifier; the root is the delimiter itself, as in a REST path. */

@@ -12,6 +12,15 @@ describe("pylance's own directory catalog beside the gateway", () => {
     }
   });
 
+  it("reads tables with names of all kinds that the gateway made, and the gateway reads its tables", async () => {
+    const gateway = await startGateway();
+    try {
+      await runPython("odd_names.py", gateway.uri, gateway.base);
+    } finally {
+      await gateway.close();
+    }
+  });
+
   it("sees tables that the gateway renamed, and transactions that it altered", async () => {
     const gateway = await startGateway();
     try {

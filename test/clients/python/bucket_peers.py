@@ -18,6 +18,7 @@ from lance_namespace import (
     TableExistsRequest,
     errors,
 )
+from odd_names import check_names
 from support import people, raises, stream
 
 options, base, *addresses = json.loads(sys.argv[1]), *sys.argv[2:]
@@ -48,6 +49,14 @@ for number, gateway in enumerate(gateways):
 own = {key: options[key] for key in CREDENTIALS}
 opened = lance.dataset(namespace_client=gateways[0], table_id=["shared", "t"], storage_options=own)
 assert opened.count_rows() == len(people())
+
+# Names of all kinds lead to the same objects.
+migrating = DirectoryNamespace(
+    root=base,
+    dir_listing_to_manifest_migration_enabled="true",
+    **{f"storage.{key}": value for key, value in options.items()},
+)
+check_names(gateways[0], migrating, storage_options=options)
 
 # Each name has one winner, whoever asks for it at the same time.
 names = [f"n{i}" for i in range(12)]

@@ -1,7 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { isAbsolute, relative, resolve, sep } from "node:path";
 import { LanceError } from "../../../namespace/errors.ts";
-import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import {
+  DEFAULT_DELIMITER,
+  type Identifier,
+  isNewName,
+  joinIdentifier,
+} from "../../../namespace/identifier.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import { MANIFEST_NAME } from "./manifest-table.ts";
 
@@ -35,6 +40,9 @@ export function uniqueLocation(id: Identifier): string {
   return `${randomBytes(4).toString("hex")}_${joinIdentifier(id)}`;
 }
 
+/** The beginning of a URI. */
+const URI = /^[a-z][a-z0-9+.-]*:\//i;
+
 /**
  * Checks a location that a client requests for a table.
  *
@@ -42,8 +50,15 @@ export function uniqueLocation(id: Identifier): string {
  */
 export function checkNewLocation(location: string): void {
   const parts = location.split("/");
-  const plain = parts.every((part) => /^[A-Za-z0-9_.$-]+$/.test(part) && !/^\.+$/.test(part));
-  if (plain && parts[0] !== MANIFEST_NAME && !parts.some((part) => part.startsWith("."))) return;
+  // The location of a table in a namespace has the delimiter of its identifier.
+  const plain = parts.every((part) => isNewName(part.replaceAll(DEFAULT_DELIMITER, "_")));
+  if (
+    plain &&
+    !URI.test(location) &&
+    parts[0] !== MANIFEST_NAME &&
+    !parts.some((part) => part.startsWith("."))
+  )
+    return;
   throw new LanceError(
     "InvalidInput",
     `location ${JSON.stringify(location)} is not a plain path below the catalog`,
@@ -62,6 +77,8 @@ export interface Layout {
    * @throws LanceError InvalidInput if it would be outside of the base.
    */
   pathOf(location: string): string;
+  /** Returns the location at an absolute path or a URI; undefined if it is not below the base. */
+  relativeTo(path: string): string | undefined;
   /**
    * Checks that no symbolic link leads a table out of the base.
    *
@@ -120,10 +137,9 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
   function keyOf(location: string): string {
     // Nearly all locations are names of directories in the base, which need no further checks.
     if (PLAIN_NAME.test(location)) return keyIn(baseKey, location);
-    const plain = decoded(location);
-    // If the engine treats a location as a URI, it decodes it.
-    if (staysInside(root, location) && staysInside(root, plain))
-      return resolve(root, files === undefined ? plain : location).slice(1);
+    // The catalog has locations as they are, but a reader may take one for a part of a URI and decode it.
+    if (staysInside(root, location) && staysInside(root, decoded(location)))
+      return resolve(root, location).slice(1);
     throw new LanceError("InvalidInput", `location ${JSON.stringify(location)} is outside of the catalog`);
   }
   const markerOf = (location: string) => `${keyOf(location)}/${DEREGISTERED_MARKER}`;
@@ -136,6 +152,12 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     base: store.uriOf(baseKey),
     baseKey,
     pathOf: (location) => store.uriOf(keyOf(location)),
+    relativeTo(path) {
+      const prefix = store.uriOf(keyIn(baseKey, "x")).slice(0, -1);
+      if (!path.startsWith(prefix)) return undefined;
+      const rest = path.slice(prefix.length);
+      return files === undefined ? decoded(rest) : rest;
+    },
     async checkNoEscape(location) {
       if (await files?.leadsThroughLink(keyOf(location))) {
         throw new LanceError(

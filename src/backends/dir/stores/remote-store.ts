@@ -20,7 +20,7 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
   return {
     listsInOrder: bucket.listsInOrder,
     // The engine undoes the percent-encoding of locations, and cuts them at a `?` or `#`.
-    uriOf: (key) => prefix + key.replaceAll(/[%?#]/g, encodeURIComponent),
+    uriOf: (key) => prefix + encodeURI(key).replaceAll(/[?#]/g, encodeURIComponent),
     keyOf: (uri) => decodeURIComponent(uri.slice(prefix.length)),
     get: (key) => bucket.get(key),
     getStream: bucket.getStream,

@@ -174,8 +174,7 @@ async function freeLocation({ layout }: CatalogContext, id: Identifier): Promise
 
 /** Returns a location relative to the base; a client may send the absolute path of an earlier answer. */
 function relativeLocation({ layout }: CatalogContext, wanted: string): string {
-  const prefix = `${layout.base}/`;
-  const location = wanted.startsWith(prefix) ? wanted.slice(prefix.length) : wanted;
+  const location = layout.relativeTo(wanted) ?? wanted;
   checkNewLocation(location);
   return location;
 }
