@@ -64,7 +64,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   "table.refresh_materialized_view": NODE_VIEWS,
   "table.set_lsm_write_spec": LOG,
   "table.set_unenforced_primary_key":
-    "Set it with `update_field_metadata`: `lance-schema:unenforced-primary-key:position` of the column.",
+    "Set it in the schema of a new table: the metadata `lance-schema:unenforced-primary-key:position` of the field.",
   "table.to_arrow": "The synchronous client has none for remote tables; use `search().to_arrow()`.",
   "table.to_lance": "The synchronous client has none for remote tables.",
   "table.to_pandas":
