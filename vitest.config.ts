@@ -74,6 +74,7 @@ export default defineConfig({
       project("matrix", ["test/matrix/**/*.test.ts"], SHARED),
       project("faults", ["test/faults/**/*.test.ts"]),
       project("clients", ["test/{clients,chains}/**/*.test.ts"], CLIENTS),
+      project("engines", ["test/engines/**/*.test.ts"], CLIENTS),
       project("browser", ["test/browser/**/*.test.ts"], CLIENTS),
     ],
   },

@@ -3,14 +3,19 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const checkout = join(import.meta.dirname, "..");
-const environment = join(checkout, ".cache", "python");
-const requirements = join(checkout, "test", "clients", "python", "requirements.txt");
+
+/** Environments, each with its folder below `.cache` and its requirements below `test`. */
+const ENVIRONMENTS = { clients: "python", engines: "engines-python" } as const;
 
 /**
- * The interpreter of an environment with the pinned Python clients, which is made the first time and again
+ * The interpreter of an environment with pinned Python packages, which is made the first time and again
  * whenever the requirements change.
+ *
+ * @param name the folder of the tests that use it. Default: the clients'
  */
-export function pythonInterpreter(): string {
+export function pythonInterpreter(name: keyof typeof ENVIRONMENTS = "clients"): string {
+  const environment = join(checkout, ".cache", ENVIRONMENTS[name]);
+  const requirements = join(checkout, "test", name, "python", "requirements.txt");
   const python = join(environment, "bin", "python");
   const stamp = join(environment, "requirements.txt");
   const wanted = readFileSync(requirements, "utf8");
@@ -19,7 +24,7 @@ export function pythonInterpreter(): string {
   try {
     execFileSync("python3", ["-m", "venv", "--clear", environment], { stdio: "inherit" });
   } catch (cause) {
-    throw new Error("the Python clients need Python 3.11 or newer with its venv module", { cause });
+    throw new Error("these tests need Python 3.11 or newer with its venv module", { cause });
   }
   execFileSync(python, ["-m", "pip", "install", "--quiet", "-r", requirements], { stdio: "inherit" });
   writeFileSync(stamp, wanted);
