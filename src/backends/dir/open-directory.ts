@@ -4,6 +4,7 @@ import { openBase } from "./catalog/base.ts";
 import { createLayout } from "./catalog/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
 import { createManifestTable } from "./catalog/manifest-table.ts";
+import { createWriteGate } from "./concurrency/write-gate.ts";
 import { createEngine } from "./engine/engine.ts";
 import { keyIn } from "./format/storage.ts";
 import { createStorageClock } from "./format/storage-clock.ts";
@@ -66,6 +67,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     jobs,
     journal: createJournal(base.key, store, clock),
     store,
+    gate: createWriteGate(),
     clock,
     log,
     maxUploadBytes,

@@ -1,3 +1,4 @@
+import type { WriteGate } from "../concurrency/write-gate.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ObjectStore } from "../format/storage.ts";
 import type { Layout } from "./base-layout.ts";
@@ -14,4 +15,6 @@ export interface TableContext extends CatalogContext {
   readonly engine: Engine;
   /** The storage from its root, for direct reads and writes of the format. */
   readonly store: ObjectStore;
+  /** Keeps changes of tables and their upkeep apart; its keys are the paths of tables. */
+  readonly gate: WriteGate;
 }

@@ -34,7 +34,7 @@ export const UPKEEP_TIMES: UpkeepTimes = {
   quietMs: 3_000,
   cheapRest: 1,
   rest: 9,
-  retryMs: 1_000,
+  retryMs: 200,
   maxRetryMs: 30_000,
   minAgeMs: 60_000,
   surplusAgeMs: 30_000,

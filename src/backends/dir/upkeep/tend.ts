@@ -6,7 +6,14 @@ import { datasetOf, type FoundTable, findTable } from "../operations/tables/look
 import type { ActiveTable, Tended, UpkeepTimes } from "./activity.ts";
 import { inspectTable, isCheap, needOf, type TableFacts } from "./inspect.ts";
 import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
-import { hasSurplus, optimizeTable, pruneTable, type UpkeepContext, type UpkeepFigures } from "./optimize.ts";
+import {
+  type Compacted,
+  hasSurplus,
+  optimizeTable,
+  pruneTable,
+  type UpkeepContext,
+  type UpkeepFigures,
+} from "./optimize.ts";
 import { policyOf, type UpkeepPolicy } from "./policy.ts";
 
 /** Everything that looking after a table takes. */
@@ -26,6 +33,13 @@ const NOTHING: Tended = { restMs: 0, againMs: undefined };
 
 /** Time until the next try while another process has the lease, in milliseconds. */
 const LEASED_MS = 30_000;
+
+/** Time until the next try while an index is built or a column is filled, in milliseconds. */
+const BUSY_MS = 5_000;
+
+/** Longest wait for running changes of a table, and longest wait of later ones, in milliseconds. */
+const DRAIN_MS = 1_000;
+const HOLD_MS = 2_000;
 
 /** Part of the retention after which versions that have become too old are looked for again. */
 const PRUNES_PER_RETENTION = 20;
@@ -65,6 +79,8 @@ async function tendFound(
   const quietIn = active.lastWrite + times.quietMs - performance.now();
   const optimizes = need === "now" || (need === "when quiet" && quietIn <= 0);
   if (!optimizes && !prunes) return { restMs: 0, againMs: need === "none" ? undefined : quietIn };
+  // What takes long would lose to a compaction, and start again.
+  if (context.gate.isBusy(table.path)) return { restMs: 0, againMs: BUSY_MS };
   const lease = await tending.leases.acquire(table.location);
   if (lease === undefined) return { restMs: 0, againMs: LEASED_MS };
   try {
@@ -92,7 +108,7 @@ async function work(
 ): Promise<Tended> {
   const started = performance.now();
   const compaction = optimizes
-    ? await untilAborted(optimizeTable(context, table), signal)
+    ? await untilAborted(holdingWriters(context, table, active.failures > 0 && isCheap(facts)), signal)
     : { fragmentsRemoved: 0, fragmentsAdded: 0, version: facts.version };
   const optimizeMs = performance.now() - started;
   const isChanged = compaction.version !== facts.version;
@@ -107,6 +123,19 @@ async function work(
     restMs: optimizeMs * (isCheap(facts) ? times.cheapRest : times.rest),
     againMs: optimizes && isChanged ? times.settleMs : undefined,
   };
+}
+
+/** Optimizes a table; if it lost to a writer before, later writers wait for it for a moment. */
+async function holdingWriters(context: UpkeepContext, table: FoundTable, holds: boolean): Promise<Compacted> {
+  if (!holds) return optimizeTable(context, table);
+  const open = await context.gate.close(table.path, DRAIN_MS);
+  const timer = setTimeout(open, HOLD_MS);
+  try {
+    return await optimizeTable(context, table);
+  } finally {
+    clearTimeout(timer);
+    open();
+  }
 }
 
 function wantsPrune({ prunedAt }: ActiveTable, facts: TableFacts, policy: UpkeepPolicy): boolean {

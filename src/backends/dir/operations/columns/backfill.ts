@@ -40,8 +40,8 @@ export function createBackfillOperations(
     const { location, branch } = job.spec;
     const table = await requireTable(context, job.table);
     if (table.location !== location) throw new LanceError("TableNotFound", "the table was replaced");
-    const facts = await withData(context, table, { branch: textOf(branch) }, (native) =>
-      fill(native, job, signal),
+    const facts = await context.gate.passSlowly(table.path, () =>
+      withData(context, table, { branch: textOf(branch) }, (native) => fill(native, job, signal)),
     );
     await syncVersion(datasetOf(context, table, textOf(branch)));
     return facts;

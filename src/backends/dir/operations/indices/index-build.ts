@@ -89,7 +89,9 @@ export function createIndexBuilds(context: TableContext & JobContext): IndexBuil
           const job = await native.createIndexAsync(parameters, column, replace, undefined, name, true);
           await waitForJob(job, signal);
         };
-        await repeatConflicts(native, build, () => !signal.aborted);
+        await context.gate.passSlowly(table.path, () =>
+          repeatConflicts(native, build, () => !signal.aborted),
+        );
         await syncIndices(dataset);
         await syncVersion(dataset);
       });

@@ -65,7 +65,9 @@ export async function openGuarded(
     wait,
     commit: (work) =>
       wait(async () => {
-        const result = await repeatConflicts(lease.table, work, () => !call.signal.aborted);
+        const result = await context.gate.pass(found.path, () =>
+          repeatConflicts(lease.table, work, () => !call.signal.aborted),
+        );
         const dataset = datasetOf(context, found, reference.branch);
         noteOwnVersion(dataset, BigInt(await lease.table.version()));
         await syncVersion(dataset);

@@ -1,0 +1,87 @@
+/**
+ * Keeps changes of a table and work that rewrites it apart, within this process. A change passes at once unless the
+ * gate is closed.
+ */
+export interface WriteGate {
+  /** Runs a change; first waits while the gate is closed. */
+  pass<T>(table: string, change: () => Promise<T>): Promise<T>;
+  /** Runs a change that takes long, such as the build of an index; {@link WriteGate.isBusy} shows it. */
+  passSlowly<T>(table: string, change: () => Promise<T>): Promise<T>;
+  /** Whether a change runs that takes long. */
+  isBusy(table: string): boolean;
+  /**
+   * Closes the gate and waits for the running changes to end, but not for long ones.
+   *
+   * @param drainMs longest wait, in milliseconds
+   * @returns the function that opens the gate
+   */
+  close(table: string, drainMs: number): Promise<() => void>;
+}
+
+interface State {
+  running: number;
+  slow: number;
+  /** Resolves when the gate opens; undefined while it is open. */
+  closed: Promise<void> | undefined;
+  /** Called when no short change runs any more. */
+  onDrained: (() => void) | undefined;
+}
+
+/** Creates a gate for each table, all open. */
+export function createWriteGate(): WriteGate {
+  const states = new Map<string, State>();
+
+  function stateOf(table: string): State {
+    let state = states.get(table);
+    if (state === undefined) {
+      state = { running: 0, slow: 0, closed: undefined, onDrained: undefined };
+      states.set(table, state);
+    }
+    return state;
+  }
+  function forgetIfIdle(table: string, state: State): void {
+    if (state.running + state.slow === 0 && state.closed === undefined && states.get(table) === state) {
+      states.delete(table);
+    }
+  }
+  async function run<T>(table: string, kind: "running" | "slow", change: () => Promise<T>): Promise<T> {
+    let state = stateOf(table);
+    while (state.closed !== undefined) {
+      await state.closed;
+      state = stateOf(table);
+    }
+    state[kind]++;
+    try {
+      return await change();
+    } finally {
+      state[kind]--;
+      if (state.running === 0) state.onDrained?.();
+      forgetIfIdle(table, state);
+    }
+  }
+  return {
+    pass: (table, change) => run(table, "running", change),
+    passSlowly: (table, change) => run(table, "slow", change),
+    isBusy: (table) => (states.get(table)?.slow ?? 0) > 0,
+    async close(table, drainMs) {
+      const state = stateOf(table);
+      if (state.closed !== undefined) throw new Error(`the gate of ${table} is closed already`);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      state.closed = promise;
+      if (state.running > 0) {
+        const drained = Promise.withResolvers<void>();
+        state.onDrained = drained.resolve;
+        const timer = setTimeout(drained.resolve, drainMs);
+        await drained.promise;
+        clearTimeout(timer);
+        state.onDrained = undefined;
+      }
+      return () => {
+        if (state.closed !== promise) return;
+        state.closed = undefined;
+        resolve();
+        forgetIfIdle(table, state);
+      };
+    },
+  };
+}
