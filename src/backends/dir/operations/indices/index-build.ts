@@ -77,10 +77,11 @@ export function createIndexBuilds(context: TableContext & JobContext): IndexBuil
       await withData(context, table, { branch: plan.branch }, async (native) => {
         const kind = indexKind(plan.type);
         const rows = await engineCall(() => native.countRows());
-        const parameters = indexParameters(kind, plan.fields, rows);
         const { column, name } = plan;
         const dataset = datasetOf(context, table, plan.branch);
         const build = async () => {
+          // The engine takes parameters only once.
+          const parameters = indexParameters(kind, plan.fields, rows);
           if (parameters === undefined) {
             const seed = kind.seed as IndexSeed;
             return growIndex(native, dataset, { column, name, seed }, signal);
