@@ -79,7 +79,7 @@ async function tendFound(
   const quietIn = active.lastWrite + times.quietMs - performance.now();
   const optimizes = need === "now" || (need === "when quiet" && quietIn <= 0);
   if (!optimizes && !prunes) return { restMs: 0, againMs: need === "none" ? undefined : quietIn };
-  // What takes long would lose to a compaction, and start again.
+  // Long changes would lose to a compaction, and start again.
   if (context.gate.isBusy(table.path)) return { restMs: 0, againMs: BUSY_MS };
   const lease = await tending.leases.acquire(table.location);
   if (lease === undefined) return { restMs: 0, againMs: LEASED_MS };
