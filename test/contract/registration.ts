@@ -114,6 +114,28 @@ export function registrationTests(world: World): void {
       await refused("TableNotFound", world.client.tableExists({ id: [namespace, "escape"] }));
     });
 
+    test("a refused location says which rule it breaks", async (t) => {
+      if (!world.capabilities.confinesLocations) return t.skip("the upstream decides");
+      const namespace = await world.namespace();
+      const rules: readonly (readonly [rule: string, ...locations: string[]])[] = [
+        ["Absolute URIs are not allowed", "s3://bucket/x.lance", "file:///tmp/x.lance", "file:/tmp/x.lance"],
+        ["Absolute paths are not allowed", "/tmp/x.lance", "//tmp/x", "C:\\x.lance", "%2Ftmp"],
+        ["Path traversal is not allowed", "../x.lance", "a/../../x", "..", "%2e%2e/x", "a\\..\\b", "x%2F.."],
+        ["The manifest of the catalog is not allowed", "__manifest", "__manifest/_versions", "./__manifest"],
+        ["Names that begin with a dot are not allowed", ".hidden", "a/.hidden", "."],
+        ["Empty names are not allowed", "", "a//b", "a/"],
+        ["Names that a table must not have are not allowed", "x\u0000.lance"],
+      ];
+      for (const [rule, ...locations] of rules) {
+        for (const location of locations) {
+          const id = [namespace, "escape"];
+          const { message } = await refused("InvalidInput", world.client.registerTable({ id, location }));
+          assert.ok(message.startsWith(`${rule}`), `${JSON.stringify(location)}: ${message}`);
+          assert.match(message, /Location must be a relative path within the root directory/);
+        }
+      }
+    });
+
     test("a deregistered table of the root disappears from every listing, and its name can be used again", async () => {
       const id = ["a-deregistered-table"];
       await world.client.createTable({ id }, personStream(people(2)));

@@ -8,6 +8,7 @@ import {
   joinIdentifier,
 } from "../../../namespace/identifier.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import { decoded, refusedLocation } from "./location-rules.ts";
 import { MANIFEST_NAME } from "./manifest-table.ts";
 
 const RESERVED_MARKER = ".lance-reserved";
@@ -59,10 +60,7 @@ export function checkNewLocation(location: string): void {
     !parts.some((part) => part.startsWith("."))
   )
     return;
-  throw new LanceError(
-    "InvalidInput",
-    `location ${JSON.stringify(location)} is not a plain path below the catalog`,
-  );
+  throw refusedLocation(location);
 }
 
 /** Directories of the tables of a catalog, and their marks. */
@@ -140,7 +138,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     // The catalog has locations as they are, but a reader may take one for a part of a URI and decode it.
     if (staysInside(root, location) && staysInside(root, decoded(location)))
       return resolve(root, location).slice(1);
-    throw new LanceError("InvalidInput", `location ${JSON.stringify(location)} is outside of the catalog`);
+    throw refusedLocation(location);
   }
   const markerOf = (location: string) => `${keyOf(location)}/${DEREGISTERED_MARKER}`;
   async function hasManifest(key: string): Promise<boolean> {
@@ -261,15 +259,6 @@ function staysInside(directory: string, location: string): boolean {
   return (
     !isAbsolute(location) && !location.includes("://") && path !== directory && isInside(directory, path)
   );
-}
-
-/** Returns the location as a reader sees it that decodes percent-encoding. */
-function decoded(location: string): string {
-  try {
-    return decodeURIComponent(location);
-  } catch {
-    return location;
-  }
 }
 
 /** Whether a path is a directory or something inside it. */

@@ -1,0 +1,29 @@
+import { LanceError } from "../../../namespace/errors.ts";
+
+/** Forms of refused locations, with their rules in the words of Lance's own directory catalog. The first match counts. */
+const RULES: readonly (readonly [broken: RegExp, rule: string])[] = [
+  [/^(?:[\\/]|[A-Za-z]:[\\/])/, "Absolute paths are not allowed"],
+  [/^[A-Za-z][A-Za-z0-9+.-]*:\//, "Absolute URIs are not allowed"],
+  [/(?:^|[\\/])\.\.(?:[\\/]|$)/, "Path traversal is not allowed"],
+  [/^(?:\.\/)*__manifest(?:\/|$)/, "The manifest of the catalog is not allowed"],
+  [/(?:^|\/)\./, "Names that begin with a dot are not allowed"],
+  [/(?:^|\/)(?:\/|$)/, "Empty names are not allowed"],
+];
+
+/** Creates the error for a refused location; it says which rule the location breaks. */
+export function refusedLocation(location: string): LanceError {
+  const texts = [location, decoded(location)];
+  const [, rule = "Names that a table must not have are not allowed"] =
+    RULES.find(([broken]) => texts.some((text) => broken.test(text))) ?? [];
+  const must = "Location must be a relative path within the root directory";
+  return new LanceError("InvalidInput", `${rule}. ${must}: ${JSON.stringify(location)}`);
+}
+
+/** Returns the location as a reader sees it that decodes percent-encoding. */
+export function decoded(location: string): string {
+  try {
+    return decodeURIComponent(location);
+  } catch {
+    return location;
+  }
+}
