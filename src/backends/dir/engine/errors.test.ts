@@ -139,6 +139,29 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
   ],
   ["lance error: disk is full at /secret/path", "Internal"],
   [
+    "Failed to execute query stream: GenericFailure, LanceDBError: not supported: the MemWAL LSM scanner does not support order_by",
+    "Unsupported",
+    "the MemWAL LSM scanner does not support order_by",
+  ],
+  [
+    "lance error: Ref not found error: tag nope does not exist",
+    "TableTagNotFound",
+    "Ref not found error: tag nope does not exist",
+  ],
+  ["lance error: Dataset already exists: /secret/t.lance, /cargo/x.rs:1:2", "TableAlreadyExists"],
+  ["lance error: Version not found error: version main:99 does not exist", "TableVersionNotFound"],
+  ["lance error: Ref conflict error: tag one already exists", "TableTagAlreadyExists"],
+  [
+    "lance error: Ref is invalid: Ref characters must be either alphanumeric, '.', '-' or '_'",
+    "InvalidInput",
+  ],
+  ["lance error: Incompatible transaction: x, /cargo/x.rs:1:2", "ConcurrentModification"],
+  [
+    "lance error: Query Execution error: Resources exhausted: Failed to allocate additional 1 MB, /cargo/x.rs:1:2",
+    "InvalidInput",
+  ],
+  ["Arrow error: Arithmetic overflow: Overflow happened on: 1 + 2", "InvalidInput"],
+  [
     "lance error: LanceError(IO): Unable to copy file: No space left on device (os error 28), /x.rs:1:2",
     "ServiceUnavailable",
   ],

@@ -28,12 +28,12 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     "the storage of the table does not answer",
   ],
   [
-    /commit conflict|concurrent (?:transaction|modification|writer)|Too many concurrent writers|Retryable commit|does not have a transaction file/i,
+    /commit conflict|Incompatible transaction: |concurrent (?:transaction|modification|writer)|Too many concurrent writers|Retryable commit|does not have a transaction file/i,
     "ConcurrentModification",
     "another writer changed the table at the same time",
   ],
   [
-    /_versions\/[^ ]*\.manifest was not found|_versions\/[^ ]*\.manifest.*not found|version \d+ (?:not found|does not exist)/i,
+    /_versions\/[^ ]*\.manifest was not found|_versions\/[^ ]*\.manifest.*not found|Version not found error: |version \d+ (?:not found|does not exist)/i,
     "TableVersionNotFound",
     "the version does not exist",
   ],
@@ -43,8 +43,15 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     "the branch, or what a failed creation left of it, is there already",
   ],
   [/Ref not found error: Branch/, "TableBranchNotFound"],
+  [/Ref not found error: tag/, "TableTagNotFound"],
+  [/Ref conflict error: tag/, "TableTagAlreadyExists"],
+  [/Ref is invalid: /, "InvalidInput"],
   [/Ref conflict error: Branch/, "InvalidInput", "other branches begin on this one; delete them first"],
-  [/^Table '[^']*' already exists/, "TableAlreadyExists", "the table already exists"],
+  [
+    /^Table '[^']*' already exists|Dataset already exists: /,
+    "TableAlreadyExists",
+    "the table already exists",
+  ],
   [
     /^Table '[^']*' was not found|Dataset at path \S+ was not found|Not found: \S+\/_versions/i,
     "TableNotFound",
@@ -107,6 +114,13 @@ const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: 
     "the Arrow body is broken, or a compressed buffer in it",
   ],
   [
+    /Resources exhausted: /,
+    "InvalidInput",
+    "the operation needs more memory than the engine may use; reduce the rows, columns or vectors of the request",
+  ],
+  [/Arithmetic overflow: /, "InvalidInput"],
+  [/not supported: /i, "Unsupported"],
+  [
     // The last is the engine's text for a typed literal without a value, as in "DATE NULL".
     /This issue was likely caused by a bug in DataFusion's code|Expected option to have value|Scans must request at least one column/,
     "InvalidInput",
@@ -168,7 +182,7 @@ function summary(text: string): string {
   return first
     .replace(/^Failed to [a-z ]+: (?:GenericFailure, )?/, "")
     .replace(
-      /^(?:lance error: |Unprocessable: |Invalid (?:user )?input[,:] |Runtime error: |Execution error: (?=Query timeout)|LanceError\(\w+\): |Schema [Ee]rror: |Query Execution error: |Error applying filter expression to batch: |Arrow error: )+/,
+      /^(?:lance error: |LanceDBError: |[Nn]ot supported: |Unprocessable: |Invalid (?:user )?input[,:] |Runtime error: |Execution error: (?=Query timeout)|LanceError\(\w+\): |Schema [Ee]rror: |Query Execution error: |Error applying filter expression to batch: |Arrow error: )+/,
       "",
     )
     .replace(/, (?:(?:source|target)\.)?(?:_rowid|_rowaddr|_rowoffset|_row_\w+|__merge_\w+)/g, "")
