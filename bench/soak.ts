@@ -19,7 +19,10 @@ interface Minute {
   files: number;
 }
 
-/** Runs the work. Options: --minutes N, --clients N, --upkeep on|off (default: both, one after the other). */
+/**
+ * Runs the work. Options: --minutes N, --clients N, --upkeep on|off (default: both, one after the other),
+ * --max-versions N (default: no bound).
+ */
 export async function run(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -27,19 +30,22 @@ export async function run(args: readonly string[]): Promise<void> {
       minutes: { type: "string", default: "10" },
       clients: { type: "string", default: "16" },
       upkeep: { type: "string", default: "on,off" },
+      "max-versions": { type: "string" },
     },
   });
   for (const upkeep of values.upkeep.split(",")) {
-    await soak(upkeep, Number(values.minutes), Number(values.clients));
+    const maxVersions = values["max-versions"];
+    const bound = maxVersions === undefined ? [] : ["--table-max-versions", maxVersions];
+    await soak(["--table-upkeep", upkeep, ...bound], Number(values.minutes), Number(values.clients));
   }
 }
 
-async function soak(upkeep: string, minutes: number, clients: number): Promise<void> {
+async function soak(options: readonly string[], minutes: number, clients: number): Promise<void> {
   const root = await mkdtemp(join(tmpdir(), "lance-gateway-soak-"));
-  const gateway = await startGateway("--root", root, "--table-upkeep", upkeep);
+  const gateway = await startGateway("--root", root, ...options);
   try {
     await createTable(gateway.port);
-    console.log(`\nUpkeep ${upkeep}, ${clients} clients, ${minutes} minutes`);
+    console.log(`\n${options.join(" ")}, ${clients} clients, ${minutes} minutes`);
     console.log("  minute   reads/min  read p50   p99   max | writes/min  p50    p99 | failed  files   MiB");
     const found: Minute[] = [];
     for (let minute = 1; minute <= minutes; minute += 1) {

@@ -75,8 +75,7 @@ export const DIRECTORY_OPTIONS = {
   tableMaxVersions: {
     flag: "table-max-versions",
     value: "N",
-    help: "Number of versions of a table that are kept until the retention ends; older ones are pruned once running calls no longer read them (docs/maintenance.md).",
-    fallback: "500",
+    help: "Number of versions of a table beyond which older ones are pruned before the retention ends (docs/maintenance.md). Default: no bound.",
     parse: parseInteger(1, 1_000_000),
     backends: ["dir"],
   },

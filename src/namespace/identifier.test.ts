@@ -70,14 +70,18 @@ describe("checkNewName", () => {
       "a%20b",
       ".a",
       "a..b",
-      "?#&",
+      "#&",
     ];
     for (const name of names) checkNewName(name);
   });
 
-  it("refuses delimiters, control characters, outer spaces, half characters and dots, also encoded ones", () => {
+  it("refuses delimiters, wildcards, control characters, outer spaces, half characters and dots, also encoded ones", () => {
     const names = [
       "",
+      "a*",
+      "?a",
+      "a%2Fb",
+      "%5ca",
       " ",
       " a",
       "a ",

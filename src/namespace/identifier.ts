@@ -19,7 +19,8 @@ export const MAX_IDENTIFIER_DEPTH = 32;
 /** Longest delimiter, in characters: an answer may repeat it between any two names. */
 export const MAX_DELIMITER_LENGTH = 32;
 
-const NAME = /^(?!\s)[^$'/\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+(?<!\s)$/u;
+const NAME = /^(?!\s)[^$'*?/\\\p{Cc}\p{Cs}\p{Zl}\p{Zp}]+(?<!\s)$/u;
+const ENCODED_SEPARATOR = /%(?:2f|5c)/i;
 const ONLY_DOTS = /^\.+$/;
 
 /**
@@ -89,16 +90,16 @@ export function checkNewName(name: string): void {
   if (isNewName(name)) return;
   throw new LanceError(
     "InvalidInput",
-    `name ${JSON.stringify(name)} must not begin or end with a space, be dots alone, or have "$", "/", "\\", "'" or a control character`,
+    `name ${JSON.stringify(name)} must not begin or end with a space, be dots alone, or have "$", "*", "?", "/", "\\", "'", "%2f", "%5c" or a control character`,
   );
 }
 
 /**
  * Whether a new object may have a name: any Unicode text without control characters, line separators, halves of surrogate
- * pairs, `$`, `'`, `/` and `\`, without white space at its ends, and not only dots, also percent-encoded (docs/adr/0048).
+ * pairs, `$`, `*`, `?`, `'`, `/` and `\`, also percent-encoded, without white space at its ends, and not only dots (docs/adr/0048).
  */
 export function isNewName(name: string): boolean {
-  return NAME.test(name) && !ONLY_DOTS.test(name) && !hasDotSegment(name);
+  return NAME.test(name) && !ENCODED_SEPARATOR.test(name) && !ONLY_DOTS.test(name) && !hasDotSegment(name);
 }
 
 /** Returns the string form of an identifier; the root is the delimiter itself, as in a REST path. */

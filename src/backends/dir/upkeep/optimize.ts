@@ -50,7 +50,7 @@ const SURPLUS = 1.25;
 
 /** Whether a table has so many versions that surplus ones are pruned. */
 export function hasSurplus(versions: number, { maxVersions }: UpkeepPolicy): boolean {
-  return versions > maxVersions * SURPLUS;
+  return maxVersions !== undefined && versions > maxVersions * SURPLUS;
 }
 
 /** Ages of versions, by which those are protected that a call may still read or have just made. */
@@ -73,9 +73,12 @@ export async function pruneTable(
   const inUseMs = since === undefined ? 0 : performance.now() - since + minAgeMs;
   const surplusMs = store.files === undefined ? remoteSurplusAgeMs : surplusAgeMs;
   const retained = { keep: 1, minAgeMs: Math.max(policy.retentionMs, minAgeMs, inUseMs) };
-  const surplus = { keep: policy.maxVersions, minAgeMs: Math.max(surplusMs, inUseMs) };
+  const surplus =
+    policy.maxVersions === undefined
+      ? []
+      : [{ keep: policy.maxVersions, minAgeMs: Math.max(surplusMs, inUseMs) }];
   let [versionsRemoved, filesRemoved] = [0, 0];
-  for (const rule of [retained, surplus]) {
+  for (const rule of [retained, ...surplus]) {
     const pruned = await pruneVersions(dataset, { ...rule, clock, signal });
     versionsRemoved += pruned.versions;
     filesRemoved += pruned.files;

@@ -12,8 +12,8 @@ export interface UpkeepPolicy {
   readonly deletedPercent: number;
   /** Age from which on versions are pruned, in milliseconds. */
   readonly retentionMs: number;
-  /** Number of versions that are kept whatever their age; older ones are pruned soon. */
-  readonly maxVersions: number;
+  /** Number of versions beyond which older ones are pruned before the retention ends; undefined for no bound. */
+  readonly maxVersions: number | undefined;
 }
 
 /** The policy of tables without properties, in a directory without options. */
@@ -23,7 +23,7 @@ export const DEFAULT_POLICY: UpkeepPolicy = {
   unindexedRows: 1_000,
   deletedPercent: 10,
   retentionMs: 7 * 24 * 60 * 60 * 1000,
-  maxVersions: 500,
+  maxVersions: undefined,
 };
 
 /** Prefix of the properties of a table that override the policy. */
