@@ -20,7 +20,7 @@ test("creates, describes, lists and drops namespaces", async (t) => {
   await assert.rejects(client.call("createNamespace", "a"), failsWith("NamespaceAlreadyExists"));
   await assert.rejects(client.call("createNamespace", "$"), failsWith("NamespaceAlreadyExists"));
   await assert.rejects(client.call("createNamespace", "x$b"), failsWith("NamespaceNotFound"));
-  await assert.rejects(client.call("createNamespace", "a b"), failsWith("InvalidInput"));
+  await assert.rejects(client.call("createNamespace", "a/b"), failsWith("InvalidInput"));
   const kept = await client.call("createNamespace", "a", { mode: CreateNamespaceMode.EXIST_OK });
   assert.deepEqual({ ...kept.properties }, { owner: "me" });
   assert.deepEqual({ ...(await client.call("describeNamespace", "a")).properties }, { owner: "me" });

@@ -6,6 +6,7 @@ import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { manifestKey } from "./dataset.ts";
+import { noteDurable } from "./durable-versions.ts";
 import { checkWritable } from "./manifest.ts";
 import type { ManifestFile } from "./manifest-file.ts";
 import { readManifestFile } from "./manifest-file.ts";
@@ -14,6 +15,7 @@ import { applyChange } from "./metadata-change.ts";
 import { buildNextVersion, type Change, type NextVersion } from "./next-version.ts";
 import type { PreparedVersion } from "./prepared-version.ts";
 import { publishVersion } from "./publish-version.ts";
+import { ensureDurable } from "./sync-version.ts";
 import { latestVersion } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
 
@@ -167,10 +169,18 @@ function build(dataset: DatasetRef, base: ManifestFile, apply: ApplyChange): Pro
 }
 
 /** @returns false if another writer has the version; then nothing is left behind */
-async function publish({ store }: DatasetRef, next: NextVersion): Promise<boolean> {
+async function publish(dataset: DatasetRef, next: NextVersion): Promise<boolean> {
+  const { store } = dataset;
   const { transaction } = next;
-  const written = transaction === undefined ? undefined : store.put(transaction.key, transaction.bytes);
-  if (await publishVersion(store, next, written)) return true;
+  const { version } = next.file.manifest;
+  const written = Promise.all([
+    transaction && store.put(transaction.key, transaction.bytes),
+    version > 1n && ensureDurable(dataset, version - 1n),
+  ]);
+  if (await publishVersion(store, next, written)) {
+    noteDurable(dataset, version);
+    return true;
+  }
   if (transaction !== undefined) await store.delete(transaction.key).catch(() => {});
   return false;
 }

@@ -1,6 +1,7 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import type { DatasetRef, NamingScheme } from "./dataset.ts";
-import { parseManifestFile } from "./manifest-file.ts";
+import { noteDurable } from "./durable-versions.ts";
+import { manifestFileOf, parseManifestFile } from "./manifest-file.ts";
 import { publishVersion } from "./publish-version.ts";
 import { syncFilesOf } from "./sync-version.ts";
 import { writeVersionHint } from "./version-hint.ts";
@@ -27,9 +28,11 @@ export interface PreparedVersion {
 export async function publishPrepared(prepared: PreparedVersion): Promise<void> {
   const { dataset, version, key, bytes, exists } = prepared;
   // The writer that published the version earlier, or wrote its files, may not have synced them.
-  const synced = syncFilesOf(dataset, parseManifestFile(key, bytes), exists ? key : undefined);
-  if (exists) return synced;
-  if (!(await publishVersion(dataset.store, prepared, synced))) throw takenVersion(version);
+  const synced = syncFilesOf(dataset, manifestFileOf(key, bytes, parseManifestFile(key, bytes)), exists);
+  if (!exists && !(await publishVersion(dataset.store, prepared, synced))) throw takenVersion(version);
+  await synced;
+  noteDurable(dataset, version);
+  if (exists) return;
   await writeVersionHint(dataset, version).catch(() => {});
 }
 

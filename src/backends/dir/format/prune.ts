@@ -1,5 +1,6 @@
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { forEachOf } from "../concurrency/for-each.ts";
+import { blobDirectories } from "./blob-files.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { dataDirectory, normalizeBranch, refsDirectory, transactionKey } from "./dataset.ts";
 import { deletionKey } from "./deletion-file.ts";
@@ -34,14 +35,14 @@ interface KnownVersion {
   readonly mayGo: boolean;
   /** Files that the version needs. */
   readonly files: readonly string[];
-  /** Directories of its indices. */
-  readonly indices: readonly string[];
+  /** Directories of its indices and blobs. */
+  readonly directories: readonly string[];
 }
 
 /** Result of pruning. */
 export interface Pruned {
   readonly versions: number;
-  /** Number of files that only deleted versions needed, and of indices. */
+  /** Number of files and directories that only deleted versions needed. */
   readonly files: number;
   /** Whether there are versions that only their age protects. */
   readonly hasYoung: boolean;
@@ -79,7 +80,7 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   if (await isYoung(dataset, old[0], now, options)) return nothing(true);
   // An unknown kind of version may need any file, so all versions are examined before anything is deleted.
   await examineAll(dataset, found, options, () => {});
-  const { doomed, files, indices, hasYoung } = await chooseDoomed(dataset, old, now, options);
+  const { doomed, files, directories, hasYoung } = await chooseDoomed(dataset, old, now, options);
   // A tag may have been created meanwhile.
   if (doomed.length === 0 || (await readRefs(dataset)).text !== refs.text) return nothing(hasYoung);
 
@@ -89,11 +90,11 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   // version cannot be restored.
   await examineAll(dataset, await findVersions(dataset), options, (left) => {
     for (const file of left.files) files.delete(file);
-    for (const index of left.indices) indices.delete(index);
+    for (const directory of left.directories) directories.delete(directory);
   });
   await forEachOf(files, DELETIONS, (file) => store.delete(file));
-  await forEachOf(indices, DELETIONS, (index) => store.deleteDirectory(index));
-  return { versions: doomed.length, files: files.size + indices.size, hasYoung };
+  await forEachOf(directories, DELETIONS, (directory) => store.deleteDirectory(directory));
+  return { versions: doomed.length, files: files.size + directories.size, hasYoung };
 }
 
 function nothing(hasYoung: boolean): Pruned {
@@ -114,7 +115,7 @@ async function isYoung(
 interface Doomed {
   readonly doomed: readonly FoundVersion[];
   readonly files: Set<string>;
-  readonly indices: Set<string>;
+  readonly directories: Set<string>;
   readonly hasYoung: boolean;
 }
 
@@ -126,17 +127,17 @@ async function chooseDoomed(
 ): Promise<Doomed> {
   const doomed: FoundVersion[] = [];
   const files = new Set<string>();
-  const indices = new Set<string>();
+  const directories = new Set<string>();
   for (const version of old) {
     if (options.signal.aborted) break;
     const known = await examine(dataset, version, options);
     if (known === undefined || !known.mayGo) continue;
-    if (await isYoung(dataset, version, now, options)) return { doomed, files, indices, hasYoung: true };
+    if (await isYoung(dataset, version, now, options)) return { doomed, files, directories, hasYoung: true };
     doomed.push(version);
     for (const file of known.files) files.add(file);
-    for (const index of known.indices) indices.add(index);
+    for (const directory of known.directories) directories.add(directory);
   }
-  return { doomed, files, indices, hasYoung: false };
+  return { doomed, files, directories, hasYoung: false };
 }
 
 /** The versions of the dataset's own history to which tags and branches refer. */
@@ -214,7 +215,9 @@ async function readKnown(
   const { manifest } = file;
   checkWritable(manifest);
   const indices = (await readSegmentIds(file)).map((id) => `${dataDirectory(dataset)}/_indices/${id}`);
-  return { mayGo: mayGo?.(manifest) ?? true, files: filesOf(dataset, manifest), indices };
+  const files = filesOf(dataset, manifest);
+  const directories = [...indices, ...blobDirectories(manifest, files)];
+  return { mayGo: mayGo?.(manifest) ?? true, files, directories };
 }
 
 /** Identifies the file of a version among others that have had its name. */

@@ -20,7 +20,7 @@ test("a root in a bucket has a key, with or without slashes around it", async ()
   ] as const) {
     const opened = await openStore(root, options);
     assert.equal(opened.root, key);
-    assert.equal(opened.store.uriOf("a/b c%"), "s3://bucket/a/b c%25");
+    assert.equal(opened.store.uriOf("a/b c%"), "s3://bucket/a/b%20c%25");
     assert.equal(opened.engineOptions["aws_region"], "us-east-1");
   }
 });

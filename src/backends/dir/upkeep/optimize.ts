@@ -2,7 +2,7 @@ import type { TableContext } from "../catalog/catalog-context.ts";
 import { engineCall } from "../engine/errors.ts";
 import { pruneVersions } from "../format/prune.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
-import { syncIndices, syncVersion } from "../format/sync-version.ts";
+import { syncVersion } from "../format/sync-version.ts";
 import { latestVersion } from "../format/version-files.ts";
 import { datasetOf, type FoundTable, withData } from "../operations/tables/lookup.ts";
 import type { UpkeepTimes } from "./activity.ts";
@@ -37,7 +37,6 @@ export async function optimizeTable(context: UpkeepContext, table: FoundTable): 
   const { compaction } = await withData(context, table, {}, (native) =>
     engineCall(() => native.optimize(NO_VERSION)),
   );
-  await syncIndices(dataset);
   // Compaction and indices are versions of their own, each with files that the one before lacks.
   const after = (await latestVersion(dataset))?.version ?? before;
   for (let version = before + 1n; version <= after; version++) await syncVersion(dataset, version);

@@ -7,7 +7,7 @@ import { engineCall } from "../../engine/errors.ts";
 import type { NativeJob } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import type { IndexSeed } from "../../format/index-seed.ts";
-import { syncIndices, syncVersion } from "../../format/sync-version.ts";
+import { syncVersion } from "../../format/sync-version.ts";
 import type { Job } from "../../jobs/job.ts";
 import { schemaOf } from "../columns/columns.ts";
 import type { JobContext } from "../context.ts";
@@ -93,7 +93,6 @@ export function createIndexBuilds(context: TableContext & JobContext): IndexBuil
         await context.gate.passSlowly(table.path, () =>
           repeatConflicts(native, build, () => !signal.aborted),
         );
-        await syncIndices(dataset);
         await syncVersion(dataset);
       });
     },

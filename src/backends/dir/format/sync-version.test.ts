@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "vitest";
+import { idsOf, rows } from "../rows-fixture.ts";
+import { openClient, temporaryDirectory } from "../test-support.ts";
+import { commitChange } from "./commit.ts";
+import type { DatasetRef } from "./dataset.ts";
+import { createLocalStore } from "./local-store.ts";
+import { filesOf } from "./prune.ts";
+import { syncVersion } from "./sync-version.ts";
+import { readVersion } from "./version-files.ts";
+
+/**
+ * Makes a table of three versions, each with a file of rows, and opens it as a process that knows nothing of it and
+ * records what it syncs.
+ */
+async function openTable(t: TestContext) {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([1]));
+  await client.upload("insertIntoTable", "t", {}, rows([2]));
+  await client.upload("insertIntoTable", "t", {}, rows([3]));
+  const local = createLocalStore(root);
+  const synced = new Set<string>();
+  const files = {
+    ...local.files,
+    async syncObjects(keys: readonly string[], within: string) {
+      for (const key of keys) synced.add(key);
+      await local.files?.syncObjects(keys, within);
+    },
+  };
+  const dataset = { store: { ...local, files }, root: "data/t.lance" } as DatasetRef;
+  const filesAt = async (version: bigint) => filesOf(dataset, (await readVersion(dataset, version)).manifest);
+  return { client, dataset, synced, filesAt };
+}
+
+test("the first version that a process syncs takes all files that it needs along", async (t) => {
+  const { dataset, synced, filesAt } = await openTable(t);
+  await syncVersion(dataset, 3n);
+  for (const file of await filesAt(3n)) assert.ok(synced.has(file), file);
+});
+
+test("a later version takes along what the versions since the last durable one did not sync", async (t) => {
+  const { dataset, synced, filesAt } = await openTable(t);
+  await syncVersion(dataset, 1n);
+  synced.clear();
+  await syncVersion(dataset, 3n);
+  const [first, second, third] = [await filesAt(1n), await filesAt(2n), await filesAt(3n)];
+  const since = third.filter((file) => !first.includes(file));
+  assert.ok(since.some((file) => second.includes(file)));
+  for (const file of since) assert.ok(synced.has(file), file);
+  synced.clear();
+  await syncVersion(dataset, 3n);
+  assert.ok(!second.filter((file) => third.includes(file)).some((file) => synced.has(file)));
+});
+
+test("a change of metadata makes the version durable on which it builds", async (t) => {
+  const { client, dataset, synced, filesAt } = await openTable(t);
+  await commitChange(dataset, () => ({ operation: { case: undefined } }));
+  for (const file of await filesAt(3n)) assert.ok(synced.has(file), file);
+  synced.clear();
+  await commitChange(dataset, () => ({ operation: { case: undefined } }));
+  assert.deepEqual([...synced], []);
+  assert.deepEqual(idsOf(await client.query("t")), [1, 2, 3]);
+});
