@@ -48,7 +48,7 @@ export async function ensureDurable(dataset: DatasetRef, version: bigint): Promi
 
 /**
  * Makes the files that a version refers to durable, those of its blobs and indices included, with their names and those
- * of their directories. What an earlier version needs that is known to be durable takes no sync.
+ * of their directories. Files of an earlier version that is known to be durable need no sync.
  *
  * @param exists whether the version's own manifest exists already
  * @throws UnsyncedError
