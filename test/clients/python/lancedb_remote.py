@@ -212,7 +212,7 @@ check(
     None,
 )
 check("create_index old form", lambda: big.create_index("l2", vector_column_name="vector", index_type="IVF_FLAT", num_partitions=2), None)
-check("create_scalar_index", lambda: big.create_scalar_index("id", index_type="BTREE"), None)
+check("create_scalar_index", lambda: big.create_scalar_index("id", index_type="BTREE", replace=True), None)
 check("wait_for_index", lambda: big.wait_for_index(["id_idx", "texts", "text_idx", "vector_idx"], wait), None)
 check(
     "list_indices",
