@@ -55,7 +55,7 @@ const GOOD_NAMES: readonly string[] = [
   "\u{1f600}",
   "a:b",
   "a#b&c=d",
-  '"<>|`^[]{}()!@,;~',
+  '"<>|`^[]{}()!@,~;',
   "x".repeat(100),
 ];
 

@@ -31,6 +31,17 @@ describe("what goes to the upstream", () => {
     assert.equal(upstream.seen.length, 0);
   });
 
+  test("names that make the upstream's delimiter where they meet are refused", async () => {
+    const upstream = await upstreamOf((response) => sendJson(response, {}), { delimiter: "~~" });
+    for (const id of [
+      ["a~", "b"],
+      ["a~~b", "c"],
+    ])
+      await assert.rejects(callUnary(upstream, describeTable, {}, { id }), failing("InvalidInput"));
+    await callUnary(upstream, describeTable, {}, { id: ["a~b", "c"] });
+    assert.equal(upstream.seen.length, 1);
+  });
+
   test("the client's delimiter where it is about the answer", async () => {
     const upstream = await upstreamOf((response) => sendJson(response, { tables: [] }), { delimiter: "~~" });
     await callUnary(upstream, listAllTables, { delimiter: "." }, { id: [] });

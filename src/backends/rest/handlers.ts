@@ -5,7 +5,7 @@ import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.
 import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { DEFAULT_DELIMITER, joinIdentifier } from "../../namespace/identifier.ts";
+import { DEFAULT_DELIMITER, type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import { errorOfFailure } from "./errors.ts";
@@ -99,17 +99,26 @@ function createAddresser({ input }: DescMethod, delimiter: string): (request: Me
     };
   }
   return (request: Addressed, { id }) => {
-    if (delimiter !== DEFAULT_DELIMITER && id.some((name) => name.includes(delimiter))) {
+    const identifier = joinIdentifier(id, delimiter);
+    // A name may have the delimiter in it, or make one with its neighbor: `a~` and `b` joined with `~~`.
+    if (delimiter !== DEFAULT_DELIMITER && !isSplitInto(identifier, delimiter, id)) {
       const text = JSON.stringify(delimiter);
       throw new LanceError(
         "InvalidInput",
-        `a name contains ${text}, which joins names in the upstream catalog`,
+        `names joined with ${text}, as the upstream catalog has them, would be split into others`,
       );
     }
     request.id = id;
-    request.identifier = joinIdentifier(id, delimiter);
+    request.identifier = identifier;
     request.delimiter = delimiter;
   };
+}
+
+/** Whether an identifier, split at a delimiter, has the given names; the root is the delimiter itself. */
+function isSplitInto(identifier: string, delimiter: string, names: Identifier): boolean {
+  if (names.length === 0) return true;
+  const split = identifier.split(delimiter);
+  return split.length === names.length && split.every((name, index) => name === names[index]);
 }
 
 function bodyOf(request: Message, { input }: DescMethod): HttpBody | undefined {
