@@ -2,6 +2,7 @@ import { randomInt } from "node:crypto";
 import type { Dirent } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { forEachOf } from "../concurrency/for-each.ts";
 import type { Disk } from "./disk.ts";
 import { createDurableDirectories, syncNamesOf } from "./durable-directories.ts";
 import { hasCode, isMissing, toDiskError, UnsyncedError } from "./local-errors.ts";
@@ -113,11 +114,8 @@ export function createLocalWrites(
     const syncs = [
       ...[...files].map((path) => () => syncBytesOf(path)),
       ...[...names].map((path) => () => syncNamesOf(disk, [path], async () => {})),
-    ].values();
-    const worker = async () => {
-      for (const sync of syncs) await sync().catch(ifMissing(undefined));
-    };
-    await Promise.all(Array.from({ length: SYNCS }, worker));
+    ];
+    await forEachOf(syncs, SYNCS, (sync) => sync().catch(ifMissing(undefined)));
   }
   async function syncTree(path: string): Promise<void> {
     const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(ifMissing([]));

@@ -1,5 +1,6 @@
 import { basename, dirname } from "node:path/posix";
 import { type DatasetRef, parseManifestName, versionsDirectory } from "./dataset.ts";
+import { createDatasetMemory } from "./dataset-memory.ts";
 import type { ObjectStore } from "./storage.ts";
 
 /** Versions of a dataset that this process knows. */
@@ -10,18 +11,10 @@ interface Known {
   readonly own: Set<bigint>;
 }
 
-/** Maximum number of datasets that are remembered, and of own versions ahead of the known ones. */
-const MAX_DATASETS = 10_000;
+/** Maximum number of own versions ahead of the known ones that are remembered. */
 const MAX_OWN = 1_000;
 
-const ledgers = new WeakMap<ObjectStore, Map<string, Known>>();
-
-/** Returns what is known of the datasets of a store by their directories of versions, the least used first. */
-function ledgerOf(store: ObjectStore): Map<string, Known> {
-  const ledger = ledgers.get(store) ?? new Map<string, Known>();
-  ledgers.set(store, ledger);
-  return ledger;
-}
+const ledger = createDatasetMemory<Known>();
 
 /** Notes a version that this process has made. */
 export function noteOwnVersion(dataset: DatasetRef, version: bigint): void {
@@ -35,7 +28,7 @@ export function noteOwnManifest(store: ObjectStore, key: string): void {
 }
 
 function noteOwn(store: ObjectStore, directory: string, version: bigint): void {
-  const known = ledgerOf(store).get(directory);
+  const known = ledger.get(store, directory);
   if (known === undefined || version <= known.upTo) return;
   known.own.add(version);
   while (known.own.delete(known.upTo + 1n)) known.upTo++;
@@ -61,22 +54,15 @@ export interface Unknown {
  * @param latest the newest version
  */
 export function takeUnknownVersions(dataset: DatasetRef, latest: bigint): Unknown {
-  const ledger = ledgerOf(dataset.store);
+  const { store } = dataset;
   const directory = versionsDirectory(dataset);
-  const known = ledger.get(directory);
+  const known = ledger.get(store, directory);
   // A table may be dropped and made again, and a branch, too.
   const first = known === undefined || latest < known.upTo;
   const versions: bigint[] = [];
   for (let version = first ? latest : known.upTo + 1n; version <= latest; version++)
     if (first || !known.own.has(version)) versions.push(version);
-  ledger.delete(directory);
-  ledger.set(directory, {
-    upTo: latest,
-    own: new Set([...(known?.own ?? [])].filter((version) => version > latest)),
-  });
-  for (const oldest of ledger.keys()) {
-    if (ledger.size <= MAX_DATASETS) break;
-    ledger.delete(oldest);
-  }
-  return { versions, first, forget: () => void ledger.delete(directory) };
+  const own = new Set([...(known?.own ?? [])].filter((version) => version > latest));
+  ledger.set(store, directory, { upTo: latest, own });
+  return { versions, first, forget: () => ledger.forget(store, directory) };
 }

@@ -19,8 +19,6 @@ export interface UpkeepLease {
 export interface UpkeepLeases {
   /** Takes the lease of a table; returns undefined while another process has it. */
   acquire(location: string): Promise<UpkeepLease | undefined>;
-  /** Removes what is stored about a table that is gone. */
-  forget(location: string): Promise<void>;
 }
 
 /** Directory of the leases in the base of a catalog; implementations of the public format ignore it. */
@@ -106,6 +104,5 @@ export function createUpkeepLeases(
       for (const old of tokens) await store.delete(keyIn(directory, String(old)));
       return hold(location, token, acquiredAt);
     },
-    forget: (location) => store.deleteDirectory(directoryOf(location)),
   };
 }
