@@ -15,11 +15,12 @@ const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString("
 
 /** A metadata server of a machine, as Google documents it; its tokens are numbered. */
 async function startMetadata() {
-  const asked: string[] = [];
+  const [asked, forProject]: [string[], string[]] = [[], []];
   const state = { status: 200 };
   const server = createServer(({ url = "", headers }, response) => {
     response.setHeader("metadata-flavor", "Google");
     assert.equal(headers["metadata-flavor"], "Google");
+    if (url.includes("/project/")) forProject.push(url);
     if (!url.includes("/identity")) {
       response.end("default");
       return;
@@ -37,7 +38,7 @@ async function startMetadata() {
   vi.stubEnv("GOOGLE_APPLICATION_CREDENTIALS", undefined);
   vi.stubEnv("CLOUDSDK_CONFIG", "/nowhere");
   vi.stubEnv("GCE_METADATA_HOST", `127.0.0.1:${(server.address() as AddressInfo).port}`);
-  return { asked, state };
+  return { asked, forProject, state };
 }
 
 const numberOf = (authorization = "") =>
@@ -51,7 +52,7 @@ describe("Google identity tokens", () => {
       vi.restoreAllMocks();
       vi.unstubAllEnvs();
     });
-    const { asked, state } = await startMetadata();
+    const { asked, forProject, state } = await startMetadata();
     const identity = { kind: "gcp-id-token", audience: "https://catalog.example.com" } as const;
     const upstream = await startUpstream((response) => sendJson(response, {}), { identity });
     closers.push(upstream.close);
@@ -73,5 +74,6 @@ describe("Google identity tokens", () => {
       isLanceError(error, "ServiceUnavailable"),
     );
     assert.equal(upstream.seen.length, 7);
+    assert.deepEqual(forProject, []);
   });
 });

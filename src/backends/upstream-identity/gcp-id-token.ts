@@ -5,6 +5,12 @@ import { createRenewedIdentity } from "./renewed-identity.ts";
 const USER = "the upstream identity gcp-id-token";
 
 /**
+ * The token belongs to an audience and not to a project. Without a value, the library starts `gcloud` to find one,
+ * which takes seconds.
+ */
+const NO_PROJECT = "none";
+
+/**
  * Creates an identity with tokens of the gateway's Google service account, which the library finds as Google's tools
  * do: a key file, a workload identity, or the metadata server of the machine.
  *
@@ -15,7 +21,7 @@ export async function createGcpIdentity({
   renewBeforeMs,
 }: GcpIdentityOptions): Promise<UpstreamIdentity> {
   const { GoogleAuth } = await loadLibrary(USER, "google-auth-library", () => import("google-auth-library"));
-  const auth = new GoogleAuth();
+  const auth = new GoogleAuth({ projectId: NO_PROJECT });
   return createRenewedIdentity({
     name: "Google identity token",
     renewBeforeMs,
