@@ -17,6 +17,9 @@ const REQUEST_TIMEOUT = 30_000;
 
 const OPTION_PREFIXES = ["google_", "gcs_"];
 
+/** Objects do not belong to a project. Without a value, the library starts `gcloud` to find one, which takes seconds. */
+const NO_PROJECT = "none";
+
 /** Number of concurrent deletes; the service has no batch request. */
 const DELETES = 32;
 
@@ -128,11 +131,12 @@ function toGcsOptions(options: StorageOptions, maxRetries: number): GcsOptions {
   const text = read.text("service_account_key");
   const key = text === undefined ? undefined : parseKey(text);
   return {
+    projectId: NO_PROJECT,
     retryOptions: { autoRetry: maxRetries > 0, maxRetries, totalTimeout: TOTAL_SECONDS },
     ...(keyFilename !== undefined && { keyFilename }),
     ...(key?.gcs_base_url !== undefined && { apiEndpoint: key.gcs_base_url }),
     ...(key?.disable_oauth
-      ? { useAuthWithCustomEndpoint: false, projectId: "none" }
+      ? { useAuthWithCustomEndpoint: false }
       : key !== undefined && { credentials: key as NonNullable<GcsOptions["credentials"]> }),
   };
 }
