@@ -1,6 +1,7 @@
 // npm run bench -- NAME [options]: runs one comparison and prints its figures.
 const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[]): Promise<void> }>>> = {
   attacks: () => import("./attacks.ts"),
+  bucket: () => import("./bucket.ts"),
   catalog: () => import("./catalog.ts"),
   data: () => import("./data.ts"),
   faults: () => import("./faults.ts"),

@@ -1,8 +1,10 @@
 """Roots with many tables.
 
-    peer.py root FOLDER COUNT    writes the manifest of a catalog with the namespace `bench` and COUNT tables in it
+    peer.py root FOLDER COUNT [OPTIONS]    writes the manifest of a catalog with the namespace `bench` and COUNT tables
+                                           in it; OPTIONS is JSON with the options of the storage
 """
 
+import json
 import os
 import random
 import sys
@@ -11,7 +13,7 @@ import lance
 import pyarrow
 
 
-def root(folder: str, count: int) -> None:
+def root(folder: str, count: int, storage_options: dict[str, str]) -> None:
     key = {"lance-schema:unenforced-primary-key:position": "0"}
     names = pyarrow.list_(pyarrow.field("object_id", pyarrow.string()))
     schema = pyarrow.schema(
@@ -29,8 +31,9 @@ def root(folder: str, count: int) -> None:
     types = ["namespace"] + ["table"] * count
     nulls = [pyarrow.nulls(len(ids), type) for type in (pyarrow.string(), names)]
     table = pyarrow.table([ids, types, locations, *nulls], schema=schema)
-    lance.write_dataset(table, os.path.join(folder, "__manifest"))
+    lance.write_dataset(table, os.path.join(folder, "__manifest"), storage_options=storage_options)
 
 
 if __name__ == "__main__":
-    {"root": root}[sys.argv[1]](sys.argv[2], int(sys.argv[3]))
+    command, folder, count, *options = sys.argv[1:]
+    {"root": root}[command](folder, int(count), json.loads(options[0]) if options else {})

@@ -1,9 +1,11 @@
 """The Rust REST adapter of the pylance wheel, and the Arrow bodies that both servers get.
 
-    peer.py serve ROOT       serves a directory; the first line printed is the port
-    peer.py bodies FOLDER    writes the bodies as Arrow IPC streams
+    peer.py serve ROOT [OPTIONS]    serves a directory; the first line printed is the port. OPTIONS is JSON with the
+                                    options of the storage
+    peer.py bodies FOLDER           writes the bodies as Arrow IPC streams
 """
 
+import json
 import os
 import pathlib
 import sys
@@ -16,12 +18,13 @@ LARGE_BYTES = 1024**3 - 1_000_000
 ROWS_PER_BATCH = 4096
 
 
-def serve(root: str) -> None:
+def serve(root: str, options: str = "{}") -> None:
     # Warnings of the engine cost it time; the gateway leaves them out, too.
     os.environ["LANCE_LOG"] = "error"
     from lance.namespace import RestAdapter
 
-    with RestAdapter("dir", {"root": root}, port=0) as adapter:
+    storage = {f"storage.{key}": value for key, value in json.loads(options).items()}
+    with RestAdapter("dir", {"root": root, **storage}, port=0) as adapter:
         print(adapter.port, flush=True)
         while True:
             time.sleep(3600)
@@ -65,4 +68,4 @@ def write(path: pathlib.Path, size: int) -> None:
 
 
 if __name__ == "__main__":
-    {"serve": serve, "bodies": bodies}[sys.argv[1]](sys.argv[2])
+    {"serve": serve, "bodies": bodies}[sys.argv[1]](*sys.argv[2:])

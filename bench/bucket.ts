@@ -1,0 +1,188 @@
+// A bucket that is some milliseconds away: for each operation the requests to the bucket, how many of them follow one
+// another, the time of a call alone, and the rate of many connections. Compares the gateway with the Rust REST adapter
+// of the pylance wheel, each on a catalog of its own behind a link of its own. The S3 server is versitygw.
+import { parseArgs } from "node:util";
+import { startS3 } from "../test/clients/support/store-servers.ts";
+import { OPERATIONS, type Operation, prepareTables } from "./bucket/operations.ts";
+import { SIDES, type Side, startSide } from "./bucket/sides.ts";
+import { depthOf, kindsOf, type Trace, takeRequests, traceCall } from "./bucket/trace.ts";
+import { type Figure, figureOf, writeResults } from "./support/results.ts";
+
+/** Number of traced calls; the one with the fewest requests is reported, because work in the background adds some. */
+const TRACED = 3;
+/** Number of calls, one after the other, whose median time is reported, and maximum duration in milliseconds. */
+const ALONE = 20;
+const ALONE_MS = 1_000;
+const LOAD_MS = 1_500;
+
+interface Measured {
+  readonly requests: number;
+  readonly depth: number;
+  readonly kinds: string;
+  /** Requests in the background after the answer. */
+  readonly after: string;
+  readonly p50Ms: Figure;
+  readonly perSecond: Figure;
+  /** Number of requests for each call under load. */
+  readonly requestsUnderLoad: number;
+  /** Share of refused calls under load. */
+  readonly refused: number;
+}
+
+/** The repeated measurements of an operation on a side. */
+interface Rounds {
+  readonly p50Ms: number[];
+  readonly perSecond: number[];
+  calls: number;
+  refused: number;
+  requests: number;
+}
+
+const USAGE = {
+  tables: { type: "string", default: "100,10000" },
+  delay: { type: "string", default: "20" },
+  rounds: { type: "string", default: "5" },
+  connections: { type: "string", default: "64" },
+  only: { type: "string", default: Object.keys(OPERATIONS).join(",") },
+  sides: { type: "string", default: SIDES.map((_, index) => index).join(",") },
+} as const;
+
+/**
+ * Runs the comparison.
+ *
+ * Options: `--tables N,N`, `--delay MS`, `--rounds N` (0 counts requests alone), `--connections N`, `--only NAME,NAME`
+ * of the operations, and `--sides N,N` of the servers.
+ */
+export async function run(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: USAGE });
+  const listed = (text: string) => text.split(",");
+  const names = listed(values.sides).map((index) => SIDES[Number(index)] ?? "");
+  const [delayMs, rounds, connections] = [values.delay, values.rounds, values.connections].map(Number) as [
+    number,
+    number,
+    number,
+  ];
+  const store = await startS3();
+  try {
+    for (const tables of listed(values.tables).map(Number)) {
+      const sides: Side[] = [];
+      try {
+        for (const name of names) sides.push(await startSide(name, store, tables, delayMs));
+        for (const { server } of sides) await prepareTables(server.port, connections);
+        const results: Record<string, Record<string, Measured>> = {};
+        for (const operation of listed(values.only)) {
+          const measured = await measure(sides, tables, OPERATIONS[operation] as Operation, {
+            rounds,
+            connections,
+          });
+          results[operation] = measured;
+          print(`${tables.toLocaleString("en")} tables: ${operation}`, measured);
+        }
+        const path = writeResults(`bucket-${tables}`, { tables, delayMs, connections, results });
+        console.log(`\nwritten to ${path}`);
+      } finally {
+        await Promise.all(sides.map((side) => side.stop()));
+      }
+    }
+  } finally {
+    await store.close();
+  }
+}
+
+interface Load {
+  readonly rounds: number;
+  readonly connections: number;
+}
+
+/** Measures an operation on all sides, round by round, so that noise of the machine affects all of them. */
+async function measure(
+  sides: readonly Side[],
+  tables: number,
+  operation: Operation,
+  { rounds, connections }: Load,
+): Promise<Record<string, Measured>> {
+  const states = new Map<Side, { readonly trace: Trace; readonly found: Rounds }>();
+  for (const side of sides) {
+    const trace = await leastTrace(side.link.port, () => operation(side.server.port, tables, 0));
+    states.set(side, { trace, found: { p50Ms: [], perSecond: [], calls: 0, refused: 0, requests: 0 } });
+  }
+  for (let round = 0; round < rounds; round += 1) {
+    for (const [{ server, link }, { found }] of states) {
+      found.p50Ms.push(await timeAlone(() => operation(server.port, tables, 0)));
+      await takeRequests(link.port);
+      const load = await loadOf(connections, (connection) => operation(server.port, tables, connection));
+      found.perSecond.push(load.perSecond);
+      found.calls += load.calls;
+      found.refused += load.refused;
+      found.requests += (await takeRequests(link.port)).length;
+    }
+  }
+  const summaries = [...states].map(
+    ([{ name }, { trace, found }]) => [name, summaryOf(trace, found)] as const,
+  );
+  return Object.fromEntries(summaries);
+}
+
+function summaryOf({ during, after }: Trace, found: Rounds): Measured {
+  return {
+    requests: during.length,
+    depth: depthOf(during),
+    kinds: kindsOf(during),
+    after: kindsOf(after),
+    p50Ms: figureOf(found.p50Ms),
+    perSecond: figureOf(found.perSecond),
+    requestsUnderLoad: found.requests / Math.max(1, found.calls),
+    refused: found.refused / Math.max(1, found.calls),
+  };
+}
+
+async function leastTrace(linkPort: number, call: () => Promise<unknown>): Promise<Trace> {
+  const traces: Trace[] = [];
+  for (let count = 0; count < TRACED; count += 1) traces.push(await traceCall(linkPort, call));
+  traces.sort((a, b) => a.during.length - b.during.length);
+  return traces[0] as Trace;
+}
+
+async function timeAlone(call: () => Promise<unknown>): Promise<number> {
+  const times: number[] = [];
+  for (const end = performance.now() + ALONE_MS; times.length < ALONE && performance.now() < end; ) {
+    const started = performance.now();
+    await call();
+    times.push(performance.now() - started);
+  }
+  return figureOf(times).median;
+}
+
+/** Calls over many connections; a refused call does not count for the rate. */
+async function loadOf(connections: number, call: (connection: number) => Promise<unknown>) {
+  const started = performance.now();
+  let [calls, refused] = [0, 0];
+  const worker = async (_: unknown, connection: number) => {
+    while (performance.now() - started < LOAD_MS) {
+      calls += 1;
+      await call(connection).catch(() => {
+        refused += 1;
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, worker));
+  return { calls, refused, perSecond: ((calls - refused) * 1000) / (performance.now() - started) };
+}
+
+function print(title: string, measured: Readonly<Record<string, Measured>>): void {
+  console.log(`\n${title}`);
+  for (const [name, found] of Object.entries(measured)) {
+    const { requests, depth, kinds, after, p50Ms, perSecond, requestsUnderLoad, refused } = found;
+    const background = after === "" ? "" : `, then ${after}`;
+    console.log(`  ${name}: ${requests} requests, ${depth} in a row (${kinds})${background}`);
+    if (p50Ms.rounds === 0) continue;
+    const failures = refused === 0 ? "" : `, ${(refused * 100).toFixed(0)} % refused`;
+    const rate = `${range(perSecond)} /s with ${requestsUnderLoad.toFixed(2)} requests each`;
+    console.log(`    p50 ${range(p50Ms)} ms; ${rate}${failures}`);
+  }
+}
+
+function range({ median, least, most }: Figure): string {
+  const [middle, low, high] = [median, least, most].map((value) => value.toFixed(value < 10 ? 1 : 0));
+  return `${middle} (${low} to ${high})`;
+}
