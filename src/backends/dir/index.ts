@@ -1,4 +1,3 @@
-import type { Identifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { resolveAbandoned } from "./batch/resolve.ts";
 import { createDiskReserve } from "./disk-reserve.ts";
@@ -31,7 +30,7 @@ import { startAutoRefresh } from "./operations/views/auto-refresh.ts";
 import { createViewExtensions } from "./operations/views/extensions.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
-import { noteWrites } from "./upkeep/note-writes.ts";
+import { type NoteWrite, noteWrites } from "./upkeep/note-writes.ts";
 import { startUpkeep } from "./upkeep/upkeep.ts";
 
 /** The backend of a directory. */
@@ -62,8 +61,8 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   const upkeep =
     readOnly === undefined && options.upkeep !== undefined ? startUpkeep(context, options.upkeep) : undefined;
   const autoRefresh = readOnly === undefined ? startAutoRefresh(context, options.autoRefresh) : undefined;
-  const note = (id: Identifier) => {
-    upkeep?.note(id);
+  const note: NoteWrite = (id, by) => {
+    upkeep?.note(id, by);
     autoRefresh?.note(id);
   };
   const close = async () => {

@@ -1,7 +1,9 @@
+import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { checkChangedFragments } from "./changed-fragments.ts";
 import type { DatasetRef, NamingScheme } from "./dataset.ts";
 import { manifestKey, parseManifestName, versionsDirectory } from "./dataset.ts";
-import { parseManifestFile } from "./manifest-file.ts";
+import { type ManifestFile, manifestFileOf, parseManifestFile, readManifestFile } from "./manifest-file.ts";
 import { type PreparedVersion, publishPrepared, takenVersion } from "./prepared-version.ts";
 import { branchNotFound, readBranch } from "./refs.ts";
 import type { VersionEntry, VersionName } from "./version-files.ts";
@@ -27,12 +29,12 @@ export interface StagedVersion {
  * success and remains on failure.
  *
  * The checks are stricter than in the directory catalog of Lance: the file must be in the dataset, contain a manifest
- * and name the version that it is to become. A table does not get a second naming scheme, because it could not be
- * opened after that.
+ * and name the version that it is to become, and the fragments that it changes must still exist. A table does not get a
+ * second naming scheme, because it could not be opened after that.
  *
  * @param adopt is called with the newest version before the new one builds on it. Default: does nothing
  * @throws LanceError InvalidInput if the file does not exist or is unsuitable, ConcurrentModification if the number is
- *   not the next or is taken, TableBranchNotFound
+ *   not the next or is taken or if the fragments that it changes are gone, TableBranchNotFound
  */
 export async function createVersion(
   dataset: DatasetRef,
@@ -46,6 +48,12 @@ export async function createVersion(
   return finishVersion(prepared);
 }
 
+/** The version that a staged one follows. */
+export interface Predecessor extends VersionName {
+  /** Its manifest file; undefined if it is to be read from the store. */
+  readonly bytes?: Uint8Array;
+}
+
 /**
  * Checks whether a staged manifest can become a version; writes nothing. See {@link createVersion}.
  *
@@ -54,7 +62,7 @@ export async function createVersion(
 export async function prepareVersion(
   dataset: DatasetRef,
   staged: StagedVersion,
-  latest: Pick<VersionName, "version" | "scheme"> | undefined,
+  latest: Predecessor | undefined,
 ): Promise<PreparedVersion> {
   const { version } = staged;
   const stagedKey = checkStagedKey(dataset, staged.stagedKey);
@@ -66,10 +74,12 @@ export async function prepareVersion(
     return { dataset, version, scheme, key, stagedKey, bytes: existing, exists: true };
   }
   await checkIsNext(dataset, latest, version);
-  checkContent(staged, bytes);
+  if (!bytes) throw new LanceError("InvalidInput", `there is no staged manifest ${stagedKey}`);
+  const file = checkContent(staged, bytes);
   if (latest && latest.scheme !== scheme) {
     throw new LanceError("InvalidInput", `the table's manifests are named by scheme ${latest.scheme}`);
   }
+  if (latest) await checkChangedFragments(dataset, file, () => readPredecessor(dataset, latest));
   return { dataset, version, scheme, key, stagedKey, bytes, exists: false };
 }
 
@@ -114,26 +124,34 @@ async function firstVersion({ branch, ...main }: DatasetRef, version: bigint): P
   throw branchNotFound(branch);
 }
 
-function checkContent(staged: StagedVersion, bytes: Uint8Array | undefined): asserts bytes is Uint8Array {
+/** @throws LanceError InvalidInput */
+function checkContent(staged: StagedVersion, bytes: Uint8Array): ManifestFile {
   const { version, stagedKey, manifestSize } = staged;
-  if (!bytes) throw new LanceError("InvalidInput", `there is no staged manifest ${stagedKey}`);
   if (manifestSize !== undefined && manifestSize !== bytes.byteLength) {
     const message = `the staged manifest ${stagedKey} has ${bytes.byteLength} bytes, not ${manifestSize}`;
     throw new LanceError("InvalidInput", message);
   }
-  const said = versionOf(stagedKey, bytes);
+  const file = openStaged(stagedKey, bytes);
+  const said = file.manifest.version;
   if (said !== version) {
     throw new LanceError(
       "InvalidInput",
       `the staged manifest ${stagedKey} is of version ${said}, not ${version}`,
     );
   }
+  return file;
 }
 
-function versionOf(key: string, bytes: Uint8Array): bigint {
+function openStaged(key: string, bytes: Uint8Array): ManifestFile {
   try {
-    return parseManifestFile(key, bytes).version;
+    return manifestFileOf(key, bytes, parseManifestFile(key, bytes));
   } catch (error) {
     throw new LanceError("InvalidInput", `${key} is no manifest`, { cause: error });
   }
+}
+
+/** Reads the manifest of a predecessor; undefined if it has been deleted. */
+async function readPredecessor({ store }: DatasetRef, latest: Predecessor): Promise<Manifest | undefined> {
+  if (latest.bytes !== undefined) return parseManifestFile(latest.key, latest.bytes);
+  return (await readManifestFile(store, latest.key))?.manifest;
 }

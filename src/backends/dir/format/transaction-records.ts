@@ -47,14 +47,25 @@ export async function readTransaction(
   dataset: DatasetRef,
   file: ManifestFile,
 ): Promise<TransactionRecord | undefined> {
-  const { transactionSection, transactionSectionDeprecated, transactionFile, version } = file.manifest;
+  const transaction = await readTransactionMessage(dataset, file);
+  if (transaction !== undefined) return record(file.manifest.version, transaction);
+  const { transactionFile } = file.manifest;
+  if (transactionFile === "") return undefined;
+  throw new Error(`${transactionKey(dataset, transactionFile)} is missing, which ${file.key} names`);
+}
+
+/** Reads the message of {@link readTransaction}; undefined also if its file is missing. */
+export async function readTransactionMessage(
+  dataset: DatasetRef,
+  file: ManifestFile,
+): Promise<Transaction | undefined> {
+  const { transactionSection, transactionSectionDeprecated, transactionFile } = file.manifest;
   const section = transactionSection ?? transactionSectionDeprecated;
-  if (section !== undefined) return record(version, decode(file.key, await readSection(file, section)));
+  if (section !== undefined) return decode(file.key, await readSection(file, section));
   if (transactionFile === "") return undefined;
   const key = transactionKey(dataset, transactionFile);
   const bytes = await dataset.store.get(key);
-  if (!bytes) throw new Error(`${key} is missing, which ${file.key} names`);
-  return record(version, decode(key, bytes));
+  return bytes && decode(key, bytes);
 }
 
 async function findByVersion(dataset: DatasetRef, version: bigint): Promise<TransactionRecord | undefined> {

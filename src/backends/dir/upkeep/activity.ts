@@ -8,6 +8,8 @@ export interface UpkeepTimes {
   readonly waitMs: number;
   /** Quiet time after which work is done that is not urgent. */
   readonly quietMs: number;
+  /** Quiet time after a commit that a client or another process made, before which a table is not compacted. */
+  readonly commitQuietMs: number;
   /** Rest of a table after a run, as a multiple of its duration: if there was little to rewrite, and else. */
   readonly cheapRest: number;
   readonly rest: number;
@@ -32,6 +34,7 @@ export const UPKEEP_TIMES: UpkeepTimes = {
   settleMs: 500,
   waitMs: 2_000,
   quietMs: 3_000,
+  commitQuietMs: 10 * 60_000,
   cheapRest: 1,
   rest: 9,
   retryMs: 200,
@@ -45,12 +48,17 @@ export const UPKEEP_TIMES: UpkeepTimes = {
   relookMs: 24 * 60 * 60_000,
 };
 
+/** Author of a write: the gateway, or a client or another process, which commits itself. */
+export type Writer = "gateway" | "client";
+
 /** A table that was written to, or has work left. Times are those of `performance.now`. */
 export interface ActiveTable {
   readonly id: Identifier;
   /** First write since the last inspection began; undefined without one. */
   firstWrite: number | undefined;
   lastWrite: number;
+  /** Last commit that a client or another process made. */
+  lastCommit: number;
   /** When it is inspected. */
   due: number;
   /** Earliest time of the next inspection. */
@@ -73,8 +81,10 @@ export interface Tended {
 
 /** The tables with recent writes. */
 export interface Activity {
-  /** Notes a write. */
-  note(id: Identifier, now: number): void;
+  /** Notes a write of the gateway, or a commit that a client or another process made. */
+  note(id: Identifier, now: number, by?: Writer): void;
+  /** Whether the table was written to recently. */
+  has(id: Identifier): boolean;
   /** Takes the tables whose inspection is due, the most overdue first; {@link Activity.end} gives them back. */
   takeDue(now: number): readonly ActiveTable[];
   /** Records the result of an inspection; undefined for a failure. */
@@ -88,7 +98,7 @@ export function createActivity(times: UpkeepTimes): Activity {
   const tables = new Map<string, ActiveTable>();
 
   return {
-    note(id, now) {
+    note(id, now, by = "gateway") {
       const key = joinIdentifier(id);
       let table = tables.get(key);
       if (table === undefined) {
@@ -97,8 +107,10 @@ export function createActivity(times: UpkeepTimes): Activity {
       }
       table.firstWrite ??= now;
       table.lastWrite = now;
+      if (by === "client") table.lastCommit = now;
       table.due = Math.min(now + times.settleMs, table.firstWrite + times.waitMs);
     },
+    has: (id) => tables.has(joinIdentifier(id)),
     takeDue(now) {
       const due: ActiveTable[] = [];
       for (const [key, table] of tables) {
@@ -146,6 +158,7 @@ function newTable(id: Identifier): ActiveTable {
     id,
     firstWrite: undefined,
     lastWrite: Number.NEGATIVE_INFINITY,
+    lastCommit: Number.NEGATIVE_INFINITY,
     due: Number.POSITIVE_INFINITY,
     notBefore: Number.NEGATIVE_INFINITY,
     failures: 0,

@@ -4,7 +4,7 @@ import { joinIdentifier } from "../../../namespace/identifier.ts";
 import { untilAborted } from "../concurrency/wait.ts";
 import { datasetOf, type FoundTable, findTable } from "../operations/tables/lookup.ts";
 import type { ActiveTable, Tended, UpkeepTimes } from "./activity.ts";
-import { inspectTable, isCheap, needOf, type TableFacts } from "./inspect.ts";
+import { inspectTable, isCheap, type Need, needOf, type TableFacts } from "./inspect.ts";
 import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
 import {
   type Compacted,
@@ -76,19 +76,29 @@ async function tendFound(
   const isFinished = facts.version === active.finishedAt;
   const need = isFinished ? "none" : needOf(facts, policy);
   const prunes = wantsPrune(active, facts, policy);
-  const quietIn = active.lastWrite + times.quietMs - performance.now();
-  const optimizes = need === "now" || (need === "when quiet" && quietIn <= 0);
-  if (!optimizes && !prunes) return { restMs: 0, againMs: need === "none" ? undefined : quietIn };
+  const waitMs = need === "none" ? undefined : waitFor(need, active, times);
+  const optimizes = waitMs !== undefined && waitMs <= 0;
+  if (!optimizes && !prunes) return { restMs: 0, againMs: waitMs };
   // Long changes would lose to a compaction, and start again.
   if (context.gate.isBusy(table.path)) return { restMs: 0, againMs: BUSY_MS };
   const lease = await tending.leases.acquire(table.location);
   if (lease === undefined) return { restMs: 0, againMs: LEASED_MS };
   try {
-    return await work(tending, { active, table, policy, facts, optimizes, prunes }, lease);
+    return await work(tending, { active, table, policy, facts, optimizes, waitMs, prunes }, lease);
   } finally {
     if (tending.signal.aborted) lease.abandon();
     else await lease.release();
   }
+}
+
+/**
+ * Returns the time until a table may be optimized, in milliseconds.
+ *
+ * Clients that commit themselves, such as engines, compute a change for minutes and would lose to a compaction meanwhile.
+ */
+function waitFor(need: Exclude<Need, "none">, active: ActiveTable, times: UpkeepTimes): number {
+  const quietAt = need === "now" ? 0 : active.lastWrite + times.quietMs;
+  return Math.max(quietAt, active.lastCommit + times.commitQuietMs) - performance.now();
 }
 
 /** Work on a table, as its inspection has decided. */
@@ -98,12 +108,14 @@ interface Plan {
   readonly policy: UpkeepPolicy;
   readonly facts: TableFacts;
   readonly optimizes: boolean;
+  /** Time until the table may be optimized, in milliseconds; undefined without a need. */
+  readonly waitMs: number | undefined;
   readonly prunes: boolean;
 }
 
 async function work(
   { context, times, signal, onRun }: TendContext,
-  { active, table, policy, facts, optimizes, prunes }: Plan,
+  { active, table, policy, facts, optimizes, waitMs, prunes }: Plan,
   lease: UpkeepLease,
 ): Promise<Tended> {
   const started = performance.now();
@@ -112,7 +124,7 @@ async function work(
     : { fragmentsRemoved: 0, fragmentsAdded: 0, version: facts.version };
   const optimizeMs = performance.now() - started;
   const isChanged = compaction.version !== facts.version;
-  if (!isChanged) active.finishedAt = facts.version;
+  if (optimizes && !isChanged) active.finishedAt = facts.version;
   const pruned =
     prunes && (await lease.isHeld())
       ? await pruneTable(context, table, policy, times, signal)
@@ -121,7 +133,7 @@ async function work(
   onRun({ ...compaction, ...pruned }, performance.now() - started);
   return {
     restMs: optimizeMs * (isCheap(facts) ? times.cheapRest : times.rest),
-    againMs: optimizes && isChanged ? times.settleMs : undefined,
+    againMs: optimizes ? (isChanged ? times.settleMs : undefined) : waitMs,
   };
 }
 

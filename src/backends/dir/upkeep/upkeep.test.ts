@@ -3,6 +3,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, type TestContext, test } from "vitest";
 import { idsOf, rows } from "../rows-fixture.ts";
+import { commitAsClient } from "../staged-commit-fixture.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../test-support.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
 import type { UpkeepOptions } from "./upkeep.ts";
@@ -83,10 +84,30 @@ test("prunes versions older than the retention and keeps tagged ones", WITHIN, a
 
 test("leaves a table alone whose property says off", WITHIN, async (t) => {
   const { client } = await openTable(t, { properties: { "lance-gateway.upkeep": "off" } });
+  await untilOtherIsJoined(client);
+  assert.equal(await fragmentsOf(client), 21);
+});
+
+test("leaves the fragments of a table alone for a while after a commit of a client", WITHIN, async (t) => {
+  const { client, root } = await openTable(t, { adds: 0 });
+  await commitAsClient(client, await openClient(t, root), 1);
+  for (let id = 2; id <= 20; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
+  await untilOtherIsJoined(client);
+  assert.equal(await fragmentsOf(client), 21);
+});
+
+test("joins the fragments of a table when its clients have not committed for a while", WITHIN, async (t) => {
+  const upkeep = { times: { ...QUICK.times, commitQuietMs: 100 } };
+  const { client, root } = await openTable(t, { upkeep, adds: 0 });
+  await commitAsClient(client, await openClient(t, root), 1);
+  await expect.poll(() => fragmentsOf(client), WITHIN).toBe(1);
+});
+
+/** Writes small fragments to a table `other`, and waits until they are joined. */
+async function untilOtherIsJoined(client: TestClient): Promise<void> {
   await client.upload("createTable", "other", {}, rows([0]));
   for (let id = 1; id <= 20; id++) await client.upload("insertIntoTable", "other", {}, rows([id]));
   const others = async () =>
     Number((await client.call("getTableStats", "other")).fragmentStats?.numFragments);
   await expect.poll(others, WITHIN).toBe(1);
-  assert.equal(await fragmentsOf(client), 21);
-});
+}

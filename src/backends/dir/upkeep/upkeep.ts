@@ -2,8 +2,9 @@ import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import { createTurns } from "../concurrency/turns.ts";
-import { type ActiveTable, createActivity, UPKEEP_TIMES, type UpkeepTimes } from "./activity.ts";
+import { type ActiveTable, createActivity, UPKEEP_TIMES, type UpkeepTimes, type Writer } from "./activity.ts";
 import { createUpkeepLeases } from "./lease.ts";
+import type { NoteWrite } from "./note-writes.ts";
 import type { UpkeepContext, UpkeepFigures } from "./optimize.ts";
 import { DEFAULT_POLICY, type UpkeepPolicy } from "./policy.ts";
 import { sweepTables } from "./sweep.ts";
@@ -22,7 +23,7 @@ export interface UpkeepOptions {
 /** The background work that looks after the tables of a catalog. */
 export interface Upkeep {
   /** Notes a write to a table. */
-  note(table: Identifier): void;
+  readonly note: NoteWrite;
   /** Stops; work of the engine that cannot be stopped is not waited for. */
   close(): Promise<void>;
 }
@@ -84,12 +85,14 @@ export function startUpkeep(
       log.debug({ err: error, table: joinIdentifier(table.id) }, "a table cannot be looked after now");
     }
   }
-  function note(id: Identifier): void {
+  function note(id: Identifier, by?: Writer): void {
     if (id.length === 0) return;
-    activity.note(id, performance.now());
+    activity.note(id, performance.now(), by);
     schedule();
   }
-  const sweeping = sweepTables(context, times, note, stop.signal);
+  // A new version of a table that this gateway has not written to is the commit of somebody else.
+  const report = (id: Identifier) => note(id, activity.has(id) ? "gateway" : "client");
+  const sweeping = sweepTables(context, times, report, stop.signal);
   return {
     note,
     async close() {

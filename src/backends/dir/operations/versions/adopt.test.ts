@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename } from "node:path";
 import pino from "pino";
 import { type TestContext, test } from "vitest";
 import { parseManifestName } from "../../format/dataset.ts";
 import { createLocalStore } from "../../format/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { idsOf, rows } from "../../rows-fixture.ts";
+import { commitAsClient } from "../../staged-commit-fixture.ts";
 import { openClient, temporaryDirectory } from "../../test-support.ts";
 
 interface Line {
@@ -44,18 +44,7 @@ async function openManaged(t: TestContext) {
   const adopted = () =>
     lines.filter(({ msg }) => msg.startsWith("adopted")).map(({ from, to }) => [from, to]);
   const newest = async () => Number((await client.call("describeTableVersion", "t")).version?.version);
-  /** Commits rows as a client with managed versioning does, on the newest version. */
-  async function commit(id: number): Promise<void> {
-    const { version: number } = await outsider.upload("insertIntoTable", "t", {}, rows([id]));
-    const { version } = await outsider.call("describeTableVersion", "t", { version: number });
-    assert.ok(version);
-    const bytes = await store.get(version.manifestPath);
-    assert.ok(bytes);
-    await rm(join("/", version.manifestPath));
-    const manifestPath = `${version.manifestPath}-staged`;
-    await store.put(manifestPath, bytes);
-    await client.call("createTableVersion", "t", { version: version.version, manifestPath });
-  }
+  const commit = (id: number) => commitAsClient(client, outsider, id);
   return { client, outsider, synced, lines, adopted, newest, commit, location };
 }
 

@@ -22,8 +22,8 @@ import {
 import { checkRanges, type VersionRange } from "../../format/delete-versions.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { openBranch } from "../../format/refs.ts";
-import { prepareVersion, type StagedVersion } from "../../format/staged-version.ts";
-import { latestVersion, type VersionName } from "../../format/version-files.ts";
+import { type Predecessor, prepareVersion, type StagedVersion } from "../../format/staged-version.ts";
+import { latestVersion } from "../../format/version-files.ts";
 import { planClaim } from "../tables/declare.ts";
 import { takeRow } from "../tables/drop.ts";
 import {
@@ -35,8 +35,6 @@ import {
 } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { adoptVersions } from "./adopt.ts";
-
-type Newest = Pick<VersionName, "version" | "scheme">;
 
 /** Collects the parts of a batch and checks each as if the parts before it were done. It writes nothing. */
 export interface Planner {
@@ -64,7 +62,7 @@ export async function createPlanner(
   const deletions: { dataset: DatasetRef; ranges: readonly VersionRange[] }[] = [];
   const locations: string[] = [];
   const declared: string[] = [];
-  const newest = new Map<string, Newest | undefined>();
+  const newest = new Map<string, Predecessor | undefined>();
 
   async function tableOf(id: Identifier): Promise<FoundTable> {
     const table = id.length === 0 ? undefined : await findTable(context, draft, id);
@@ -72,7 +70,7 @@ export async function createPlanner(
     await context.layout.checkNoEscape(table.location);
     return table;
   }
-  async function newestOf(dataset: DatasetRef): Promise<Newest | undefined> {
+  async function newestOf(dataset: DatasetRef): Promise<Predecessor | undefined> {
     const key = versionsDirectory(dataset);
     if (newest.has(key)) return newest.get(key);
     const latest = await latestVersion(dataset);
