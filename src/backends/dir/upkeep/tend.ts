@@ -9,6 +9,7 @@ import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
 import {
   type Compacted,
   hasSurplus,
+  NOTHING_PRUNED,
   optimizeTable,
   pruneTable,
   type UpkeepContext,
@@ -128,7 +129,7 @@ async function work(
   const pruned =
     prunes && (await lease.isHeld())
       ? await pruneTable(context, table, policy, times, signal)
-      : { versionsRemoved: 0, filesRemoved: 0 };
+      : NOTHING_PRUNED;
   if (prunes) active.prunedAt = performance.now();
   onRun({ ...compaction, ...pruned }, performance.now() - started);
   return {
