@@ -6,7 +6,7 @@ import { markdownTable } from "./markdown.ts";
 export function errorTable(): string {
   const rows = ERROR_TABLE.map((entry, index) => [
     String(entry.code),
-    index < PUBLIC_ERROR_COUNT ? entry.name : `${entry.name} (transport)`,
+    index < PUBLIC_ERROR_COUNT ? entry.name : `${entry.name} (own)`,
     String(entry.httpStatus),
     grpcName(entry.grpcCode),
     `\`${entry.type}\``,

@@ -1,13 +1,13 @@
 /**
  * The error table: Lance error code, HTTP status, gRPC code, `type` and `title`.
  *
- * Rows 0 to 23 are the public API's codes. The rows after them are failures of the transport, for which the public
- * API has no codes: they borrow the nearest code and keep their own HTTP status and gRPC code.
+ * Rows 0 to 23 are the public API's codes. The rows after them are failures for which the public API has no codes, most
+ * of them of the transport: they borrow the nearest code and keep their own HTTP status and gRPC code.
  */
 
 /** A row of the error table. */
 export interface ErrorEntry {
-  /** Name in the public API, or the transport failure's own. */
+  /** Name in the public API, or a name of our own. */
   readonly name: string;
   /** Numeric Lance error code, on which clients branch. */
   readonly code: number;
@@ -34,6 +34,7 @@ const GRPC = {
   unimplemented: 12,
   internal: 13,
   unavailable: 14,
+  dataLoss: 15,
   unauthenticated: 16,
 } as const;
 
@@ -69,6 +70,7 @@ const rows = [
   ["RangeNotSatisfiable", 13, 416, GRPC.outOfRange],
   ["DeadlineExceeded", 17, 504, GRPC.deadlineExceeded],
   ["Cancelled", 17, 499, GRPC.cancelled],
+  ["DataLoss", 18, 500, GRPC.dataLoss],
 ] as const;
 
 /** Name of a row of the error table. */

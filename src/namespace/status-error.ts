@@ -15,6 +15,7 @@ const BY_CODE: Readonly<Record<number, ErrorName>> = {
   11: "InvalidInput",
   12: "Unsupported",
   14: "ServiceUnavailable",
+  15: "DataLoss",
   16: "Unauthenticated",
 };
 

@@ -42,7 +42,8 @@ function logEnd(call: Call, started: number): void {
 function logFailure(call: Call, started: number, thrown: unknown): LanceError {
   const error = failureOf(call, thrown);
   const entry = { ...fields(call, started), code: error.entry.name, error: error.message };
-  if (error.is("Internal")) call.log.error({ ...entry, err: error.cause ?? error }, "call failed");
+  if (error.is("Internal") || error.is("DataLoss"))
+    call.log.error({ ...entry, err: error.cause ?? error }, "call failed");
   else if (error.is("ServiceUnavailable")) call.log.warn({ ...entry, err: error.cause }, "call failed");
   else call.log.debug(entry, "call refused");
   return error;

@@ -35,7 +35,55 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "InvalidInput",
     "the Arrow body is broken, or a compressed buffer in it",
   ],
-  ["lance error: LanceError(IO): Io error: Data corruption detected, /cargo/reader.rs:1:2", "Internal"],
+  ["lance error: LanceError(IO): Io error: Data corruption detected, /cargo/reader.rs:1:2", "DataLoss"],
+  [
+    "lance error: LanceError(IO): task 51 panicked, /cargo/x.rs:1:2",
+    "Internal",
+    "the engine failed; the server's log has it under this request's id",
+  ],
+  [
+    "Failed to get next batch from stream: Invalid input, JSON path '$.a' has a value without a type tag",
+    "InvalidInput",
+    "JSON path '$.a' has a value without a type tag",
+  ],
+  [
+    "Phrase queries cannot be used with multiple columns.",
+    "InvalidInput",
+    "Phrase queries cannot be used with multiple columns.",
+  ],
+  [
+    "Schema Error: FTS field path `a` has a list without an item field",
+    "InvalidInput",
+    "FTS field path `a` has a list without an item field",
+  ],
+  [
+    "lance error: LanceError(Arrow): Schema error: field a does not exist in source struct b, /cargo/x.rs:1:2",
+    "TableSchemaValidationError",
+    "field a does not exist in source struct b",
+  ],
+  [
+    "lance error: Cleanup error: Error encountered while parsing lance.auto_cleanup.interval as u64: invalid digit",
+    "InvalidTableState",
+    "Error encountered while parsing lance.auto_cleanup.interval as u64: invalid digit",
+  ],
+  [
+    "lance error: Wrapped error: Commit result for version 4 is unknown: the commit may or may not have been applied; check the table state before retrying: commit conflict, /cargo/commit.rs:1:2",
+    "ServiceUnavailable",
+    "the storage of the table failed during a commit, which may be stored or not; look before you repeat it",
+  ],
+  [
+    "lance error: LanceError(Index): Index with id 5f does not exist, /cargo/index.rs:1:2",
+    "TableIndexNotFound",
+  ],
+  ["Index 'i' was not found", "TableIndexNotFound"],
+  ["Job was cancelled", "Cancelled"],
+  ["lance error: Write rejected by backpressure: full, /cargo/x.rs:1:2", "Throttling"],
+  ["lance error: Writer fenced (peer claimed epoch): 3, /cargo/x.rs:1:2", "ConcurrentModification"],
+  [
+    "lance error: Spill disk cap of 9 bytes exceeded; currently using 8 bytes, /cargo/x.rs:1:2",
+    "ServiceUnavailable",
+  ],
+  ["Timeout error: timed out waiting for indices: [] after 1s", "DeadlineExceeded"],
   ["Invalid input, field 'zz' does not exist in table schema", "TableSchemaValidationError"],
   [
     "lance error: LanceError(Arrow): Cast error: Cannot cast string 'abc' to value of Int32 type, /cargo/utils.rs:51:31",

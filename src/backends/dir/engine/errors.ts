@@ -1,140 +1,6 @@
-import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
-
-/**
- * Meanings of the engine's failures. The engine reports only texts, and only this file reads them; the first pattern
- * that matches decides.
- */
-const MEANINGS: readonly (readonly [pattern: RegExp, name: ErrorName, message?: string])[] = [
-  [
-    /SlowDown|Please reduce your request rate|429 Too Many Requests|503 (?:Service Unavailable|Slow Down)|ServerBusy/,
-    "Throttling",
-    "the storage of the table asks for fewer requests",
-  ],
-  [
-    /No space left on device|Disk quota exceeded|os error (?:28|122)\b/,
-    "ServiceUnavailable",
-    "the storage of the table is full",
-  ],
-  [/Read-only file system|os error 30\b/, "Unsupported", "the storage of the table is read-only"],
-  [
-    /Permission denied|os error (?:1|13)\b|AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|ExpiredToken|(?:401 Unauthorized|403 Forbidden)|AuthenticationFailed/,
-    "ServiceUnavailable",
-    "the storage of the table denies access to the server",
-  ],
-  [/NoSuchBucket|ContainerNotFound/, "ServiceUnavailable", "the bucket of the table does not exist"],
-  [
-    /error sending request|HTTP error: (?:request or response body error|operation timed out)|after \d+ retries|Connection refused|Error performing token request|os error (?:5|24|104|111)\b|\b50[0234] [A-Z]/,
-    "ServiceUnavailable",
-    "the storage of the table does not answer",
-  ],
-  [
-    /commit conflict|Incompatible transaction: |concurrent (?:transaction|modification|writer)|Too many concurrent writers|Retryable commit|does not have a transaction file/i,
-    "ConcurrentModification",
-    "another writer changed the table at the same time",
-  ],
-  [
-    /_versions\/[^ ]*\.manifest was not found|_versions\/[^ ]*\.manifest.*not found|Version not found error: |version \d+ (?:not found|does not exist)/i,
-    "TableVersionNotFound",
-    "the version does not exist",
-  ],
-  [
-    /Clone operation should not enter/,
-    "TableBranchAlreadyExists",
-    "the branch, or what a failed creation left of it, is there already",
-  ],
-  [/Ref not found error: Branch/, "TableBranchNotFound"],
-  [/Ref not found error: tag/, "TableTagNotFound"],
-  [/Ref conflict error: tag/, "TableTagAlreadyExists"],
-  [/Ref is invalid: /, "InvalidInput"],
-  [/Ref conflict error: Branch/, "InvalidInput", "other branches begin on this one; delete them first"],
-  [
-    /^Table '[^']*' already exists|Dataset already exists: /,
-    "TableAlreadyExists",
-    "the table already exists",
-  ],
-  [
-    /^Table '[^']*' was not found|Dataset at path \S+ was not found|Not found: \S+\/_versions/i,
-    "TableNotFound",
-    "the table has no data",
-  ],
-  [/merge insert timed out|Query timeout after/, "DeadlineExceeded"],
-  [
-    /No field named|Column \S+ (?:not found|does not exist)|column \S+ does not exist in schema|field path '[^']*' does not exist/i,
-    "TableColumnNotFound",
-  ],
-  [
-    /Unknown Lance storage version/,
-    "Unsupported",
-    "the table has a data format that is newer than the engine of this version",
-  ],
-  [/Direct updates to column '[^']*' containing blob/, "Unsupported"],
-  [/Index name '[^']*' already exists/, "TableIndexAlreadyExists"],
-  [/Lance index not found/, "TableIndexNotFound", "the index does not exist"],
-  [
-    /Field path `[^`]*` not found in schema|Field '[^']*' not found|unknown column '|Column .{1,300}? (?:does not exist in the dataset|was not found)/,
-    "TableColumnNotFound",
-  ],
-  [
-    /Column .{1,300}? already exists|Duplicate field name|cannot be made non-nullable/,
-    "TableSchemaValidationError",
-  ],
-  [
-    /index cannot be created on the field|Unprocessable|LanceError\(Index\)|Invalid data type/,
-    "InvalidInput",
-  ],
-  [/cannot make a column non-nullable and cast/, "InvalidInput"],
-  [/LanceError\(Schema\)|Invalid expression for column|Cannot drop all columns/, "InvalidInput"],
-  [
-    /Creating empty vector indices/,
-    "InvalidTableState",
-    "the table has no rows, from which a vector index could learn",
-  ],
-  [/^not yet implemented$/, "InvalidInput", "the engine cannot evaluate the expression"],
-  [/Divide by zero/i, "InvalidInput", "the expression divides by zero"],
-  [/Error applying filter expression to batch/, "InvalidInput"],
-  [
-    /does not support logical expression (?:AggregateFunction|WindowFunction)/,
-    "InvalidInput",
-    "an expression over single rows cannot have aggregate or window functions",
-  ],
-  [/unless an INVERTED index has been created/, "InvalidInput"],
-  [/Levenshtein automaton exceeds/, "InvalidInput", "the fuzziness is too large for the terms"],
-  [
-    /Append with different schema|does not exist in table schema|Cast error|schema mismatch|fields did not match|Cannot cast|contains? null values|non-null(?:able)?/i,
-    "TableSchemaValidationError",
-  ],
-  [
-    /Failed to read (?:IPC file|record batch from IPC)|contains NaN|Parser error|Arrow error: Invalid argument/i,
-    "InvalidInput",
-  ],
-  [
-    // Failures of input and output have other texts; these are of buffers that cannot be unpacked.
-    /^(?:Failed to [a-z ]+: GenericFailure, )?Arrow error: (?:Io|Ipc) error: /,
-    "InvalidInput",
-    "the Arrow body is broken, or a compressed buffer in it",
-  ],
-  [
-    /Resources exhausted: /,
-    "InvalidInput",
-    "the operation needs more memory than the engine may use; reduce the rows, columns or vectors of the request",
-  ],
-  [/Arithmetic overflow: /, "InvalidInput"],
-  [/not supported: /i, "Unsupported"],
-  [
-    // The last is the engine's text for a typed literal without a value, as in "DATE NULL".
-    /This issue was likely caused by a bug in DataFusion's code|Expected option to have value|Scans must request at least one column/,
-    "InvalidInput",
-    "the engine cannot evaluate the expression",
-  ],
-  [
-    /Query Execution error: Execution error: |LanceError\(Arrow\): (?:Invalid argument|Compute) error: |This feature is not implemented: |regex parse error/,
-    "InvalidInput",
-  ],
-  [
-    /^(?:Failed to [a-z ]+: GenericFailure, )?Invalid input|sql parser error|Invalid distance type|More than one vector column|Invalid user input|Error during planning|type_coercion/i,
-    "InvalidInput",
-  ],
-];
+import { LanceError } from "../../../namespace/errors.ts";
+import { DAMAGE } from "./damage.ts";
+import { FIRST_MEANINGS, MEANINGS, type Meaning } from "./meanings.ts";
 
 /**
  * Returns the error that a failure of the engine represents; an unknown failure becomes Internal, with the cause.
@@ -145,13 +11,28 @@ export function toEngineError(failure: unknown): LanceError {
   if (failure instanceof LanceError) return failure;
   const thrown = withoutSignatures(failure);
   const said = thrown instanceof Error ? thrown.message : String(thrown);
-  const text = said.replace(/^Job failed: /, "");
-  for (const [pattern, name, message] of MEANINGS) {
-    if (pattern.test(text)) return new LanceError(name, message ?? summary(text), { cause: thrown });
-  }
-  return new LanceError("Internal", "the engine failed; the server's log has it under this request's id", {
-    cause: thrown,
-  });
+  const text = said.replace(CARRIERS, "");
+  const bare = text.replace(WRAPPINGS, "");
+  const [, name, message] =
+    find(FIRST_MEANINGS, text) ?? find(DAMAGE, bare) ?? find(MEANINGS, text) ?? UNKNOWN;
+  return new LanceError(name, message ?? summary(bare), { cause: thrown });
+}
+
+const UNKNOWN: Meaning = [
+  /^/,
+  "Internal",
+  "the engine failed; the server's log has it under this request's id",
+];
+
+/** Beginnings of texts that the engine's Node API and its jobs add. */
+const CARRIERS = /^(?:Job failed: |Failed to [a-z ]+: (?:GenericFailure, )?|External error: )+/;
+
+/** Beginnings of texts that the layers of the engine add. */
+const WRAPPINGS =
+  /^(?:lance error: |LanceDBError: |External error: |(?:Not found: )?Wrapped error: |Cloned error: |A prerequisite task failed: |[Nn]ot supported: |Unprocessable: |Invalid (?:user )?input[,:] |Runtime error: |Execution error: (?=Query timeout)|LanceError\(\w+\): |Generic N\/A error: |Schema [Ee]rror: |Cleanup error: |Query Execution error: |Error applying filter expression to batch: |Arrow error: |Encountered internal error\. Please file a bug report at \S+ )+/;
+
+function find(meanings: readonly Meaning[], text: string): Meaning | undefined {
+  return meanings.find(([pattern]) => pattern.test(text));
 }
 
 /** Returns a failure whose text may go into the log: the URLs in it may be signed, and are then credentials. */
@@ -176,15 +57,10 @@ export async function engineCall<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Returns the first sentence of a text, without the wrappings of the layers that it passed. */
-function summary(text: string): string {
-  const [first = ""] = text.split(/, \/\S+\.rs:\d|\s*Caused by:|\n/);
+/** Returns the first sentence of a text, without internal columns. */
+function summary(bare: string): string {
+  const [first = ""] = bare.split(/, \/\S+\.rs:\d|\s*Caused by:|\n/);
   return first
-    .replace(/^Failed to [a-z ]+: (?:GenericFailure, )?/, "")
-    .replace(
-      /^(?:lance error: |LanceDBError: |[Nn]ot supported: |Unprocessable: |Invalid (?:user )?input[,:] |Runtime error: |Execution error: (?=Query timeout)|LanceError\(\w+\): |Schema [Ee]rror: |Query Execution error: |Error applying filter expression to batch: |Arrow error: )+/,
-      "",
-    )
     .replace(/, (?:(?:source|target)\.)?(?:_rowid|_rowaddr|_rowoffset|_row_\w+|__merge_\w+)/g, "")
     .slice(0, 500);
 }

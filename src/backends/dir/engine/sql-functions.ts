@@ -47,7 +47,7 @@ const FUNCTIONS = new Set(
 /** Words of the grammar that may precede a bracket, and types with parameters in brackets. */
 const GRAMMAR = new Set(
   `and or not in like ilike between is then when else case escape end from to distinct
-  cast try_cast safe_cast decimal dec datetime timestamp float double binary date time`.split(/\s+/),
+  cast try_cast safe_cast dec datetime timestamp float double binary date time`.split(/\s+/),
 );
 
 /** Returns what an argument must be instead, among the arguments of its call. */
@@ -94,10 +94,18 @@ const typeName: Argument = (tokens) => {
   const numbers = name.match(/\d+/g) ?? [];
   const nested = (name.match(/\(/g) ?? []).length;
   const bounded = numbers.every((number) => Number(number) <= 8192) && !/FixedSize.*FixedSize/.test(name);
-  return name.length > 2 && name.length <= 128 && nested <= 4 && bounded
+  const decimals = [...name.matchAll(/Decimal(\d+)\s*\(\s*(\d+)/gi)];
+  const held = decimals.every(([, bits, digits]) => Number(digits) <= digitsIn(Number(bits)));
+  return name.length > 2 && name.length <= 128 && nested <= 4 && bounded && held
     ? undefined
-    : "the name of a type, of at most 128 characters and with one size of at most 8192";
+    : "the name of a type, of at most 128 characters, with one size of at most 8192 and the digits that it can hold";
 };
+
+/** Number of decimal digits that every one of a signed integer's values can have. */
+const digitsIn = (bits: number) => Math.floor((bits - 1) * Math.log10(2));
+
+/** Digits of a decimal: the engine looks its bounds up by them, and fails without a message beyond the last. */
+const upToDigits: Argument = upTo(digitsIn(128));
 
 /** The engine fails without a message if an argument is missing. */
 const oneOfTwo: Argument = (_, list) => (list.length === 2 ? undefined : "one of two");
@@ -119,6 +127,7 @@ const CHECKED: Readonly<Record<string, readonly Argument[] | undefined>> = {
   arrow_cast: [anything, typeName],
   arrow_try_cast: [anything, typeName],
   get_field: [oneOfTwo],
+  decimal: [upToDigits],
 };
 
 const OTHER_NAMES: Readonly<Record<string, string | undefined>> = {
@@ -133,7 +142,7 @@ const OTHER_NAMES: Readonly<Record<string, string | undefined>> = {
 };
 
 /** Those of them that may be nested without a bound, because they grow a value little. */
-const REPEATABLE = new Set(["get_field", "arrow_cast", "arrow_try_cast"]);
+const REPEATABLE = new Set(["get_field", "arrow_cast", "arrow_try_cast", "decimal"]);
 
 /** Maximum number of calls of functions that can grow a value. */
 const MAX_GROWING = 8;

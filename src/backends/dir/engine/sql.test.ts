@@ -103,6 +103,18 @@ test("a text past a bound is read no further than that bound", () => {
   }
 });
 
+test("refuses decimals with more digits than their type holds, on which the engine fails", () => {
+  for (const text of [
+    "cast(a as decimal(39, 2)) = 1",
+    "a::decimal(294, 2) = 1",
+    "arrow_cast(a, 'Decimal128(39, 2)') = 1",
+    "arrow_try_cast(a, 'Decimal32( 10, 2)') = 1",
+  ]) {
+    refuses(text);
+  }
+  checkExpression("cast(a as decimal(38, 2)) = 1 and arrow_cast(a, 'Decimal256(76, 2)') = 1");
+});
+
 test("long texts are read in linear time", () => {
   const started = performance.now();
   checkExpression(`a in (${"1, ".repeat(49_000)}2)`);

@@ -150,8 +150,7 @@ function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-/** A damaged file is a state of the table, not a failure of the server. */
 function corrupt(key: string, reason: string, cause?: unknown): LanceError {
   const name = key.slice(key.lastIndexOf("/") + 1);
-  return new LanceError("InvalidTableState", `${name} is no manifest: ${reason}`, { cause });
+  return new LanceError("DataLoss", `${name} is no manifest: ${reason}`, { cause });
 }

@@ -116,7 +116,7 @@ describe("corrupt manifests", () => {
       dataset.store.objects.set(key, damage(Buffer.from(dataset.store.objects.get(key) as Uint8Array)));
       await assert.rejects(readVersion(dataset), {
         name: "LanceError",
-        code: errorEntry("InvalidTableState").code,
+        code: errorEntry("DataLoss").code,
         message: new RegExp(`^${key.split("/").at(-1)} is no manifest: `),
       });
     });

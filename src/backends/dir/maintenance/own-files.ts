@@ -41,7 +41,7 @@ async function unnamedFiles({
   try {
     return await findUnnamedFiles({ store, root: keyIn(layout.baseKey, MANIFEST_NAME) });
   } catch (error) {
-    if (!isLanceError(error, "InvalidTableState") && !isLanceError(error, "Unsupported")) throw error;
+    if (!isLanceError(error, "DataLoss") && !isLanceError(error, "Unsupported")) throw error;
     log.warn({ err: error }, "the files of the manifest are passed over: one of its versions cannot be read");
     return [];
   }

@@ -24,7 +24,7 @@ const READS = 16;
  * Finds the files of a dataset to which no version refers: their commit was interrupted, or has not created its
  * version yet, which only their age reveals. It finds nothing if there are tags, branches or no versions.
  *
- * @throws LanceError InvalidTableState for an unreadable version, Unsupported for a version that needs newer
+ * @throws LanceError DataLoss for an unreadable version, Unsupported for a version that needs newer
  *   software: any file may belong to it
  */
 export async function findUnnamedFiles(dataset: DatasetRef): Promise<UnnamedFile[]> {

@@ -60,13 +60,19 @@ export async function tend(tending: TendContext, active: ActiveTable): Promise<T
   try {
     return await tendFound(tending, active, table, policy);
   } catch (error) {
-    // A table that is only declared, was dropped meanwhile, or needs newer software.
+    // A table that is only declared, was dropped meanwhile, needs newer software, or has a damaged version.
     if (SKIPPED.some((name) => isLanceError(error, name))) return NOTHING;
     throw error;
   }
 }
 
-const SKIPPED = ["TableNotFound", "TableVersionNotFound", "InvalidTableState", "Unsupported"] as const;
+const SKIPPED = [
+  "TableNotFound",
+  "TableVersionNotFound",
+  "InvalidTableState",
+  "Unsupported",
+  "DataLoss",
+] as const;
 
 async function tendFound(
   tending: TendContext,

@@ -1,0 +1,51 @@
+import type { Meaning } from "./meanings.ts";
+
+/**
+ * Texts of the engine about files of a table that are missing or cannot be read, in the order of the crates that report
+ * them: tables, manifests, data files, encodings, indices. Many of them are InvalidInput in the engine's own terms,
+ * because its decoders cannot tell a damaged file from a wrong argument.
+ */
+const DAMAGED: readonly RegExp[] = [
+  /^Encountered corrupt file |^Table '[^']*' exists but could not be loaded/,
+  /^Not found: \S*\/(?:data|_deletions|_indices)\/|^Version conflict error: Attempt to use the /,
+  /^failed to decode (?:Protobuf message|InvertedIndexDetails)|^Parser error: Unable to get root as /,
+  /^Invalid format: |^Dataset snapshot mixes |^Protobuf UUID is malformed|^File \S+ has size 0/,
+  /^Field '[^']*' \(id=-?\d+\) references parent id|^Field \S+ has a negative id|^Duplicate field id /,
+  /^base_path id \d+ not found|^Dataset base path with ID \d+ not found|^row id index corrupt/,
+  /^Missing (?:row id meta|positions in)|^Got too (?:few|many) (?:segments|version runs)|^Row ids must be unique/,
+  /^(?:file|the file \S+) does not appear to be a lance file/i,
+  /^does not have sufficient data|^file size is too small|^Io error: (?:Data corruption|failed to fill)/,
+  /^(?:Generic \w+ error: )?(?:failed to fill whole buffer|Invalid range \d)|^I\/O request for file \S+ and range/,
+  /^Global buffer \d|^File did not contain any global buffers|^request for global buffer|^Schema position \d/,
+  /^Column \d+ (?:page \d+ )?(?:is missing its encoding|has \d+ buffer|buffer offset)|^Column row count overflows/,
+  /^column metadata |^column index \d+ is out of bounds|^physical column \d|^schema requires \d+ physical/,
+  /^Tail (?:byte range|read position)|^projection (?:supplied|references)|^projected field '/,
+  /^The projection specified the column index|^cannot read field '[^']*': its children/,
+  /^Invalid direct |^Indirect file encodings|^Missing \w+ encoding (?:description|location)/,
+  /^Lance v2\.\d |^(?:Large miniblock|Variable packed struct|Sparse page layout|Compressed constant-page)/,
+  /^there were more fields in the schema|^the column at index \d|^Due to schema we expected|^Expected a struct enc/,
+  /^expected list encoding|^list encoding for field|^corrupt binary page/,
+  /^(?:General compression|GeneralMiniBlock|RLE|VariablePackedStruct|OutOfLineBitpacking) /,
+  /^(?:Sparse|miniblock) |^Mismatched complex all-null|^Unexpected (?:un|de)compressed |^(?:LZ4|Zstd) /,
+  /^Invalid (?:constant layout|complex all-null|variable offsets|repetition level|definition level)/,
+  /^Unexpected \w+ level (?:count|bit width) after|^Struct child array length|^Unrecognized blob desc/,
+  /^Blob (?:row address|field|column '[^']*' expected desc)|^Unknown blob kind/,
+  /^(?:[a-zA-Z,`'{}()\\ +\-_0-9.:]{1,200}) at line \d+ column \d+/,
+  /^(?:ZoneMap|BloomFilter)Index: |^invalid null bitmap buffer|^stored RTree page_size|^RabitQ /,
+  /^missing (?:c_table|huffman_codes|tree_topology|row_ids|doc_start_positions)|^(?:expected \d+ )?FM-Index/,
+  /^FTS (?:corpus|document frequency|posting file|row address|local document|DocId|token '|partitions? )/,
+  /^(?:modern FTS|impact|packed posi|packed posting|missing packed|invalid packed|invalid FTS) /,
+  /^(?:doc ids|positions) must be sorted|^positions are missing|^position stream|^failed to decode positions/,
+  /^invalid u(?:32|64) varint|^unexpected EOF|^compressed posting|^posting (?:freq|length meta|token id)/,
+  /^(?:params|partitions|offsets) not found in|^tokens is not fst|^token \d+ maps to slot/,
+  /^Failed to (?:parse (?!field)|decode |deserialize )|^(?:lance:\w+|storage_metadata) not found/,
+  /^HNSW (?:graph has|level-0|entry_point)|^Reading (?:PQ|SQ|Rabit)|^Codebook not found|^No partition metadata/,
+  /^IVF (?:index has|prewarm|index parse|meta)|^partition (?:id|centroid) \d|^auxiliary |^legacy IVF/,
+];
+
+/** Meanings of texts without their wrappings. */
+export const DAMAGE: readonly Meaning[] = DAMAGED.map((pattern) => [
+  pattern,
+  "DataLoss",
+  "a file of the table is damaged or missing; the server's log has it under this request's id",
+]);
