@@ -2,11 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
-import { walkAllTables } from "../catalog/walk.ts";
+import { walkTables } from "../catalog/walk.ts";
 import { latestVersion } from "../format/version-files.ts";
 import { datasetOf, findTable } from "../operations/tables/lookup.ts";
 import type { UpkeepTimes } from "./activity.ts";
-import { findGoneLeases } from "./gone-leases.ts";
 
 /** A look at a table. */
 interface Look {
@@ -44,14 +43,13 @@ export async function sweepTables(
     const startedAt = performance.now();
     const found = new Map<string, Look>();
     try {
-      for await (const id of walkAllTables(context)) {
+      for await (const id of walkTables(catalog)) {
         await pause(lookMs);
         if (signal.aborted) return;
         const looked = await look(id, performance.now());
         if (looked !== undefined) found.set(joinIdentifier(id), looked);
       }
       seen = found;
-      for await (const lease of findGoneLeases(context)) await context.store.deleteDirectory(lease);
     } catch (error) {
       log.debug({ err: error }, "the tables cannot be looked at for upkeep now");
     }

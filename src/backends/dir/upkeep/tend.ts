@@ -9,7 +9,6 @@ import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
 import {
   type Compacted,
   hasSurplus,
-  NOTHING_PRUNED,
   optimizeTable,
   pruneTable,
   type UpkeepContext,
@@ -26,10 +25,8 @@ export interface TendContext {
   readonly leases: UpkeepLeases;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Gets the figures of a run, and its duration in milliseconds. */
+  /** Gets the figures of a run that did something, and its duration in milliseconds. */
   readonly onRun: (figures: UpkeepFigures, milliseconds: number) => void;
-  /** Called for a table that needs work and cannot be worked on now. */
-  readonly onMiss: (reason: "busy" | "leased") => void;
 }
 
 const NOTHING: Tended = { restMs: 0, againMs: undefined };
@@ -80,11 +77,7 @@ async function tendFound(
   table: FoundTable,
   policy: UpkeepPolicy,
 ): Promise<Tended> {
-  const { context, times, onMiss } = tending;
-  const missed = (reason: "busy" | "leased", againMs: number): Tended => {
-    onMiss(reason);
-    return { restMs: 0, againMs };
-  };
+  const { context, times } = tending;
   const facts = await inspectTable(datasetOf(context, table));
   const isFinished = facts.version === active.finishedAt;
   const need = isFinished ? "none" : needOf(facts, policy);
@@ -93,9 +86,9 @@ async function tendFound(
   const optimizes = waitMs !== undefined && waitMs <= 0;
   if (!optimizes && !prunes) return { restMs: 0, againMs: waitMs };
   // Long changes would lose to a compaction, and start again.
-  if (context.gate.isBusy(table.path)) return missed("busy", BUSY_MS);
+  if (context.gate.isBusy(table.path)) return { restMs: 0, againMs: BUSY_MS };
   const lease = await tending.leases.acquire(table.location);
-  if (lease === undefined) return missed("leased", LEASED_MS);
+  if (lease === undefined) return { restMs: 0, againMs: LEASED_MS };
   try {
     return await work(tending, { active, table, policy, facts, optimizes, waitMs, prunes }, lease);
   } finally {
@@ -141,7 +134,7 @@ async function work(
   const pruned =
     prunes && (await lease.isHeld())
       ? await pruneTable(context, table, policy, times, signal)
-      : NOTHING_PRUNED;
+      : { versionsRemoved: 0, filesRemoved: 0 };
   if (prunes) active.prunedAt = performance.now();
   onRun({ ...compaction, ...pruned }, performance.now() - started);
   return {

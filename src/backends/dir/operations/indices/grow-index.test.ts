@@ -70,3 +70,20 @@ test("a column whose values the engine cannot index keeps no index", async (t) =
   await assert.rejects(wrong, failsWith("InvalidInput"));
   assert.deepEqual((await client.call("listTableIndices", "t")).indexes, []);
 });
+
+test("a build that fails keeps the index that it would replace", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  await client.upload("createTable", "t", {}, rows(300));
+  await client.call("createTableIndex", "t", { column: "id", indexType: "BTREE", name: "i" });
+  const before = await client.call("listTableIndices", "t");
+  const wrong = client.call("createTableIndex", "t", {
+    column: "id",
+    indexType: "NGRAM",
+    name: "i",
+    replace: true,
+  });
+  await assert.rejects(wrong, failsWith("InvalidInput"));
+  assert.deepEqual(await client.call("listTableIndices", "t"), before);
+  const { plan } = await client.call("explainTableQueryPlan", "t", { query: { filter: "id = 7", k: 10n } });
+  assert.match(plan, /ScalarIndexQuery: query=.*@i\(/);
+});

@@ -3,6 +3,7 @@ import type { NativeTable } from "../../engine/native.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readIndices } from "../../format/index-section.ts";
 import { beginIndex, type IndexSeed } from "../../format/index-seed.ts";
+import { renameIndex } from "../../format/rename-index.ts";
 import { readVersion } from "../../format/version-files.ts";
 
 /** An index of a type that the engine brings up to date, but does not begin. */
@@ -18,10 +19,10 @@ const KEEP_ALL_VERSIONS = 0;
 
 /**
  * Begins an index, and lets the engine add all rows to it. The engine does so in its upkeep of the whole table, which
- * also compacts small fragments.
+ * also compacts small fragments. The index gets its name, and replaces the indices of that name, when it is complete.
  *
  * @param native a handle of the dataset, which moves to its newest version
- * @throws LanceError InvalidInput, if the engine cannot add the values of the column; the index is removed then
+ * @throws LanceError InvalidInput, if the engine cannot add the values of the column; the table's indices stay as they are
  */
 export async function growIndex(
   native: NativeTable,
@@ -29,22 +30,31 @@ export async function growIndex(
   index: GrowingIndex,
   signal: AbortSignal,
 ): Promise<void> {
-  await beginIndex(dataset, index, signal);
-  await native.checkoutLatest();
-  let failure: unknown;
+  const name = nameWhileGrowing(index);
+  await beginIndex(dataset, { ...index, name }, signal);
   try {
+    await native.checkoutLatest();
     await native.optimize(KEEP_ALL_VERSIONS);
+    await checkComplete(dataset, { ...index, name });
+    await renameIndex(dataset, name, index.name, signal);
   } catch (error) {
-    failure = error;
+    await native.checkoutLatest();
+    // The next build of this name replaces what stays if this fails.
+    await native.dropIndex(name).catch(() => {});
+    throw error;
   }
-  const found = (await readIndices(await readVersion(dataset))).find(({ name }) => name === index.name);
-  if (failure === undefined && found?.indexedRows === found?.rows) return;
-  await native.dropIndex(index.name);
-  throw (
-    failure ??
-    new LanceError(
-      "InvalidInput",
-      `the engine cannot index the values of column ${JSON.stringify(index.column)}`,
-    )
+  await native.checkoutLatest();
+}
+
+/** Lists hide the name. The next build of an index replaces what an interrupted one leaves under it. */
+const nameWhileGrowing = ({ name }: GrowingIndex) => `__lance_gateway_growing_${name}`;
+
+/** @throws LanceError InvalidInput, if the index does not cover all rows */
+async function checkComplete(dataset: DatasetRef, { name, column }: GrowingIndex): Promise<void> {
+  const found = (await readIndices(await readVersion(dataset))).find((index) => index.name === name);
+  if (found?.indexedRows === found?.rows) return;
+  throw new LanceError(
+    "InvalidInput",
+    `the engine cannot index the values of column ${JSON.stringify(column)}`,
   );
 }
