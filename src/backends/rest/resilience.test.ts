@@ -157,10 +157,14 @@ describe("several addresses", () => {
     const quick = await peer(well);
     const backend = await backendOf({ uri: [slow.uri, quick.uri], resilience: { hedgeAfterMs: 200 } });
     const found = [await outcome(backend, describeTable), await outcome(backend, describeTable)];
-    const hedged = found.filter(({ decisions }) => decisions.length > 0);
+    // On a busy machine the quick one may take long, too; then the slow one is called as well, and never wins.
+    const won = found
+      .map(({ decisions }) => decisions)
+      .filter((decisions) => decisions.includes("hedge_won"));
+    assert.deepEqual(won, [["hedge", "hedge_won"]]);
     assert.deepEqual(
-      hedged.map(({ seen, decisions }) => [seen, decisions]),
-      [["answer", ["hedge", "hedge_won"]]],
+      found.map(({ seen }) => seen),
+      ["answer", "answer"],
     );
     await ended.promise;
   });
