@@ -7,7 +7,7 @@ import { clientTable } from "./tables/clients.ts";
 import { configurationTable } from "./tables/configuration.ts";
 import { errorTable } from "./tables/errors.ts";
 import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
-import { decisionsTable, metricsTable, upkeepOutcomesTable } from "./tables/metrics.ts";
+import { decisionsTable, metricsTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
 import { recordList } from "./tables/records.ts";
 
@@ -19,11 +19,7 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
   "README.md": { clients: clientTable, operations: operationTable },
   "docs/errors.md": { errors: errorTable },
   "docs/lancedb-clients.md": { methods: lancedbMethodTable },
-  "docs/observability.md": {
-    metrics: metricsTable,
-    "upkeep-outcomes": upkeepOutcomesTable,
-    decisions: decisionsTable,
-  },
+  "docs/observability.md": { metrics: metricsTable, decisions: decisionsTable },
   "docs/configuration.md": { configuration: configurationTable },
   "docs/adr/README.md": { records: recordList },
 };

@@ -3,7 +3,7 @@
  * context replaces one.
  */
 const OWN =
-  /^(?::.*|accept|accept-encoding|connection|content-.*|cookie|expect|forwarded|grpc-.*|host|http2-settings|keep-alive|proxy-.*|sec-.*|set-cookie|te|trailer|transfer-encoding|upgrade|x-forwarded-.*|x-request-id|x-request-timeout-ms)$/;
+  /^(?::.*|accept|accept-encoding|connection|content-.*|cookie|expect|forwarded|grpc-.*|host|http2-settings|keep-alive|proxy-.*|range|sec-.*|set-cookie|te|trailer|transfer-encoding|upgrade|x-forwarded-.*|x-request-id|x-request-timeout-ms)$/;
 
 const NONE: ReadonlySet<string> = new Set();
 

@@ -36,6 +36,7 @@ const BY_STATUS: Readonly<Record<number, ErrorName>> = {
   412: "ConcurrentModification",
   413: "PayloadTooLarge",
   415: "UnsupportedMediaType",
+  416: "RangeNotSatisfiable",
   422: "InvalidInput",
   429: "Throttling",
   500: "Internal",
@@ -65,8 +66,8 @@ const FAULTS: Readonly<Partial<Record<ErrorName, UpstreamFault>>> = {
   Throttling: "throttled",
 };
 
-/** Headers that tell a client how to handle an error. */
-const ADVICE = ["retry-after", "www-authenticate"];
+/** Headers that tell a client how to handle an error, or what it could have asked for. */
+const ADVICE = ["retry-after", "www-authenticate", "content-range"];
 
 const MAX_TEXT_CHARACTERS = 500;
 const MARKUP = /^\s*<|^text\/html/i;

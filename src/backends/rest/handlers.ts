@@ -1,4 +1,4 @@
-import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { create, type DescMethod, type Message, type MessageInitShape } from "@bufbuild/protobuf";
 import { ARROW_FILE, ARROW_STREAM, acceptedArrow, isIpcFile } from "../../arrow/ipc-forms.ts";
 import { freeAtOnce, WORTH_FREEING_BYTES } from "../../arrow/memory.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
@@ -8,6 +8,7 @@ import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER, type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
+import { BYTES, rangeHeader, readsBytes, tellRange } from "./byte-ranges.ts";
 import { errorOfFailure } from "./errors.ts";
 import type { UpstreamResponse } from "./transport.ts";
 import type { CallUpstream } from "./upstream-call.ts";
@@ -28,6 +29,9 @@ export interface HandlerOptions {
 const CONNECTION_BYTES = 1024 * 1024;
 
 const JSON_TYPE = "application/json";
+
+/** HTTP status of an answer without a body. */
+const NO_CONTENT = 204;
 
 /** Creates the function that forwards a method. */
 export function createHandler(binding: ClientBinding, options: HandlerOptions): unknown {
@@ -71,13 +75,32 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
     }
   }
 
+  /** A row without bytes answers 204 without a message, and one with no bytes answers with an empty message. */
+  async function* bytes(request: Message, call: Call): AsyncIterable<Message> {
+    address(request, call);
+    const field = binding.rawResponseField as string;
+    const headers = rangeHeader(call);
+    const response = await callUpstream({ binding, request, call, accept: BYTES, headers });
+    policy.returned(response.headers, call);
+    if (response.status === NO_CONTENT) return;
+    tellRange(response, call);
+    const messageOf = (init: MessageInitShape<typeof HttpBodySchema>) =>
+      create(method.output, { [field]: create(HttpBodySchema, init) } as never);
+    yield messageOf({ contentType: BYTES });
+    try {
+      for await (const data of response.pieces ?? []) yield messageOf({ data });
+    } catch (thrown) {
+      throw errorOfFailure(thrown, call);
+    }
+  }
+
   switch (method.methodKind) {
     case "unary":
       return unary;
     case "client_streaming":
       return upload;
     case "server_streaming":
-      return download;
+      return readsBytes(binding) ? bytes : download;
     default:
       throw new Error(`${method} streams both ways, which no operation does`);
   }

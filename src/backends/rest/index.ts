@@ -68,8 +68,11 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
 /** Fields that every request has. */
 const SHARED = new Set(["id", "identifier", "delimiter", "identity", "context"]);
 
+/** Methods whose requests need no fields of their own. */
+const COMPLETE = new Set(["describeMaterializedView", "dropMaterializedView"]);
+
 /**
- * Whether a message determines the route of its request: it has fields of its own, and the method has a single route
+ * Whether a message determines the route of its request: it has fields of its own or needs none, and the method has a single route
  * whose last segment is fixed.
  */
 function isForwardable(method: DescMethod): boolean {
@@ -77,7 +80,9 @@ function isForwardable(method: DescMethod): boolean {
   const path = rule.pattern.value ?? "";
   const single =
     !path.endsWith("}") && rule.additionalBindings.every(({ pattern }) => pattern.value === path);
-  return single && method.input.fields.some(({ name }) => !SHARED.has(name));
+  return (
+    single && (COMPLETE.has(method.localName) || method.input.fields.some(({ name }) => !SHARED.has(name)))
+  );
 }
 
 /** Longest time for the upstream to answer the readiness probe, in milliseconds. */

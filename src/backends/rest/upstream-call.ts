@@ -28,6 +28,8 @@ export interface UpstreamCall {
   readonly call: Call;
   /** Media type to request. */
   readonly accept: string;
+  /** Further headers of the request, names and values in turn. Default: none. */
+  readonly headers?: readonly string[];
   /** A body that passes through unchanged, and its media type. */
   readonly upload?: { readonly data: AsyncIterable<Uint8Array>; readonly contentType: string };
 }
@@ -141,8 +143,12 @@ function isSuccess(status: number, call: Call): boolean {
   return (status >= 200 && status < 300) || stillHolds(status, call);
 }
 
-function addOwn(pairs: string[], { call, accept, upload }: UpstreamCall, binding: ClientBinding): void {
-  pairs.push(...ALWAYS, "accept", accept);
+function addOwn(
+  pairs: string[],
+  { call, accept, headers = [], upload }: UpstreamCall,
+  binding: ClientBinding,
+): void {
+  pairs.push(...ALWAYS, "accept", accept, ...headers);
   if (upload !== undefined) pairs.push("content-type", upload.contentType);
   else if (binding.requestBody === "json") pairs.push("content-type", "application/json");
   addCondition(pairs, call);
