@@ -25,6 +25,7 @@ export type {
 } from "./gateway/plugins/plugin.ts";
 export { LanceNamespaceService } from "./gen/lance/namespace/v1/service_pb.ts";
 export { createMetrics, type Metrics } from "./metrics/metrics.ts";
+export { isRead } from "./namespace/actions.ts";
 export { type Call, type Credentials, createCall, type Protocol } from "./namespace/call.ts";
 export type { NoteDecision, UpstreamDecision } from "./namespace/decisions.ts";
 export {
@@ -36,7 +37,6 @@ export {
 } from "./namespace/errors.ts";
 export { type Identifier, joinIdentifier, parseIdentifier } from "./namespace/identifier.ts";
 export type { Backend, LanceDbExtensions, LanceNamespace, Operation } from "./namespace/lance-namespace.ts";
-export { isRead } from "./namespace/reads.ts";
 export {
   type Interceptor,
   interceptOperations,

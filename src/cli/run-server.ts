@@ -6,6 +6,7 @@ import { type Environment, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { secretsOf } from "../config/secrets.ts";
 import { type Gateway, startGateway } from "../gateway/compose.ts";
+import { refuseStrangers } from "../gateway/exposure.ts";
 import { prepareEngine } from "../gateway/open-backend.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { createLog } from "../log/log.ts";
@@ -22,6 +23,7 @@ export async function runServer(
   { options, databases }: Configuration,
   environment: Environment,
 ): Promise<void> {
+  await refuseStrangers(options);
   // Standard output is for people: where the server listens. The log goes to standard error.
   const log = createLog(options.logLevel, secretsOf({ options, databases }, environment));
   watchForUnhandled(log);
@@ -32,7 +34,9 @@ export async function runServer(
     throw new Error(startFailure(error, options), { cause: error });
   });
   endOnSignal(gateway);
-  process.stdout.write(greeting(whatIsServed(options, databases), gateway));
+  if (options.auth.length === 0 && options.insecure)
+    log.warn("everyone who reaches the port may do everything, because of --insecure");
+  process.stdout.write(greeting(whatIsServed(options, databases), gateway, options));
 }
 
 /**
@@ -120,7 +124,11 @@ function withoutCredentials(uri: string): string {
   return parsed === null ? uri : `${parsed.origin}${parsed.pathname}`;
 }
 
-function greeting(served: string, { address: { address, family, port }, readOnly }: Gateway): string {
+function greeting(
+  served: string,
+  { address: { address, family, port }, readOnly }: Gateway,
+  { auth }: ServeOptions,
+): string {
   const authority = family === "IPv6" ? `[${address}]:${port}` : `${address}:${port}`;
   const rpc = `http://${authority}/${LanceNamespaceService.typeName}/`;
   return [
@@ -129,6 +137,9 @@ function greeting(served: string, { address: { address, family, port }, readOnly
     `  gRPC      ${authority} (HTTP/2 without TLS)`,
     `  Connect   ${rpc}`,
     `  gRPC-Web  ${rpc}`,
+    auth.length === 0
+      ? "  open: everyone who reaches the port may do everything (docs/security.md)"
+      : "  for callers with an API key",
     ...readOnly.map((reason) => `  for reading only: ${reason}`),
     "",
   ].join("\n");

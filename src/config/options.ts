@@ -4,6 +4,7 @@ import { IDENTITY_OPTIONS } from "./identity-options.ts";
 import { LIMIT_OPTIONS } from "./limit-options.ts";
 import type { OptionTable, OptionValues } from "./option-spec.ts";
 import { RESILIENCE_OPTIONS } from "./resilience-options.ts";
+import { SECURITY_OPTIONS } from "./security-options.ts";
 import { SERVER_OPTIONS } from "./server-options.ts";
 import { UPSTREAM_OPTIONS } from "./upstream-options.ts";
 
@@ -12,6 +13,7 @@ export const OPTION_GROUPS = {
   Catalog: CATALOG_OPTIONS,
   Directory: DIRECTORY_OPTIONS,
   Server: SERVER_OPTIONS,
+  Security: SECURITY_OPTIONS,
   Limits: LIMIT_OPTIONS,
   Upstream: UPSTREAM_OPTIONS,
   "Upstream identity": IDENTITY_OPTIONS,
@@ -23,6 +25,7 @@ export const SERVE_OPTIONS = {
   ...CATALOG_OPTIONS,
   ...DIRECTORY_OPTIONS,
   ...SERVER_OPTIONS,
+  ...SECURITY_OPTIONS,
   ...LIMIT_OPTIONS,
   ...UPSTREAM_OPTIONS,
   ...IDENTITY_OPTIONS,

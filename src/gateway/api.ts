@@ -12,7 +12,8 @@ import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
 import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 
 /** Options of {@link createApi}. */
-export interface ApiOptions extends Pick<ServiceOptions, "databases" | "routes" | "interceptors"> {
+export interface ApiOptions
+  extends Pick<ServiceOptions, "databases" | "routes" | "interceptors" | "authenticator" | "readOnly"> {
   /** Maximum memory for all requests, in bytes. Default: unlimited. */
   readonly maxBufferedBytes?: number | undefined;
   readonly log: Logger;

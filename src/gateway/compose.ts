@@ -1,6 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import type { Authenticator } from "../auth/authenticator.ts";
 import { createDatabasesBackend } from "../backends/databases/index.ts";
 import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import type { Databases } from "../config/configuration.ts";
@@ -14,6 +15,7 @@ import type { Addressing } from "../server/addressing.ts";
 import { createReadiness, type Readiness } from "../server/readiness.ts";
 import { createServer } from "../server/server.ts";
 import { createApi } from "./api.ts";
+import { openAuthenticator } from "./open-authenticator.ts";
 import { openBackend } from "./open-backend.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
@@ -44,6 +46,7 @@ export type WireOptions = Pick<
       | "defaultDeadlineMs"
       | "corsOrigins"
       | "allowedHosts"
+      | "readOnly"
     >
   >;
 
@@ -54,6 +57,8 @@ export interface GatewayContext {
   readonly metrics?: Metrics | undefined;
   /** Default: none. */
   readonly plugins?: readonly GatewayPlugin[] | undefined;
+  /** Proves who calls. Default: everyone may do everything. */
+  readonly authenticator?: Authenticator | undefined;
 }
 
 /** Serves a backend through all wires and the pipeline. Closing the gateway closes the backend, too. */
@@ -94,11 +99,14 @@ interface Served extends Pick<ServiceOptions, "databases" | "routes"> {
 async function listen(
   { databases, backends, routes, addressing }: Served,
   options: WireOptions,
-  { log, metrics, plugins = [] }: GatewayContext,
+  { log, metrics, plugins = [], authenticator }: GatewayContext,
 ): Promise<Gateway> {
-  const { maxBufferedBytes } = options;
+  const { maxBufferedBytes, readOnly } = options;
   const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
-  const api = createApi({ databases, routes, interceptors, maxBufferedBytes, log, metrics });
+  const api = createApi({
+    ...{ databases, routes, interceptors, authenticator, readOnly },
+    ...{ maxBufferedBytes, log, metrics },
+  });
   const readiness = createReadiness();
   const server = createServer({
     ...options,
@@ -118,6 +126,7 @@ async function listen(
     async close() {
       const { drainSeconds, drainDelayMs: delayMs = 0 } = options;
       const finished = await server.close({ graceMs: drainSeconds * 1000, delayMs });
+      authenticator?.close();
       await closeAll(backends);
       return finished;
     },
@@ -163,7 +172,8 @@ export async function startGateway(
 ): Promise<Gateway> {
   const plugins = await loadPlugins(options.plugins, log);
   const metrics = options.noMetrics ? undefined : createMetrics();
-  const context = { log, metrics, plugins };
+  const authenticator = await openAuthenticator(options, log);
+  const context = { log, metrics, plugins, authenticator };
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
   const surroundings = { log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) };
   const opened = new Map<string, Database>();
@@ -183,6 +193,7 @@ export async function startGateway(
     }
     return await serveDatabases(opened, databases, options, context);
   } catch (error) {
+    authenticator?.close();
     await closeAll([...opened.values()].map(({ backend }) => backend));
     throw error;
   }

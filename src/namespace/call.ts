@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { UpstreamDecision } from "./decisions.ts";
 import type { LanceError } from "./errors.ts";
 import type { Identifier } from "./identifier.ts";
+import type { Principal } from "./principal.ts";
 
 /** Protocols by which a call may arrive. */
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
@@ -28,6 +29,8 @@ export interface CallInit {
   readonly headers: Record<string, string>;
   /** Default: the address does not matter. */
   readonly address?: RequestAddress | undefined;
+  /** Network address from which the connection comes. Default: it is not known. */
+  readonly peer?: string | undefined;
   /** Aborts when the client disconnects or cancels, or when the deadline expires. */
   readonly signal: AbortSignal;
   /** Time at which the client stops waiting, in epoch milliseconds. */
@@ -68,8 +71,10 @@ export interface Call extends CallInit {
   begun?: boolean;
   /** The request's context as the client sent it. */
   context?: Readonly<Record<string, string>> | undefined;
-  /** Credentials of the caller. */
+  /** Credentials of the caller, without those that were meant for the gateway. */
   identity: Credentials;
+  /** The caller, as far as it has proved who it is. Default: the gateway asks nobody. */
+  principal?: Principal | undefined;
   /**
    * Takes memory for the call's body beyond the received bytes, in bytes, until it is released.
    *

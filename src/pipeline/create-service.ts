@@ -1,8 +1,12 @@
 import type { Message } from "@bufbuild/protobuf";
+import type { Authenticator } from "../auth/authenticator.ts";
+import { createFailureDelay } from "../auth/failure-delay.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
+import { authorize, readOnly } from "./authorize.ts";
 import { limitConcurrency } from "./concurrency.ts";
 import { callBackend, type Databases } from "./databases.ts";
+import { identify } from "./identify.ts";
 import { compose, type Interceptor, type Next, type OperationRequest } from "./interceptor.ts";
 import { admitUploads } from "./limits.ts";
 import { type CallMetrics, measure } from "./measure.ts";
@@ -20,19 +24,26 @@ export interface ServiceOptions {
   readonly metrics?: CallMetrics | undefined;
   /** Memory for the Arrow bodies of calls. Default: no bound. */
   readonly budget?: ByteBudget | undefined;
+  /** Proves who calls; roles decide then what they may do. Default: everyone may do everything. */
+  readonly authenticator?: Authenticator | undefined;
+  /** Whether everything that writes is refused. Default: false. */
+  readonly readOnly?: boolean | undefined;
   /** Steps between the gateway's own ones and the backend, in order. Default: none. */
   readonly interceptors?: readonly Interceptor[] | undefined;
 }
 
 /** Creates the pipeline: the chain of interceptors that every call passes, on every wire, and the backends at its end. */
 export function createService(options: ServiceOptions): Service {
-  const { databases, routes, metrics, interceptors = [] } = options;
+  const { databases, routes, metrics, authenticator, interceptors = [] } = options;
   const { budget = createByteBudget() } = options;
   const chain: readonly Interceptor[] = [
     ...(metrics === undefined ? [] : [measure(metrics)]),
     observe,
     resolve,
+    ...(authenticator === undefined ? [] : [identify(authenticator, createFailureDelay())]),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
+    ...(authenticator === undefined ? [] : [authorize]),
+    ...(options.readOnly ? [readOnly] : []),
     limitConcurrency(databases),
     admitUploads(databases, budget),
     fitResponse,

@@ -112,6 +112,7 @@ function begin(method: DescMethod, context: HandlerContext, log: Logger, default
     requestId: exchange.requestId,
     headers: Object.assign(Object.create(null), Object.fromEntries(context.requestHeader)),
     address: addressOf(exchange.request.headers),
+    peer: exchange.request.socket.remoteAddress,
     signal: controller.signal,
     deadline: remaining === undefined ? undefined : Date.now() + remaining,
     accept: undefined,

@@ -42,7 +42,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   } = options;
   const opened = options.storage ?? (await openStore(root, options.storageOptions ?? {}));
   const { store, engineOptions: storageOptions, clientOptions } = opened;
-  const base = await openBase(opened, tableDirectory);
+  const base = await openBase(opened, tableDirectory, options.readOnly);
   const layout = createLayout(store, base.key);
   const clock = createStorageClock(store, base.key);
   const engine = createEngine({

@@ -29,6 +29,8 @@ export interface DirectoryBackendOptions {
    * catalog.
    */
   readonly tableDirectory?: string | undefined;
+  /** Whether nothing may be written, not even by the upkeep of tables. Default: false. */
+  readonly readOnly?: boolean | undefined;
   readonly log: Logger;
   /** Largest upload, before and after it is unpacked, in bytes. Default: 1 GiB. */
   readonly maxUploadBytes?: number | undefined;

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
+import { isRead } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { isRead } from "../../namespace/reads.ts";
 
 /** How a call may be retried. */
 export type Repeatable =

@@ -1,8 +1,8 @@
 import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
+import { isRead } from "../../namespace/actions.ts";
 import type { Call, Validation } from "../../namespace/call.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import type { Operation } from "../../namespace/lance-namespace.ts";
-import { isRead } from "../../namespace/reads.ts";
 import { lastingHeaders, lifetimeOf, packAnswer } from "./answers.ts";
 import { createClearing } from "./clearing.ts";
 import { type Flight, startFlight } from "./flight.ts";

@@ -65,6 +65,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "measure how fast a catalog answers",
     load: async () => (await import("./bench.ts")).bench,
   },
+  keys: {
+    group: "Security",
+    summary: "create, list and revoke API keys",
+    load: async () => (await import("./keys.ts")).keys,
+  },
   gc: {
     group: "Maintenance",
     summary: "find what crashes left in a directory, and remove it with --delete",

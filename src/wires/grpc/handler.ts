@@ -104,6 +104,7 @@ function begin(serverCall: ServerCall, rpc: Rpc, headers: IncomingHttpHeaders, d
     requestId: serverCall.requestId,
     headers: metadataOf(headers),
     address: addressOf(headers),
+    peer: serverCall.stream.session?.socket.remoteAddress,
     signal: serverCall.signal,
     deadline: milliseconds === undefined ? undefined : Date.now() + milliseconds,
     accept: undefined,

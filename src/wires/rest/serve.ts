@@ -132,6 +132,7 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs
     requestId: exchange.requestId,
     headers,
     address: addressOf(exchange.request.headers),
+    peer: exchange.request.socket.remoteAddress,
     signal: exchange.signal,
     deadline: timeout === undefined ? undefined : Date.now() + timeout,
     accept: headers["accept"],

@@ -10,6 +10,8 @@ import { MANIFEST_NAME } from "./manifest-table.ts";
 /** Directory in which new catalogs keep their manifest and their tables. */
 const DATA_DIRECTORY = "data";
 
+const CHOSEN = "it was opened for reading only";
+
 /** The base directory of a catalog. */
 export interface Base {
   readonly key: string;
@@ -23,17 +25,24 @@ export interface Base {
  * The base is `<root>/data`, or the root if it already is a Lance catalog; `tableDirectory` names another directory
  * below the root, or `.` for the root itself. On a disk the result is the real path, without symbolic links.
  *
+ * @param onlyReads whether nothing may be written, directories and tests of the storage included
  * @throws Error with a single line, if the root cannot be used.
  */
-export async function openBase(opened: OpenedStore, tableDirectory: string | undefined): Promise<Base> {
+export async function openBase(
+  opened: OpenedStore,
+  tableDirectory: string | undefined,
+  onlyReads = false,
+): Promise<Base> {
   const { store, root } = opened;
   try {
-    if (store.files !== undefined) return await openDirectory(store, store.files, root, tableDirectory);
+    if (store.files !== undefined) {
+      return await openDirectory(store, store.files, root, tableDirectory, onlyReads);
+    }
     const directory = tableDirectory ?? ((await isCatalog(store, root)) ? "." : DATA_DIRECTORY);
     const base = resolve("/", root, directory);
     if (!isInside(resolve("/", root), base)) throw new Error("the table directory is outside of it");
     const key = base.slice(1);
-    return { key, readOnly: await probe(store, key) };
+    return { key, readOnly: onlyReads ? CHOSEN : await probe(store, key) };
   } catch (error) {
     const place = store.files === undefined ? store.uriOf(root) : root;
     const reason = error instanceof Error ? error.message : String(error);
@@ -46,8 +55,10 @@ async function openDirectory(
   files: FileFeatures,
   root: string,
   tableDirectory: string | undefined,
+  onlyReads: boolean,
 ): Promise<Base> {
-  const makeDirectory = (path: string) => files.makeDirectory(store.keyOf(path)).then(() => true, isDenied);
+  const makeDirectory = async (path: string) =>
+    !onlyReads && (await files.makeDirectory(store.keyOf(path)).then(() => true, isDenied));
   await makeDirectory(resolve(root));
   const names = await readdir(root);
   const holdsCatalog = names.some((name) => name === MANIFEST_NAME || name.endsWith(".lance"));
@@ -56,7 +67,8 @@ async function openDirectory(
   const made = await makeDirectory(base);
   const path = made ? await realpath(base) : join(await realpath(root), relative(resolve(root), base));
   const writable = made && (await access(path, constants.W_OK).then(() => true, isDenied));
-  return { key: store.keyOf(path), readOnly: writable ? undefined : "its directory cannot be written" };
+  const reason = onlyReads ? CHOSEN : "its directory cannot be written";
+  return { key: store.keyOf(path), readOnly: writable ? undefined : reason };
 }
 
 /** @returns false for a failure that proves that nothing can be written, and throws any other */

@@ -1,6 +1,6 @@
+import { isRead } from "../../../namespace/actions.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
-import { isRead } from "../../../namespace/reads.ts";
 
 type Operations = Pick<Backend, "operations" | "extensions">;
 

@@ -1,7 +1,7 @@
+import { isRead } from "../../../namespace/actions.ts";
 import type { Call } from "../../../namespace/call.ts";
 import type { Identifier } from "../../../namespace/identifier.ts";
 import type { Backend } from "../../../namespace/lance-namespace.ts";
-import { isRead } from "../../../namespace/reads.ts";
 import type { Writer } from "./activity.ts";
 
 type Operations = Pick<Backend, "operations" | "extensions">;

@@ -1,0 +1,104 @@
+import { open, readFile, rename, rm } from "node:fs/promises";
+import { isJsonObject } from "../../namespace/json.ts";
+import { ROLE_NAMES, type Role } from "../../namespace/principal.ts";
+
+/** What the gateway keeps of a key. */
+export interface KeyRecord {
+  /** Public part of the key. */
+  readonly id: string;
+  /** Name of the caller. Several keys may have the same one, so that a key can be replaced without an interruption. */
+  readonly name: string;
+  readonly role: Role;
+  readonly hash: string;
+  /** Time of creation, ISO 8601. */
+  readonly created: string;
+  /** Time after which the key is refused, ISO 8601. Default: never. */
+  readonly expires?: string;
+}
+
+const FIELDS = ["id", "name", "role", "hash", "created", "expires"] as const;
+const OPTIONAL: ReadonlySet<string> = new Set(["expires"]);
+const ID = /^[0-9a-f]{12}$/;
+const HASH = /^sha256:[A-Za-z0-9_-]{43}$/;
+
+/**
+ * Reads a file of keys.
+ *
+ * @throws Error with a single line that names the file and the key, and no part of a hash.
+ */
+export async function readKeyFile(path: string): Promise<readonly KeyRecord[]> {
+  return parseKeys(await readFile(path, "utf8"), path);
+}
+
+/**
+ * Parses the text of a file of keys, `{"keys": [...]}`.
+ *
+ * @throws Error with a single line that names the file and the key.
+ */
+export function parseKeys(text: string, path: string): readonly KeyRecord[] {
+  const parsed = jsonOf(text);
+  if (!isJsonObject(parsed) || !Array.isArray(parsed["keys"]))
+    throw new Error(`${path} is not a file of keys: it must be {"keys": [...]} in JSON`);
+  const records = parsed["keys"].map((value, index) => recordOf(value, `${path}: keys[${index}]`));
+  const doubled = records.find(({ id }, index) => records.findIndex((other) => other.id === id) < index);
+  if (doubled !== undefined) throw new Error(`${path} has the key ${doubled.id} twice`);
+  return records;
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function recordOf(value: unknown, at: string): KeyRecord {
+  if (!isJsonObject(value)) throw new Error(`${at} must be an object`);
+  for (const field of FIELDS) {
+    if (value[field] === undefined && OPTIONAL.has(field)) continue;
+    if (typeof value[field] !== "string") throw new Error(`${at}.${field} must be a text`);
+  }
+  const unknown = Object.keys(value).find((key) => !(FIELDS as readonly string[]).includes(key));
+  // A restriction that this version does not know must not be ignored.
+  if (unknown !== undefined) throw new Error(`${at}.${unknown} is not known`);
+  const record = value as unknown as KeyRecord;
+  if (!ID.test(record.id)) throw new Error(`${at}.id must have 12 hexadecimal digits`);
+  if (!HASH.test(record.hash)) throw new Error(`${at}.hash must be sha256: and 43 characters`);
+  if (!ROLE_NAMES.includes(record.role))
+    throw new Error(`${at}.role must be one of ${ROLE_NAMES.join(", ")}`);
+  if (record.expires !== undefined && Number.isNaN(Date.parse(record.expires)))
+    throw new Error(`${at}.expires must be a time in ISO 8601`);
+  return record;
+}
+
+/**
+ * Changes a file of keys as a whole: a reader sees all of the change or nothing, and two changes at the same time do not lose one
+ * another. A missing file has no keys; the new one is readable by its owner alone.
+ *
+ * @throws Error with a single line if the file cannot be read or written, or another process changes it.
+ */
+export async function changeKeyFile(
+  path: string,
+  change: (keys: readonly KeyRecord[]) => readonly KeyRecord[],
+): Promise<void> {
+  const lock = `${path}.lock`;
+  const handle = await open(lock, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "EEXIST") throw error;
+    throw new Error(`another process changes ${path}; if none does, remove ${lock}`);
+  });
+  try {
+    const keys = await readKeyFile(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return [];
+      throw error;
+    });
+    await handle.writeFile(`${JSON.stringify({ keys: change(keys) }, null, 2)}\n`);
+    await handle.sync();
+    await rename(lock, path);
+  } catch (error) {
+    await rm(lock, { force: true });
+    throw error;
+  } finally {
+    await handle.close();
+  }
+}

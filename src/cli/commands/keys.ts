@@ -1,0 +1,95 @@
+import { drawKey } from "../../auth/api-keys/key.ts";
+import { changeKeyFile, type KeyRecord, readKeyFile } from "../../auth/api-keys/key-file.ts";
+import { readTable } from "../../config/layers.ts";
+import { type OptionTable, type OptionValues, UsageError } from "../../config/option-spec.ts";
+import { parseAge, parseChoice, parseText } from "../../config/parsers.ts";
+import { ROLE_NAMES } from "../../namespace/principal.ts";
+import { JSON_OPTION } from "./catalog.ts";
+import type { CommandDefinition } from "./command.ts";
+import { textTable } from "./text-table.ts";
+
+const OPTIONS = {
+  file: {
+    flag: "file",
+    value: "FILE",
+    help: "File of keys, the same as for serve --api-keys-file. A missing one is created, readable by its owner alone.",
+    parse: parseText,
+  },
+  name: {
+    flag: "name",
+    value: "NAME",
+    help: "Name of the caller, for create. Several keys may have the same name.",
+    parse: parseText,
+  },
+  role: {
+    flag: "role",
+    value: "ROLE",
+    help: "What the caller may do, for create (docs/security.md).",
+    parse: parseChoice(ROLE_NAMES),
+  },
+  expires: {
+    flag: "expires",
+    value: "AGE",
+    help: "Time after which the gateway refuses the key, for create, such as 12h or 90d. Default: never.",
+    parse: parseAge,
+  },
+  json: JSON_OPTION,
+} as const satisfies OptionTable;
+
+type Options = OptionValues<typeof OPTIONS>;
+
+/** An action on a file of keys; it returns what to print. */
+type Act = (file: string, options: Options, id: string | undefined) => Promise<string>;
+
+const ACTIONS: Readonly<Record<string, Act>> = {
+  async create(file, { name, role, expires }) {
+    if (name === undefined) throw new UsageError("create needs --name");
+    if (role === undefined) throw new UsageError("create needs --role");
+    const { text, id, hash } = drawKey();
+    const now = Date.now();
+    const record: KeyRecord = {
+      ...{ id, name, role, hash },
+      created: new Date(now).toISOString(),
+      ...(expires !== undefined && { expires: new Date(now + expires).toISOString() }),
+    };
+    await changeKeyFile(file, (keys) => [...keys, record]);
+    return `${text}\n`;
+  },
+
+  async list(file, { json }) {
+    // A hash is of no use to a reader, and of some to a thief.
+    const keys = (await readKeyFile(file)).map(({ hash: _, ...facts }) => facts);
+    if (json) return `${JSON.stringify({ keys }, null, 2)}\n`;
+    const rows = keys.map(({ id, name, role, created, expires = "never" }) => [
+      id,
+      name,
+      role,
+      created,
+      expires,
+    ]);
+    return textTable([["ID", "NAME", "ROLE", "CREATED", "EXPIRES"], ...rows]);
+  },
+
+  async revoke(file, _, id) {
+    if (id === undefined) throw new UsageError("revoke needs the id of a key, which list shows");
+    await changeKeyFile(file, (keys) => {
+      if (keys.some((key) => key.id === id)) return keys.filter((key) => key.id !== id);
+      throw new Error(`${file} has no key ${id}`);
+    });
+    return `revoked ${id}\n`;
+  },
+};
+
+/** `lance-gateway keys`: creates, lists and revokes the API keys of a file. */
+export const keys: CommandDefinition = {
+  operands: "<create|list|revoke> [ID]",
+  groups: [{ heading: "Options", options: OPTIONS, environment: false }],
+  async run({ operands: [name = "", id], layers }) {
+    const options = readTable(OPTIONS, layers);
+    const act = Object.hasOwn(ACTIONS, name) ? ACTIONS[name] : undefined;
+    if (act === undefined) throw new UsageError(`keys does one of ${Object.keys(ACTIONS).join(", ")}`);
+    if (options.file === undefined) throw new UsageError("--file is missing");
+    process.stdout.write(await act(options.file, options, id));
+    return 0;
+  },
+};

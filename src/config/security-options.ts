@@ -1,0 +1,31 @@
+import type { OptionTable } from "./option-spec.ts";
+import { parseChoice, parseSwitch, parseText } from "./parsers.ts";
+
+/** Options that decide who may call, and what callers may do (docs/security.md). */
+export const SECURITY_OPTIONS = {
+  auth: {
+    flag: "auth",
+    value: "WAY",
+    help: "Way in which callers prove who they are; api-key needs --api-keys-file. Default: everyone who reaches the port may do everything.",
+    parse: parseChoice(["api-key"]),
+    repeatable: true,
+  },
+  apiKeysFile: {
+    flag: "api-keys-file",
+    value: "FILE",
+    help: "File of API keys that lance-gateway keys writes. The gateway reads it again when it changes.",
+    parse: parseText,
+  },
+  readOnly: {
+    flag: "read-only",
+    help: "Refuse everything that writes, on every backend, and leave the tables as they are.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
+  insecure: {
+    flag: "insecure",
+    help: "Listen on an address that other machines reach, although everyone who reaches it may do everything.",
+    fallback: "false",
+    parse: parseSwitch,
+  },
+} as const satisfies OptionTable;

@@ -1,0 +1,31 @@
+import { lookup } from "node:dns/promises";
+import { BlockList, isIPv6 } from "node:net";
+import { UsageError } from "../config/option-spec.ts";
+import type { ServeOptions } from "../config/options.ts";
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
+LOOPBACK.addAddress("::1", "ipv6");
+
+/**
+ * Refuses to listen where other machines can connect, if callers need not prove who they are and the operator has not said that this
+ * is intended.
+ *
+ * @throws UsageError
+ */
+export async function refuseStrangers({
+  host,
+  auth,
+  insecure,
+}: Pick<ServeOptions, "host" | "auth" | "insecure">): Promise<void> {
+  if (auth.length > 0 || insecure || (await isLoopback(host))) return;
+  throw new UsageError(
+    `--host ${host} can be reached from other machines, where everyone could do everything: use --auth api-key, or --insecure`,
+  );
+}
+
+/** Whether a host names this machine alone. A name that cannot be resolved fails when the gateway listens. */
+async function isLoopback(host: string): Promise<boolean> {
+  const found = await lookup(host, { all: true }).catch(() => []);
+  return found.every(({ address }) => LOOPBACK.check(address, isIPv6(address) ? "ipv6" : "ipv4"));
+}
