@@ -2,6 +2,7 @@ import type { Credentials } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Principal } from "../namespace/principal.ts";
 import type { KeyRefusal, KeyRing } from "./api-keys/key-ring.ts";
+import { createFailureDelay } from "./failure-delay.ts";
 
 /** Proves who a caller is. */
 export interface Authenticator {
@@ -11,6 +12,8 @@ export interface Authenticator {
    * @throws LanceError Unauthenticated
    */
   authenticate(credentials: Credentials): Principal;
+  /** Counts wrong credentials from an address, and returns how long their refusal has to wait, in milliseconds. */
+  failed(address: string | undefined): number;
   close(): void;
 }
 
@@ -23,14 +26,19 @@ const REASONS: Readonly<Record<KeyRefusal | "missing", string>> = {
   expired: "the API key has expired",
 };
 
-/** Creates an authenticator by the keys of a file. */
-export function authenticateByKeys(keys: KeyRing): Authenticator {
+/**
+ * Creates an authenticator by the keys of a file.
+ *
+ * @param delay Default: that of {@link createFailureDelay}.
+ */
+export function authenticateByKeys(keys: KeyRing, delay = createFailureDelay()): Authenticator {
   return {
     authenticate({ apiKey }) {
       const found = apiKey === undefined ? "missing" : keys.find(apiKey);
       if (typeof found === "string") throw new LanceError("Unauthenticated", REASONS[found], CHALLENGE);
       return { by: "api-key", name: found.name, credentialId: found.id, role: found.role };
     },
+    failed: delay.failed,
     close: keys.close,
   };
 }

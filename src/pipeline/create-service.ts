@@ -1,6 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Authenticator } from "../auth/authenticator.ts";
-import { createFailureDelay } from "../auth/failure-delay.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
 import { authorize, readOnly } from "./authorize.ts";
@@ -40,7 +39,7 @@ export function createService(options: ServiceOptions): Service {
     ...(metrics === undefined ? [] : [measure(metrics)]),
     observe,
     resolve,
-    ...(authenticator === undefined ? [] : [identify(authenticator, createFailureDelay())]),
+    ...(authenticator === undefined ? [] : [identify(authenticator)]),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
     ...(authenticator === undefined ? [] : [authorize]),
     ...(options.readOnly ? [readOnly] : []),

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Authenticator } from "../auth/authenticator.ts";
-import type { FailureDelay } from "../auth/failure-delay.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Interceptor } from "./interceptor.ts";
@@ -11,9 +10,9 @@ const MAX_WAITING = 1_000;
 /**
  * Finds out who calls, or refuses the call. Refusals of wrong credentials come later and later for the same address.
  *
- * A key that the gateway has accepted is meant for the gateway: no backend sees it.
+ * A key that the gateway has accepted ends here: no backend sees it.
  */
-export function identify(authenticator: Authenticator, delay: FailureDelay): Interceptor {
+export function identify(authenticator: Authenticator): Interceptor {
   let waiting = 0;
 
   async function refuse(call: Call, thrown: unknown): Promise<never> {
@@ -25,7 +24,7 @@ export function identify(authenticator: Authenticator, delay: FailureDelay): Int
     }
     waiting += 1;
     try {
-      await sleep(delay.failed(call.peer), undefined, { signal: call.signal });
+      await sleep(authenticator.failed(call.peer), undefined, { signal: call.signal });
     } finally {
       waiting -= 1;
     }

@@ -64,6 +64,7 @@ function fields(call: Call, started: number): Record<string, unknown> {
     protocol: call.protocol,
     ...(call.database !== undefined && { database: call.database }),
     id: joinIdentifier(call.id),
+    ...(call.principal !== undefined && { principal: call.principal.name, key: call.principal.credentialId }),
     ...(call.decisions.length > 0 && { upstream: call.decisions }),
     ms: Math.round((performance.now() - started) * 1000) / 1000,
   };

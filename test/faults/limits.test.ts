@@ -140,7 +140,7 @@ describe("limits of bodies", () => {
 
   const compressed: Record<string, (port: number) => ProtocolClient> = {
     gRPC: (port) =>
-      createGrpcClient(port, { "grpc.default_compression_algorithm": compressionAlgorithms.gzip }),
+      createGrpcClient(port, {}, { "grpc.default_compression_algorithm": compressionAlgorithms.gzip }),
     Connect: (port) => clientOf(createConnectTransport(compressing(port))),
     "gRPC-Web": (port) => clientOf(createGrpcWebTransport(compressing(port))),
   };

@@ -54,6 +54,9 @@ export interface Invoker {
   download(method: DescMethodServerStreaming, request: Message): Promise<Download>;
 }
 
+/** Headers that a client sends with every call; metadata in gRPC. */
+export type Headers = Readonly<Record<string, string>>;
+
 /** A client of one protocol. */
 export interface ProtocolClient {
   readonly client: LanceClient;

@@ -6,25 +6,32 @@ import {
   Http2SessionManager,
 } from "@connectrpc/connect-node";
 import { ErrorResponseSchema } from "../../src/gen/lance/namespace/v1/common_pb.ts";
-import { CallError, collect, createClient, type ProtocolClient, uploadMessages } from "./client.ts";
+import {
+  CallError,
+  collect,
+  createClient,
+  type Headers,
+  type ProtocolClient,
+  uploadMessages,
+} from "./client.ts";
 
 /** Creates a client of Connect over HTTP/1.1. */
-export function createConnectClient(port: number): ProtocolClient {
+export function createConnectClient(port: number, headers?: Headers): ProtocolClient {
   const transport = createConnectTransport({ baseUrl: url(port), httpVersion: "1.1" });
-  return clientOf(transport);
+  return clientOf(transport, undefined, headers);
 }
 
 /** Creates a client of Connect over HTTP/2 with prior knowledge. */
-export function createConnectHttp2Client(port: number): ProtocolClient {
+export function createConnectHttp2Client(port: number, headers?: Headers): ProtocolClient {
   const sessionManager = new Http2SessionManager(url(port));
   const transport = createConnectTransport({ baseUrl: url(port), httpVersion: "2", sessionManager });
-  return clientOf(transport, () => sessionManager.abort());
+  return clientOf(transport, () => sessionManager.abort(), headers);
 }
 
 /** Creates a client of gRPC-Web over HTTP/1.1. */
-export function createGrpcWebClient(port: number): ProtocolClient {
+export function createGrpcWebClient(port: number, headers?: Headers): ProtocolClient {
   const transport = createGrpcWebTransport({ baseUrl: url(port), httpVersion: "1.1" });
-  return clientOf(transport);
+  return clientOf(transport, undefined, headers);
 }
 
 function url(port: number): string {
@@ -32,12 +39,16 @@ function url(port: number): string {
 }
 
 /** Creates a client over any transport of connect-node. */
-export function clientOf(transport: Transport, close: () => void = () => {}): ProtocolClient {
+export function clientOf(
+  transport: Transport,
+  close: () => void = () => {},
+  headers?: Headers,
+): ProtocolClient {
   const unary = async (method: DescMethodUnary, request: Message) =>
-    (await transport.unary(method, undefined, undefined, undefined, request)).message;
+    (await transport.unary(method, undefined, undefined, headers, request)).message;
 
   const stream = async (method: DescMethodStreaming, requests: AsyncIterable<Message>) =>
-    (await transport.stream(method, undefined, undefined, undefined, requests)).message;
+    (await transport.stream(method, undefined, undefined, headers, requests)).message;
 
   const client = createClient({
     unary: (method, request) => failing(unary(method, request)),

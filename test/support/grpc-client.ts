@@ -3,12 +3,20 @@ import {
   Client,
   type ClientOptions,
   credentials,
+  Metadata,
   type MethodDefinition,
   type ServiceError,
 } from "@grpc/grpc-js";
 import { StatusSchema } from "../../src/gen/google/rpc/status_pb.ts";
 import { type ErrorResponse, ErrorResponseSchema } from "../../src/gen/lance/namespace/v1/common_pb.ts";
-import { CallError, collect, createClient, type ProtocolClient, uploadMessages } from "./client.ts";
+import {
+  CallError,
+  collect,
+  createClient,
+  type Headers,
+  type ProtocolClient,
+  uploadMessages,
+} from "./client.ts";
 
 const UNLIMITED: ClientOptions = {
   "grpc.max_receive_message_length": -1,
@@ -16,15 +24,25 @@ const UNLIMITED: ClientOptions = {
 };
 
 /** Creates a client of gRPC with the stock Node client and definitions from the descriptors. */
-export function createGrpcClient(port: number, options: ClientOptions = {}): ProtocolClient {
+export function createGrpcClient(
+  port: number,
+  headers: Headers = {},
+  options: ClientOptions = {},
+): ProtocolClient {
+  const metadata = Metadata.fromHttp2Headers(headers);
   const channel = new Client(`127.0.0.1:${port}`, credentials.createInsecure(), { ...UNLIMITED, ...options });
 
   const client = createClient({
     unary: (method, request) =>
       new Promise((resolve, reject) => {
         const { path, requestSerialize, responseDeserialize } = definitionOf(method);
-        channel.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, (error, answer) =>
-          error ? reject(grpcError(error)) : resolve(answer as Message),
+        channel.makeUnaryRequest(
+          path,
+          requestSerialize,
+          responseDeserialize,
+          request,
+          metadata,
+          (error, answer) => (error ? reject(grpcError(error)) : resolve(answer as Message)),
         );
       }),
 
@@ -35,6 +53,7 @@ export function createGrpcClient(port: number, options: ClientOptions = {}): Pro
           path,
           requestSerialize,
           responseDeserialize,
+          metadata,
           (error, answer) => (error ? reject(grpcError(error)) : resolve(answer as Message)),
         );
         // A call that has ended takes no more messages; its outcome is in the callback.
@@ -61,7 +80,13 @@ export function createGrpcClient(port: number, options: ClientOptions = {}): Pro
 
     download: async (method, request) => {
       const { path, requestSerialize, responseDeserialize } = definitionOf(method);
-      const call = channel.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request);
+      const call = channel.makeServerStreamRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        metadata,
+      );
       try {
         return await collect(method, call);
       } catch (error) {

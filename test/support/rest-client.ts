@@ -11,18 +11,19 @@ import { reflect } from "@bufbuild/protobuf/reflect";
 import { http } from "../../src/gen/google/api/annotations_pb.ts";
 import { rest_method } from "../../src/gen/lance/namespace/v1/options_pb.ts";
 import { bodyFieldOf } from "../../src/namespace/body-field.ts";
-import { CallError, createClient, type ProtocolClient } from "./client.ts";
+import { CallError, createClient, type Headers, type ProtocolClient } from "./client.ts";
 import { jsonOf, type RawAnswer, type RawRequest, sendHttp } from "./http.ts";
 import { fieldToJson, fromRestJson, isRequired, restName } from "./rest-json.ts";
 
 const ROOT = "$";
 
 /** Creates a client of the REST API from the annotations of the contract, without any code of the gateway. */
-export function createRestClient(port: number): ProtocolClient {
+export function createRestClient(port: number, headers: Headers = {}): ProtocolClient {
   const agent = new Agent({ keepAlive: true });
 
   async function send(method: DescMethod, message: Message, body?: AsyncIterable<Uint8Array>) {
-    const answer = await sendHttp(port, { ...restRequest(method, message, body), agent });
+    const request = restRequest(method, message, body);
+    const answer = await sendHttp(port, { ...request, headers: { ...request.headers, ...headers }, agent });
     const success = getOption(method, rest_method)?.successStatus || 200;
     if (answer.status === success) return answer;
     throw restError(answer);

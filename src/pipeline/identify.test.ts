@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
+import { pino } from "pino";
+import { describe, it } from "vitest";
+import { drawKey } from "../auth/api-keys/key.ts";
+import { authenticateByKeys } from "../auth/authenticator.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { type Call, createCall } from "../namespace/call.ts";
+import { isLanceError } from "../namespace/errors.ts";
+import { identify } from "./identify.ts";
+import type { Next, OperationRequest } from "./interceptor.ts";
+
+const method = LanceNamespaceService.method.insertIntoTable;
+const { id, hash, text } = drawKey();
+const record = { id, hash, name: "ann", role: "writer", created: "2026-01-01T00:00:00.000Z" } as const;
+const ring = { find: (given: string) => (given === text ? record : ("unknown" as const)), close() {} };
+
+function callWith(apiKey: string | undefined, signal = new AbortController().signal): Call {
+  const call = createCall({
+    ...{ method, protocol: "rest", requestId: "r", headers: {}, signal, peer: "192.0.2.1" },
+    ...{ deadline: undefined, accept: undefined, log: pino({ level: "silent" }) },
+  });
+  call.identity = { apiKey, authToken: "a token for the upstream" };
+  return call;
+}
+
+const upload = (data: AsyncIterable<Uint8Array>) =>
+  ({ kind: "upload", operation: "insertIntoTable", message: create(method.input), data }) as OperationRequest;
+const unread = upload({ [Symbol.asyncIterator]: () => assert.fail("the body is read") });
+const refuseNext: Next = () => assert.fail("the call goes on");
+
+describe("identify", () => {
+  it("names the caller, and takes the key out of the call", async () => {
+    const call = callWith(text);
+    const answer = {} as never;
+    const next: Next = async ({ principal, identity }) => {
+      assert.deepEqual(principal, { by: "api-key", name: "ann", credentialId: id, role: "writer" });
+      assert.deepEqual(identity, { apiKey: undefined, authToken: "a token for the upstream" });
+      return answer;
+    };
+    assert.equal(await identify(authenticateByKeys(ring))(call, unread, next), answer);
+  });
+
+  it("refuses a call without a key before it reads the body, and at once", async () => {
+    const delay = { failed: () => assert.fail("the refusal waits") };
+    await assert.rejects(
+      Promise.resolve(identify(authenticateByKeys(ring, delay))(callWith(undefined), unread, refuseNext)),
+      (error) => isLanceError(error, "Unauthenticated"),
+    );
+  });
+
+  it("counts a wrong key for the address that it comes from", async () => {
+    const addresses: (string | undefined)[] = [];
+    const delay = {
+      failed(address: string | undefined) {
+        addresses.push(address);
+        return 0;
+      },
+    };
+    await assert.rejects(
+      Promise.resolve(identify(authenticateByKeys(ring, delay))(callWith("wrong"), unread, refuseNext)),
+      (error) => isLanceError(error, "Unauthenticated"),
+    );
+    assert.deepEqual(addresses, ["192.0.2.1"]);
+  });
+
+  it("lets a bounded number of refusals wait, and refuses more at once", async () => {
+    const left = new AbortController();
+    const step = identify(authenticateByKeys(ring, { failed: () => 3_600_000 }));
+    const wrong = () => Promise.resolve(step(callWith("wrong", left.signal), unread, refuseNext));
+    const waiting = Array.from({ length: 1_000 }, () => assert.rejects(wrong()));
+    await assert.rejects(wrong(), (error) => isLanceError(error, "Throttling"));
+    left.abort();
+    await Promise.all(waiting);
+  });
+});
