@@ -68,6 +68,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     journal: createJournal(base.key, store, clock),
     store,
     gate: createWriteGate(),
+    reindexed: new Set(),
     clock,
     log,
     maxUploadBytes,

@@ -17,4 +17,6 @@ export interface TableContext extends CatalogContext {
   readonly store: ObjectStore;
   /** Keeps changes of tables and their upkeep apart; its keys are the paths of tables. */
   readonly gate: WriteGate;
+  /** Paths of tables of which upkeep has taken rows out of an index, to add them again. */
+  readonly reindexed: Set<string>;
 }

@@ -1,4 +1,5 @@
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import type { KnownVersions } from "../format/prune.ts";
 
 /** Times of upkeep, in milliseconds. */
 export interface UpkeepTimes {
@@ -35,7 +36,7 @@ export const UPKEEP_TIMES: UpkeepTimes = {
   waitMs: 2_000,
   quietMs: 3_000,
   commitQuietMs: 10 * 60_000,
-  cheapRest: 1,
+  cheapRest: 2,
   rest: 9,
   retryMs: 200,
   maxRetryMs: 30_000,
@@ -69,6 +70,8 @@ export interface ActiveTable {
   finishedAt: bigint | undefined;
   /** When its versions were pruned. */
   prunedAt: number;
+  /** The versions that were read to prune others, so that each is read once. */
+  readonly known: KnownVersions;
 }
 
 /** Result of an inspection, and of the work that followed. */
@@ -165,5 +168,6 @@ function newTable(id: Identifier): ActiveTable {
     isRunning: false,
     finishedAt: undefined,
     prunedAt: Number.NEGATIVE_INFINITY,
+    known: new Map(),
   };
 }

@@ -1,6 +1,8 @@
+import { isLanceError } from "../../../namespace/errors.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
 import { engineCall } from "../engine/errors.ts";
-import { pruneVersions } from "../format/prune.ts";
+import { type KnownVersions, pruneVersions } from "../format/prune.ts";
+import { releaseSegments } from "../format/release-segments.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import { syncVersion } from "../format/sync-version.ts";
 import { latestVersion } from "../format/version-files.ts";
@@ -31,17 +33,36 @@ export interface Compacted extends Pick<UpkeepFigures, "fragmentsRemoved" | "fra
 }
 
 /** Has the engine join small fragments, remove deleted rows from the files and bring the indices up to date. */
-export async function optimizeTable(context: UpkeepContext, table: FoundTable): Promise<Compacted> {
+export async function optimizeTable(
+  context: UpkeepContext,
+  table: FoundTable,
+  signal: AbortSignal,
+): Promise<Compacted> {
   const dataset = datasetOf(context, table);
   const before = (await latestVersion(dataset))?.version ?? 0n;
+  await release(context, table, signal);
   const { compaction } = await withData(context, table, {}, (native) =>
     engineCall(() => native.optimize(NO_VERSION)),
   );
+  context.reindexed.delete(table.path);
   // Compaction and indices are versions of their own, each with files that the one before lacks.
   const after = (await latestVersion(dataset))?.version ?? before;
   for (let version = before + 1n; version <= after; version++) await syncVersion(dataset, version);
   const { fragmentsRemoved, fragmentsAdded } = compaction;
   return { fragmentsRemoved, fragmentsAdded, version: after };
+}
+
+/** Releases small segments of indices. The table stays marked until the engine has added their rows again. */
+async function release(context: UpkeepContext, table: FoundTable, signal: AbortSignal): Promise<void> {
+  const { reindexed } = context;
+  const isMarked = reindexed.has(table.path);
+  reindexed.add(table.path);
+  const released = await releaseSegments(datasetOf(context, table), signal).catch((error: unknown) => {
+    // The engine may know a feature that this project does not.
+    if (isLanceError(error, "Unsupported")) return 0;
+    throw error;
+  });
+  if (released === 0 && !isMarked) reindexed.delete(table.path);
 }
 
 /** Share of surplus versions, beyond which they are pruned: each time, all versions are read. */
@@ -64,6 +85,7 @@ export async function pruneTable(
   table: FoundTable,
   policy: UpkeepPolicy,
   { minAgeMs, surplusAgeMs, remoteSurplusAgeMs }: PruneTimes,
+  known: KnownVersions,
   signal: AbortSignal,
 ): Promise<Pick<UpkeepFigures, "versionsRemoved" | "filesRemoved">> {
   const dataset = datasetOf({ store }, table);
@@ -78,7 +100,7 @@ export async function pruneTable(
       : [{ keep: policy.maxVersions, minAgeMs: Math.max(surplusMs, inUseMs) }];
   let [versionsRemoved, filesRemoved] = [0, 0];
   for (const rule of [retained, ...surplus]) {
-    const pruned = await pruneVersions(dataset, { ...rule, clock, signal });
+    const pruned = await pruneVersions(dataset, { ...rule, clock, known, signal });
     versionsRemoved += pruned.versions;
     filesRemoved += pruned.files;
   }

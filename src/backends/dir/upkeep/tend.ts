@@ -126,14 +126,17 @@ async function work(
 ): Promise<Tended> {
   const started = performance.now();
   const compaction = optimizes
-    ? await untilAborted(holdingWriters(context, table, active.failures > 0 && isCheap(facts)), signal)
+    ? await untilAborted(
+        holdingWriters(context, table, active.failures > 0 && isCheap(facts), signal),
+        signal,
+      )
     : { fragmentsRemoved: 0, fragmentsAdded: 0, version: facts.version };
   const optimizeMs = performance.now() - started;
   const isChanged = compaction.version !== facts.version;
   if (optimizes && !isChanged) active.finishedAt = facts.version;
   const pruned =
     prunes && (await lease.isHeld())
-      ? await pruneTable(context, table, policy, times, signal)
+      ? await pruneTable(context, table, policy, times, active.known, signal)
       : { versionsRemoved: 0, filesRemoved: 0 };
   if (prunes) active.prunedAt = performance.now();
   onRun({ ...compaction, ...pruned }, performance.now() - started);
@@ -144,12 +147,17 @@ async function work(
 }
 
 /** Optimizes a table; if it lost to a writer before, later writers wait for it for a moment. */
-async function holdingWriters(context: UpkeepContext, table: FoundTable, holds: boolean): Promise<Compacted> {
-  if (!holds) return optimizeTable(context, table);
+async function holdingWriters(
+  context: UpkeepContext,
+  table: FoundTable,
+  holds: boolean,
+  signal: AbortSignal,
+): Promise<Compacted> {
+  if (!holds) return optimizeTable(context, table, signal);
   const open = await context.gate.close(table.path, DRAIN_MS);
   const timer = setTimeout(open, HOLD_MS);
   try {
-    return await optimizeTable(context, table);
+    return await optimizeTable(context, table, signal);
   } finally {
     clearTimeout(timer);
     open();

@@ -58,6 +58,19 @@ test("brings indices up to date after small writes", WITHIN, async (t) => {
     .toEqual([61n, 0n]);
 });
 
+test("keeps the segments of an index of vectors few while rows arrive", WITHIN, async (t) => {
+  const { client } = await openTable(t, { adds: 0 });
+  const first = Array.from({ length: 299 }, (_, i) => i + 1);
+  await client.upload("insertIntoTable", "t", {}, rows(first));
+  await client.call("createTableIndex", "t", { column: "vector", indexType: "IVF_FLAT", name: "near" });
+  const stats = () => client.call("describeTableIndexStats", "t", { indexName: "near" });
+  for (let id = 300; id < 312; id++) {
+    await client.upload("insertIntoTable", "t", {}, rows([id]));
+    await expect.poll(async () => (await stats()).numIndexedRows, WITHIN).toBe(BigInt(id + 1));
+  }
+  assert.ok(((await stats()).numIndices ?? 0) <= 8, `${(await stats()).numIndices} segments`);
+});
+
 test("removes deleted rows from the files", WITHIN, async (t) => {
   const { client } = await openTable(t, { adds: 0 });
   await client.upload("insertIntoTable", "t", {}, rows(Array.from({ length: 50 }, (_, i) => i + 1)));

@@ -32,7 +32,7 @@ export function createReadOperations(
     planOf: (query: NativeQueryBase) => Promise<string>,
   ): Promise<string> {
     return withGuarded(context, call, request, async (data) => {
-      const { whole, steps } = await build(data, request);
+      const { whole, steps } = await build(context, data, request);
       if (steps.length === 0) return data.wait(async () => planOf(await whole()));
       const texts = ["HybridSearch: fusion=reciprocal rank\n"];
       for (const [name, part] of steps) texts.push(`${name}:\n${await data.wait(() => planOf(part))}`);
@@ -52,7 +52,7 @@ export function createReadOperations(
       const data = await openGuarded(context, call, request);
       try {
         const { readAhead } = context;
-        yield* resultMessages(await build(data, request), { data, call, turns, readAhead });
+        yield* resultMessages(await build(context, data, request), { data, call, turns, readAhead });
       } finally {
         data.release();
       }
@@ -73,7 +73,16 @@ export function createReadOperations(
   };
 }
 
-async function build({ table, schema, wait }: Guarded, request: QueryFields): Promise<BuiltQuery> {
+/**
+ * Builds a query. A search that skips rows outside the index includes them while upkeep has taken some out of it that
+ * the client has seen there.
+ */
+async function build(
+  { reindexed }: TableContext,
+  { table, found, schema, wait }: Guarded,
+  asked: QueryFields,
+): Promise<BuiltQuery> {
+  const request = asked.fastSearch && reindexed.has(found.path) ? { ...asked, fastSearch: false } : asked;
   const columns = await schema();
   return wait(async () => buildQuery(table, request, columns));
 }
