@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { createOverlappingCheck } from "../concurrency/overlapping-check.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
 import { StateMismatch } from "./commit-plan.ts";
@@ -25,6 +26,11 @@ export interface Catalog {
    * @throws LanceError ServiceUnavailable while versions are missing that were seen before, or cannot be read
    */
   read(): Promise<CatalogState>;
+  /**
+   * Returns the state in memory without a check; commits of other processes may be missing. Work that starts from it must
+   * be checked against {@link Catalog.read}, or be part of a mutation.
+   */
+  known(): CatalogState;
   /**
    * Returns the properties of the root, which has no row: the metadata of the manifest table. They are as fresh as
    * {@link read}.
@@ -81,6 +87,8 @@ export function createCatalog(
   let isSound = true;
   /** Whether a loss of power may remove the newest version; the next version repeats everything in it. */
   let isUnsynced = false;
+  /** Whether the last commit was not the next version of the state in memory, or failed. */
+  let hasLost = false;
   const integrity = createIntegrity(log);
   /** Changes whose verdicts the next commit removes. */
   const forgettable = new Set<string>();
@@ -125,26 +133,45 @@ export function createCatalog(
     });
   });
 
+  /** Checks whether the state is the newest, without reading anything; returns undefined if only `refresh` can tell. */
+  function confirm(): Promise<boolean> | undefined {
+    if (!isSound || version === 0 || integrity.isDamaged()) return undefined;
+    return manifest.confirm?.({ version, generation });
+  }
+  /** Like {@link confirm}, for many concurrent callers; undefined if checks cannot overlap. */
+  const confirmed = manifest.confirm && createOverlappingCheck(async () => (await confirm()) ?? false);
+
   /**
    * Commits a group on the newest state and returns the outcome of each of its mutations; returns undefined, with
    * nothing committed, if another process was faster or the table had to be created.
    */
   async function commitGroup(group: readonly Mutation<unknown>[]): Promise<readonly Outcome[] | undefined> {
     const sinceRefresh = startStopwatch();
-    await refresh();
+    // The files of the commit are written during the check. Beside other writers that would often be in vain.
+    const isNewest = hasLost ? undefined : confirm();
+    if (isNewest === undefined) await refresh();
+    // Its failure shows where it is awaited.
+    isNewest?.catch(() => {});
+    hasLost = true;
     const [base, onto] = [version, state];
     const decision = await decideGroup(group, base, onto);
     if (decision === undefined) return undefined;
     const { changes, recorded, outcomes } = decision;
     // The answer that nothing needs to change is based on the newest version, so that version must be durable.
-    if (changes.size === 0 && recorded.size === 0 && !isUnsynced) return outcomes;
+    if (changes.size === 0 && recorded.size === 0 && !isUnsynced) {
+      if (!((await isNewest) ?? true)) return undefined;
+      hasLost = false;
+      return outcomes;
+    }
     if (version === 0) {
       await manifest.ensure();
       return undefined;
     }
     const verdicts = { recorded, forgotten: forgottenIn(onto) };
-    const work = () => manifest.commit(base, onto, changes, verdicts);
-    return (await take(sinceRefresh, changes, work)) ? outcomes : undefined;
+    const work = () => manifest.commit(base, onto, changes, verdicts, isNewest ?? Promise.resolve(true));
+    if (!(await take(sinceRefresh, changes, work))) return undefined;
+    hasLost = false;
+    return outcomes;
   }
 
   /**
@@ -243,13 +270,15 @@ export function createCatalog(
 
   const refreshForRead = allowStaleness(async () => {
     const head = manifest.headNow();
-    if (head === undefined || !isNewest(head)) await refresh();
+    if (head !== undefined && isNewest(head)) return;
+    if (!(await confirmed?.())) await refresh();
   }, maxStalenessMs);
   return {
     async read() {
       await refreshForRead();
       return state;
     },
+    known: () => state,
     async rootProperties() {
       await refreshForRead();
       const { tableMetadata = {} } = (version === 0 ? undefined : await manifest.manifestOf(version)) ?? {};

@@ -13,6 +13,8 @@ export interface Integrity {
    * @throws LanceError ServiceUnavailable if the number is smaller, or if the catalog cannot be read
    */
   guard(found: number, seen: number, read: () => Promise<void>): Promise<void>;
+  /** Whether the last check found damage. */
+  isDamaged(): boolean;
 }
 
 /**
@@ -30,6 +32,7 @@ export function createIntegrity(log: Logger): Integrity {
     return new LanceError("ServiceUnavailable", message, { cause });
   }
   return {
+    isDamaged: () => isDamaged,
     async guard(found, seen, read) {
       if (found < seen)
         throw damage({ found, seen }, "the catalog has lost versions that the server has seen");

@@ -15,7 +15,7 @@ import { createHintWriter } from "../format/version-hint.ts";
 import { createJoining, createOptimizing, createPruning } from "./chores.ts";
 import { createEngineFormat } from "./engine-format.ts";
 import { foreignValues } from "./foreign-values.ts";
-import { createFreshness, type Head } from "./freshness.ts";
+import { createFreshness, type Freshness, type Head } from "./freshness.ts";
 import type { Chore } from "./housekeeping.ts";
 import { createFragmentWriter } from "./new-fragment.ts";
 import { readDelta, readIds, readState } from "./reader.ts";
@@ -36,6 +36,8 @@ export interface ManifestTable {
    * Answers synchronously if a single look at the disk proves that nothing has changed; returns undefined otherwise.
    */
   headNow(): Head | undefined;
+  /** Checks whether a head is still the newest, as {@link Freshness.confirm}; undefined on a disk. */
+  readonly confirm?: Freshness["confirm"];
   /** Reads a whole version. */
   read(version: number): Promise<CatalogState>;
   /**
@@ -55,6 +57,7 @@ export interface ManifestTable {
   /**
    * Commits changes as the version after the one of `state`.
    *
+   * @param confirmed whether the version of `state` is the newest; the files of the commit are written meanwhile
    * @returns undefined if another writer has made that version; then nothing is left behind
    * @throws NothingCommitted if it fails before it is visible; LanceError Unsupported for a table that cannot be
    *   written here; ServiceUnavailable and other errors of the storage leave the outcome open
@@ -64,6 +67,7 @@ export interface ManifestTable {
     state: CatalogState,
     changes: Changes,
     verdicts: VerdictChange,
+    confirmed: Promise<boolean>,
   ): Promise<Committed | undefined>;
   /** Reads the manifest of a version; returns undefined if the version has disappeared. */
   manifestOf(version: number): Promise<Manifest | undefined>;
@@ -106,7 +110,7 @@ export function createManifestTable(
   const root = keyIn(store.keyOf(base), MANIFEST_NAME);
   const location = store.uriOf(root);
   const dataset = { store, root };
-  const { head, headNow } = createFreshness(dataset);
+  const { head, headNow, confirm, noteMade } = createFreshness(dataset);
   const engineFormat = createEngineFormat(dataset, engine);
   const writer = createManifestWriter(dataset, createFragmentWriter(dataset, engine, engineFormat));
   const hint = createHintWriter(dataset);
@@ -166,6 +170,7 @@ export function createManifestTable(
   function landed(committed: Committed | undefined): Committed | undefined {
     if (committed === undefined) return undefined;
     newest = committed.file;
+    noteMade(committed.version);
     hint(committed.file.manifest.version);
     return committed;
   }
@@ -181,6 +186,7 @@ export function createManifestTable(
   return {
     head,
     headNow,
+    ...(confirm && { confirm }),
     async read(version) {
       if (version === 0) return createState([]);
       newest = await readVersion(dataset, BigInt(version));
@@ -213,9 +219,12 @@ export function createManifestTable(
         const condition = foreignValues(manifest, state, changes);
         return condition === undefined ? [] : at(version, (table) => readIds(table, condition));
       }),
-    async commit(version, state, changes, verdicts) {
+    async commit(version, state, changes, verdicts, confirmed) {
       await syncOthers();
-      return landed(await withBase(version, (base) => writer.commit(base, state, changes, verdicts)));
+      const committed = await withBase(version, (base) =>
+        writer.commit(base, state, changes, verdicts, confirmed),
+      );
+      return landed(committed);
     },
     manifestOf: async (version) => (await fileOf(version))?.manifest,
     async prepareJoin(version, state, fragments) {

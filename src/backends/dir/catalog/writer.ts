@@ -34,6 +34,7 @@ export interface ManifestWriter {
   /**
    * Commits changes as the version after `base`, whose state is `state`.
    *
+   * @param confirmed whether `base` is the newest version; its files are written meanwhile. Default: it is
    * @returns undefined if another writer has made that version; then nothing is left behind
    * @throws NothingCommitted, and then nothing is left behind; LanceError Unsupported for a table that cannot be
    *   written here; ServiceUnavailable and other errors of the storage leave the outcome open
@@ -43,6 +44,7 @@ export interface ManifestWriter {
     state: CatalogState,
     changes: Changes,
     verdicts?: VerdictChange,
+    confirmed?: Promise<boolean>,
   ): Promise<Committed | undefined>;
   /**
    * Writes the rows of plain fragments to a single file, which becomes a fragment through {@link ManifestWriter.join}.
@@ -66,6 +68,17 @@ export interface PreparedJoin {
   readonly fragment: DataFragment;
   readonly rows: readonly StoredRow[];
 }
+
+/** Options of a publication. */
+interface PublishOptions {
+  /** Default: none. */
+  readonly verdicts?: VerdictChange | undefined;
+  /** Whether the version that it follows is the newest. Default: it is. */
+  readonly confirmed?: Promise<boolean> | undefined;
+}
+
+/** The version that a commit follows is not the newest. */
+class NotNewest extends Error {}
 
 /** Maximum number of remembered rows of small fragments, which need not be looked up in the state. */
 const REMEMBERED_ROWS = 16_384;
@@ -139,7 +152,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     change: RowsChange,
     rows: readonly StoredRow[],
     written: Promise<unknown>,
-    verdicts = NO_VERDICTS,
+    { verdicts = NO_VERDICTS, confirmed = Promise.resolve(true) }: PublishOptions = {},
   ): Promise<Committed | undefined> {
     const { updated, added } = change;
     const { manifest, operation, addedId } = changeRows(base.manifest, change);
@@ -147,12 +160,14 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     const next = await buildNextVersion(dataset, base, marked, { operation });
     const { transaction } = next;
     const noted = transaction && create(transaction.key, transaction.bytes);
-    const ready = allDone([written, noted]);
+    const ready = allDone([written, noted, checkNewest(confirmed)]);
     const isOurs = await publishVersion(store, next, ready).catch(async (error: unknown) => {
       await ready.catch(async (cause: unknown) => {
+        if (cause instanceof NotNewest) return;
         await discard(updated, added, transaction?.key);
         throw new NothingCommitted("the files of a commit cannot be written", { cause });
       });
+      if (error instanceof NotNewest) return false;
       throw error;
     });
     if (!isOurs) {
@@ -174,7 +189,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     return { rows, removed, thinned };
   }
   return {
-    async commit(base, state, changes, verdicts) {
+    async commit(base, state, changes, verdicts, confirmed) {
       const format = rowFormatOf(base.manifest);
       const { rows, removed, thinned, added } = await orNothing(async () => {
         const prepared = prepare(base, format, state, changes);
@@ -190,7 +205,10 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
       const written = allDone(writes);
       // The version is built meanwhile, and nothing awaits the files yet.
       written.catch(() => {});
-      return publish(base, { removed, updated, added: added?.fragment }, rows, written, verdicts);
+      return publish(base, { removed, updated, added: added?.fragment }, rows, written, {
+        verdicts,
+        confirmed,
+      });
     },
     async prepareJoin(base, state, from) {
       const rows = [...rowsOf(from, state).values()].flat();
@@ -224,6 +242,11 @@ async function orNothing<T>(work: () => Promise<T>): Promise<T> {
     if (isLanceError(cause, "Unsupported")) throw cause;
     throw new NothingCommitted("a commit cannot be prepared", { cause });
   }
+}
+
+/** @throws NotNewest */
+async function checkNewest(confirmed: Promise<boolean>): Promise<void> {
+  if (!(await confirmed)) throw new NotNewest("another version is the newest");
 }
 
 /**
