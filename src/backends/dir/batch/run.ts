@@ -54,7 +54,8 @@ export async function runBatch(
   signal: AbortSignal,
 ): Promise<BatchOutcome> {
   for (let plan = 1; ; plan++) {
-    const intent = planIntent(batch, createDraft(await context.catalog.read()));
+    const early = plan === 1 ? planWithoutNote(batch, createDraft(context.catalog.known())) : undefined;
+    const intent = early ?? planIntent(batch, createDraft(await context.catalog.read()));
     checkNotCancelled(signal);
     try {
       if (needsNoNote(intent)) {
@@ -68,6 +69,22 @@ export async function runBatch(
         throw new LanceError("ConcurrentModification", "the tables kept changing; try again");
       await sleep(Math.random() * 5 * plan);
     }
+  }
+}
+
+/**
+ * Plans a batch on a state that may be old. Without a note nothing is done before the commit, which compares the plan
+ * with the newest state.
+ *
+ * @returns undefined if the batch needs a note, or if that state refuses it
+ */
+function planWithoutNote(batch: Batch, draft: Draft): Intent | undefined {
+  try {
+    const intent = planIntent(batch, draft);
+    return needsNoNote(intent) ? intent : undefined;
+  } catch (error) {
+    if (error instanceof LanceError) return undefined;
+    throw error;
   }
 }
 

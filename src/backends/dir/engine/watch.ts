@@ -2,7 +2,13 @@ import { LanceError } from "../../../namespace/errors.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { createStampMemory } from "../format/directory-stamp.ts";
 import type { FileFeatures, ObjectStore } from "../format/storage.ts";
-import { describeVersion, latestVersion, type VersionName } from "../format/version-files.ts";
+import {
+  describeVersion,
+  type FoundVersion,
+  latestVersion,
+  latestVersionAnd,
+  type VersionName,
+} from "../format/version-files.ts";
 import type { NativeTable } from "./native.ts";
 
 /** State of an open table: unchanged, perhaps a newer version, or replaced by another table at its location. */
@@ -61,32 +67,36 @@ function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
 function watchVersions(store: ObjectStore): Watcher {
   return async (location) => {
     const dataset: DatasetRef = { store, root: store.keyOf(location) };
-    let known = await newestOf(dataset);
+    let known = await withTag(dataset, await latestVersion(dataset));
     return async (table) => {
-      const now = await newestOf(dataset);
+      const { newest, earlier } = await latestVersionAnd(dataset, known);
+      const now = await withTag(dataset, newest);
       if (now.version === known.version) return now.eTag === known.eTag ? "same" : "replaced";
       // An older version that is missing may have been cleaned up: opening the table again is also correct then.
-      if (now.version < known.version || (await eTagOf(dataset, known)) !== known.eTag) {
+      if (now.version < known.version || (await eTagOf(dataset, earlier ?? known)) !== known.eTag) {
         return "replaced";
       }
-      await table.checkoutLatest();
+      // A handle that has made the newest version is there already.
+      if (BigInt(await table.version()) !== now.version) await table.checkoutLatest();
       known = now;
       return "moved";
     };
   };
 }
 
-type Newest = VersionName & { readonly eTag: string | undefined };
+type Tagged = VersionName & { readonly eTag: string | undefined };
 
-async function newestOf(dataset: DatasetRef): Promise<Newest> {
-  const found = await latestVersion(dataset);
+async function withTag(dataset: DatasetRef, found: FoundVersion | undefined): Promise<Tagged> {
   if (found === undefined) throw noData();
   const { eTag } = found.info ?? (await describeVersion(dataset, found.version));
   return { ...found, eTag };
 }
 
-async function eTagOf({ store }: DatasetRef, { key }: VersionName): Promise<string | undefined> {
-  return (await store.head(key))?.eTag;
+async function eTagOf(
+  { store }: DatasetRef,
+  { key, info }: VersionName & Partial<Pick<FoundVersion, "info">>,
+): Promise<string | undefined> {
+  return (info ?? (await store.head(key)))?.eTag;
 }
 
 function noData(): LanceError {

@@ -85,6 +85,30 @@ export async function latestVersion(dataset: DatasetRef): Promise<FoundVersion |
   return newest;
 }
 
+/** The newest version of a dataset, and an earlier one, if the same listing showed it. */
+export interface NewestVersion {
+  readonly newest: FoundVersion | undefined;
+  readonly earlier: FoundVersion | undefined;
+}
+
+/** Finds the newest version, like {@link latestVersion}, and what the same listing says about an earlier one. */
+export async function latestVersionAnd(dataset: DatasetRef, earlier: VersionName): Promise<NewestVersion> {
+  const { store } = dataset;
+  if (!store.listsInOrder || earlier.scheme !== "V2")
+    return { newest: await latestVersion(dataset), earlier: undefined };
+  const name = manifestName(earlier.version, earlier.scheme);
+  for await (const page of store.list(versionsDirectory(dataset))) {
+    const first = page.find((entry) => parseManifestName(entry.name) !== undefined);
+    if (first === undefined) continue;
+    const other = page.find((entry) => entry.name === name);
+    return {
+      newest: foundVersion(dataset, first),
+      earlier: other && foundVersion(dataset, other),
+    };
+  }
+  return { newest: undefined, earlier: undefined };
+}
+
 /** Returns the newest of some versions. */
 export function newestOf<T extends VersionName>(versions: readonly T[]): T | undefined {
   let newest: T | undefined;

@@ -19,6 +19,7 @@ import { mutateAndRemove } from "../tables/drop.ts";
 import {
   isNamespace,
   isUnlistedTable,
+  mayBeUnlisted,
   namespaceNotFound,
   objectIdOf,
   requireParent,
@@ -44,8 +45,8 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
       if (id.length === 0) throw alreadyExists(id);
       for (const name of id) checkNewName(name);
       checkProperties(properties);
-      const state = await catalog.read();
-      if (await isUnlistedTable(context, state, id)) throw alreadyExists(id);
+      if (mayBeUnlisted(id) && (await isUnlistedTable(context, await catalog.read(), id)))
+        throw alreadyExists(id);
       const createIn = (draft: Draft) => {
         requireParent(draft, id);
         const existing = draft.get(objectIdOf(id));

@@ -35,7 +35,7 @@ export async function createNew(
   properties: Readonly<Record<string, string>>,
 ): Promise<NewTable> {
   checkNewIdentifier(id);
-  const claim = await planClaim(context, await context.catalog.read(), id, properties);
+  const claim = await planClaim(context, context.catalog.read, id, properties);
   return claim.isPrivate ? createApart(context, claim, rows) : createInRoot(context, claim, rows);
 }
 
@@ -46,6 +46,8 @@ async function createApart(
 ): Promise<NewTable> {
   const { catalog, layout } = context;
   const path = layout.pathOf(location);
+  // A deregistered table may have its files at the drawn location; the check does not delay the write.
+  const wasVacant = layout.isVacant(location).catch(() => false);
   let isAsked = false;
   try {
     const version = await writeApart(context, path, rows);
@@ -54,7 +56,7 @@ async function createApart(
     return { path, version };
   } catch (error) {
     // When the storage did not acknowledge, the row may exist, and the table may have been renamed by now.
-    if (!isAsked || isRefusal(error)) await removeTables(context, [location]);
+    if ((!isAsked || isRefusal(error)) && (await wasVacant)) await removeTables(context, [location]);
     throw error;
   }
 }

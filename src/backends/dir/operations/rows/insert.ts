@@ -2,6 +2,7 @@ import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError } from "../../../../namespace/errors.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
+import type { Lease } from "../../engine/handles.ts";
 import type { UploadContext } from "../context.ts";
 import { type FoundTable, isMain } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
@@ -13,6 +14,8 @@ export interface InsertTarget {
   readonly table: FoundTable;
   readonly branch: string | undefined;
   readonly overwrite: boolean;
+  /** The data of the table, if the caller has opened it; then it is not a declared table. */
+  readonly opened?: Lease | undefined;
 }
 
 /** The outcome of an insert. */
@@ -28,13 +31,14 @@ export interface InsertOutcome {
  */
 export function insertRows(
   context: ChangeContext & UploadContext,
-  { table, branch, overwrite }: InsertTarget,
+  { table, branch, overwrite, opened }: InsertTarget,
   data: AsyncIterable<Uint8Array>,
   call: Call,
 ): Promise<InsertOutcome> {
   return receiveRows(context, data, call, { table, branch, overwrite }, async (rows) => {
-    const first = isMain(branch) ? await firstVersion(context, table, rows) : undefined;
-    const version = first ?? (await (overwrite ? rows.replace(table) : rows.append(table)));
+    const mayBeFirst = isMain(branch) && opened === undefined;
+    const first = mayBeFirst ? await firstVersion(context, table, rows) : undefined;
+    const version = first ?? (await (overwrite ? rows.replace(table) : rows.append(table, opened)));
     return { rows: BigInt(rows.rows), version: BigInt(version) };
   });
 }

@@ -4,6 +4,8 @@ import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
+import type { Lease } from "../../engine/handles.ts";
+import type { NativeTable } from "../../engine/native.ts";
 import type { ManifestFile } from "../../format/manifest-file.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { appendNothing, takesStagedRows } from "../../format/staged-rows.ts";
@@ -27,8 +29,13 @@ export interface ReceivedRows {
   replace(table: FoundTable): Promise<number>;
   /** Writes such a version, or a first one, together with the changes of `work`; see {@link StagedRows.asNext}. */
   asNext(table: FoundTable, work: (version: PreparedVersion) => Promise<number>): Promise<number>;
-  /** Appends the rows; an empty body makes a version, too. @throws LanceError TableSchemaValidationError */
-  append(table: FoundTable): Promise<number>;
+  /**
+   * Appends the rows; an empty body makes a version, too.
+   *
+   * @param opened the table's data, if the caller has opened it
+   * @throws LanceError TableSchemaValidationError
+   */
+  append(table: FoundTable, opened?: Lease): Promise<number>;
 }
 
 /** The purpose of an upload. */
@@ -126,8 +133,8 @@ function wholeRows(context: TableContext, part: UploadPart, branch: string | und
     },
     asNext: (table, work) =>
       withStagedFile(context, file, (staged) => staged.asNext(datasetOf(context, table, branch), work)),
-    append: (table) =>
-      withData(context, table, { branch }, async (native, current) => {
+    append(table, opened) {
+      const append = async (native: NativeTable, current: Lease["schema"]) => {
         checkCompatible(part.schema, await engineCall(current));
         // The engine cannot append nothing.
         if (rows === 0) return appendNothing(datasetOf(context, table, branch));
@@ -135,7 +142,9 @@ function wholeRows(context: TableContext, part: UploadPart, branch: string | und
           table,
           engineCall(async () => (await native.add(file, "append")).version),
         );
-      }),
+      };
+      return withData(context, table, { branch }, append, opened);
+    },
   };
 }
 

@@ -15,13 +15,16 @@ import type { ChangeContext } from "../../batch/change-context.ts";
 import { runBatch } from "../../batch/run.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import { sameProperties } from "../../catalog/row.ts";
+import type { CatalogState } from "../../catalog/state.ts";
 import type { UploadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import {
   checkNewIdentifier,
   type FoundTable,
   findTable,
+  isMain,
   objectIdOf,
+  requireOpenTable,
   requireParent,
   requireTable,
   tableExists,
@@ -88,16 +91,23 @@ export function createWriteOperations(
     }
   }
 
-  /** Creates a table from rows, or gives an existing one its data. */
+  /**
+   * Creates a table from rows, or gives an existing one its data.
+   *
+   * @param seen the state without the table when the call began; undefined if the table existed
+   */
   async function createFrom(
     { mode, properties }: CreateTableRequest,
     rows: ReceivedRows,
     { id, signal }: Pick<Call, "id" | "signal">,
+    seen: CatalogState | undefined,
   ): Promise<CreateTableResponse> {
     for (let look = 1; ; look++) {
-      const state = await catalog.read();
+      // The commit notices a table that was made meanwhile; only rows that can be written again may wait for that.
+      const isNew = look === 1 && seen !== undefined && rows.isRepeatable;
+      const state = isNew ? seen : await catalog.read();
       requireParent(state, id);
-      const table = await findTable(context, state, id);
+      const table = isNew ? undefined : await findTable(context, state, id);
       try {
         if (table === undefined) {
           const { path, version } = await createNew(context, id, rows, properties);
@@ -144,14 +154,26 @@ export function createWriteOperations(
       const { id } = call;
       checkNewIdentifier(id);
       checkTableProperties(request.properties);
-      const table = await findTable(context, await catalog.read(), id);
+      const state = await catalog.read();
+      const table = await findTable(context, state, id);
+      const seen = table === undefined ? state : undefined;
       return receiveRows(context, data, call, { table, overwrite: true }, (rows) =>
-        createFrom(request, rows, call),
+        createFrom(request, rows, call, seen),
       );
     },
     async insertIntoTable({ branch, mode, uploadId, uploadPartId }, data, call) {
-      const table = await requireTable(context, call.id);
       const overwrite = mode === InsertMode.OVERWRITE;
+      if (uploadId === undefined && isMain(branch) && !overwrite) {
+        const { table, lease: opened } = await requireOpenTable(context, call.id);
+        try {
+          const target = { table, branch, overwrite, opened };
+          const { rows, version } = await insertRows(context, target, data, call);
+          return create(InsertIntoTableResponseSchema, { numInsertedRows: rows, version });
+        } finally {
+          opened?.release();
+        }
+      }
+      const table = await requireTable(context, call.id);
       if (uploadId !== undefined) {
         const write = { id: uploadId, table, branch };
         await writes.stage({ write, name: uploadPartId ?? "", overwrite }, data, call);

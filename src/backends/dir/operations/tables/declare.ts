@@ -23,6 +23,7 @@ import {
   checkNewIdentifier,
   directAccess,
   isUnlistedTable,
+  mayBeUnlisted,
   objectIdOf,
   requireParent,
   tableExists,
@@ -38,7 +39,7 @@ export function createDeclareOperations(
     async declareTable({ location: wanted, properties }, { id }) {
       checkNewIdentifier(id);
       checkTableProperties(properties);
-      const claim = await planClaim(context, await catalog.read(), id, properties, wanted || undefined);
+      const claim = await planClaim(context, catalog.read, id, properties, wanted || undefined);
       return declaredTable(context, await takeName(context, claim), properties);
     },
     async registerTable({ location, mode, properties }, { id, signal }) {
@@ -104,7 +105,8 @@ async function takePrivately(
   { catalog, layout }: CatalogContext,
   { location, apply }: Claim,
 ): Promise<string> {
-  await layout.reserveNew(location);
+  const [isVacant] = await Promise.all([layout.isVacant(location), layout.reserveNew(location)]);
+  if (!isVacant) throw drawnTwice();
   return catalog.mutate(apply).catch(async (error: unknown) => {
     if (isRefusal(error)) await layout.unreserve(location);
     throw error;
@@ -130,6 +132,9 @@ async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string
  * Another caller may take the usual location of a root table before the name is taken; then the table gets another
  * location.
  *
+ * The plan does not check whether a private location is vacant.
+ *
+ * @param view returns the state of the catalog, if the plan needs it
  * @param id checked by {@link checkNewIdentifier}
  * @param wanted the location that the client asks for
  * @throws LanceError TableAlreadyExists, InvalidInput for a location that is not free; `apply` throws the others, such
@@ -137,13 +142,13 @@ async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string
  */
 export async function planClaim(
   context: CatalogContext,
-  view: CatalogView,
+  view: () => Promise<CatalogView>,
   id: Identifier,
   properties: Readonly<Record<string, string>>,
   wanted?: string,
 ): Promise<Claim> {
   const { layout } = context;
-  if (await isUnlistedTable(context, view, id)) throw tableExists(id);
+  if (mayBeUnlisted(id) && (await isUnlistedTable(context, await view(), id))) throw tableExists(id);
   const location = wanted === undefined ? await freeLocation(context, id) : relativeLocation(context, wanted);
   if (wanted !== undefined && !(await layout.isVacant(location))) {
     throw new LanceError("InvalidInput", `location ${JSON.stringify(wanted)} is not empty`);
@@ -166,9 +171,15 @@ export async function planClaim(
   };
 }
 
+/** Creates the error for a private location where a deregistered table still has its files. */
+export function drawnTwice(): LanceError {
+  return new LanceError("ConcurrentModification", "the drawn location is not empty; try again");
+}
+
 /** Returns the usual location of a table, or another one when a deregistered table still has its files there. */
 async function freeLocation({ layout }: CatalogContext, id: Identifier): Promise<string> {
   const location = newLocation(id);
+  if (!isRootDirectory(location)) return location;
   return (await layout.isVacant(location)) ? location : uniqueLocation(id);
 }
 

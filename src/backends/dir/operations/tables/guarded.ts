@@ -7,7 +7,7 @@ import type { NativeTable } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import { noteOwnVersion } from "../../format/version-ledger.ts";
-import { datasetOf, type FoundTable, openData, type Reference, requireTable } from "./lookup.ts";
+import { datasetOf, type FoundTable, openData, type Reference, requireOpenTable } from "./lookup.ts";
 
 /** A table's data for the duration of one call. */
 export interface Guarded {
@@ -43,8 +43,9 @@ export async function openGuarded(
   reference: Reference,
   known?: FoundTable,
 ): Promise<Guarded> {
-  const found = known ?? (await requireTable(context, call.id));
-  const opening = openData(context, found, reference);
+  const { table: found, lease: opened } =
+    known === undefined ? await requireOpenTable(context, call.id) : { table: known, lease: undefined };
+  const opening = openData(context, found, reference, opened);
   const lease = await untilAborted(opening, call.signal, (late) => late.release());
   let [running, released] = [0, false];
   const releaseWhenDone = () => {

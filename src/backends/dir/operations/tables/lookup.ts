@@ -69,10 +69,15 @@ export async function isUnlistedTable(
   state: CatalogView,
   id: Identifier,
 ): Promise<boolean> {
-  if (id.length !== 1 || /[/\\\0]/.test(id[0] ?? "")) return false;
+  if (!mayBeUnlisted(id)) return false;
   const location = rootLocation(id);
   if (state.ownerOf(location) !== undefined || !(await layout.isUnlistedTable(location))) return false;
   return (await catalog.read()).ownerOf(location) === undefined;
+}
+
+/** Whether a directory alone can be a table of this name: only in the root, and only under the name of a directory. */
+export function mayBeUnlisted(id: Identifier): boolean {
+  return id.length === 1 && !/[/\\\0]/.test(id[0] ?? "");
 }
 
 /**
@@ -87,6 +92,36 @@ export async function requireTable(context: CatalogContext, id: Identifier): Pro
   return table;
 }
 
+/** A table of a call, and its data if it could be opened while the catalog was checked. */
+export interface OpenedTable {
+  readonly table: FoundTable;
+  /** The newest version of the main branch; the caller releases it. */
+  readonly lease: Lease | undefined;
+}
+
+/**
+ * Returns the table of a call, like {@link requireTable}. On an object store, where each check takes a while, it opens
+ * the table at its last known location meanwhile.
+ *
+ * @throws LanceError the errors of {@link requireTable}
+ */
+export async function requireOpenTable(context: TableContext, id: Identifier): Promise<OpenedTable> {
+  const { catalog, engine, layout, store } = context;
+  const known = store.files === undefined ? catalog.known().get(objectIdOf(id))?.location : undefined;
+  if (known === undefined) return { table: await requireTable(context, id), lease: undefined };
+  // If it cannot be opened, the caller opens it again and gets the reason.
+  const opening = engine.acquire(layout.pathOf(known)).catch(() => undefined);
+  try {
+    const table = await requireTable(context, id);
+    if (table.location === known) return { table, lease: await opening };
+    void opening.then((lease) => lease?.release());
+    return { table, lease: undefined };
+  } catch (error) {
+    void opening.then((lease) => lease?.release());
+    throw error;
+  }
+}
+
 /** The state of a table that a request names. Default: the newest version of the main branch. */
 export interface Reference {
   readonly version?: bigint | undefined;
@@ -97,6 +132,7 @@ export interface Reference {
 /**
  * Works with a table's data at the newest version of the main branch, or at the given reference.
  *
+ * @param opened the newest version of the main branch, if the caller has opened it; it is released
  * @throws LanceError TableNotFound, also for a table that is only declared; TableVersionNotFound; TableBranchNotFound;
  *   InvalidTableState for a table that has lost its directory
  */
@@ -105,28 +141,36 @@ export async function withData<T>(
   table: FoundTable,
   reference: Reference,
   work: (native: NativeTable, schema: Lease["schema"]) => Promise<T>,
+  opened?: Lease,
 ): Promise<T> {
-  const opened = await openData(context, table, reference);
+  const lease = await openData(context, table, reference, opened);
   try {
-    return await work(opened.table, opened.schema);
+    return await work(lease.table, lease.schema);
   } finally {
-    opened.release();
+    lease.release();
   }
 }
 
-/** Opens a table's data; the caller releases it. A handle at a reference belongs to the caller alone. */
+/**
+ * Opens a table's data; the caller releases it. A handle at a reference belongs to the caller alone.
+ *
+ * @param opened the newest version of the main branch, if the caller has opened it; the result takes its place
+ */
 export async function openData(
   context: TableContext,
   { location, path, listed }: FoundTable,
   { version, branch }: Reference,
+  opened?: Lease,
 ): Promise<Lease> {
   const { layout, engine } = context;
-  const lease = await engine
-    .acquire(path, () => layout.checkNoEscape(location))
-    .catch(async (error: unknown) => {
-      if (listed && isLanceError(error, "TableNotFound")) await isWritten(context, location);
-      throw error;
-    });
+  const open = () =>
+    engine
+      .acquire(path, () => layout.checkNoEscape(location))
+      .catch(async (error: unknown) => {
+        if (listed && isLanceError(error, "TableNotFound")) await isWritten(context, location);
+        throw error;
+      });
+  const lease = opened ?? (await open());
   const named = isMain(branch) ? undefined : branch;
   if (version === undefined && named === undefined) return lease;
   try {

@@ -24,7 +24,7 @@ import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { openBranch } from "../../format/refs.ts";
 import { type Predecessor, prepareVersion, type StagedVersion } from "../../format/staged-version.ts";
 import { latestVersion } from "../../format/version-files.ts";
-import { planClaim } from "../tables/declare.ts";
+import { drawnTwice, planClaim } from "../tables/declare.ts";
 import { takeRow } from "../tables/drop.ts";
 import {
   checkNewIdentifier,
@@ -104,8 +104,15 @@ export async function createPlanner(
     },
     async declare(id, { location: wanted, properties }) {
       checkNewIdentifier(id);
-      const { apply } = await planClaim(context, draft, id, properties, wanted || undefined);
+      const { apply, isPrivate } = await planClaim(
+        context,
+        async () => draft,
+        id,
+        properties,
+        wanted || undefined,
+      );
       const location = apply(draft);
+      if (isPrivate && !(await context.layout.isVacant(location))) throw drawnTwice();
       changes.push((rows) => {
         if (apply(rows) === location) return;
         throw new LanceError("ConcurrentModification", "the location of a table was taken meanwhile");
