@@ -4,7 +4,7 @@
 import { parseArgs } from "node:util";
 import { startS3 } from "../test/clients/support/store-servers.ts";
 import { OPERATIONS, type Operation, prepareTables } from "./bucket/operations.ts";
-import { SIDES, type Side, startSide } from "./bucket/sides.ts";
+import { SIDES, type Side, startBase, startSide } from "./bucket/sides.ts";
 import { depthOf, kindsOf, type Trace, takeRequests, traceCall } from "./bucket/trace.ts";
 import { type Figure, figureOf, writeResults } from "./support/results.ts";
 
@@ -44,6 +44,7 @@ const USAGE = {
   rounds: { type: "string", default: "5" },
   connections: { type: "string", default: "64" },
   only: { type: "string", default: Object.keys(OPERATIONS).join(",") },
+  base: { type: "string" },
   sides: { type: "string", default: SIDES.map((_, index) => index).join(",") },
 } as const;
 
@@ -51,7 +52,7 @@ const USAGE = {
  * Runs the comparison.
  *
  * Options: `--tables N,N`, `--delay MS`, `--rounds N` (0 counts requests alone), `--connections N`, `--only NAME,NAME`
- * of the operations, and `--sides N,N` of the servers.
+ * of the operations, `--sides N,N` of the servers, and `--base DIR`, a checkout whose gateway is measured, too.
  */
 export async function run(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: USAGE });
@@ -67,7 +68,9 @@ export async function run(args: readonly string[]): Promise<void> {
     for (const tables of listed(values.tables).map(Number)) {
       const sides: Side[] = [];
       try {
-        for (const name of names) sides.push(await startSide(name, store, tables, delayMs));
+        const world = { store, tables, delayMs };
+        for (const name of names) sides.push(await startSide(name, world));
+        if (values.base !== undefined) sides.push(await startBase(values.base, world));
         for (const { server } of sides) await prepareTables(server.port, connections);
         const results: Record<string, Record<string, Measured>> = {};
         for (const operation of listed(values.only)) {

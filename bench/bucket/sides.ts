@@ -2,8 +2,9 @@ import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 import { pythonInterpreter } from "../../scripts/python-environment.ts";
 import { BUCKET, type StoreServer } from "../../test/clients/support/store-servers.ts";
-import { type ServerProcess, startGateway, startProcess, startServer } from "../support/process.ts";
+import { type ServerProcess, startGatewayOf, startProcess, startServer } from "../support/process.ts";
 
+const CHECKOUT = join(import.meta.dirname, "..", "..");
 const ROOT_MAKER = join(import.meta.dirname, "..", "catalog", "peer.py");
 const ADAPTER = join(import.meta.dirname, "..", "data", "peer.py");
 
@@ -15,15 +16,20 @@ export interface Side {
   stop(): Promise<void>;
 }
 
-type Start = (root: string, options: Readonly<Record<string, string>>) => Promise<ServerProcess>;
+type Start = (
+  root: string,
+  options: Readonly<Record<string, string>>,
+  checkout: string,
+) => Promise<ServerProcess>;
 
 const startAdapter: Start = (root, options) =>
   startProcess([pythonInterpreter(), ADAPTER, "serve", root, JSON.stringify(options)], /^(\d+)$/);
 
 const startOnBucket =
   (...flags: readonly string[]): Start =>
-  (root, options) =>
-    startGateway(
+  (root, options, checkout) =>
+    startGatewayOf(
+      checkout,
       "--root",
       root,
       // Its requests would count as those of the calls beside it.
@@ -41,19 +47,39 @@ const SERVERS: Readonly<Record<string, Start>> = {
 /** The names of all servers that can be compared. */
 export const SIDES = Object.keys(SERVERS);
 
-/** Starts a server on a new catalog of `tables` tables, behind a link of its own. */
-export async function startSide(
+/** Name of the gateway of another checkout. */
+const BASE = "gateway before";
+
+/** Where and for what servers are started. */
+export interface World {
+  readonly store: StoreServer;
+  /** Number of tables of each catalog. */
+  readonly tables: number;
+  readonly delayMs: number;
+}
+
+/** Starts a server on a new catalog, behind a link of its own. */
+export async function startSide(name: string, { store, tables, delayMs }: World): Promise<Side> {
+  return startServerOf(name, SERVERS[name] as Start, CHECKOUT, { store, tables, delayMs });
+}
+
+/** Starts the gateway of another checkout in the same way. */
+export async function startBase(checkout: string, world: World): Promise<Side> {
+  return startServerOf(BASE, startOnBucket(), checkout, world);
+}
+
+async function startServerOf(
   name: string,
-  store: StoreServer,
-  tables: number,
-  delayMs: number,
+  start: Start,
+  checkout: string,
+  { store, tables, delayMs }: World,
 ): Promise<Side> {
   const root = `s3://${BUCKET}/${name.replaceAll(/\W+/g, "-")}-${tables}`;
-  const options = JSON.stringify(store.options);
-  execFileSync(pythonInterpreter(), [ROOT_MAKER, "root", root, String(tables), options]);
+  const direct = JSON.stringify(store.options);
+  execFileSync(pythonInterpreter(), [ROOT_MAKER, "root", root, String(tables), direct]);
   const link = await startServer("bucket/link.ts", String(store.port), String(delayMs));
-  const start = SERVERS[name] as Start;
-  const server = await start(root, { ...store.options, aws_endpoint: `http://127.0.0.1:${link.port}` });
+  const options = { ...store.options, aws_endpoint: `http://127.0.0.1:${link.port}` };
+  const server = await start(root, options, checkout);
   const stop = async () => {
     await Promise.all([server.stop(), link.stop()]);
   };

@@ -20,7 +20,12 @@ export function startServer(program: string, ...args: readonly string[]): Promis
 
 /** Starts the gateway as a user would, on a free port. */
 export function startGateway(...args: readonly string[]): Promise<ServerProcess> {
-  const main = join(import.meta.dirname, "..", "..", "src", "cli", "main.ts");
+  return startGatewayOf(join(import.meta.dirname, "..", ".."), ...args);
+}
+
+/** Starts the gateway of a checkout, for example of an earlier commit. */
+export function startGatewayOf(checkout: string, ...args: readonly string[]): Promise<ServerProcess> {
+  const main = join(checkout, "src", "cli", "main.ts");
   return startProcess([...NODE, main, "serve", "--port", "0", ...args], /REST\s+http:\/\/127\.0\.0\.1:(\d+)/);
 }
 
