@@ -67,13 +67,13 @@ export function identifierTests(world: World): void {
       for (const name of BAD_NAMES) {
         const id = [parent, name];
         const attempts = {
-          createNamespace: world.client.createNamespace({ id }),
-          declareTable: world.client.declareTable({ id }),
-          registerTable: world.client.registerTable({ id, location: "x.lance" }),
-          createTable: world.client.createTable({ id }, personStream([])),
+          createNamespace: () => world.client.createNamespace({ id }),
+          declareTable: () => world.client.declareTable({ id }),
+          registerTable: () => world.client.registerTable({ id, location: "x.lance" }),
+          createTable: () => world.client.createTable({ id }, personStream([])),
         };
         for (const [what, attempt] of Object.entries(attempts)) {
-          await refused("InvalidInput", attempt).catch((error: Error) =>
+          await refused("InvalidInput", attempt()).catch((error: Error) =>
             assert.fail(`${what} ${JSON.stringify(name.slice(0, 40))}: ${error.message}`),
           );
         }
