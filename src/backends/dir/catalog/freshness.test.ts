@@ -145,6 +145,33 @@ test("omits a check for as long as the allowed staleness", async () => {
   for (let i = 0; i < 2; i++) await assert.rejects(failing());
 });
 
+test("starts the next check in the second half of the allowed staleness, and waits for it only after that", async (t) => {
+  t.onTestFinished(() => void vi.restoreAllMocks());
+  let now = 0;
+  vi.spyOn(performance, "now").mockImplementation(() => now);
+  const checks: PromiseWithResolvers<void>[] = [];
+  const lenient = allowStaleness(() => {
+    const check = Promise.withResolvers<void>();
+    checks.push(check);
+    return check.promise;
+  }, 100);
+  const first = lenient();
+  checks[0]?.resolve();
+  await first;
+  now = 50;
+  await lenient();
+  assert.equal(checks.length, 1);
+  now = 60;
+  for (let i = 0; i < 3; i++) await lenient();
+  assert.equal(checks.length, 2, "the calls share the check, which has not ended");
+  checks[1]?.resolve();
+  now = 300;
+  const late = lenient();
+  checks[2]?.resolve();
+  await late;
+  assert.equal(checks.length, 3);
+});
+
 test("misses no commit when the process's clock is days ahead of the storage's, or days behind", async (t) => {
   const store = withCoarseTimes(createLocalStore(), 1_000_000_000n);
   const real = Date.now;

@@ -165,6 +165,26 @@ test("finds a commit with an unknown outcome at the next one", async (t) => {
   assert.deepEqual((await state()).get("t")?.properties, { by: "ours" });
 });
 
+test("decides again when another process was faster, and leaves no file of the first attempt", async (t) => {
+  const { open, declare, state, files } = await createWorld(t);
+  const [catalog, other] = [open(), open()];
+  for (const name of ["a", "b"]) await declare(catalog, name, "ours");
+  await declare(other, "c", "theirs");
+  await declare(catalog, "d", "ours");
+  assert.equal((await files("data")).length, 1 + 4, "each commit has one file");
+  await declare(catalog, "e", "ours");
+  // The state in memory is old: it has the first name, and not the second one.
+  await other.mutate((draft) => {
+    draft.delete("a");
+  });
+  await declare(catalog, "a", "ours again");
+  await declare(other, "f", "theirs");
+  await assert.rejects(declare(catalog, "f", "ours"), failsWith("TableAlreadyExists"));
+  const now = await state();
+  assert.deepEqual([...now.descendants("")].sort(), ["a", "b", "c", "d", "e", "f", "first"]);
+  assert.deepEqual(now.get("a")?.properties, { by: "ours again" });
+});
+
 test("loses no acknowledged commit of several writers on a bad link, and duplicates none", async (t) => {
   const { open, declare, state } = await createWorld(t);
   let count = 0;
