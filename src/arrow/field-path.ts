@@ -50,7 +50,10 @@ export function resolveField({ fields }: ArrowSchema, path: string): FoundField 
     among = field?.type.name === "struct" ? field.children : [];
   }
   if (field === undefined) {
-    throw new LanceError("TableColumnNotFound", `column ${JSON.stringify(path)} does not exist`);
+    throw new LanceError(
+      "TableColumnNotFound",
+      `Column ${JSON.stringify(path)} does not exist in the dataset`,
+    );
   }
   return { names, field };
 }

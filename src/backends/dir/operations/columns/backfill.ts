@@ -102,7 +102,7 @@ function planFill(
   if (expression === undefined) {
     throw new LanceError(
       "InvalidInput",
-      `column ${column} has no stored expression: it was not added with computed, and its metadata has no ${EXPRESSION_KEY}`,
+      `Column '${column}' is not a computed column, and its metadata has no ${EXPRESSION_KEY}`,
     );
   }
   if (names.length > 1)

@@ -150,7 +150,7 @@ export function checkName(name: string): string {
 /** Refuses the name of an existing column. @throws LanceError TableSchemaValidationError */
 export function requireNewName({ fields }: ArrowSchema, name: string): void {
   if (!fields.some((field) => field.name === name)) return;
-  throw new LanceError("TableSchemaValidationError", `column ${JSON.stringify(name)} already exists`);
+  throw new LanceError("TableSchemaValidationError", `Column ${name} already exists in the dataset`);
 }
 
 function requireSome(list: readonly unknown[], field: string): void {

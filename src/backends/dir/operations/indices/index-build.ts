@@ -141,5 +141,8 @@ export async function waitForJob(job: NativeJob, signal: AbortSignal): Promise<v
 }
 
 export function indexExists(name: string): LanceError {
-  return new LanceError("TableIndexAlreadyExists", `index ${JSON.stringify(name)} already exists`);
+  return new LanceError(
+    "TableIndexAlreadyExists",
+    `Index name '${name}' already exists, please specify a different name or use replace=True`,
+  );
 }

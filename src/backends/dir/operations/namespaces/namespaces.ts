@@ -82,7 +82,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
           throw namespaceNotFound(id);
         }
         if (!cascades && draft.hasChildren(objectId)) {
-          throw new LanceError("NamespaceNotEmpty", `namespace ${joinIdentifier(id)} is not empty`);
+          throw new LanceError("NamespaceNotEmpty", `Namespace not empty: '${joinIdentifier(id)}'`);
         }
         deleteBelow(draft, objectId);
         draft.delete(objectId);
@@ -101,5 +101,5 @@ function deleteBelow(draft: Draft, objectId: string): void {
 }
 
 function alreadyExists(id: Identifier): LanceError {
-  return new LanceError("NamespaceAlreadyExists", `namespace ${joinIdentifier(id)} already exists`);
+  return new LanceError("NamespaceAlreadyExists", `Namespace already exists: ${joinIdentifier(id)}`);
 }

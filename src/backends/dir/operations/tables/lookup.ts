@@ -234,15 +234,15 @@ function checkVersion(version: bigint): number {
 }
 
 export function tableNotFound(id: Identifier): LanceError {
-  return new LanceError("TableNotFound", `table ${joinIdentifier(id)} does not exist`);
+  return new LanceError("TableNotFound", `Table '${joinIdentifier(id)}' was not found`);
 }
 
 export function tableExists(id: Identifier): LanceError {
-  return new LanceError("TableAlreadyExists", `table ${joinIdentifier(id)} already exists`);
+  return new LanceError("TableAlreadyExists", `Table '${joinIdentifier(id)}' already exists`);
 }
 
 export function namespaceNotFound(id: Identifier): LanceError {
-  return new LanceError("NamespaceNotFound", `namespace ${joinIdentifier(id)} does not exist`);
+  return new LanceError("NamespaceNotFound", `Namespace not found: ${joinIdentifier(id)}`);
 }
 
 /** Whether a namespace exists; the root always does. */

@@ -70,7 +70,10 @@ function checkBranchName(name: string): string {
   if (name === "") throw new LanceError("InvalidInput", "the name of a branch must not be empty");
   const branch = normalizeBranch(name);
   if (branch !== undefined) return branch;
-  throw new LanceError("InvalidInput", `${JSON.stringify(name)} is the main branch, which every table has`);
+  throw new LanceError(
+    "InvalidInput",
+    `Ref is invalid: ${JSON.stringify(name)} is reserved for the default branch; use a different branch name`,
+  );
 }
 
 function branchExists(name: string): LanceError {
