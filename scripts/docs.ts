@@ -6,6 +6,7 @@ import { checkProse } from "./prose/check.ts";
 import { clientTable } from "./tables/clients.ts";
 import { configurationTable } from "./tables/configuration.ts";
 import { errorTable } from "./tables/errors.ts";
+import { lancedbDifferenceTable } from "./tables/lancedb-differences.ts";
 import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
 import { decisionsTable, metricsTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
@@ -18,7 +19,7 @@ const check = process.argv.includes("--check");
 const pages: Readonly<Record<string, Readonly<Record<string, () => string | Promise<string>>>>> = {
   "README.md": { clients: clientTable, operations: operationTable },
   "docs/errors.md": { errors: errorTable },
-  "docs/lancedb-clients.md": { methods: lancedbMethodTable },
+  "docs/lancedb-clients.md": { methods: lancedbMethodTable, differences: lancedbDifferenceTable },
   "docs/observability.md": { metrics: metricsTable, decisions: decisionsTable },
   "docs/configuration.md": { configuration: configurationTable },
   "docs/adr/README.md": { records: recordList },

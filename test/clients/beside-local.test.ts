@@ -1,24 +1,26 @@
-import { afterEach, beforeEach, describe, it } from "vitest";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { compareKind } from "./beside/beside.ts";
+import { checkDifferences, type KindResult } from "./beside/differences.ts";
+import { KINDS } from "./beside/kinds.ts";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
 import { runPython } from "./support/python.ts";
 
-describe("LanceDB's Python clients, beside the same code on a local directory", () => {
-  // Both begin without tables.
+describe("LanceDB's clients, beside the same code on a local directory", () => {
   let gateway: GatewayProcess;
-  beforeEach(async () => {
+  beforeAll(async () => {
     gateway = await startGateway();
   });
-  afterEach(() => gateway.close());
+  afterAll(() => gateway.close());
 
-  it("answer alike about logs of tables, and load data", async () => {
-    await runPython("beside_log.py", gateway.uri);
+  it("answer alike in Python to every kind of work, except for the differences in the list", async () => {
+    const { kinds } = JSON.parse(await runPython("beside_local.py", gateway.uri)) as { kinds: KindResult[] };
+    checkDifferences("Python", kinds);
   });
 
-  it("answer alike to searches with every option", async () => {
-    await runPython("beside_search.py", gateway.uri);
-  });
-
-  it("answer alike to writes, and refuse in the same words at the first try", async () => {
-    await runPython("beside_writes.py", gateway.uri);
+  it("answer alike in Node to every kind of work, except for the differences in the list", async () => {
+    const results: KindResult[] = [];
+    for (const [name, kind] of Object.entries(KINDS))
+      results.push(await compareKind(gateway.uri, name, kind));
+    checkDifferences("Node", results);
   });
 });

@@ -7,9 +7,9 @@ const LOG =
 const ENTERPRISE = "The engine has no branches that can be compared or merged.";
 const MANIFEST_PATHS = "The gateway's tables have the second naming scheme of manifests.";
 const RECORD = "The library's own work has no record; a job of the gateway has one.";
-const JOB_STORE = "The gateway keeps a job's last state; a job runs to its end, or is cancelled.";
+const JOB_STORE = "Impossible: the engine's work has no steps at which it pauses, or that it records.";
 const CLONES =
-  "Not yet: the engine clones tables of a directory connection only, and a clone needs the files that its source prunes.";
+  "Not yet: a clone shares the files of its source, which prunes them, and the catalog has nothing that keeps them.";
 const SOURCE_ROW =
   "The library's views have a further column, `__source_row_id`; in Node it makes views on a directory only.";
 const NODE_VIEWS = "The client in Node makes views on a directory only.";
@@ -67,8 +67,7 @@ export const REASONS: Readonly<Record<string, string>> = {
     "Set it in the schema of a new table: the metadata `lance-schema:unenforced-primary-key:position` of the field.",
   "table.to_arrow": "The synchronous client has none for remote tables; use `search().to_arrow()`.",
   "table.to_lance": "The synchronous client has none for remote tables.",
-  "table.to_pandas":
-    "The synchronous client has none for remote tables; the asynchronous one needs pandas, which this test lacks.",
+  "table.to_pandas": "The synchronous client has none for remote tables; use `search().to_pandas()`.",
   "table.to_polars": "The synchronous client has none for remote tables; use `search().to_polars()`.",
   "table.uri": "The location of the table on the server.",
   "table.uses_v2_manifest_paths": MANIFEST_PATHS,
