@@ -121,6 +121,9 @@ def views(both):
     read = lambda db, name="mv": db.open_table(name).search().select(["id"]).to_arrow().sort_by("id")["id"].to_pylist()  # noqa: E731
     both.same("create", lambda db: [make(db, "mv", select=["id", ("twice", "id * 2")], where="id > 1").name, read(db)])
     both.same("its schema", lambda db: db.open_table("mv").schema)
+    quoted = [("a", '"id"'), ("b", "upper(`text`)")]
+    both.same("names in quotes", lambda db: make(db, "quoted", select=quoted, where='"id" > 1').table.search().select(["a", "b"]).to_arrow().to_pylist())
+    both.same("drop it", lambda db: db.drop_materialized_view("quoted"))
     both.same("definition", lambda db: db.open_materialized_view("mv").definition.query)
     both.same("create again", lambda db: make(db, "mv"))
     both.same("of a missing table", lambda db: db.create_materialized_view("other", "nope"))

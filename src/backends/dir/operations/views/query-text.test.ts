@@ -30,6 +30,19 @@ test("a query is split into columns, table, condition and limit", () => {
   assert.deepEqual(parseViewQuery('SELECT a FROM "my-ns".`t.1`').source, ["my-ns", "t.1"]);
 });
 
+test("names in double quotes become names in backticks, which the engine does not take for texts", () => {
+  const { columns, where } = parseViewQuery(
+    `SELECT "id", "s"."a b", "x" * 2 AS "y", '"z"' AS z FROM "t" WHERE "a""b" = 'it''s "d"' AND "p\`q" > 1`,
+  );
+  assert.deepEqual(columns, [
+    ["id", "`id`"],
+    ["a b", "`s`.`a b`"],
+    ["y", "`x` * 2"],
+    ["z", `'"z"'`],
+  ]);
+  assert.equal(where, "`a\"b` = 'it''s \"d\"' AND `p``q` > 1");
+});
+
 test("text that is not such a query is refused", () => {
   for (const text of [
     "",

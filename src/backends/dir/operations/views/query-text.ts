@@ -98,13 +98,22 @@ function parseSource(tokens: readonly SqlToken[]): Identifier {
   return names;
 }
 
-/** Returns the text of some tokens. */
+/** Returns the text of some tokens. To the engine, double quotes are those of a text, and not of a name. */
 function expressionOf(text: string, tokens: readonly SqlToken[]): string {
-  const [first, last] = [tokens[0], tokens.at(-1)];
-  if (first === undefined || last === undefined) throw invalid("an expression is missing");
-  const expression = text.slice(first.start, last.end);
+  if (tokens.length === 0) throw invalid("an expression is missing");
+  let expression = "";
+  for (const [i, token] of tokens.entries()) {
+    const before = tokens[i - 1]?.end ?? token.start;
+    const isName = token.kind === "quoted" && token.text.startsWith('"');
+    const own = text.slice(token.start, token.end);
+    expression += text.slice(before, token.start) + (isName ? inBackticks(nameOf(token)) : own);
+  }
   checkExpression(expression);
   return expression;
+}
+
+function inBackticks(name: string): string {
+  return `\`${name.replaceAll("`", "``")}\``;
 }
 
 function isName(token: SqlToken | undefined): boolean {
