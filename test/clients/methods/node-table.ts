@@ -1,4 +1,5 @@
-import { Index } from "@lancedb/lancedb";
+import { blob, Index } from "@lancedb/lancedb";
+import { Field, Int64, Schema } from "apache-arrow";
 import type { Call } from "./node-connection.ts";
 import { idsOf, refresh } from "./node-connection.ts";
 import { type Ground, rowsOf } from "./node-ground.ts";
@@ -13,6 +14,20 @@ const indexed =
     await c.t.createIndex(column, { config: config() });
     await c.t.waitForIndex([`${column}_idx`], 60);
     return call(c);
+  };
+
+/** Makes a call on a table with a blob, and the id of its row. */
+const withBlobs =
+  (call: (clips: Ground["t"], ids: bigint[]) => unknown): Call =>
+  async ({ db }) => {
+    const schema = new Schema([new Field("id", new Int64()), blob("video")]);
+    const rows = [{ id: 1n, video: Buffer.from("0123456789") }];
+    const clips = await db.createTable("clips", rows, { schema });
+    const found = await clips.query().select(["id"]).withRowId().toArray();
+    return call(
+      clips,
+      found.map((row) => BigInt(row["_rowid"])),
+    );
   };
 
 const indicesOf = async ({ t }: Ground) =>
@@ -32,7 +47,7 @@ export const TABLE: Readonly<Record<string, Call>> = {
     await c.t.alterColumns([{ path: "text", rename: "words" }]);
     return fieldsOf(c);
   },
-  blobColumns: (c) => c.t.blobColumns(),
+  blobColumns: withBlobs((clips) => clips.blobColumns()),
   branches: async (c) => (await c.t.branches()).list(),
   checkout: async (c) => {
     await c.t.add(rowsOf(4));
@@ -69,8 +84,11 @@ export const TABLE: Readonly<Record<string, Call>> = {
     await c.t.dropIndex("id_idx");
     return indicesOf(c);
   }),
-  fetchBlobFiles: (c) => c.t.fetchBlobFiles("blob", [0]),
-  fetchBlobs: (c) => c.t.fetchBlobs("blob", [0]),
+  fetchBlobFiles: withBlobs(async (clips, ids) => {
+    const [file] = await clips.fetchBlobFiles("video", ids);
+    return [file?.size(), await file?.readRange(2n, 5n)];
+  }),
+  fetchBlobs: withBlobs((clips, ids) => clips.fetchBlobs("video", ids)),
   flushLsm: (c) => c.t.flushLsm(),
   getLsmStats: (c) => c.t.getLsmStats(),
   getLsmWriteSpec: (c) => c.t.getLsmWriteSpec(),

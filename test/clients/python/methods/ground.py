@@ -108,13 +108,15 @@ class Remote:
 def plain(value):
     """An answer as data that can be compared; of other objects only their class."""
     if isinstance(value, (pa.Table, pa.RecordBatch, pa.Array)):
-        return value.to_pylist()
+        return plain(value.to_pylist())
     if isinstance(value, pa.Schema):
         return [f"{field.name}: {field.type}" for field in value]
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(each) for each in value]
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+    if isinstance(value, bytes):
+        return value.decode("latin-1")
+    if value is None or isinstance(value, (bool, int, float, str)):
         return value
     return type(value).__name__.removeprefix("Remote").removeprefix("Lance")

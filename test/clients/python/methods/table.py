@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 
+import lancedb
 import pyarrow as pa
 from lancedb import LsmWriteSpec
 from lancedb.index import FTS, BTree, IvfFlat
@@ -172,6 +173,36 @@ def set_unenforced_primary_key(c):
     return {name.decode(): value.decode() for name, value in (field.metadata or {}).items()}
 
 
+def with_blobs(call):
+    """Makes a call on a table with a blob, and the id of its row."""
+
+    def whole(c):
+        schema = pa.schema([pa.field("id", pa.int64()), lancedb.blob("video")])
+        clips = yield c.db.create_table("clips", schema=schema)
+        yield clips.add([{"id": 1, "video": b"0123456789"}])
+        found = yield read(clips.query().with_row_id() if c.asynchronous else clips.search().with_row_id(True))
+        return (yield from call(clips, found["_rowid"].to_pylist()))
+
+    return whole
+
+
+def blob_columns(clips, ids):
+    return (yield clips.blob_columns())
+
+
+def fetch_blobs(clips, ids):
+    return (yield clips.fetch_blobs("video", ids))
+
+
+def fetch_blob_files(clips, ids):
+    (file,) = yield clips.fetch_blob_files("video", ids)
+    return [(yield file.size()), (yield file.read_range(2, 3))]
+
+
+def fetch_blob_ranges(clips, ids):
+    return (yield clips.fetch_blob_ranges("video", [(ids[0], 2, 3)]))
+
+
 def wait_for_index(c):
     yield c.t.wait_for_index(["id_idx"], MINUTE)
 
@@ -199,7 +230,7 @@ TABLE = {
     "add": changed(lambda c: c.t.add(rows_of([4]))),
     "add_columns": changed(lambda c: c.t.add_columns({"twice": "id * 2"})),
     "alter_columns": fields_after(lambda c: c.t.alter_columns({"path": "text", "rename": "words"})),
-    "blob_columns": lambda c: c.t.blob_columns(),
+    "blob_columns": with_blobs(blob_columns),
     "branches": lambda c: c.t.branches,
     "checkout": checkout,
     "checkout_latest": checkout_latest,
@@ -219,9 +250,9 @@ TABLE = {
     "drop_columns": fields_after(lambda c: c.t.drop_columns(["text"])),
     "drop_index": indexed(drop_index),
     "embedding_functions": property_or_call("embedding_functions"),
-    "fetch_blob_files": lambda c: c.t.fetch_blob_files("blob", [0]),
-    "fetch_blob_ranges": lambda c: c.t.fetch_blob_ranges("blob", [(0, 0, 1)]),
-    "fetch_blobs": lambda c: c.t.fetch_blobs("blob", [0]),
+    "fetch_blob_files": with_blobs(fetch_blob_files),
+    "fetch_blob_ranges": with_blobs(fetch_blob_ranges),
+    "fetch_blobs": with_blobs(fetch_blobs),
     "flush_lsm": lambda c: c.t.flush_lsm(),
     "function_errors": lambda c: c.t.function_errors(),
     "get_lsm_stats": lambda c: c.t.get_lsm_stats(),
