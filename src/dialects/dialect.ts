@@ -40,6 +40,8 @@ export interface Dialect {
   readonly forms: ReadonlyMap<string, MessageForm>;
   /** The first row that matches an error counts. */
   readonly errors: readonly ErrorForm[];
+  /** The `prefer` header (RFC 7240) that a request implies unless it has one, by the full name of its type. */
+  readonly preferences: ReadonlyMap<string, string>;
   /** Headers of every answer. */
   readonly headers: Readonly<Record<string, string>>;
 }

@@ -112,7 +112,7 @@ const queries: { what: string; sent: object; same: object }[] = [
     same: { full_text_query: { structured_query: { query: { match: { terms: "x", operator: "OR" } } } } },
   },
   {
-    what: "a structured query",
+    what: "a match with any fuzziness",
     sent: { full_text_query: { query: { match: { terms: "x", fuzziness: null } } } },
     same: {
       full_text_query: { structured_query: { query: { match: { terms: "x", auto_fuzziness: true } } } },

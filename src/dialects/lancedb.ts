@@ -113,6 +113,10 @@ export const lancedb: Dialect = {
     { error: "DeadlineExceeded", status: 408 },
   ],
 
+  // The clients cannot say whether they wait for an index: `create_index` returns when the answer comes, and takes an
+  // index without a job for one that is built. Their requests time out after 300 s.
+  preferences: new Map([[CreateTableIndexRequestSchema.typeName, "respond-async, wait=60"]]),
+
   // Features that the clients may use: several vectors in a query, structured full-text queries, multipart writes,
   // blobs. From 0.6.0 on they would also ask for the granularity of documents in full-text search.
   headers: { "phalanx-version": "0.5.0" },

@@ -6,5 +6,6 @@ export const specification: Dialect = {
   recognises: () => true,
   forms: new Map(),
   errors: [],
+  preferences: new Map(),
   headers: {},
 };

@@ -288,5 +288,27 @@ export function indexTests(world: World): void {
       assert.deepEqual(await names(id), ["late"]);
       await refused("TableColumnNotFound", world.client.createTableIndex({ ...request, column: "nothing" }));
     });
+
+    test("are built by a job that the answer waits for, as long as the client prefers to wait", async () => {
+      const id = await world.table();
+      const context = { "header.prefer": "respond-async, wait=120" };
+      const request = { id, context, column: "id", indexType: "BTREE" };
+      const answer = await world.client.createTableIndex(request);
+      assert.match(answer.jobId ?? "", /^[0-9a-f-]{36}$/);
+      assert.equal(answer.context["header.x-lance-job-id"], answer.jobId);
+      assert.deepEqual(await names(id), ["id_idx"]);
+      const tooFew = { id, context, column: "vector", indexType: "IVF_PQ", name: "late" };
+      await refused("InvalidInput", world.client.createTableIndex(tooFew));
+    });
+
+    test("of source code are refused where an option says more than its default", async () => {
+      const id = await world.table();
+      const request = { id, column: "name", indexType: "FTS" };
+      const defaults = { splitIdentifiers: false, splitOnNumerics: false, preserveOriginal: false };
+      for (const option of [{ lanceTokenizer: "code" }, { splitIdentifiers: true }, { indexOperators: true }])
+        await refused("Unsupported", world.client.createTableIndex({ ...request, ...option }));
+      await world.client.createTableIndex({ ...request, ...defaults, indexOperators: false });
+      assert.deepEqual(await names(id), ["name_idx"]);
+    });
   });
 }

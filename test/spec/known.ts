@@ -31,6 +31,7 @@ export const KNOWN_UNMATCHED: Readonly<Record<string, string>> = {
 
 const LATER = "from the document's release 0.13.0";
 const LANCEDB = "LanceDB's clients send it";
+const JOB = "LanceDB's clients await the job";
 const FETCHED = "reading by GET";
 const POSTED = "clients of other generations send the parameters as a body";
 
@@ -38,6 +39,8 @@ const POSTED = "clients of other generations send the parameters as a body";
 export const KNOWN_ADDITIONS: Readonly<Record<string, string>> = {
   ...indexParameters("CreateTableIndexRequest"),
   ...indexParameters("CreateTableScalarIndexRequest"),
+  "CreateTableIndexResponse.job_id": JOB,
+  "CreateTableScalarIndexResponse.job_id": JOB,
   "DeleteFromTableResponse.num_deleted_rows": "LanceDB's clients read it",
   "InsertIntoTableRequest.upload_id": LANCEDB,
   "InsertIntoTableRequest.upload_part_id": LANCEDB,
@@ -87,6 +90,11 @@ function indexParameters(message: string): Record<string, string> {
     "max_ngram_length",
     "prefix_only",
     "replace",
+    "lance_tokenizer",
+    "split_identifiers",
+    "split_on_numerics",
+    "preserve_original",
+    "index_operators",
   ];
   return Object.fromEntries(names.map((name) => [`${message}.${name}`, LANCEDB]));
 }

@@ -124,6 +124,9 @@ const PARTIAL_CONTENT = 206;
 
 function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs: number): Call {
   const headers = flattenHeaders(exchange.request.headers);
+  const { typeName } = binding.method.input;
+  const preference = dialect.preferences.get(typeName);
+  if (preference !== undefined) headers["prefer"] ??= preference;
   const given = timeoutOf(headers["x-request-timeout-ms"]);
   const timeout = timeAllowed(given, binding.method.methodKind === "unary" ? defaultMs : 0);
   const call = createCall({
@@ -145,7 +148,6 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs
   });
   exchange.call = call;
   exchange.responseHeaders = call.responseHeaders;
-  const { typeName } = binding.method.input;
   exchange.statusOf = ({ entry }) => errorStatus(dialect, entry.name, typeName) ?? entry.httpStatus;
   if (timeout !== undefined) exchange.expireIn(timeout);
   return call;

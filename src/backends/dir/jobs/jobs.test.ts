@@ -22,6 +22,23 @@ test("a job is stored, done and remembered with its result", async (t) => {
   assert.equal(await jobs.cancel(id), false);
 });
 
+test("the end of a job can be awaited, for as long as wanted", async (t) => {
+  const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+  const jobs = jobsOn(t, storeIn(await temporaryDirectory(t)), {
+    gated: async () => {
+      await gate;
+      return { rows: 2 };
+    },
+  });
+  const { id } = await jobs.submit(request("gated"));
+  assert.equal(await jobs.ended(id, 1), undefined);
+  open();
+  const job = await jobs.ended(id, 60_000);
+  assert.deepEqual([job?.state, job?.result], ["succeeded", { rows: 2 }]);
+  assert.equal((await jobs.ended(id, 0))?.state, "succeeded");
+  assert.equal(await jobs.ended("nothing", 0), undefined);
+});
+
 test("a failure has its name, and an unknown one is opaque", async (t) => {
   const jobs = jobsOn(t, storeIn(await temporaryDirectory(t)), {
     refused: async () => {

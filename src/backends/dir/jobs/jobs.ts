@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { setTimeout } from "node:timers/promises";
 import type { Logger } from "pino";
 import { LanceError, toLanceError } from "../../../namespace/errors.ts";
 import { createTurns, type Turns } from "../concurrency/turns.ts";
@@ -37,6 +38,8 @@ export interface Jobs {
   /** Runs work that shares the bound on running jobs, without a record. */
   runUnrecorded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
   get(id: string): Promise<Job | undefined>;
+  /** Waits for a job that this process runs, and returns it; undefined if it has not ended in that time. */
+  ended(id: string, milliseconds: number): Promise<Job | undefined>;
   /** Returns all recorded jobs, the oldest first. */
   list(): Promise<Job[]>;
   /** Returns the jobs that have not ended, the oldest first. */
@@ -149,8 +152,11 @@ export function createJobs(options: JobsOptions): Jobs {
       if (signal.reason === CLOSING) return await write(entry, { state: "queued", begun, lease: undefined });
       if (signal.reason === CANCELLED) return await finish(entry, "cancelled", {});
       const error = toLanceError(thrown);
-      log.warn({ err: thrown, job: entry.job.id, kind: entry.job.kind }, "a job failed");
-      const { name, code } = error.entry;
+      const { name, code, httpStatus } = error.entry;
+      const facts = { job: entry.job.id, kind: entry.job.kind };
+      // A mistake of a user is the answer, or in the job's record.
+      if (httpStatus < 500) log.info({ ...facts, error: error.message }, "a job was refused");
+      else log.warn({ ...facts, err: thrown }, "a job failed");
       return await finish(entry, "failed", { error: { name, code, message: error.message } });
     }
     // A success whose record is not acknowledged may be stored: the job is then found as done, or done once more.
@@ -256,6 +262,14 @@ export function createJobs(options: JobsOptions): Jobs {
     },
     runUnrecorded: (signal, work) => inTurn(signal, turns, work),
     get: store.get,
+    async ended(id, milliseconds) {
+      const late = new AbortController();
+      const time = setTimeout(milliseconds, undefined, { signal: late.signal, ref: false }).catch(() => {});
+      await Promise.race([active.get(id)?.finished, time]);
+      late.abort();
+      const job = await store.get(id);
+      return job?.finishedAt === undefined ? undefined : job;
+    },
     list: store.list,
     open: store.listOpen,
     active: () => [...active.values()].map(({ job }) => job),

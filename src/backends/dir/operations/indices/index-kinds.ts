@@ -177,6 +177,15 @@ const BOUNDS: readonly (readonly [field: keyof IndexFields, name: string, least:
   ["maxNgramLength", "max_ngram_length", 1, 32],
 ];
 
+/** Options of full-text indices of source code. Clients send them with their defaults, which change nothing. */
+const CODE_OPTIONS: readonly (readonly [field: keyof IndexFields, name: string])[] = [
+  ["lanceTokenizer", "lance_tokenizer"],
+  ["splitIdentifiers", "split_identifiers"],
+  ["splitOnNumerics", "split_on_numerics"],
+  ["preserveOriginal", "preserve_original"],
+  ["indexOperators", "index_operators"],
+];
+
 /** Languages that the engine knows. Any other name ends the process. */
 const LANGUAGES =
   "Arabic Danish Dutch English Finnish French German Greek Hungarian Italian Norwegian Portuguese Romanian Russian Spanish Swedish Tamil Turkish".split(
@@ -189,13 +198,18 @@ const TOKENIZERS = ["simple", "whitespace", "raw", "ngram", "icu", "icu/split"];
 /**
  * Checks the parameters of an index and normalizes the spelling of the language.
  *
- * @throws LanceError InvalidInput
+ * @throws LanceError InvalidInput, Unsupported
  */
 export function checkIndexFields(fields: IndexFields): IndexFields {
   for (const [field, name, least, most] of BOUNDS) {
     const value = fields[field] as number | undefined;
     if (value !== undefined && !(value >= least && value <= most)) {
       throw new LanceError("InvalidInput", `${name} must be from ${least} to ${most}, not ${value}`);
+    }
+  }
+  for (const [field, name] of CODE_OPTIONS) {
+    if (fields[field]) {
+      throw new LanceError("Unsupported", `the engine's Node API builds no full-text index with ${name}`);
     }
   }
   distanceOf(fields);

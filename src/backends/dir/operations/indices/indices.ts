@@ -11,9 +11,10 @@ import {
   ListTableIndicesResponseSchema,
 } from "../../../../gen/lance/namespace/v1/index_pb.ts";
 import type { Call } from "../../../../namespace/call.ts";
-import { LanceError } from "../../../../namespace/errors.ts";
+import { type ErrorName, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
+import { untilAborted } from "../../concurrency/wait.ts";
 import type { NativeIndex } from "../../engine/native-index.ts";
 import type { JobContext, PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
@@ -53,11 +54,15 @@ export function createIndexOperations(
     return { index: plan.name };
   });
 
-  /** Waits for the index, unless the client prefers an answer before the index is built. */
+  /**
+   * Waits for the index, or as long as the client prefers to wait.
+   *
+   * @returns the id of the job that builds the index, for a client with such a preference
+   */
   async function createIndex(
     request: CreateTableIndexRequest | CreateTableScalarIndexRequest,
     call: Call,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const { branch, column, indexType, name = "" } = request;
     const fields = checkIndexFields(indexFields(request));
     const table = await requireTable(context, call.id);
@@ -69,29 +74,45 @@ export function createIndexOperations(
       data.release();
     }
     if (builds.find(plan.location, branch, plan.name) !== undefined) throw indexExists(plan.name);
-    if (!prefersAsync(call)) {
-      return builds.reserve(plan, () =>
+    const patience = patienceOf(call);
+    if (patience === undefined) {
+      await builds.reserve(plan, () =>
         jobs.runUnrecorded(call.signal, () => builds.build(call.id, plan, call.signal)),
       );
+      return undefined;
     }
     const spec = { index: plan.name, column: plan.column, type: indexType, plan: JSON.stringify(plan) };
     const { id } = await jobs.submit({ kind: CREATE_INDEX, table: call.id, spec });
     call.responseHeaders[JOB_HEADER] = id;
     call.responseHeaders["preference-applied"] = "respond-async";
+    if (patience > 0) await finishedInTime(id, patience, call.signal);
+    return id;
+  }
+
+  /** Waits for a job. @throws LanceError the error of a job that fails; Cancelled, and the job is cancelled */
+  async function finishedInTime(id: string, milliseconds: number, signal: AbortSignal): Promise<void> {
+    try {
+      const job = await untilAborted(jobs.ended(id, milliseconds), signal);
+      if (job?.state === "cancelled") throw new LanceError("Cancelled", "the job was cancelled");
+      if (job?.error !== undefined) throw new LanceError(job.error.name as ErrorName, job.error.message);
+    } catch (error) {
+      if (signal.aborted) await jobs.cancel(id);
+      throw error;
+    }
   }
 
   return {
     async createTableIndex(request, call) {
       indexKind(request.indexType);
-      await createIndex(request, call);
-      return create(CreateTableIndexResponseSchema);
+      const jobId = await createIndex(request, call);
+      return create(CreateTableIndexResponseSchema, { ...(jobId !== undefined && { jobId }) });
     },
     async createTableScalarIndex(request, call) {
       if (indexKind(request.indexType).vector) {
         throw new LanceError("InvalidInput", `${request.indexType} is not a scalar index; use create_index`);
       }
-      await createIndex(request, call);
-      return create(CreateTableScalarIndexResponseSchema);
+      const jobId = await createIndex(request, call);
+      return create(CreateTableScalarIndexResponseSchema, { ...(jobId !== undefined && { jobId }) });
     },
     listTableIndices: (request, call) =>
       withGuarded(context, call, request, async (data) => {
@@ -175,9 +196,11 @@ function indexFields(request: CreateTableIndexRequest | CreateTableScalarIndexRe
   return fields;
 }
 
-/** Whether the client prefers to poll rather than to wait (RFC 7240). */
-function prefersAsync({ headers }: Call): boolean {
-  return /(?:^|,)\s*respond-async\s*(?:[,;]|$)/i.test(headers["prefer"] ?? "");
+/** Returns how long a client waits before it prefers to poll, in milliseconds; undefined if it does not (RFC 7240). */
+function patienceOf({ headers }: Call): number | undefined {
+  const { prefer = "" } = headers;
+  if (!/(?:^|,)\s*respond-async\s*(?:[,;]|$)/i.test(prefer)) return undefined;
+  return Number(/(?:^|,)\s*wait\s*=\s*(\d{1,4})\s*(?:[,;]|$)/i.exec(prefer)?.[1] ?? 0) * 1000;
 }
 
 function indexNotFound(name: string): LanceError {
