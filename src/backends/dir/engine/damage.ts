@@ -38,7 +38,7 @@ const DAMAGED: readonly RegExp[] = [
   /^(?:doc ids|positions) must be sorted|^positions are missing|^position stream|^failed to decode positions/,
   /^invalid u(?:32|64) varint|^unexpected EOF|^compressed posting|^posting (?:freq|length meta|token id)/,
   /^(?:params|partitions|offsets) not found in|^tokens is not fst|^token \d+ maps to slot/,
-  /^Failed to (?:parse (?!field)|decode |deserialize )|^(?:lance:\w+|storage_metadata) not found/,
+  /^Failed to (?:parse (?!field|\w+ condition)|decode |deserialize )|^(?:lance:\w+|storage_metadata) not found/,
   /^HNSW (?:graph has|level-0|entry_point)|^Reading (?:PQ|SQ|Rabit)|^Codebook not found|^No partition metadata/,
   /^IVF (?:index has|prewarm|index parse|meta)|^partition (?:id|centroid) \d|^auxiliary |^legacy IVF/,
 ];

@@ -26,6 +26,10 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
   ],
   ["Invalid input, Error parsing statement: SELECT 1 (sql parser error: Expected)", "InvalidInput"],
   [
+    "Invalid input, Failed to parse UpdateIf condition: Invalid user input: Error parsing statement: SELECT 1 (sql parser error: Expected)",
+    "InvalidInput",
+  ],
+  [
     "Failed to execute merge insert: GenericFailure, Arrow error: Io error: Data corruption detected\n\nCaused by: x",
     "InvalidInput",
     "the Arrow body is broken, or a compressed buffer in it",
