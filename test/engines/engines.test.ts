@@ -1,14 +1,9 @@
+import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { pythonInterpreter } from "../../scripts/python-environment.ts";
-import { type GatewayProcess, startGateway } from "../clients/support/gateway.ts";
 import { ROOT, runTool } from "../clients/support/tools.ts";
-
-/** Runs the session of an engine; it fails with the session's output. */
-function runEngine(script: string, ...args: readonly string[]): Promise<string> {
-  const path = join(import.meta.dirname, "python", script);
-  return runTool(pythonInterpreter("engines"), [path, ...args], { env: { DAFT_PROGRESS_BAR: "0" } });
-}
+import { CATALOGS, type EngineCatalog } from "./catalogs.ts";
 
 /** Returns the folder with the jars of Spark's connector. */
 async function sparkJars(): Promise<string> {
@@ -17,28 +12,47 @@ async function sparkJars(): Promise<string> {
   return join(ROOT, ".cache", "engines-spark");
 }
 
-for (const versioning of ["unmanaged", "managed"]) {
-  describe(`engines on a catalog with ${versioning} versions`, () => {
-    let gateway: GatewayProcess;
+for (const { name, managed, open } of CATALOGS) {
+  describe(`engines on ${name}`, () => {
+    let catalog: EngineCatalog;
     beforeAll(async () => {
-      gateway = await startGateway(...(versioning === "managed" ? ["--managed-versioning"] : []));
+      catalog = await open();
     });
-    afterAll(() => gateway?.close());
+    afterAll(() => catalog?.close());
+
+    /** Runs the session of an engine; it fails with the session's output. */
+    function run(script: string, ...args: readonly string[]): Promise<string> {
+      const path = join(import.meta.dirname, "python", script);
+      const env = { DAFT_PROGRESS_BAR: "0", ...catalog.credentials };
+      return runTool(pythonInterpreter("engines"), [path, catalog.uri, ...args], { env });
+    }
+
+    /**
+     * Checks which operations a session has committed past the catalog, in their order. The gateway says nothing of those
+     * before its first look at the versions of a table.
+     */
+    async function expectPast(table: string, operations: readonly string[]): Promise<void> {
+      assert.deepEqual(await catalog.operationsPast(table), managed ? operations : []);
+    }
 
     it("pylance writes fragments in several processes, builds an index in segments, and compacts", async () => {
-      await runEngine("distributed.py", gateway.uri, versioning);
+      await run("distributed.py", managed ? "managed" : "unmanaged");
+      await expectPast("distributed$t", ["Append"]);
     });
 
     it("lance-ray writes, reads, indexes, adds a column and compacts", async () => {
-      await runEngine("ray_session.py", gateway.uri);
+      await run("ray_session.py");
+      await expectPast("ray$t", ["CreateIndex", "Merge", "ReserveFragments", "Rewrite", "Overwrite"]);
     });
 
-    it("Daft writes, reads and overwrites the location of a table", async () => {
-      await runEngine("daft_session.py", gateway.uri);
+    it("Daft writes, reads, indexes, compacts and overwrites a table", async () => {
+      await run("daft_session.py");
+      await expectPast("daft$t", ["Append"]);
     });
 
     it("lance-spark creates, fills, changes, indexes and optimizes tables with SQL", async () => {
-      await runEngine("spark_session.py", gateway.uri, await sparkJars(), versioning);
+      await run("spark_session.py", await sparkJars());
+      await expectPast("spark$t", ["ReserveFragments", "Rewrite"]);
     });
   });
 }

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { NODE } from "../../support/node-command.ts";
 
 const program = join(import.meta.dirname, "..", "..", "..", "src", "cli", "main.ts");
@@ -18,21 +19,29 @@ export interface GatewayProcess {
   /** The directory that holds the manifest and the tables. */
   readonly base: string;
   readonly process: ChildProcess;
+  /** The lines of its log so far. */
+  readonly log: readonly string[];
   /** Ends it by SIGTERM and removes its directory. */
   close(): Promise<void>;
 }
 
-/** Starts `lance-gateway serve` on a free port over an empty directory, and waits until it listens. */
+/**
+ * Starts `lance-gateway serve` on a free port over an empty directory, and waits until it listens.
+ *
+ * @param args further flags; a `--root` among them replaces the directory
+ */
 export async function startGateway(...args: readonly string[]): Promise<GatewayProcess> {
   const root = mkdtempSync(join(tmpdir(), "lance-gateway-clients-"));
   const [node, ...flags] = NODE;
   const child = spawn(node, [...flags, program, "serve", "--port", "0", "--root", root, ...args], {
     env: { ...process.env, LANCE_GATEWAY_DRAIN_DELAY: "0s" },
-    stdio: ["ignore", "pipe", "inherit"],
+    stdio: ["ignore", "pipe", "pipe"],
   });
+  const log = collectLines(child.stderr);
   const uri = await readUri(child);
   return {
     uri,
+    log,
     address: new URL(uri).host,
     root,
     base: join(root, "data"),
@@ -45,6 +54,16 @@ export async function startGateway(...args: readonly string[]): Promise<GatewayP
       rmSync(root, { recursive: true, force: true });
     },
   };
+}
+
+/** Collects the lines of a stream, which also go to the test's own output. */
+function collectLines(stream: Readable): readonly string[] {
+  const lines: string[] = [];
+  createInterface({ input: stream }).on("line", (line) => {
+    lines.push(line);
+    process.stderr.write(`${line}\n`);
+  });
+  return lines;
 }
 
 async function readUri(child: ChildProcess): Promise<string> {

@@ -1,5 +1,4 @@
-"""An ordinary session of lance-spark. Arguments: the address of a gateway, the folder of the connector's jars, and whether
-the gateway manages versions: then the connector fails in changes of rows that follow each other (docs/engines.md)."""
+"""An ordinary session of lance-spark. Arguments: the address of a gateway, and the folder of the connector's jars."""
 
 import sys
 from pathlib import Path
@@ -8,7 +7,7 @@ from lance_namespace import ListTableIndicesRequest
 from pyspark.sql import SparkSession
 from support import check_rows, open_namespace
 
-uri, folder, versioning = sys.argv[1:]
+uri, folder = sys.argv[1:]
 gateway = open_namespace(uri, "spark")
 TABLE = ["spark", "t"]
 jars = [str(jar) for jar in Path(folder).glob("*.jar")]
@@ -41,17 +40,14 @@ sql("CREATE TABLE lance.spark.t (id BIGINT NOT NULL, name STRING)")
 sql("INSERT INTO lance.spark.t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
 sql("INSERT INTO lance.spark.t VALUES (4, 'd')")
 check([(1, "a"), (2, "b"), (3, "c"), (4, "d")])
-if versioning == "unmanaged":
-    sql("UPDATE lance.spark.t SET name = 'z' WHERE id = 1")
-    sql("DELETE FROM lance.spark.t WHERE id = 2")
-    changes = "SELECT 4 AS id, 'm' AS name UNION ALL SELECT 9, 'n'"
-    sql(
-        f"MERGE INTO lance.spark.t t USING ({changes}) s ON t.id = s.id "
-        "WHEN MATCHED THEN UPDATE SET name = s.name WHEN NOT MATCHED THEN INSERT *"
-    )
-    merged = [(1, "z"), (3, "c"), (4, "m"), (9, "n")]
-else:
-    merged = [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
+sql("UPDATE lance.spark.t SET name = 'z' WHERE id = 1")
+sql("DELETE FROM lance.spark.t WHERE id = 2")
+changes = "SELECT 4 AS id, 'm' AS name UNION ALL SELECT 9, 'n'"
+sql(
+    f"MERGE INTO lance.spark.t t USING ({changes}) s ON t.id = s.id "
+    "WHEN MATCHED THEN UPDATE SET name = s.name WHEN NOT MATCHED THEN INSERT *"
+)
+merged = [(1, "z"), (3, "c"), (4, "m"), (9, "n")]
 check(merged)
 
 sql("ALTER TABLE lance.spark.t CREATE INDEX by_id USING btree (id)")
