@@ -14,6 +14,8 @@ export interface UpkeepTimes {
   /** Rest of a table after a run, as a multiple of its duration: if there was little to rewrite, and else. */
   readonly cheapRest: number;
   readonly rest: number;
+  /** Time until the next try while an index is built, a column is filled, or results take the memory. */
+  readonly busyMs: number;
   /** Pause after a first failure, which doubles with each further one, and the longest pause. */
   readonly retryMs: number;
   readonly maxRetryMs: number;
@@ -38,6 +40,7 @@ export const UPKEEP_TIMES: UpkeepTimes = {
   commitQuietMs: 10 * 60_000,
   cheapRest: 2,
   rest: 9,
+  busyMs: 5_000,
   retryMs: 200,
   maxRetryMs: 30_000,
   minAgeMs: 60_000,

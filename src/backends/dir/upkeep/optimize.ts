@@ -6,6 +6,7 @@ import { releaseSegments } from "../format/release-segments.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import { syncVersion } from "../format/sync-version.ts";
 import { latestVersion } from "../format/version-files.ts";
+import type { ReadAhead } from "../operations/read/read-ahead.ts";
 import { datasetOf, type FoundTable, withData } from "../operations/tables/lookup.ts";
 import type { UpkeepTimes } from "./activity.ts";
 import type { UpkeepPolicy } from "./policy.ts";
@@ -22,6 +23,8 @@ export interface UpkeepFigures {
 /** The storage of tables, and its clock. */
 export interface UpkeepContext extends TableContext {
   readonly clock: StorageClock;
+  /** The memory of large results, of which compactions take a part. */
+  readonly readAhead: ReadAhead;
 }
 
 /** Asks the engine to prune no version: none is older than 1970. */

@@ -4,7 +4,7 @@ import { joinIdentifier } from "../../../namespace/identifier.ts";
 import { untilAborted } from "../concurrency/wait.ts";
 import { datasetOf, type FoundTable, findTable } from "../operations/tables/lookup.ts";
 import type { ActiveTable, Tended, UpkeepTimes } from "./activity.ts";
-import { inspectTable, isCheap, type Need, needOf, type TableFacts } from "./inspect.ts";
+import { inspectTable, isCheap, memoryOf, type Need, needOf, type TableFacts } from "./inspect.ts";
 import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
 import {
   type Compacted,
@@ -33,9 +33,6 @@ const NOTHING: Tended = { restMs: 0, againMs: undefined };
 
 /** Time until the next try while another process has the lease, in milliseconds. */
 const LEASED_MS = 30_000;
-
-/** Time until the next try while an index is built or a column is filled, in milliseconds. */
-const BUSY_MS = 5_000;
 
 /** Longest wait for running changes of a table, and longest wait of later ones, in milliseconds. */
 const DRAIN_MS = 1_000;
@@ -86,14 +83,20 @@ async function tendFound(
   const optimizes = waitMs !== undefined && waitMs <= 0;
   if (!optimizes && !prunes) return { restMs: 0, againMs: waitMs };
   // Long changes would lose to a compaction, and start again.
-  if (context.gate.isBusy(table.path)) return { restMs: 0, againMs: BUSY_MS };
-  const lease = await tending.leases.acquire(table.location);
-  if (lease === undefined) return { restMs: 0, againMs: LEASED_MS };
+  if (context.gate.isBusy(table.path)) return { restMs: 0, againMs: times.busyMs };
+  const place = context.readAhead.tryEnter(optimizes ? memoryOf(facts) : 0);
+  if (place === undefined) return { restMs: 0, againMs: times.busyMs };
   try {
-    return await work(tending, { active, table, policy, facts, optimizes, waitMs, prunes }, lease);
+    const lease = await tending.leases.acquire(table.location);
+    if (lease === undefined) return { restMs: 0, againMs: LEASED_MS };
+    try {
+      return await work(tending, { active, table, policy, facts, optimizes, waitMs, prunes }, lease);
+    } finally {
+      if (tending.signal.aborted) lease.abandon();
+      else await lease.release();
+    }
   } finally {
-    if (tending.signal.aborted) lease.abandon();
-    else await lease.release();
+    place.leave();
   }
 }
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, type TestContext, test } from "vitest";
+import { createReadAhead, type ReadAhead } from "../operations/read/read-ahead.ts";
 import { idsOf, rows } from "../rows-fixture.ts";
 import { commitAsClient } from "../staged-commit-fixture.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../test-support.ts";
@@ -9,16 +10,16 @@ import { UPKEEP_TIMES } from "./activity.ts";
 import type { UpkeepOptions } from "./upkeep.ts";
 
 const QUICK: UpkeepOptions = {
-  times: { ...UPKEEP_TIMES, settleMs: 20, waitMs: 100, quietMs: 50, retryMs: 20, minAgeMs: 0 },
+  times: { ...UPKEEP_TIMES, settleMs: 20, waitMs: 100, quietMs: 50, busyMs: 20, retryMs: 20, minAgeMs: 0 },
 };
 
 /** Opens a directory with a table `t`, whose rows come in separate writes. */
 async function openTable(
   t: TestContext,
-  { upkeep = QUICK, adds = 20, properties = {} }: OpenOptions = {},
+  { upkeep = QUICK, readAhead, adds = 20, properties = {} }: OpenOptions = {},
 ): Promise<{ client: TestClient; root: string }> {
   const root = await temporaryDirectory(t);
-  const client = await openClient(t, root, { upkeep });
+  const client = await openClient(t, root, { upkeep, readAhead });
   await client.upload("createTable", "t", { properties }, rows([0]));
   for (let id = 1; id <= adds; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
   return { client, root };
@@ -26,6 +27,7 @@ async function openTable(
 
 interface OpenOptions {
   readonly upkeep?: UpkeepOptions;
+  readonly readAhead?: ReadAhead;
   readonly adds?: number;
   readonly properties?: Record<string, string>;
 }
@@ -69,6 +71,19 @@ test("keeps the segments of an index of vectors few while rows arrive", WITHIN, 
     await expect.poll(async () => (await stats()).numIndexedRows, WITHIN).toBe(BigInt(id + 1));
   }
   assert.ok(((await stats()).numIndices ?? 0) <= 8, `${(await stats()).numIndices} segments`);
+});
+
+test("waits while results take the memory, and gives its own back", WITHIN, async (t) => {
+  const memory = createReadAhead({ maxBytes: 1024 ** 2 });
+  let asked = 0;
+  const readAhead = {
+    ...memory,
+    tryEnter: (bytes: number) => (++asked > 3 ? memory.tryEnter(bytes) : undefined),
+  };
+  const { client } = await openTable(t, { readAhead });
+  await expect.poll(() => fragmentsOf(client), WITHIN).toBe(1);
+  assert.ok(asked > 3);
+  await expect.poll(() => memory.held, WITHIN).toBe(0);
 });
 
 test("removes deleted rows from the files", WITHIN, async (t) => {

@@ -29,6 +29,22 @@ describe("createReadAhead", () => {
     assert.equal(readAhead.held, 0);
   });
 
+  it("gives background work room that no result waits for, and at most half of all", {
+    timeout,
+  }, async () => {
+    const readAhead = createReadAhead({ maxBytes: 10 });
+    const work = readAhead.tryEnter(1000);
+    assert.equal(readAhead.held, 5);
+    const result = await readAhead.enter(4, signal());
+    assert.equal(readAhead.tryEnter(2), undefined);
+    const waiting = readAhead.enter(6, signal());
+    assert.equal(readAhead.tryEnter(1), undefined);
+    work?.leave();
+    (await waiting).leave();
+    result.leave();
+    assert.equal(readAhead.held, 0);
+  });
+
   it("throttles a result that waits for too long, and forgets a result whose call ends", {
     timeout,
   }, async () => {

@@ -13,6 +13,12 @@ export interface ReadAhead {
    * @throws LanceError Throttling, when no room is free in time; the signal's reason
    */
   enter(bytes: number, signal: AbortSignal, cutOff?: (error: LanceError) => void): Promise<Place>;
+  /**
+   * Takes room for background work, which yields to results: returns undefined if one waits, or if there is too little.
+   *
+   * @param bytes as in {@link ReadAhead.enter}, but half of the total at most
+   */
+  tryEnter(bytes: number): Place | undefined;
   /** Number of bytes in use. */
   readonly held: number;
 }
@@ -165,6 +171,12 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
       if (queue.length === 0 && fits(bytes)) held += bytes;
       else await wait(bytes, signal);
       return placeOf({ bytes, since: undefined, cutOff });
+    },
+    tryEnter(wanted) {
+      const bytes = Math.min(wanted, maxBytes / 2);
+      if (queue.length > 0 || !fits(bytes)) return undefined;
+      held += bytes;
+      return placeOf({ bytes, since: undefined, cutOff: undefined });
     },
   };
 }
