@@ -175,6 +175,10 @@ describe("@lancedb/lancedb's remote client", () => {
     const hybrid = big.query().fullTextSearch("plum").nearestTo([3, 0, 0, 1]).refineFactor(10);
     const reranked = hybrid.rerank(await rerankers.RRFReranker.create()).limit(1);
     assert.deepEqual(textsOf(await reranked.toArray()), ["blue plum"]);
+    const job = await big.createIndexAsync("id", { config: Index.btree() });
+    await job.wait();
+    const again = await (await connected()).openJob(job.id as string);
+    assert.equal(await again.status(), "finished");
     await big.prewarmIndex("id_idx");
     await big.dropIndex("id_idx");
     assert.equal((await big.listIndices()).length, 2);
