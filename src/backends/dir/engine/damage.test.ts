@@ -25,6 +25,11 @@ const SAID: readonly string[] = [
   "lance error: LanceError(Index): HNSW graph has 9 nodes but its vector storage has 8 rows, /cargo/builder.rs:1:2",
   "lance error: Version conflict error: Attempt to use the Lance v2.1 reader for a different file version",
   "lance error: Encountered internal error. Please file a bug report at https://example.com/issues. File did not contain any global buffers, schema expected, /cargo/reader.rs:972:24",
+  "Failed to get next batch from stream: lance error: LanceError(Arrow): Parser error: Arrow file does not contain correct footer, /cargo/deletion.rs:157:49",
+  "Failed to get next batch from stream: lance error: Query Execution error: Execution error: Failed to search partitions: Encountered corrupt file miniblock_metadata: final chunk, /cargo/x.rs:1:2",
+  "Failed to get next batch from stream: Invalid input, I/O request ranges must be sorted by start offset: range at index 0 is 9..13",
+  "lance error: Encountered internal error. Please file a bug report at https://example.com/issues. RowAddrTreeMap::from_sorted_iter called with non-sorted input, /cargo/flat.rs:60:29",
+  "lance error: LanceError(Arrow): Invalid argument error: Last offset 67977 of LargeBinary is larger than values length 2441, /cargo/x.rs:1:2",
   "Table 't' exists but could not be loaded (it may be corrupt or incomplete): secret",
 ];
 

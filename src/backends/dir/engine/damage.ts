@@ -8,7 +8,7 @@ import type { Meaning } from "./meanings.ts";
 const DAMAGED: readonly RegExp[] = [
   /^Encountered corrupt file |^Table '[^']*' exists but could not be loaded/,
   /^Not found: \S*\/(?:data|_deletions|_indices)\/|^Version conflict error: Attempt to use the /,
-  /^failed to decode (?:Protobuf message|InvertedIndexDetails)|^Parser error: Unable to get root as /,
+  /^failed to decode (?:Protobuf message|InvertedIndexDetails)|^Parser error: (?:Unable to get root as |Arrow file does not)/,
   /^Invalid format: |^Dataset snapshot mixes |^Protobuf UUID is malformed|^File \S+ has size 0/,
   /^Field '[^']*' \(id=-?\d+\) references parent id|^Field \S+ has a negative id|^Duplicate field id /,
   /^base_path id \d+ not found|^Dataset base path with ID \d+ not found|^row id index corrupt/,
@@ -16,6 +16,8 @@ const DAMAGED: readonly RegExp[] = [
   /^(?:file|the file \S+) does not appear to be a lance file/i,
   /^does not have sufficient data|^file size is too small|^Io error: (?:Data corruption|failed to fill)/,
   /^(?:Generic \w+ error: )?(?:failed to fill whole buffer|Invalid range \d)|^I\/O request for file \S+ and range/,
+  /^I\/O request ranges must be sorted|^Invalid read of range \S+ for fragment|^RowAddrTreeMap::from_sorted_iter called/,
+  /^Invalid argument error: Last offset \d+ of \w+ is larger than values/,
   /^Global buffer \d|^File did not contain any global buffers|^request for global buffer|^Schema position \d/,
   /^Column \d+ (?:page \d+ )?(?:is missing its encoding|has \d+ buffer|buffer offset)|^Column row count overflows/,
   /^column metadata |^column index \d+ is out of bounds|^physical column \d|^schema requires \d+ physical/,

@@ -41,7 +41,7 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
   ],
   ["lance error: LanceError(IO): Io error: Data corruption detected, /cargo/reader.rs:1:2", "DataLoss"],
   [
-    "lance error: LanceError(IO): task 51 panicked, /cargo/x.rs:1:2",
+    'lance error: Query Execution error: Execution error: Failed to search partitions: Wrapped error: task 51 panicked with message "x", /cargo/x.rs:1:2',
     "Internal",
     "the engine failed; the server's log has it under this request's id",
   ],
@@ -80,6 +80,11 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "TableIndexNotFound",
   ],
   ["Index 'i' was not found", "TableIndexNotFound"],
+  [
+    "lance error: LanceError(Schema): Unsupported logical type: float8, /cargo/datatypes.rs:1:2",
+    "Unsupported",
+    "the table has a column of a type that the engine of this version does not know",
+  ],
   ["Job was cancelled", "Cancelled"],
   ["lance error: Write rejected by backpressure: full, /cargo/x.rs:1:2", "Throttling"],
   ["lance error: Writer fenced (peer claimed epoch): 3, /cargo/x.rs:1:2", "ConcurrentModification"],

@@ -1,6 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { DAMAGE } from "./damage.ts";
-import { FIRST_MEANINGS, MEANINGS, type Meaning } from "./meanings.ts";
+import { FIRST_MEANINGS, MEANINGS, type Meaning, UNKNOWN } from "./meanings.ts";
 
 /**
  * Returns the error that a failure of the engine represents; an unknown failure becomes Internal, with the cause.
@@ -18,18 +18,12 @@ export function toEngineError(failure: unknown): LanceError {
   return new LanceError(name, message ?? summary(bare), { cause: thrown });
 }
 
-const UNKNOWN: Meaning = [
-  /^/,
-  "Internal",
-  "the engine failed; the server's log has it under this request's id",
-];
-
 /** Beginnings of texts that the engine's Node API and its jobs add. */
 const CARRIERS = /^(?:Job failed: |Failed to [a-z ]+: (?:GenericFailure, )?|External error: )+/;
 
 /** Beginnings of texts that the layers of the engine add. */
 const WRAPPINGS =
-  /^(?:lance error: |LanceDBError: |External error: |(?:Not found: )?Wrapped error: |Cloned error: |A prerequisite task failed: |[Nn]ot supported: |Unprocessable: |Invalid (?:user )?input[,:] |Runtime error: |Execution error: (?=Query timeout)|LanceError\(\w+\): |Generic N\/A error: |Schema [Ee]rror: |Cleanup error: |Query Execution error: |Error applying filter expression to batch: |Arrow error: |Encountered internal error\. Please file a bug report at \S+ )+/;
+  /^(?:lance error: |LanceDBError: |External error: |(?:Not found: )?Wrapped error: |Cloned error: |A prerequisite task failed: |[Nn]ot supported: |Unprocessable: |Invalid (?:user )?input[,:] |Runtime error: |Execution error: (?=Query timeout)|Execution error: Failed to search partitions: |LanceError\(\w+\): |Generic N\/A error: |Schema [Ee]rror: |Cleanup error: |Query Execution error: |Error applying filter expression to batch: |Arrow error: |Encountered internal error\. Please file a bug report at \S+ )+/;
 
 function find(meanings: readonly Meaning[], text: string): Meaning | undefined {
   return meanings.find(([pattern]) => pattern.test(text));

@@ -3,6 +3,13 @@ import type { ErrorName } from "../../../namespace/errors.ts";
 /** The error that a text of the engine represents. Default of the message: the text's first sentence. */
 export type Meaning = readonly [pattern: RegExp, name: ErrorName, message?: string];
 
+/** The meaning of texts without another one. */
+export const UNKNOWN: Meaning = [
+  /^/,
+  "Internal",
+  "the engine failed; the server's log has it under this request's id",
+];
+
 /** Failures of the storage, whose texts may appear within any other; and of bodies, whose texts are like those of damage. */
 export const FIRST_MEANINGS: readonly Meaning[] = [
   [
@@ -37,6 +44,7 @@ export const FIRST_MEANINGS: readonly Meaning[] = [
 
 /** All other failures except damage. The first pattern that matches decides. */
 export const MEANINGS: readonly Meaning[] = [
+  [/\btask \d+ panicked with message/, UNKNOWN[1], UNKNOWN[2]],
   [
     /^(?:lance error: )?(?:Wrapped error: )?Commit result for version \d+ is unknown|Operation timed out: Commit timed out/,
     "ServiceUnavailable",
@@ -99,6 +107,11 @@ export const MEANINGS: readonly Meaning[] = [
     /Unknown Lance storage version/,
     "Unsupported",
     "the table has a data format that is newer than the engine of this version",
+  ],
+  [
+    /LanceError\(Schema\): Unsupported (?:logical|dictionary|decimal|timestamp) type/,
+    "Unsupported",
+    "the table has a column of a type that the engine of this version does not know",
   ],
   [/Direct updates to column '[^']*' containing blob/, "Unsupported"],
   [/Index name '[^']*' already exists/, "TableIndexAlreadyExists"],

@@ -88,7 +88,9 @@ async function describeData(
 }
 
 async function details(context: TableContext, table: FoundTable, native: NativeTable, branch?: string) {
-  const [version, ipcFile] = await engineCall(() => Promise.all([native.version(), native.schema()]));
+  // Not at the same time: a handle cannot be closed while the engine works on it, not even after a failure.
+  const version = await engineCall(() => native.version());
+  const ipcFile = await engineCall(() => native.schema());
   const schema = decodeSchema(splitIpcFile(ipcFile).schemaMetadata);
   const { manifest } = await readVersion(datasetOf(context, table, branch), BigInt(version));
   return {
