@@ -7,7 +7,8 @@ const LOG =
 const ENTERPRISE = "The engine has no branches that can be compared or merged.";
 const MANIFEST_PATHS = "The gateway's tables have the second naming scheme of manifests.";
 const RECORD = "The library's own work has no record; a job of the gateway has one.";
-const JOB_STORE = "Impossible: the engine's work has no steps at which it pauses, or that it records.";
+const PAUSES = "Impossible: the engine's work has no step at which it could pause; a job can be cancelled.";
+const EVENTS = "Not yet: the record of a job has its last state and its times, and no history.";
 const CLONES =
   "Not yet: a clone shares the files of its source, which prunes them, and the catalog has nothing that keeps them.";
 const SOURCE_ROW =
@@ -46,8 +47,8 @@ export const REASONS: Readonly<Record<string, string>> = {
   "connection.namespace_client": "A client of the REST API instead of a directory.",
   "connection.namespace_exists": "Only connections to a namespace have it, in the library too.",
   "connection.open_materialized_view": NODE_VIEWS,
-  "connection.pause_job": JOB_STORE,
-  "connection.resume_job": JOB_STORE,
+  "connection.pause_job": PAUSES,
+  "connection.resume_job": PAUSES,
   "connection.serialize": "The text describes the connection.",
   "connection.table_exists": "Only connections to a namespace have it, in the library too.",
   "connection.uri": "`db://…`; the synchronous client fails by itself.",
@@ -79,7 +80,7 @@ export const REASONS: Readonly<Record<string, string>> = {
   "materialized view.refresh_async": SOURCE_ROW,
   "materialized view.table": SOURCE_ROW,
   "job.creation_ms": RECORD,
-  "job.events": JOB_STORE,
+  "job.events": EVENTS,
   "job.id": RECORD,
   "job.job_type": RECORD,
   "job.result": RECORD,
