@@ -75,6 +75,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "find what crashes left in a directory, and remove it with --delete",
     load: async () => (await import("./gc.ts")).gc,
   },
+  optimize: {
+    group: "Maintenance",
+    summary: "compact tables, update their indices and prune old versions, once",
+    load: async () => (await import("./optimize.ts")).optimize,
+  },
   migrate: {
     group: "Maintenance",
     summary: "register the tables of a version-1 directory in its manifest",

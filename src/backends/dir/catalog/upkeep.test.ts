@@ -32,6 +32,7 @@ test("removes old versions with the files that only they need", async (t) => {
   assert.deepEqual(await pruneVersions(dataset, { ...options(), minAgeMs: 180_000 }), {
     versions: 0,
     files: 0,
+    bytes: 0,
     hasYoung: true,
   });
   const { versions } = await pruneVersions(dataset, options());

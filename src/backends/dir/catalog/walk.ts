@@ -1,5 +1,7 @@
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import { rootLocation } from "./base-layout.ts";
 import type { Catalog } from "./catalog.ts";
+import type { CatalogContext } from "./catalog-context.ts";
 
 /** Number of names that are taken from the catalog at a time. */
 const PAGE = 64;
@@ -21,5 +23,17 @@ export async function* walkTables(
       if (last === undefined || names.length < PAGE) break;
       after = last;
     }
+  }
+}
+
+/** Yields all tables of a catalog, also those of the root that have a directory but no row. */
+export async function* walkAllTables(context: CatalogContext): AsyncGenerator<Identifier, void> {
+  const { catalog, layout } = context;
+  yield* walkTables(catalog);
+  for (const location of await layout.tableDirectories()) {
+    const id = [location.slice(0, -rootLocation([""]).length)];
+    const state = await catalog.read();
+    const isKnown = state.ownerOf(location) !== undefined || state.get(joinIdentifier(id)) !== undefined;
+    if (!isKnown && (await layout.isUnlistedTable(location))) yield id;
   }
 }

@@ -38,7 +38,13 @@ export async function readIndices(file: ManifestFile): Promise<ManifestIndex[]> 
 
 /** Reads the ids of all segments of a version's indices, which are the names of their directories. */
 export async function readSegmentIds(file: ManifestFile): Promise<string[]> {
-  return (await readSegments(file)).map(({ uuid }) => formatUuid(uuid?.uuid));
+  return (await readSegments(file)).map(segmentId);
+}
+
+/** Reads the sizes of all segments of a version's indices by their ids, in bytes; 0 where the version has no size. */
+export async function readSegmentSizes(file: ManifestFile): Promise<Map<string, number>> {
+  const segments = await readSegments(file);
+  return new Map(segments.map((segment) => [segmentId(segment), Number(sizeOf([segment]) ?? 0n)]));
 }
 
 /** Reads the segments of all indices of a version. */
@@ -66,7 +72,7 @@ function describeIndex(manifest: Manifest, name: string, segments: IndexMetadata
     columns: keyed.map((id) => pathOf(manifest.fields, id)),
     type: typeUrl === undefined ? undefined : typeName(typeUrl),
     typeUrl,
-    uuid: formatUuid(first.uuid?.uuid),
+    uuid: segmentId(first),
     segments: segments.length,
     indexedRows: rowsOf(manifest, segments),
     rows: countRows(manifest).rows,
@@ -104,8 +110,8 @@ function pathOf(fields: readonly Field[], id: number): string {
   return formatFieldPath(names);
 }
 
-function formatUuid(bytes: Uint8Array = new Uint8Array()): string {
-  return Buffer.from(bytes)
+function segmentId({ uuid }: IndexMetadata): string {
+  return Buffer.from(uuid?.uuid ?? [])
     .toString("hex")
     .replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }

@@ -7,8 +7,9 @@ import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type DatasetRef, manifestKey } from "./dataset.ts";
 import { createMemoryStore, type MemoryStore } from "./fixture.ts";
 import { buildManifestFile } from "./manifest-file.ts";
-import { filesOf, type PruneOptions, pruneVersions } from "./prune.ts";
+import { type PruneOptions, pruneVersions } from "./prune.ts";
 import { findVersions, readVersion } from "./version-files.ts";
+import { filesOf } from "./version-parts.ts";
 
 const SIGNATURE = Buffer.from([0, 0, 2, 0, 0x4c, 0x41, 0x4e, 0x43]);
 
@@ -31,7 +32,11 @@ function put(
   indices?: Uint8Array,
 ): void {
   const names = [...files].map((file) => `f${file}.lance`);
-  const fragments = names.map((path, i) => ({ id: BigInt(i), physicalRows: 1n, files: [{ path }] }));
+  const fragments = names.map((path, i) => ({
+    id: BigInt(i),
+    physicalRows: 1n,
+    files: [{ path, fileSizeBytes: 1n }],
+  }));
   const manifest = { ...create(ManifestSchema, { version: BigInt(version), fragments }), ...more };
   if (indices !== undefined) manifest.indexSection = 0n;
   const inherited = indices === undefined ? new Uint8Array() : withLength(indices);
@@ -156,6 +161,7 @@ test("leaves a table unchanged if a version needs newer software or a tag appear
   assert.deepEqual(await pruneVersions(dataset, options({ mayGo })), {
     versions: 0,
     files: 0,
+    bytes: 0,
     hasYoung: false,
   });
   assert.equal(await assertWhole(dataset), 5);
@@ -170,9 +176,25 @@ test("keeps the versions that tags and branches of the main branch name, and the
   ref("tags/theirs", { branch: "b", version: 3 });
   ref("branches/b", { parentBranch: null, parentVersion: 4 });
   ref("branches/c", { parentBranch: "b", parentVersion: 5 });
-  assert.deepEqual(await pruneVersions(dataset, options()), { versions: 5, files: 5, hasYoung: false });
+  const { versions, files } = await pruneVersions(dataset, options());
+  assert.deepEqual({ versions, files }, { versions: 5, files: 5 });
   assert.equal(await assertWhole(dataset), 4);
   assert.deepEqual((await findVersions(dataset)).map(({ version }) => Number(version)).sort(), [2, 4, 8, 9]);
+});
+
+test("says what it would delete, with its size, and deletes nothing in a dry run", async () => {
+  const dataset = makeDataset();
+  for (let version = 1; version <= 5; version++) put(dataset, version, [version, version + 1]);
+  const before = new Map(dataset.store.objects);
+  const planned = await pruneVersions(dataset, options({ dryRun: true }));
+  assert.deepEqual(dataset.store.objects, before);
+  const pruned = await pruneVersions(dataset, options());
+  assert.deepEqual(planned, pruned);
+  const hint = "t/_versions/latest_version_hint.json";
+  const sizeOf = (objects: ReadonlyMap<string, Uint8Array>) =>
+    [...objects].reduce((sum, [key, bytes]) => sum + (key === hint ? 0 : bytes.byteLength), 0);
+  assert.equal(pruned.files, 3);
+  assert.equal(pruned.bytes, sizeOf(before) - sizeOf(dataset.store.objects));
 });
 
 test("deletes nothing while the first version of a branch is missing", async () => {
@@ -180,7 +202,12 @@ test("deletes nothing while the first version of a branch is missing", async () 
   for (let version = 3; version <= 9; version++) put(dataset, version, [version]);
   const branch = { parentBranch: null, parentVersion: 2 };
   dataset.store.objects.set("t/_refs/branches/b.json", Buffer.from(JSON.stringify(branch)));
-  assert.deepEqual(await pruneVersions(dataset, options()), { versions: 0, files: 0, hasYoung: false });
+  assert.deepEqual(await pruneVersions(dataset, options()), {
+    versions: 0,
+    files: 0,
+    bytes: 0,
+    hasYoung: false,
+  });
 });
 
 test("deletes the indices that only deleted versions had", async () => {

@@ -1,17 +1,13 @@
-import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { forEachOf } from "../concurrency/for-each.ts";
-import { blobDirectories } from "./blob-files.ts";
 import type { DatasetRef } from "./dataset.ts";
-import { dataDirectory, normalizeBranch, refsDirectory, transactionKey } from "./dataset.ts";
-import { deletionKey } from "./deletion-file.ts";
-import { readSegmentIds } from "./index-section.ts";
-import { checkWritable } from "./manifest.ts";
-import { readManifestFile } from "./manifest-file.ts";
+import { normalizeBranch, refsDirectory } from "./dataset.ts";
 import { listBranches, listTags } from "./refs.ts";
 import { listNames } from "./storage.ts";
 import type { StorageClock } from "./storage-clock.ts";
 import { type FoundVersion, findVersions } from "./version-files.ts";
 import { writeVersionHint } from "./version-hint.ts";
+import { readParts, type Sizes, type VersionParts } from "./version-parts.ts";
 
 /** Selection of the versions to delete. */
 export interface PruneOptions {
@@ -24,6 +20,8 @@ export interface PruneOptions {
   readonly mayGo?: ((manifest: Manifest) => boolean) | undefined;
   /** Results of earlier runs, with which each version is read once. Default: versions are read when they are needed. */
   readonly known?: KnownVersions | undefined;
+  /** Whether to report what would be deleted, without writing. Default: false. */
+  readonly dryRun?: boolean | undefined;
   /** Ends the work early. */
   readonly signal: AbortSignal;
 }
@@ -31,12 +29,8 @@ export interface PruneOptions {
 /** Facts about versions, by the identity of their files. */
 export type KnownVersions = Map<string, KnownVersion>;
 
-interface KnownVersion {
+interface KnownVersion extends VersionParts {
   readonly mayGo: boolean;
-  /** Files that the version needs. */
-  readonly files: readonly string[];
-  /** Directories of its indices and blobs. */
-  readonly directories: readonly string[];
 }
 
 /** Result of pruning. */
@@ -44,6 +38,8 @@ export interface Pruned {
   readonly versions: number;
   /** Number of files and directories that only deleted versions needed. */
   readonly files: number;
+  /** Size of the deleted manifests, data files and indices as far as the versions record it, in bytes. */
+  readonly bytes: number;
   /** Whether there are versions that only their age protects. */
   readonly hasYoung: boolean;
 }
@@ -77,45 +73,66 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   const isWhole = [...refs.branchPoints].every((point) => found.some(({ version }) => version === point));
   if (old[0] === undefined || !isWhole) return nothing(false);
   const now = await options.clock.now();
-  if (await isYoung(dataset, old[0], now, options)) return nothing(true);
+  if ((await ageOf(dataset, old[0], now, options)).isYoung) return nothing(true);
   // An unknown kind of version may need any file, so all versions are examined before anything is deleted.
   await examineAll(dataset, found, options, () => {});
-  const { doomed, files, directories, hasYoung } = await chooseDoomed(dataset, old, now, options);
+  const { doomed, bytes, files, directories, hasYoung } = await chooseDoomed(dataset, old, now, options);
   // A tag may have been created meanwhile.
   if (doomed.length === 0 || (await readRefs(dataset)).text !== refs.text) return nothing(hasYoung);
+
+  const spare = (left: VersionParts): void => {
+    for (const file of left.files.keys()) files.delete(file);
+    for (const directory of left.directories.keys()) directories.delete(directory);
+  };
+  const pruned = (): Pruned => ({
+    versions: doomed.length,
+    files: files.size + directories.size,
+    bytes: bytes + sum(files) + sum(directories),
+    hasYoung,
+  });
+  if (options.dryRun) {
+    const left = found.filter((version) => !doomed.includes(version));
+    await examineAll(dataset, left, { ...options, known: undefined }, spare);
+    return pruned();
+  }
 
   await writeVersionHint(dataset, newest.version, { lasting: true });
   await forEachOf(doomed, DELETIONS, ({ key }) => store.delete(key));
   // A version that was made meanwhile may need some of these files. Versions from here on cannot, because a deleted
   // version cannot be restored.
-  await examineAll(dataset, await findVersions(dataset), options, (left) => {
-    for (const file of left.files) files.delete(file);
-    for (const directory of left.directories) directories.delete(directory);
-  });
-  await forEachOf(files, DELETIONS, (file) => store.delete(file));
-  await forEachOf(directories, DELETIONS, (directory) => store.deleteDirectory(directory));
-  return { versions: doomed.length, files: files.size + directories.size, hasYoung };
+  await examineAll(dataset, await findVersions(dataset), options, spare);
+  await forEachOf(files.keys(), DELETIONS, (file) => store.delete(file));
+  await forEachOf(directories.keys(), DELETIONS, (directory) => store.deleteDirectory(directory));
+  return pruned();
 }
 
 function nothing(hasYoung: boolean): Pruned {
-  return { versions: 0, files: 0, hasYoung };
+  return { versions: 0, files: 0, bytes: 0, hasYoung };
 }
 
-async function isYoung(
+function sum(sizes: Sizes): number {
+  return [...sizes.values()].reduce((total, bytes) => total + bytes, 0);
+}
+
+/** Returns the facts about a version's file, and whether its age protects it. */
+async function ageOf(
   { store }: DatasetRef,
   { key, info }: FoundVersion,
   now: number,
   { minAgeMs }: PruneOptions,
-): Promise<boolean> {
+): Promise<{ readonly size: number; readonly isYoung: boolean }> {
   const found = info ?? (await store.head(key));
-  return found !== undefined && now - found.modifiedMillis < minAgeMs;
+  if (found === undefined) return { size: 0, isYoung: false };
+  return { size: found.size, isYoung: now - found.modifiedMillis < minAgeMs };
 }
 
 /** The versions to delete, and everything that they need. */
 interface Doomed {
   readonly doomed: readonly FoundVersion[];
-  readonly files: Set<string>;
-  readonly directories: Set<string>;
+  /** Size of the manifests, in bytes. */
+  readonly bytes: number;
+  readonly files: Map<string, number>;
+  readonly directories: Map<string, number>;
   readonly hasYoung: boolean;
 }
 
@@ -126,18 +143,24 @@ async function chooseDoomed(
   options: PruneOptions,
 ): Promise<Doomed> {
   const doomed: FoundVersion[] = [];
-  const files = new Set<string>();
-  const directories = new Set<string>();
+  const files = new Map<string, number>();
+  const directories = new Map<string, number>();
+  let [bytes, hasYoung] = [0, false];
   for (const version of old) {
     if (options.signal.aborted) break;
     const known = await examine(dataset, version, options);
     if (known === undefined || !known.mayGo) continue;
-    if (await isYoung(dataset, version, now, options)) return { doomed, files, directories, hasYoung: true };
+    const { size, isYoung } = await ageOf(dataset, version, now, options);
+    if (isYoung) {
+      hasYoung = true;
+      break;
+    }
     doomed.push(version);
-    for (const file of known.files) files.add(file);
-    for (const directory of known.directories) directories.add(directory);
+    bytes += size;
+    for (const [file, fileBytes] of known.files) files.set(file, fileBytes);
+    for (const [directory, directoryBytes] of known.directories) directories.set(directory, directoryBytes);
   }
-  return { doomed, files, directories, hasYoung: false };
+  return { doomed, bytes, files, directories, hasYoung };
 }
 
 /** The versions of the dataset's own history to which tags and branches refer. */
@@ -207,16 +230,12 @@ async function examine(
 
 async function readKnown(
   dataset: DatasetRef,
-  { key }: FoundVersion,
+  version: FoundVersion,
   mayGo: PruneOptions["mayGo"],
 ): Promise<KnownVersion | undefined> {
-  const file = await readManifestFile(dataset.store, key);
-  if (file === undefined) return undefined;
-  const { manifest } = file;
-  checkWritable(manifest);
-  const indices = (await readSegmentIds(file)).map((id) => `${dataDirectory(dataset)}/_indices/${id}`);
-  const files = filesOf(dataset, manifest);
-  const directories = [...indices, ...blobDirectories(manifest, files)];
+  const parts = await readParts(dataset, version);
+  if (parts === undefined) return undefined;
+  const { manifest, files, directories } = parts;
   return { mayGo: mayGo?.(manifest) ?? true, files, directories };
 }
 
@@ -228,16 +247,4 @@ async function identityOf({ store }: DatasetRef, { key, info }: FoundVersion): P
   }
   const found = info?.eTag === undefined ? await store.head(key) : info;
   return found && `${key} ${found.eTag} ${found.modifiedMillis}`;
-}
-
-/** Returns the keys of the files that a version needs, except for its indices. */
-export function filesOf(dataset: DatasetRef, { fragments, transactionFile }: Manifest): string[] {
-  const own = transactionFile === "" ? [] : [transactionKey(dataset, transactionFile)];
-  return [...own, ...fragments.flatMap((fragment) => fragmentFiles(dataset, fragment))];
-}
-
-function fragmentFiles(dataset: DatasetRef, fragment: DataFragment): string[] {
-  const files = fragment.files.map(({ path }) => `${dataDirectory(dataset)}/data/${path}`);
-  const deletions = deletionKey(dataset, fragment);
-  return deletions === undefined ? files : [...files, deletions];
 }

@@ -5,9 +5,9 @@ import { openClient, temporaryDirectory } from "../test-support.ts";
 import { commitChange } from "./commit.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { createLocalStore } from "./local-store.ts";
-import { filesOf } from "./prune.ts";
 import { syncVersion } from "./sync-version.ts";
 import { readVersion } from "./version-files.ts";
+import { filesOf } from "./version-parts.ts";
 
 /**
  * Makes a table of three versions, each with a file of rows, and opens it as a process that knows nothing of it and

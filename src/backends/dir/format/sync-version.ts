@@ -5,9 +5,9 @@ import { type DatasetRef, dataDirectory } from "./dataset.ts";
 import { durableVersion, noteDurable } from "./durable-versions.ts";
 import { readSegmentIds } from "./index-section.ts";
 import type { ManifestFile } from "./manifest-file.ts";
-import { filesOf } from "./prune.ts";
 import { readVersion } from "./version-files.ts";
 import { noteOwnVersion } from "./version-ledger.ts";
+import { filesOf } from "./version-parts.ts";
 
 /*
  * The engine and clients that write tables directly do not sync their files. On object stores none of this is

@@ -9,6 +9,7 @@ const facts = (more: Partial<TableFacts> = {}): TableFacts => ({
   version: 1n,
   rows: 100_000,
   deletedRows: 0,
+  fragments: 1,
   small: { fragments: 1, rows: 100_000, largest: 100_000, bytes: 32 * MIB },
   unindexedRows: 0,
   versions: 1,

@@ -12,6 +12,8 @@ export interface TableFacts {
   readonly version: bigint;
   readonly rows: number;
   readonly deletedRows: number;
+  /** Number of all fragments. */
+  readonly fragments: number;
   /** Fragments that the engine joins with their neighbours. */
   readonly small: {
     readonly fragments: number;
@@ -43,6 +45,7 @@ export async function inspectTable(dataset: DatasetRef): Promise<TableFacts> {
     version: manifest.version,
     rows: Number(rows),
     deletedRows: Number(deletedRows),
+    fragments: manifest.fragments.length,
     small: smallFragments(manifest),
     unindexedRows: await countUnindexed(file),
     versions: (await findVersions(dataset)).length,

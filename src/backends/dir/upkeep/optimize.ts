@@ -18,6 +18,8 @@ export interface UpkeepFigures {
   readonly versionsRemoved: number;
   /** Number of files and indices that only removed versions needed. */
   readonly filesRemoved: number;
+  /** Size of the removed versions and of these files, as far as it is recorded, in bytes. */
+  readonly bytesRemoved: number;
 }
 
 /** The storage of tables, and its clock. */
@@ -76,12 +78,20 @@ export function hasSurplus(versions: number, { maxVersions }: UpkeepPolicy): boo
   return maxVersions !== undefined && versions > maxVersions * SURPLUS;
 }
 
+/** The figures of {@link pruneTable}. */
+export type PruneFigures = Pick<UpkeepFigures, "versionsRemoved" | "filesRemoved" | "bytesRemoved">;
+
+/** The figures of a run that prunes nothing. */
+export const NOTHING_PRUNED: PruneFigures = { versionsRemoved: 0, filesRemoved: 0, bytesRemoved: 0 };
+
 /** Ages of versions, by which those are protected that a call may still read or have just made. */
 export type PruneTimes = Pick<UpkeepTimes, "minAgeMs" | "surplusAgeMs" | "remoteSurplusAgeMs">;
 
 /**
  * Prunes the versions that the policy does not keep, except for those that tags and branches need, and those that
  * running calls of this process read.
+ *
+ * @param dryRun whether to report what would be pruned, without writing
  */
 export async function pruneTable(
   { store, clock, engine }: UpkeepContext,
@@ -90,7 +100,8 @@ export async function pruneTable(
   { minAgeMs, surplusAgeMs, remoteSurplusAgeMs }: PruneTimes,
   known: KnownVersions,
   signal: AbortSignal,
-): Promise<Pick<UpkeepFigures, "versionsRemoved" | "filesRemoved">> {
+  dryRun = false,
+): Promise<PruneFigures> {
   const dataset = datasetOf({ store }, table);
   const since = engine.oldestUse(table.path);
   // A call reads a version that was the newest when the call began, so it may be older than the call.
@@ -101,11 +112,29 @@ export async function pruneTable(
     policy.maxVersions === undefined
       ? []
       : [{ keep: policy.maxVersions, minAgeMs: Math.max(surplusMs, inUseMs) }];
-  let [versionsRemoved, filesRemoved] = [0, 0];
+  const pruned: PruneFigures[] = [];
   for (const rule of [retained, ...surplus]) {
-    const pruned = await pruneVersions(dataset, { ...rule, clock, known, signal });
-    versionsRemoved += pruned.versions;
-    filesRemoved += pruned.files;
+    const { versions, files, bytes } = await pruneVersions(dataset, {
+      ...rule,
+      clock,
+      known,
+      signal,
+      dryRun,
+    });
+    pruned.push({ versionsRemoved: versions, filesRemoved: files, bytesRemoved: bytes });
   }
-  return { versionsRemoved, filesRemoved };
+  // Both rules take the oldest versions, so in a dry run the longer list has those of the other.
+  return pruned.reduce((a, b) => (dryRun ? longer(a, b) : sum(a, b)));
+}
+
+function longer(a: PruneFigures, b: PruneFigures): PruneFigures {
+  return a.versionsRemoved >= b.versionsRemoved ? a : b;
+}
+
+function sum(a: PruneFigures, b: PruneFigures): PruneFigures {
+  return {
+    versionsRemoved: a.versionsRemoved + b.versionsRemoved,
+    filesRemoved: a.filesRemoved + b.filesRemoved,
+    bytesRemoved: a.bytesRemoved + b.bytesRemoved,
+  };
 }

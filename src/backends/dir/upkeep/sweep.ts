@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
-import { walkTables } from "../catalog/walk.ts";
+import { walkAllTables } from "../catalog/walk.ts";
 import { latestVersion } from "../format/version-files.ts";
 import { datasetOf, findTable } from "../operations/tables/lookup.ts";
 import type { UpkeepTimes } from "./activity.ts";
@@ -43,7 +43,7 @@ export async function sweepTables(
     const startedAt = performance.now();
     const found = new Map<string, Look>();
     try {
-      for await (const id of walkTables(catalog)) {
+      for await (const id of walkAllTables(context)) {
         await pause(lookMs);
         if (signal.aborted) return;
         const looked = await look(id, performance.now());

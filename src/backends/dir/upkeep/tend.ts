@@ -9,6 +9,7 @@ import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
 import {
   type Compacted,
   hasSurplus,
+  NOTHING_PRUNED,
   optimizeTable,
   pruneTable,
   type UpkeepContext,
@@ -140,7 +141,7 @@ async function work(
   const pruned =
     prunes && (await lease.isHeld())
       ? await pruneTable(context, table, policy, times, active.known, signal)
-      : { versionsRemoved: 0, filesRemoved: 0 };
+      : NOTHING_PRUNED;
   if (prunes) active.prunedAt = performance.now();
   onRun({ ...compaction, ...pruned }, performance.now() - started);
   return {

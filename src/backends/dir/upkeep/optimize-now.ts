@@ -1,0 +1,169 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { isLanceError } from "../../../namespace/errors.ts";
+import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import { walkAllTables } from "../catalog/walk.ts";
+import { datasetOf, type FoundTable, findTable } from "../operations/tables/lookup.ts";
+import { UPKEEP_TIMES } from "./activity.ts";
+import { inspectTable, type TableFacts } from "./inspect.ts";
+import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
+import {
+  type Compacted,
+  optimizeTable,
+  type PruneFigures,
+  pruneTable,
+  type UpkeepContext,
+} from "./optimize.ts";
+import { DEFAULT_POLICY, policyOf, type UpkeepPolicy } from "./policy.ts";
+
+/** Options of {@link optimizeTables}. */
+export interface OptimizeOptions {
+  /** Default: all tables whose properties allow it. */
+  readonly tables?: readonly Identifier[] | undefined;
+  /** Age from which on versions are pruned, in milliseconds. Default: that of each table's policy. */
+  readonly retentionMs?: number | undefined;
+  /** Whether to report what there is to do, without writing. Default: false. */
+  readonly dryRun?: boolean;
+  /** Longest wait for a table on which another process works, in milliseconds. */
+  readonly waitMs: number;
+  readonly leases: UpkeepLeases;
+}
+
+/** The state of a table that upkeep changes. */
+export type OptimizedState = Pick<TableFacts, "version" | "fragments" | "deletedRows" | "unindexedRows">;
+
+/** Result for a table. */
+export type Optimized = { readonly table: Identifier } & (
+  | ({
+      /** `optimized`: it has changed, or would change; `unchanged`: there was nothing to do. */
+      readonly outcome: "optimized" | "unchanged";
+      readonly before: OptimizedState;
+      /** Absent in a dry run. */
+      readonly after?: OptimizedState;
+      readonly milliseconds: number;
+    } & PruneFigures)
+  | {
+      /** `skipped`: it has no data, or its property says off. */
+      readonly outcome: "skipped" | "failed";
+      readonly reason: string;
+    }
+);
+
+/** Interval between attempts to get the lease of a table, in milliseconds. */
+const POLL_MS = 250;
+
+/** Number of attempts to compact a table beside its writers, and the pause after the first, in milliseconds. */
+const ATTEMPTS = 8;
+const PAUSE_MS = 200;
+
+const NO_SIGNAL = new AbortController().signal;
+
+/** Looks after tables once, the first to the last, with the leases of the upkeep in the background. */
+export async function* optimizeTables(
+  context: UpkeepContext,
+  options: OptimizeOptions,
+): AsyncGenerator<Optimized> {
+  for await (const table of options.tables ?? walkAllTables(context)) {
+    try {
+      yield { table, ...(await optimizeNow(context, options, table)) };
+    } catch (error) {
+      const isEmpty = EMPTY.some((name) => isLanceError(error, name));
+      const reason = isEmpty ? "it has no data" : error instanceof Error ? error.message : String(error);
+      yield { table, outcome: isEmpty ? "skipped" : "failed", reason };
+    }
+  }
+}
+
+/** Errors of a table that is only declared. */
+const EMPTY = ["TableVersionNotFound"] as const;
+
+type Outcome = Optimized extends infer T ? (T extends unknown ? Omit<T, "table"> : never) : never;
+
+async function optimizeNow(
+  context: UpkeepContext,
+  options: OptimizeOptions,
+  id: Identifier,
+): Promise<Outcome> {
+  const table = await findTable(context, await context.catalog.read(), id);
+  if (table === undefined) return { outcome: "failed", reason: `table ${joinIdentifier(id)} does not exist` };
+  const { retentionMs, dryRun = false } = options;
+  const own = policyOf(DEFAULT_POLICY, table.properties);
+  if (!own.enabled && options.tables === undefined) {
+    return { outcome: "skipped", reason: "its property lance-gateway.upkeep is off" };
+  }
+  const policy = retentionMs === undefined ? own : { ...own, retentionMs };
+  const started = performance.now();
+  const result = dryRun
+    ? await plan(context, table, policy)
+    : await withLease(options, table, (lease) => work(context, table, policy, lease));
+  return { ...result, milliseconds: Math.round(performance.now() - started) };
+}
+
+async function plan(context: UpkeepContext, table: FoundTable, policy: UpkeepPolicy) {
+  const before = await inspectTable(datasetOf(context, table));
+  const pruned = await pruneTable(context, table, policy, UPKEEP_TIMES, new Map(), NO_SIGNAL, true);
+  const isWork = before.small.fragments > 1 || before.deletedRows > 0 || before.unindexedRows > 0;
+  return { outcome: outcomeOf(isWork || pruned.versionsRemoved > 0), before, ...pruned };
+}
+
+async function work(context: UpkeepContext, table: FoundTable, policy: UpkeepPolicy, lease: UpkeepLease) {
+  const dataset = datasetOf(context, table);
+  const before = await inspectTable(dataset);
+  await optimizeFully(context, table, before);
+  if (!(await lease.isHeld())) throw new Error("another process has taken the table over");
+  const pruned = await pruneTable(context, table, policy, UPKEEP_TIMES, new Map(), NO_SIGNAL);
+  const after = await inspectTable(dataset);
+  const isChanged = after.version !== before.version || pruned.versionsRemoved > 0;
+  return { outcome: outcomeOf(isChanged), before, after, ...pruned };
+}
+
+const outcomeOf = (isChanged: boolean) => (isChanged ? ("optimized" as const) : ("unchanged" as const));
+
+/**
+ * Maximum number of compactions of a table: the engine joins no fragments of which an index covers only some, and a
+ * compaction brings the indices up to date at its end.
+ */
+const ROUNDS = 3;
+
+async function optimizeFully(
+  context: UpkeepContext,
+  table: FoundTable,
+  { version }: TableFacts,
+): Promise<void> {
+  let last = version;
+  for (let round = 1; round <= ROUNDS; round++) {
+    const compacted = await optimizePatiently(context, table);
+    if (compacted.version === last) return;
+    last = compacted.version;
+  }
+}
+
+/** Compacts a table again while it loses to writers. */
+async function optimizePatiently(context: UpkeepContext, table: FoundTable): Promise<Compacted> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await optimizeTable(context, table, NO_SIGNAL);
+    } catch (error) {
+      if (!isLanceError(error, "ConcurrentModification") || attempt === ATTEMPTS) throw error;
+      await sleep(PAUSE_MS * 2 ** (attempt - 1));
+    }
+  }
+}
+
+async function withLease<T>(
+  { leases, waitMs }: OptimizeOptions,
+  { location }: FoundTable,
+  held: (lease: UpkeepLease) => Promise<T>,
+): Promise<T> {
+  const until = performance.now() + waitMs;
+  let lease = await leases.acquire(location);
+  while (lease === undefined) {
+    if (performance.now() >= until) throw new Error("another process is working on the table");
+    await sleep(POLL_MS);
+    lease = await leases.acquire(location);
+  }
+  try {
+    return await held(lease);
+  } finally {
+    await lease.release();
+  }
+}
