@@ -8,7 +8,7 @@ import { configurationTable } from "./tables/configuration.ts";
 import { errorTable } from "./tables/errors.ts";
 import { lancedbDifferenceTable } from "./tables/lancedb-differences.ts";
 import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
-import { decisionsTable, metricsTable } from "./tables/metrics.ts";
+import { decisionsTable, metricsTable, upkeepOutcomesTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
 import { recordList } from "./tables/records.ts";
 
@@ -20,7 +20,11 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
   "README.md": { clients: clientTable, operations: operationTable },
   "docs/errors.md": { errors: errorTable },
   "docs/lancedb-clients.md": { methods: lancedbMethodTable, differences: lancedbDifferenceTable },
-  "docs/observability.md": { metrics: metricsTable, decisions: decisionsTable },
+  "docs/observability.md": {
+    metrics: metricsTable,
+    "upkeep-outcomes": upkeepOutcomesTable,
+    decisions: decisionsTable,
+  },
   "docs/configuration.md": { configuration: configurationTable },
   "docs/adr/README.md": { records: recordList },
 };

@@ -1,5 +1,6 @@
 import { METRICS } from "../../src/metrics/declarations.ts";
 import { UPSTREAM_DECISIONS } from "../../src/namespace/decisions.ts";
+import { UPKEEP_OUTCOMES } from "../../src/namespace/upkeep-runs.ts";
 import { markdownTable } from "./markdown.ts";
 
 /** The metrics as in `src/metrics/declarations.ts`. */
@@ -14,7 +15,12 @@ export function metricsTable(): string {
 }
 
 /** The decisions as in `src/namespace/decisions.ts`. */
-export function decisionsTable(): string {
-  const rows = Object.entries(UPSTREAM_DECISIONS).map(([name, meaning]) => [`\`${name}\``, meaning]);
-  return markdownTable(["Decision", "Meaning"], rows);
+export const decisionsTable = (): string => meaningsTable("Decision", UPSTREAM_DECISIONS);
+
+/** The outcomes of upkeep as in `src/namespace/upkeep-runs.ts`. */
+export const upkeepOutcomesTable = (): string => meaningsTable("Outcome", UPKEEP_OUTCOMES);
+
+function meaningsTable(heading: string, meanings: Readonly<Record<string, string>>): string {
+  const rows = Object.entries(meanings).map(([name, meaning]) => [`\`${name}\``, meaning]);
+  return markdownTable([heading, "Meaning"], rows);
 }

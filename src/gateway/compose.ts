@@ -179,13 +179,14 @@ export async function startGateway(
   const opened = new Map<string, Database>();
   try {
     if (databases === undefined) {
-      const backend = await openBackend(options, { ...surroundings, noteDecision: metrics?.noteFor() });
+      const own = { noteDecision: metrics?.noteFor(), upkeepMetrics: metrics?.upkeepFor() };
+      const backend = await openBackend(options, { ...surroundings, ...own });
       opened.set("", { backend, limits: options });
       return await serveBackend(backend, options, context);
     }
     for (const [name, limits] of databases.byName) {
-      const noteDecision = metrics?.noteFor(name);
-      const backend = await openBackend(limits, { ...surroundings, noteDecision }).catch((cause) => {
+      const own = { noteDecision: metrics?.noteFor(name), upkeepMetrics: metrics?.upkeepFor(name) };
+      const backend = await openBackend(limits, { ...surroundings, ...own }).catch((cause) => {
         const Mistake = cause instanceof UsageError ? UsageError : Error;
         throw new Mistake(`database ${name}: ${(cause as Error).message}`, { cause });
       });

@@ -8,6 +8,7 @@ import { storageOptionsOf } from "../config/storage-options.ts";
 import type { NoteDecision } from "../namespace/decisions.ts";
 import { isJsonObject } from "../namespace/json.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
+import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
 import { loadDefault } from "./plugins/load-module.ts";
 import type { BackendFactory } from "./plugins/plugin.ts";
 import { required, upstreamIdentityOf } from "./upstream-identity.ts";
@@ -19,6 +20,8 @@ export interface Surroundings {
   readonly readAhead?: ReadAhead | undefined;
   /** Whether the gateway looks after the tables of directories in the background. Default: false. */
   readonly looksAfterTables?: boolean;
+  /** Counts the upkeep of tables. Default: it is not counted. */
+  readonly upkeepMetrics?: UpkeepMetrics | undefined;
   /** Counts decisions about an upstream that do not belong to a call. Default: they are not counted. */
   readonly noteDecision?: NoteDecision | undefined;
   /** Backends of plugins, by name. Default: none. */
@@ -47,7 +50,7 @@ export function prepareEngine(): void {
 type Open = (options: ServeOptions, surroundings: Surroundings) => Promise<Backend>;
 
 const KINDS: Readonly<Record<BackendKind, Open>> = {
-  async dir(options, { log, readAhead, looksAfterTables = false }) {
+  async dir(options, { log, readAhead, upkeepMetrics: metrics, looksAfterTables = false }) {
     const { createDirectoryBackend } = await import("../backends/dir/index.ts");
     return createDirectoryBackend({
       ...options,
@@ -55,7 +58,8 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
       clientStorageOptions: Object.fromEntries(options.clientStorageOptions),
       tableIdleMs: options.idleSeconds * 1000,
       maintenance: !options.noMaintenance,
-      upkeep: looksAfterTables && !options.noMaintenance ? upkeepOptionsOf(options) : undefined,
+      upkeep:
+        looksAfterTables && !options.noMaintenance ? { ...upkeepOptionsOf(options), metrics } : undefined,
       readAhead,
       log,
     });

@@ -1,6 +1,7 @@
 import type { Metric, Registry } from "prom-client";
 import { METRICS, type MetricDeclaration, SECONDS_BOUNDS } from "./declarations.ts";
 import type { HistogramSample, Sample, Tallies } from "./tallies.ts";
+import type { UpkeepTallies } from "./upkeep-tallies.ts";
 
 /** The library, which is loaded late. */
 export type Library = typeof import("prom-client");
@@ -14,15 +15,26 @@ interface Value {
 }
 
 /** Adds the gateway's metrics to a registry. They read their values from the tallies when the registry is read. */
-export function registerTallies(library: Library, registry: Registry, tallies: Tallies): void {
-  const counters: readonly (readonly [MetricDeclaration, () => Iterable<Sample>])[] = [
+export function registerTallies(
+  library: Library,
+  registry: Registry,
+  tallies: Tallies,
+  upkeep: UpkeepTallies,
+): void {
+  const scalars: readonly (readonly [MetricDeclaration, () => Iterable<Sample>])[] = [
     [METRICS.calls, () => tallies.calls()],
     [METRICS.refusals, () => tallies.refusals()],
+    [METRICS.running, () => [{ labels: [], value: tallies.running }]],
     [METRICS.bytes, () => tallies.bytes()],
     [METRICS.decisions, () => tallies.decisions()],
+    [METRICS.upkeepRuns, () => upkeep.runs()],
+    [METRICS.upkeepFragments, () => upkeep.sums("fragmentsRemoved")],
+    [METRICS.upkeepVersions, () => upkeep.sums("versionsRemoved")],
+    [METRICS.upkeepBytes, () => upkeep.sums("bytesRemoved")],
+    [METRICS.upkeepWaiting, () => upkeep.waiting()],
   ];
-  for (const [{ name, help, labels: labelNames }, samples] of counters) {
-    new library.Counter({
+  for (const [{ name, type, help, labels: labelNames }, samples] of scalars) {
+    new library[type === "counter" ? "Counter" : "Gauge"]({
       name,
       help,
       labelNames,
@@ -33,31 +45,32 @@ export function registerTallies(library: Library, registry: Registry, tallies: T
       },
     });
   }
-  new library.Gauge({
-    name: METRICS.running.name,
-    help: METRICS.running.help,
-    registers: [registry],
-    collect() {
-      this.set(tallies.running);
-    },
-  });
   registry.registerMetric(histogramOf(METRICS.seconds, () => tallies.seconds()));
+  registry.registerMetric(histogramOf(METRICS.upkeepSeconds, () => upkeep.seconds()));
 }
 
 /** The library's histogram counts every value itself; this one returns what the tallies have counted. */
-function histogramOf({ name, help }: MetricDeclaration, samples: () => Iterable<HistogramSample>): Metric {
+function histogramOf(declared: MetricDeclaration, samples: () => Iterable<HistogramSample>): Metric {
+  const { name, help } = declared;
   const histogram = {
     name,
     help,
     type: "histogram",
     aggregator: "sum",
-    get: async () => ({ name, help, type: "histogram", values: [...samples()].flatMap(valuesOf) }),
+    get: async () => ({
+      name,
+      help,
+      type: "histogram",
+      values: [...samples()].flatMap((sample) => valuesOf(declared, sample)),
+    }),
   };
   return histogram as unknown as Metric;
 }
 
-function valuesOf({ labels: texts, counts, sum, exemplars }: HistogramSample): Value[] {
-  const { name, labels: names } = METRICS.seconds;
+function valuesOf(
+  { name, labels: names }: MetricDeclaration,
+  { labels: texts, counts, sum, exemplars }: HistogramSample,
+): Value[] {
   const labels = Object.fromEntries(names.map((label, index) => [label, texts[index] ?? ""]));
   let below = 0;
   const buckets = counts.map((count, index) => {

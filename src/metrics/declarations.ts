@@ -47,6 +47,42 @@ export const METRICS = {
     labels: ["database", "decision"],
     help: "Decisions about upstreams.",
   },
+  upkeepRuns: {
+    name: "lance_gateway_upkeep_runs_total",
+    type: "counter",
+    labels: ["database", "outcome"],
+    help: "Work on tables in the background, and attempts at it.",
+  },
+  upkeepSeconds: {
+    name: "lance_gateway_upkeep_seconds",
+    type: "histogram",
+    labels: ["database"],
+    help: "How long the work on a table took, in seconds.",
+  },
+  upkeepFragments: {
+    name: "lance_gateway_upkeep_fragments_joined_total",
+    type: "counter",
+    labels: ["database"],
+    help: "Fragments that were joined with others, or rewritten without their deleted rows.",
+  },
+  upkeepVersions: {
+    name: "lance_gateway_upkeep_versions_pruned_total",
+    type: "counter",
+    labels: ["database"],
+    help: "Versions of tables that were pruned.",
+  },
+  upkeepBytes: {
+    name: "lance_gateway_upkeep_bytes_pruned_total",
+    type: "counter",
+    labels: ["database"],
+    help: "Size of the pruned versions and of the files that only they needed, as far as the versions record it.",
+  },
+  upkeepWaiting: {
+    name: "lance_gateway_upkeep_tables_waiting",
+    type: "gauge",
+    labels: ["database"],
+    help: "Tables that wait to be looked at after writes, or are worked on.",
+  },
 } as const satisfies Record<string, MetricDeclaration>;
 
 /** Upper bounds of the histogram of seconds; a last bucket counts longer calls. */

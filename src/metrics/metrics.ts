@@ -1,10 +1,12 @@
 import type { Registry } from "prom-client";
 import type { NoteDecision } from "../namespace/decisions.ts";
+import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
 import type { CallMetrics } from "../pipeline/measure.ts";
 import type { CountRefusal } from "../pipeline/refusals.ts";
 import { type Library, registerTallies } from "./collectors.ts";
 import { createPages, type Page } from "./pages.ts";
 import { createTallies } from "./tallies.ts";
+import { createUpkeepTallies } from "./upkeep-tallies.ts";
 
 /** Metrics of a gateway. */
 export interface Metrics {
@@ -16,6 +18,8 @@ export interface Metrics {
    * database.
    */
   noteFor(database?: string): NoteDecision;
+  /** Returns the counters of the upkeep of a database's tables; without a name, of the only database. */
+  upkeepFor(database?: string): UpkeepMetrics;
   readonly page: {
     /**
      * Returns the metrics, in the format that an `Accept` header prefers.
@@ -32,18 +36,20 @@ const WATCH_AFTER_MS = 1_000;
 /** Creates empty metrics; their page includes the metrics of the process. */
 export function createMetrics(): Metrics {
   const tallies = createTallies();
+  const upkeep = createUpkeepTallies();
   let pages: ReturnType<typeof createPages> | undefined;
   setTimeout(() => watchProcess().catch(() => {}), WATCH_AFTER_MS).unref();
   return {
     calls: tallies,
     refuse: tallies.refuse,
     noteFor: (database) => tallies.noteFor(database),
+    upkeepFor: (database = "") => upkeep.of(database),
     page: {
       async read(accept) {
         const { library, registry } = await watchProcess();
         if (pages === undefined) {
           const own = new library.Registry();
-          registerTallies(library, own, tallies);
+          registerTallies(library, own, tallies, upkeep);
           pages = createPages(library, [...own.getMetricsAsArray(), ...registry.getMetricsAsArray()]);
         }
         return await pages(accept);

@@ -3,7 +3,7 @@ import type { Call, Protocol } from "../namespace/call.ts";
 import type { NoteDecision, UpstreamDecision } from "../namespace/decisions.ts";
 import type { CallMetrics, Outcome } from "../pipeline/measure.ts";
 import type { CountRefusal } from "../pipeline/refusals.ts";
-import { SECONDS_BOUNDS } from "./declarations.ts";
+import { countIn, createCounts } from "./buckets.ts";
 import { type Exemplar, exemplarOf } from "./exemplar.ts";
 
 /** A value of a metric; the labels are in the order of its declaration. */
@@ -84,8 +84,7 @@ export function createTallies(): Tallies {
         entry(tally.outcomes, call.database, () => new Map()),
         outcome,
       );
-      const bucket = bucketOf(seconds);
-      tally.counts[bucket] = (tally.counts[bucket] as number) + 1;
+      const bucket = countIn(tally.counts, seconds);
       const exemplar = exemplarOf(call, seconds);
       if (exemplar !== undefined) tally.exemplars[bucket] = exemplar;
       tally.sum += seconds;
@@ -146,18 +145,11 @@ export function createTallies(): Tallies {
 function createCallTally(): CallTally {
   return {
     outcomes: new Map(),
-    counts: [...SECONDS_BOUNDS.map(() => 0), 0],
+    counts: createCounts(),
     exemplars: [],
     sum: 0,
     bytes: 0,
   };
-}
-
-/** Most calls are in the first buckets. */
-function bucketOf(seconds: number): number {
-  let bucket = 0;
-  while (bucket < SECONDS_BOUNDS.length && seconds > (SECONDS_BOUNDS[bucket] as number)) bucket += 1;
-  return bucket;
 }
 
 function entry<K, V>(map: Map<K, V>, key: K, make: () => V): V {

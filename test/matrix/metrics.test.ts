@@ -118,6 +118,36 @@ describe("metrics", () => {
     assert.equal(series("QueryTable", "sent"), 30);
   });
 
+  test("the upkeep of tables is counted for each database that has any", async (t) => {
+    const metrics = createMetrics();
+    const gateway = await serveBackend(fakeBackend({}), OPTIONS, { log, metrics });
+    t.onTestFinished(async () => void (await gateway.close()));
+    metrics.upkeepFor("upstream");
+    const upkeep = metrics.upkeepFor("red");
+    upkeep.watch(() => 3);
+    const run = { fragmentsRemoved: 16, versionsRemoved: 2, bytesRemoved: 100 };
+    upkeep.done({ ...run, seconds: 0.2 });
+    upkeep.done({ ...run, seconds: 40 });
+    upkeep.missed("leased");
+    const found = [...(await metricsOf(gateway))].filter(([series]) => series.includes("upkeep"));
+    const counted = new Map(
+      found.map(([series, value]) => [series.replace("lance_gateway_upkeep_", ""), value]),
+    );
+    const expected = {
+      'runs_total{database="red",outcome="done"}': 2,
+      'runs_total{database="red",outcome="leased"}': 1,
+      'fragments_joined_total{database="red"}': 32,
+      'versions_pruned_total{database="red"}': 4,
+      'bytes_pruned_total{database="red"}': 200,
+      'tables_waiting{database="red"}': 3,
+      'seconds_count{database="red"}': 2,
+      'seconds_sum{database="red"}': 40.2,
+      'seconds_bucket{database="red",le="0.25"}': 1,
+    };
+    for (const [series, value] of Object.entries(expected)) assert.equal(counted.get(series), value, series);
+    assert.doesNotMatch([...counted.keys()].join("\n"), /upstream/);
+  });
+
   test("a client that prefers OpenMetrics gets it, with the trace of a call on every protocol", async () => {
     const { port } = routed.address;
     for (const [index, [name, call]] of Object.entries(ROUTED_CALLERS).entries()) {

@@ -26,8 +26,10 @@ export interface TendContext {
   readonly leases: UpkeepLeases;
   readonly log: Logger;
   readonly signal: AbortSignal;
-  /** Gets the figures of a run that did something, and its duration in milliseconds. */
+  /** Gets the figures of a run, and its duration in milliseconds. */
   readonly onRun: (figures: UpkeepFigures, milliseconds: number) => void;
+  /** Called for a table that needs work and cannot be worked on now. */
+  readonly onMiss: (reason: "busy" | "leased") => void;
 }
 
 const NOTHING: Tended = { restMs: 0, againMs: undefined };
@@ -75,7 +77,11 @@ async function tendFound(
   table: FoundTable,
   policy: UpkeepPolicy,
 ): Promise<Tended> {
-  const { context, times } = tending;
+  const { context, times, onMiss } = tending;
+  const missed = (reason: "busy" | "leased", againMs: number): Tended => {
+    onMiss(reason);
+    return { restMs: 0, againMs };
+  };
   const facts = await inspectTable(datasetOf(context, table));
   const isFinished = facts.version === active.finishedAt;
   const need = isFinished ? "none" : needOf(facts, policy);
@@ -84,12 +90,12 @@ async function tendFound(
   const optimizes = waitMs !== undefined && waitMs <= 0;
   if (!optimizes && !prunes) return { restMs: 0, againMs: waitMs };
   // Long changes would lose to a compaction, and start again.
-  if (context.gate.isBusy(table.path)) return { restMs: 0, againMs: times.busyMs };
+  if (context.gate.isBusy(table.path)) return missed("busy", times.busyMs);
   const place = context.readAhead.tryEnter(optimizes ? memoryOf(facts) : 0);
-  if (place === undefined) return { restMs: 0, againMs: times.busyMs };
+  if (place === undefined) return missed("busy", times.busyMs);
   try {
     const lease = await tending.leases.acquire(table.location);
-    if (lease === undefined) return { restMs: 0, againMs: LEASED_MS };
+    if (lease === undefined) return missed("leased", LEASED_MS);
     try {
       return await work(tending, { active, table, policy, facts, optimizes, waitMs, prunes }, lease);
     } finally {

@@ -2,11 +2,15 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, type TestContext, test } from "vitest";
+import type { UpkeepMetrics, UpkeepRun } from "../../../namespace/upkeep-runs.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import { createStorageClock } from "../format/storage-clock.ts";
 import { createReadAhead, type ReadAhead } from "../operations/read/read-ahead.ts";
 import { idsOf, rows } from "../rows-fixture.ts";
 import { commitAsClient } from "../staged-commit-fixture.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../test-support.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
+import { createUpkeepLeases } from "./lease.ts";
 import type { UpkeepOptions } from "./upkeep.ts";
 
 const QUICK: UpkeepOptions = {
@@ -108,6 +112,30 @@ test("prunes versions older than the retention and keeps tagged ones", WITHIN, a
     idsOf(await client.query("t", { version: 2n, k: 10n, vector: { singleVector: [0, 0] } })),
     [0, 1],
   );
+});
+
+test("counts its work, and the tables on which another process works", WITHIN, async (t) => {
+  const runs: UpkeepRun[] = [];
+  const missed: string[] = [];
+  let waiting = () => Number.NaN;
+  const metrics: UpkeepMetrics = {
+    done: (run) => void runs.push(run),
+    missed: (outcome) => void missed.push(outcome),
+    watch: (read) => {
+      waiting = read;
+    },
+  };
+  const { client, root } = await openTable(t, { upkeep: { ...QUICK, metrics } });
+  await expect.poll(() => fragmentsOf(client), WITHIN).toBe(1);
+  await expect.poll(() => waiting(), WITHIN).toBe(0);
+  assert.equal(runs.reduce((sum, { fragmentsRemoved }) => sum + fragmentsRemoved, 0) >= 21, true);
+  assert.deepEqual(missed, []);
+
+  const store = createLocalStore(root);
+  const lease = await createUpkeepLeases("data", store, createStorageClock(store, "data")).acquire("t.lance");
+  t.onTestFinished(() => lease?.abandon());
+  await client.upload("insertIntoTable", "t", {}, rows([100]));
+  await expect.poll(() => missed, WITHIN).toEqual(["leased"]);
 });
 
 test("leaves a table alone whose property says off", WITHIN, async (t) => {

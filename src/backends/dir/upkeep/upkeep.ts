@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import type { UpkeepMetrics } from "../../../namespace/upkeep-runs.ts";
 import { createTurns } from "../concurrency/turns.ts";
 import { type ActiveTable, createActivity, UPKEEP_TIMES, type UpkeepTimes, type Writer } from "./activity.ts";
 import { createUpkeepLeases } from "./lease.ts";
@@ -18,6 +19,8 @@ export interface UpkeepOptions {
   readonly times?: Partial<UpkeepTimes> | undefined;
   /** Maximum number of tables that are worked on at a time. Default: the number of cores. */
   readonly concurrency?: number | undefined;
+  /** Default: nothing is counted. */
+  readonly metrics?: UpkeepMetrics | undefined;
 }
 
 /** The background work that looks after the tables of a catalog. */
@@ -37,7 +40,7 @@ export function startUpkeep(
   options: UpkeepOptions = {},
 ): Upkeep {
   const { log } = context;
-  const { concurrency = availableParallelism() } = options;
+  const { concurrency = availableParallelism(), metrics } = options;
   const times = { ...UPKEEP_TIMES, ...options.times };
   const activity = createActivity(times);
   const turns = createTurns(concurrency);
@@ -51,10 +54,12 @@ export function startUpkeep(
     log,
     signal: stop.signal,
     onRun,
+    onMiss: (reason) => metrics?.missed(reason),
   };
   let timer: NodeJS.Timeout | undefined;
 
   function onRun(figures: UpkeepFigures, milliseconds: number): void {
+    metrics?.done({ ...figures, seconds: milliseconds / 1000 });
     log.debug({ ...figures, ms: Math.round(milliseconds) }, "a table has been looked after");
   }
   function schedule(): void {
@@ -82,6 +87,7 @@ export function startUpkeep(
     } catch (error) {
       activity.end(table, undefined, performance.now());
       if (stop.signal.aborted) return;
+      metrics?.missed("failed");
       log.debug({ err: error, table: joinIdentifier(table.id) }, "a table cannot be looked after now");
     }
   }
@@ -90,6 +96,7 @@ export function startUpkeep(
     activity.note(id, performance.now(), by);
     schedule();
   }
+  metrics?.watch(() => activity.waiting);
   // A new version of a table that this gateway has not written to is the commit of somebody else.
   const report = (id: Identifier) => note(id, activity.has(id) ? "gateway" : "client");
   const sweeping = sweepTables(context, times, report, stop.signal);
