@@ -23,8 +23,10 @@ async function leaveEverything(workshop: Workshop): Promise<string[]> {
     probe: ".probe-00ff",
     note: ".intents/torn.json",
     "temporary file": "__manifest/_versions/18446744073709551600.manifest#42",
+    lease: ".upkeep/gone.lance",
     "manifest file": "__manifest/data/cut-off.lance",
   };
+  await putFile(workshop, `${left.lease}/3`, "released");
   await putFile(workshop, `${left["dropped table"]}/data/1.lance`);
   await putFile(workshop, `${left["staged data"]}/data/1.lance`);
   await putFile(workshop, `${left.upload}/target`);
@@ -46,15 +48,17 @@ test("all that crashes leave is found and removed, and nothing else", async (t) 
   await client.call("declareTable", "nested", { location: "outer/inner" });
   const before = await readdir(base);
   const left = await leaveEverything(workshop);
+  await putFile(workshop, ".upkeep/kept.lance/7", "released");
   assert.deepEqual(await collect(workshop), left, "a first look only tells");
   assert.deepEqual(await collect(workshop, undefined, everything), left);
   assert.deepEqual(await collect(workshop), []);
-  const now = (await readdir(base)).filter((name) => ![".jobs", ".intents"].includes(name));
+  const now = (await readdir(base)).filter((name) => ![".jobs", ".intents", ".upkeep"].includes(name));
   assert.deepEqual(
     now,
     before.filter((name) => name !== ".intents"),
   );
   for (const id of ["kept", "ns$kept"]) await client.query(id);
+  assert.deepEqual(await readdir(join(base, ".upkeep")), ["kept.lance"]);
 });
 
 test("skips what was written to recently", async (t) => {

@@ -1,4 +1,5 @@
 import type { TableContext } from "../catalog/catalog-context.ts";
+import { measure } from "../format/extent.ts";
 import { keyIn } from "../format/storage.ts";
 
 /** Kinds of leftovers of crashes, and their explanations. */
@@ -10,6 +11,7 @@ export const LEFTOVER_KINDS = {
   "unlisted data": "a dataset without a row: deregistered, dropped elsewhere, or not registered yet",
   note: "a note of a change of several files whose process has ended",
   "job file": "a file of a job that is no longer open",
+  lease: "the lease by which gateways took turns with a table that is gone",
   "manifest file": "a file in the catalog's manifest that none of its versions has",
   "temporary file": "what a process was writing when it ended",
   probe: "an object that a gateway wrote to try the storage or to ask it for the time",
@@ -56,6 +58,32 @@ export async function* fileLeftover(
     bytes: info.size,
     modifiedMillis: info.modifiedMillis,
     remove: () => store.delete(key),
+  };
+}
+
+/**
+ * Yields a directory as a leftover, if it is old enough.
+ *
+ * @param mayGo checks once more, before the directory is removed
+ */
+export async function* directoryLeftover(
+  { store, layout }: Pick<TableContext, "store" | "layout">,
+  kind: LeftoverKind,
+  key: string,
+  before: number,
+  mayGo: () => Promise<boolean> = async () => true,
+): AsyncGenerator<Leftover> {
+  const extent = await measure(store, key);
+  if (!isOld(extent.modifiedMillis, before)) return;
+  yield {
+    kind,
+    path: relativeKey(layout.baseKey, key),
+    ...extent,
+    async remove() {
+      if (!isOld((await measure(store, key)).modifiedMillis, before) || !(await mayGo())) return false;
+      await store.deleteDirectory(key);
+      return true;
+    },
   };
 }
 

@@ -3,10 +3,11 @@ import type { ChangeContext } from "../batch/change-context.ts";
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
 import { MANIFEST_NAME } from "../catalog/manifest-table.ts";
-import { measure } from "../format/extent.ts";
-import { keyIn } from "../format/storage.ts";
+import { keyIn, listNames } from "../format/storage.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";
-import { fileLeftover, isOld, type Leftover, relativeKey } from "./leftover.ts";
+import { findGoneLeases } from "../upkeep/gone-leases.ts";
+import { UPKEEP_DIRECTORY } from "../upkeep/lease.ts";
+import { directoryLeftover, fileLeftover, type Leftover } from "./leftover.ts";
 import { findUnnamedFiles, type UnnamedFile } from "./unnamed-files.ts";
 
 /** Finds what crashes left among the files that the catalog keeps beside its tables; see `findLeftovers`. */
@@ -15,7 +16,9 @@ export async function* findOwnFiles(context: ChangeContext, before: number): Asy
   for (const key of await findJobFiles(store, layout.baseKey)) {
     yield* fileLeftover(context, "job file", key, before);
   }
-  for (const directory of DIRECTORIES) {
+  for await (const key of findGoneLeases(context)) yield* directoryLeftover(context, "lease", key, before);
+  const leased = store.files && (await listNames(store, keyIn(layout.baseKey, UPKEEP_DIRECTORY)));
+  for (const directory of [...DIRECTORIES, ...(leased ?? []).map((name) => `${UPKEEP_DIRECTORY}/${name}`)]) {
     const found = (await store.files?.temporaries(keyIn(layout.baseKey, directory))) ?? [];
     for (const { key } of found) yield* fileLeftover(context, "temporary file", key, before);
   }
@@ -49,23 +52,11 @@ async function* manifestFile(
   { key, isDirectory, isNamedNow }: UnnamedFile,
   before: number,
 ): AsyncGenerator<Leftover> {
-  const { store, layout } = context;
-  if (!isDirectory) {
-    for await (const leftover of fileLeftover(context, "manifest file", key, before)) {
-      yield { ...leftover, remove: async () => !(await isNamedNow()) && leftover.remove() };
-    }
+  if (isDirectory) {
+    yield* directoryLeftover(context, "manifest file", key, before, async () => !(await isNamedNow()));
     return;
   }
-  const extent = await measure(store, key);
-  if (!isOld(extent.modifiedMillis, before)) return;
-  yield {
-    kind: "manifest file",
-    path: relativeKey(layout.baseKey, key),
-    ...extent,
-    async remove() {
-      if (!isOld((await measure(store, key)).modifiedMillis, before) || (await isNamedNow())) return false;
-      await store.deleteDirectory(key);
-      return true;
-    },
-  };
+  for await (const leftover of fileLeftover(context, "manifest file", key, before)) {
+    yield { ...leftover, remove: async () => !(await isNamedNow()) && leftover.remove() };
+  }
 }

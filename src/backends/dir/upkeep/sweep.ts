@@ -6,6 +6,7 @@ import { walkAllTables } from "../catalog/walk.ts";
 import { latestVersion } from "../format/version-files.ts";
 import { datasetOf, findTable } from "../operations/tables/lookup.ts";
 import type { UpkeepTimes } from "./activity.ts";
+import { findGoneLeases } from "./gone-leases.ts";
 
 /** A look at a table. */
 interface Look {
@@ -50,6 +51,7 @@ export async function sweepTables(
         if (looked !== undefined) found.set(joinIdentifier(id), looked);
       }
       seen = found;
+      for await (const lease of findGoneLeases(context)) await context.store.deleteDirectory(lease);
     } catch (error) {
       log.debug({ err: error }, "the tables cannot be looked at for upkeep now");
     }

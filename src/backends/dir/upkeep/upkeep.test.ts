@@ -138,6 +138,17 @@ test("counts its work, and the tables on which another process works", WITHIN, a
   await expect.poll(() => missed, WITHIN).toEqual(["leased"]);
 });
 
+test("deletes the leases of tables that are gone, and keeps the others", WITHIN, async (t) => {
+  const upkeep = { times: { ...QUICK.times, sweepMs: 50, lookMs: 1 } };
+  const { client, root } = await openTable(t, { upkeep });
+  const leases = () => readdirSync(join(root, "data", ".upkeep"));
+  await client.upload("createTable", "kept", {}, rows([0]));
+  await client.upload("insertIntoTable", "kept", {}, rows([1]));
+  await expect.poll(leases, WITHIN).toEqual(["kept.lance", "t.lance"]);
+  await client.call("dropTable", "t");
+  await expect.poll(leases, WITHIN).toEqual(["kept.lance"]);
+});
+
 test("leaves a table alone whose property says off", WITHIN, async (t) => {
   const { client } = await openTable(t, { properties: { "lance-gateway.upkeep": "off" } });
   await untilOtherIsJoined(client);

@@ -1,0 +1,34 @@
+import type { CatalogContext } from "../catalog/catalog-context.ts";
+import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import { UPKEEP_DIRECTORY } from "./lease.ts";
+
+/**
+ * Finds the leases of tables that are gone, and yields the keys of their directories.
+ *
+ * They may be deleted at any time: a process that works on a table whose lease is gone does not prune it, and a table
+ * that is made in the same place begins with the first token again.
+ */
+export async function* findGoneLeases({
+  catalog,
+  layout,
+  store,
+}: CatalogContext & { readonly store: ObjectStore }): AsyncGenerator<string> {
+  const directory = keyIn(layout.baseKey, UPKEEP_DIRECTORY);
+  for (const name of await listNames(store, directory)) {
+    const location = locationOf(name);
+    if (location === undefined) continue;
+    // A table that is being made has its row or its directory before anything works on it.
+    if (await layout.exists(location)) continue;
+    if ((await catalog.read()).ownerOf(location) === undefined) yield keyIn(directory, name);
+  }
+}
+
+/** Returns the location of the table whose lease has a name; undefined for a name that no gateway gives. */
+function locationOf(name: string): string | undefined {
+  try {
+    const location = decodeURIComponent(name);
+    return encodeURIComponent(location) === name ? location : undefined;
+  } catch {
+    return undefined;
+  }
+}
