@@ -60,7 +60,8 @@ export const REASONS: Readonly<Record<string, string>> = {
   "table.get_lsm_stats": LOG,
   "table.migrate_manifest_paths_v2": MANIFEST_PATHS,
   "table.migrate_v2_manifest_paths": MANIFEST_PATHS,
-  "table.optimize": "The server looks after its tables; the synchronous client only warns.",
+  "table.optimize":
+    "The server looks after its tables, and no client sends a request: the synchronous one only warns. `lance-gateway optimize` does it at once.",
   "table.refresh_column": "Use `refresh_column_async` and wait for its job.",
   "table.refresh_materialized_view": NODE_VIEWS,
   "table.set_lsm_write_spec": LOG,
