@@ -9,9 +9,10 @@ import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { UploadContext } from "../context.ts";
 import { receiveRows } from "../rows/received-rows.ts";
 import { datasetOf, type FoundTable, requireTable, withData } from "../tables/lookup.ts";
+import { addedFragments } from "./added-fragments.ts";
 import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from "./definition.ts";
 import { parseViewQuery, type ViewQuery } from "./query-text.ts";
-import { buildSourceQuery, firstNewFragment, type Part, resultSchema, resultStream } from "./source.ts";
+import { buildSourceQuery, type Part, resultSchema, resultStream } from "./source.ts";
 
 /** The entry of a view's table metadata that records the source of its rows. */
 const STATE_KEY = "lance_gateway.view.state";
@@ -98,12 +99,10 @@ async function planIncrement(
   if (BigInt(state.sourceVersion) === sourceVersion) return "nothing";
   const older = await manifestOf(context, source, BigInt(state.sourceVersion));
   const newer = await manifestOf(context, source, sourceVersion);
-  const fromFragment = older && newer && firstNewFragment(older, newer);
-  if (fromFragment === undefined || query.limit === undefined) {
-    return fromFragment === undefined ? undefined : { fromFragment };
-  }
+  const fragments = older && newer && (await addedFragments(datasetOf(context, source), older, newer));
+  if (fragments === undefined || query.limit === undefined) return fragments && { fragments };
   const rows = await withData(context, view, {}, (native) => engineCall(() => native.countRows()));
-  return query.limit > rows ? { fromFragment, limit: query.limit - rows } : "nothing";
+  return query.limit > rows ? { fragments, limit: query.limit - rows } : "nothing";
 }
 
 interface Written {

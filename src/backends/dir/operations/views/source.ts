@@ -1,12 +1,10 @@
-import { toBinary } from "@bufbuild/protobuf";
 import { type ArrowSchema, decodeSchema } from "../../../../arrow/schema.ts";
 import { END_OF_STREAM, splitIpcFile } from "../../../../arrow/stream.ts";
-import { FieldSchema } from "../../../../gen/lance/format/file_pb.ts";
-import { DataFragmentSchema, type Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQuery } from "../../engine/native-query.ts";
+import type { FragmentRange } from "./added-fragments.ts";
 import type { OutputSchema } from "./definition.ts";
 import type { ViewQuery } from "./query-text.ts";
 
@@ -15,8 +13,8 @@ const MAX_LIMIT = 0x7fff_ffff;
 
 /** The part of a source that a query reads. */
 export interface Part {
-  /** Selects only rows of this fragment and later ones. */
-  readonly fromFragment?: bigint | undefined;
+  /** Selects only the rows of these fragments; an empty list selects none. Default: all. */
+  readonly fragments?: readonly FragmentRange[] | undefined;
   /** Maximum number of rows. */
   readonly limit?: number | undefined;
 }
@@ -26,13 +24,14 @@ export function buildSourceQuery(
   source: NativeTable,
   { columns, where }: ViewQuery,
   { schema }: OutputSchema,
-  { fromFragment, limit }: Part,
+  { fragments, limit }: Part,
 ): NativeQuery {
   const query = source.query();
   if (columns.length === 0) query.selectColumns(schema.fields.map(({ name }) => name));
   else query.select(columns.map(([name, expression]) => [name, expression]));
   // The upper half of a row's address is its fragment.
-  const added = fromFragment === undefined ? [] : [`_rowaddr >= ${fromFragment << 32n}`];
+  const ranges = fragments?.map(({ from, to }) => `_rowaddr >= ${from << 32n} AND _rowaddr < ${to << 32n}`);
+  const added = ranges === undefined ? [] : [`(${ranges.join(" OR ") || "false"})`];
   const conditions = [...added, ...(where === undefined ? [] : [`(${where})`])];
   if (conditions.length > 0) query.onlyIf(conditions.join(" AND "));
   if (limit !== undefined && limit <= MAX_LIMIT) query.limit(limit);
@@ -74,30 +73,4 @@ export async function* resultStream(
     yield* splitIpcFile(batch).data;
   }
   yield END_OF_STREAM;
-}
-
-/**
- * Returns the first fragment that a version of a table has beyond an older one. Returns the number after the last one
- * when nothing has changed, and undefined when other changes than additions have happened.
- */
-export function firstNewFragment(older: Manifest, newer: Manifest): bigint | undefined {
-  const before = new Map(
-    older.fragments.map((fragment) => [fragment.id, toBinary(DataFragmentSchema, fragment)]),
-  );
-  let [last, kept] = [-1n, 0];
-  for (const { id } of older.fragments) if (id > last) last = id;
-  for (const fragment of newer.fragments) {
-    const known = before.get(fragment.id);
-    if (known === undefined && fragment.id > last) continue;
-    if (known === undefined || Buffer.compare(known, toBinary(DataFragmentSchema, fragment)) !== 0)
-      return undefined;
-    kept++;
-  }
-  return kept === before.size && sameFields(older, newer) ? last + 1n : undefined;
-}
-
-/** Whether two versions have equal fields: renamed and re-created columns are in the same files under other names. */
-function sameFields(older: Manifest, newer: Manifest): boolean {
-  const bytes = ({ fields }: Manifest) => Buffer.concat(fields.map((field) => toBinary(FieldSchema, field)));
-  return bytes(older).equals(bytes(newer));
 }

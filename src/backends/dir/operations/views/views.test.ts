@@ -18,7 +18,10 @@ import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb
 import { createLocalStore } from "../../format/local-store.ts";
 import type { Job } from "../../jobs/job.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
-import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
+import { openDirectory } from "../../open-directory.ts";
+import { openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
+import { optimizeTable } from "../../upkeep/optimize.ts";
+import { requireTable } from "../tables/lookup.ts";
 
 const jobsOf = (root: string) =>
   createJobStore(createLocalStore(), `${root.slice(1)}/data/${JOBS_DIRECTORY}`);
@@ -88,6 +91,39 @@ test("a refresh takes only the added rows while nothing else happens", async (t)
   assert.deepEqual(await refresh(), ["incremental", 0]);
   assert.deepEqual(await refresh(), ["none", 0]);
   assert.deepEqual(await ids(), [0, 2, 4, 6, 8, 10, 12, 14]);
+});
+
+test("a refresh takes only the added rows when the source was compacted or indexed", async (t) => {
+  const { root, client, refresh, ids } = await openView(t, "SELECT * FROM t");
+  const compact = async () => {
+    const { context, close } = await openDirectory({ root, log: silent });
+    const table = await requireTable(context, ["t"]);
+    const { fragmentsRemoved } = await optimizeTable(context, table, new AbortController().signal).finally(
+      close,
+    );
+    return fragmentsRemoved > 0;
+  };
+  const add = async (from: number) => {
+    for (let id = from; id < from + 3; id++)
+      await client.upload("insertIntoTable", "t", {}, rows(id, id + 1));
+  };
+  await add(10);
+  assert.deepEqual(await refresh(), ["full", 13]);
+  assert.ok(await compact());
+  assert.deepEqual(await refresh(), ["incremental", 0]);
+  await client.call("createTableScalarIndex", "t", { column: "id", indexType: "BTREE", name: "by_id" });
+  await add(13);
+  assert.deepEqual(await refresh(), ["incremental", 3]);
+  await compact();
+  assert.deepEqual(await refresh(), ["incremental", 0]);
+  // A compaction that joins rows that the view has with others hides which are which.
+  await add(16);
+  assert.ok(await compact());
+  assert.deepEqual(await refresh(), ["full", 19]);
+  await compact();
+  await client.call("deleteFromTable", "t", { predicate: "id = 3" });
+  assert.deepEqual(await refresh(), ["full", 18]);
+  assert.deepEqual(await ids(), [0, 1, 2, ...Array.from({ length: 15 }, (_, i) => i + 4)]);
 });
 
 test("a change of rows of the source, of the view or of their columns rebuilds the view", async (t) => {
