@@ -9,6 +9,7 @@ import { DropNamespaceBehavior } from "../../../src/gen/lance/namespace/v1/names
 import { RegisterTableMode } from "../../../src/gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../src/namespace/errors.ts";
 import { JOB_SCENARIOS } from "./job-scenarios.ts";
+import { UPKEEP_SCENARIOS } from "./upkeep-scenarios.ts";
 import { UPLOAD_SCENARIOS } from "./upload-scenarios.ts";
 import { datasetOf, rows, type Scenario, type World } from "./world.ts";
 
@@ -201,4 +202,5 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   ...JOB_SCENARIOS,
   ...UPLOAD_SCENARIOS,
+  ...UPKEEP_SCENARIOS,
 };

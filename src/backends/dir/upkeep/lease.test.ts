@@ -1,59 +1,69 @@
 import assert from "node:assert/strict";
-import { type TestContext, test } from "vitest";
+import { describe, type TestContext, test } from "vitest";
+import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import { createLocalStore } from "../format/local-store.ts";
+import type { ObjectStore } from "../format/storage.ts";
+import { createRemoteStore } from "../stores/remote-store.ts";
 import { temporaryDirectory } from "../test-support.ts";
 import { createUpkeepLeases, type UpkeepLease } from "./lease.ts";
 
-/** Opens leases of two processes, whose storage has a clock of its own. */
-async function openLeases(t: TestContext) {
-  const store = createLocalStore(await temporaryDirectory(t));
-  let ahead = 0;
-  const clock = { now: async () => Date.now() + ahead };
-  const times = { leaseMs: 60_000, renewMs: 50_000 };
-  return {
-    first: createUpkeepLeases("", store, clock, times),
-    second: createUpkeepLeases("", store, clock, times),
-    pass: (ms: number) => {
-      ahead += ms;
-    },
-  };
-}
-
-const taken = (lease: UpkeepLease | undefined): UpkeepLease => {
-  assert.ok(lease);
-  return lease;
+const STORES: Readonly<Record<string, (root: string) => ObjectStore>> = {
+  "a disk": createLocalStore,
+  "a bucket": (root) => createRemoteStore(createDiskBucket(createLocalStore(root))),
 };
 
-test("only one process has the lease of a table, until it gives it back", async (t) => {
-  const { first, second } = await openLeases(t);
-  const lease = taken(await first.acquire("t.lance"));
-  assert.equal(await second.acquire("t.lance"), undefined);
-  taken(await second.acquire("other.lance"));
-  assert.ok(await lease.isHeld());
-  await lease.release();
-  const next = taken(await second.acquire("t.lance"));
-  assert.ok(next.token > lease.token);
-  assert.equal(await first.acquire("t.lance"), undefined);
-});
-
-test("of processes that race for a lease exactly one gets it", async (t) => {
-  const { first, second } = await openLeases(t);
-  for (let round = 0; round < 20; round++) {
-    const leases = await Promise.all([first, second, first, second].map((one) => one.acquire("t.lance")));
-    const [winner, ...others] = leases.filter((lease) => lease !== undefined);
-    assert.deepEqual(others, []);
-    await taken(winner).release();
+describe.each(Object.entries(STORES))("leases on %s", (_, createStore) => {
+  /** Opens leases of two processes, whose storage has a clock of its own. */
+  async function openLeases(t: TestContext) {
+    const store = createStore(await temporaryDirectory(t));
+    let ahead = 0;
+    const clock = { now: async () => Date.now() + ahead };
+    const times = { leaseMs: 60_000, renewMs: 50_000 };
+    return {
+      first: createUpkeepLeases("", store, clock, times),
+      second: createUpkeepLeases("", store, clock, times),
+      pass: (ms: number) => {
+        ahead += ms;
+      },
+    };
   }
-});
 
-test("a lease that is not renewed is taken over with a higher token, and its owner learns of it", async (t) => {
-  const { first, second, pass } = await openLeases(t);
-  const lost = taken(await first.acquire("t.lance"));
-  pass(61_000);
-  const next = taken(await second.acquire("t.lance"));
-  assert.ok(next.token > lost.token);
-  assert.equal(await lost.isHeld(), false);
-  assert.ok(await next.isHeld());
-  await lost.release();
-  assert.ok(await next.isHeld());
+  const taken = (lease: UpkeepLease | undefined): UpkeepLease => {
+    assert.ok(lease);
+    return lease;
+  };
+
+  test("only one process has the lease of a table, until it gives it back", async (t) => {
+    const { first, second } = await openLeases(t);
+    const lease = taken(await first.acquire("t.lance"));
+    assert.equal(await second.acquire("t.lance"), undefined);
+    taken(await second.acquire("other.lance"));
+    assert.ok(await lease.isHeld());
+    await lease.release();
+    const next = taken(await second.acquire("t.lance"));
+    assert.ok(next.token > lease.token);
+    assert.equal(await first.acquire("t.lance"), undefined);
+  });
+
+  test("of processes that race for a lease exactly one gets it", async (t) => {
+    const { first, second } = await openLeases(t);
+    for (let round = 0; round < 20; round++) {
+      const leases = await Promise.all([first, second, first, second].map((one) => one.acquire("t.lance")));
+      const [winner, ...others] = leases.filter((lease) => lease !== undefined);
+      assert.deepEqual(others, []);
+      await taken(winner).release();
+    }
+  });
+
+  test("a lease that is not renewed is taken over with a higher token, and its owner learns of it", async (t) => {
+    const { first, second, pass } = await openLeases(t);
+    const lost = taken(await first.acquire("t.lance"));
+    pass(61_000);
+    const next = taken(await second.acquire("t.lance"));
+    assert.ok(next.token > lost.token);
+    assert.equal(await lost.isHeld(), false);
+    assert.ok(await next.isHeld());
+    await lost.release();
+    assert.ok(await next.isHeld());
+  });
 });

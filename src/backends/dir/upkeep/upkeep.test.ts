@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, type TestContext, test } from "vitest";
+import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import type { UpkeepMetrics, UpkeepRun } from "../../../namespace/upkeep-runs.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { createStorageClock } from "../format/storage-clock.ts";
 import { createReadAhead, type ReadAhead } from "../operations/read/read-ahead.ts";
 import { idsOf, rows } from "../rows-fixture.ts";
 import { commitAsClient } from "../staged-commit-fixture.ts";
+import { createRemoteStore } from "../stores/remote-store.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../test-support.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
 import { createUpkeepLeases } from "./lease.ts";
@@ -48,6 +50,29 @@ test("joins the fragments of small writes and keeps their rows", WITHIN, async (
   const { client } = await openTable(t);
   await expect.poll(() => fragmentsOf(client), WITHIN).toBe(1);
   const ids = idsOf(await client.query("t", { k: 100n, vector: { singleVector: [0, 0] } }));
+  assert.deepEqual(
+    ids.sort((a, b) => a - b),
+    Array.from({ length: 21 }, (_, id) => id),
+  );
+});
+
+test("looks after tables in a bucket that two gateways share", WITHIN, async (t) => {
+  const root = await temporaryDirectory(t);
+  const disk = createLocalStore();
+  const plain = createRemoteStore(createDiskBucket(disk));
+  const store = { ...plain, uriOf: disk.uriOf, keyOf: disk.keyOf };
+  const options = { storage: { store, root: disk.keyOf(root), engineOptions: {} }, upkeep: QUICK };
+  const clients = [await openClient(t, root, options), await openClient(t, root, options)] as const;
+  await clients[0].upload("createTable", "t", {}, rows([0]));
+  await clients[0].call("createTableScalarIndex", "t", { column: "id", indexType: "BTREE", name: "by_id" });
+  for (let id = 1; id <= 10; id++)
+    await Promise.all(
+      clients.map((client, at) => client.upload("insertIntoTable", "t", {}, rows([id + 10 * at]))),
+    );
+  await expect.poll(() => Promise.all(clients.map(fragmentsOf)), WITHIN).toEqual([1, 1]);
+  const stats = await clients[1].call("describeTableIndexStats", "t", { indexName: "by_id" });
+  assert.equal(stats.numUnindexedRows, 0n);
+  const ids = idsOf(await clients[1].query("t", { k: 100n, vector: { singleVector: [0, 0] } }));
   assert.deepEqual(
     ids.sort((a, b) => a - b),
     Array.from({ length: 21 }, (_, id) => id),
@@ -139,9 +164,9 @@ test("counts its work, and the tables on which another process works", WITHIN, a
 });
 
 test("deletes the leases of tables that are gone, and keeps the others", WITHIN, async (t) => {
-  const upkeep = { times: { ...QUICK.times, sweepMs: 50, lookMs: 1 } };
+  const upkeep = { times: { ...QUICK.times, sweepMs: 50, lookMs: 1, commitQuietMs: 0 } };
   const { client, root } = await openTable(t, { upkeep });
-  const leases = () => readdirSync(join(root, "data", ".upkeep"));
+  const leases = () => readdirSync(join(root, "data", ".upkeep")).sort();
   await client.upload("createTable", "kept", {}, rows([0]));
   await client.upload("insertIntoTable", "kept", {}, rows([1]));
   await expect.poll(leases, WITHIN).toEqual(["kept.lance", "t.lance"]);

@@ -1,0 +1,26 @@
+import { createUpkeepLeases } from "../../../src/backends/dir/upkeep/lease.ts";
+import { optimizeTables } from "../../../src/backends/dir/upkeep/optimize-now.ts";
+import { LanceError } from "../../../src/namespace/errors.ts";
+import { rows, type Scenario, type World } from "./world.ts";
+
+/** Compacts a table whose owner before has ended. */
+async function optimize({ context }: World): Promise<void> {
+  const { layout, store } = context;
+  const clock = { now: async () => (await context.clock.now()) + 120_000 };
+  const leases = createUpkeepLeases(layout.baseKey, store, clock);
+  for await (const result of optimizeTables(context, { tables: [["n", "a"]], leases, waitMs: 0 })) {
+    if (result.outcome !== "optimized")
+      throw new LanceError("ServiceUnavailable", JSON.stringify(result.outcome));
+  }
+}
+
+/** Interrupted upkeep of tables. */
+export const UPKEEP_SCENARIOS: Readonly<Record<string, Scenario>> = {
+  optimize: {
+    byEngine: true,
+    async prepare({ client }) {
+      for (const id of [4, 5]) await client.upload("insertIntoTable", "n$a", {}, rows(id));
+    },
+    steps: [optimize, ({ client }) => client.upload("insertIntoTable", "n$a", {}, rows(6)), optimize],
+  },
+};
