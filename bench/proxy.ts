@@ -1,73 +1,124 @@
-// Compares the gateway in front of a REST upstream with the Rust REST adapter, a bare proxy on Node and nginx (where it
-// is installed) in front of an equal upstream. Then it measures the time that the gateway adds to a call, and bodies of
-// a gibibyte with the memory of its process.
+// Compares the gateway in front of an upstream with other proxies in front of an equal one: in front of a REST upstream
+// with the Rust REST adapter, a bare proxy on Node and nginx (where it is installed), in front of a gRPC upstream with a
+// bare proxy on grpc-js. Then it measures the time that the gateway adds to a call, and bodies of a gibibyte with the
+// memory of its process.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { pythonInterpreter } from "../scripts/python-environment.ts";
+import { DescribeTableRequestSchema } from "../src/gen/lance/namespace/v1/table_pb.ts";
 import { receive, upload } from "./proxy/bodies.ts";
 import { startNginx } from "./proxy/nginx.ts";
+import { runGrpcLoad } from "./support/grpc-load.ts";
 import { runHttpLoad } from "./support/http-load.ts";
 import { watchMemory } from "./support/memory.ts";
 import { type ServerProcess, startGateway, startProcess, startServer } from "./support/process.ts";
-import { compare, printStandings } from "./support/report.ts";
+import { type Figure, figureOf, writeResults } from "./support/results.ts";
+import { DESCRIBE_PATH } from "./wires/answer.ts";
 
 const PEER = join(import.meta.dirname, "proxy", "peer.py");
-const SECONDS = 3;
-const ROUNDS = 3;
+const SECONDS = 2;
 const CALLS = 2_000;
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
 /** The unit in which Linux counts the time of processes. */
 const TICKS_PER_SECOND = 100;
 /** Minimum computing time of a meaningful measurement, in seconds. */
-const LEAST_SECONDS = 0.5;
+const LEAST_SECONDS = 0.3;
 
 const DESCRIBE = "/v1/table/demo$events/describe";
 const BODY = '{"id":["demo","events"]}';
+const MESSAGE = toBinary(
+  DescribeTableRequestSchema,
+  create(DescribeTableRequestSchema, { id: ["demo", "events"] }),
+);
 
-/** Runs the comparison; takes no options. */
-export async function run(): Promise<void> {
+const USAGE = { rounds: { type: "string", default: "5" } } as const;
+
+/** Puts load on a port for {@link SECONDS}; returns the calls per second. */
+type Load = (port: number) => Promise<number>;
+
+const LOADS = {
+  rest: (port) =>
+    runHttpLoad({ port, method: "POST", path: DESCRIBE, body: BODY, connections: 64, seconds: SECONDS }),
+  grpc: (port) =>
+    runGrpcLoad({
+      port,
+      path: DESCRIBE_PATH,
+      message: MESSAGE,
+      concurrency: 16,
+      connections: 4,
+      seconds: SECONDS,
+    }),
+} as const satisfies Record<string, Load>;
+
+/** Servers by name; the gateway is the first. */
+type Contestants = Readonly<Record<string, ServerProcess>>;
+
+/** Runs the comparison: `[--rounds NUMBER]`. */
+export async function run(args: readonly string[]): Promise<void> {
+  const rounds = Number(parseArgs({ args: [...args], options: USAGE }).values.rounds);
   const upstream = await startServer("proxy/upstream.ts", String(GIB));
+  const grpcUpstream = await startServer("wires/gateway.ts");
   const uri = `http://127.0.0.1:${upstream.port}`;
+  const address = `127.0.0.1:${grpcUpstream.port}`;
   const gateway = await startGateway("--backend", "rest", "--uri", uri);
-  const adapter = await startProcess([pythonInterpreter(), PEER, uri], /^(\d+)$/);
-  const bare = await startServer("proxy/bare.ts", uri);
   const nginx = await startNginx(upstream.port);
+  const rest: Contestants = {
+    gateway,
+    "Rust REST adapter": await startProcess([pythonInterpreter(), PEER, uri], /^(\d+)$/),
+    "bare node:http and undici": await startServer("proxy/bare.ts", uri),
+    ...(nginx !== undefined && { nginx }),
+  };
+  const grpc: Contestants = {
+    gateway: await startGateway("--backend", "grpc", "--address", address),
+    "bare @grpc/grpc-js": await startServer("proxy/bare-grpc.ts", address),
+  };
   try {
-    const contestants = [
-      { name: "gateway", server: gateway },
-      { name: "Rust REST adapter", server: adapter },
-      { name: "bare node:http and undici", server: bare },
-      ...(nginx === undefined ? [] : [{ name: "nginx", server: nginx }]),
-    ];
-    // A proxy runs for days, so the compilation in the first seconds does not count.
-    for (const { server } of contestants) for (let run = 0; run < 2; run += 1) await perCoreSecond(server);
-    const standings = await compare(
-      ROUNDS,
-      contestants.map(({ name, server }) => ({ name, run: () => perCoreSecond(server) })),
-    );
-    printStandings("Describe through a proxy, 64 connections", "requests for a second of a core", standings);
-    await printLatency(upstream, gateway);
+    const results = {
+      rest: await compare("REST to REST, 64 connections", rest, LOADS.rest, rounds),
+      grpc: await compare("gRPC to gRPC, 4 connections with 16 calls at once", grpc, LOADS.grpc, rounds),
+      latencyMs: await measureLatency(upstream, gateway, rounds),
+    };
+    console.log(`\nwritten to ${writeResults("proxy", results)}`);
     await printBodies(gateway);
   } finally {
-    await Promise.all([gateway, adapter, bare, nginx, upstream].map((server) => server?.stop()));
+    const all = [upstream, grpcUpstream, ...Object.values(rest), ...Object.values(grpc)];
+    await Promise.all(all.map((server) => server.stop()));
   }
 }
 
-/** Returns the number of requests that a process would serve on a whole core: its requests per second of CPU time. */
-async function perCoreSecond({ port, pid }: ServerProcess): Promise<number> {
-  const load = {
-    port,
-    method: "POST",
-    path: DESCRIBE,
-    body: BODY,
-    connections: 64,
-    seconds: SECONDS,
-  } as const;
+/** Measures all servers in turn, round by round, and prints the calls for each second of a core. */
+async function compare(
+  title: string,
+  servers: Contestants,
+  load: Load,
+  rounds: number,
+): Promise<Record<string, Figure>> {
+  const all = Object.entries(servers).map(([name, server]) => ({ name, server, rates: [] as number[] }));
+  // A proxy runs for days, so the compilation in the first seconds does not count.
+  for (const { server } of all) for (let run = 0; run < 2; run += 1) await perCoreSecond(server, load);
+  for (let round = 0; round < rounds; round += 1) {
+    for (const { server, rates } of all) rates.push(await perCoreSecond(server, load));
+  }
+  const figures = Object.fromEntries(all.map(({ name, rates }) => [name, figureOf(rates)]));
+  const [first] = Object.values(figures);
+  console.log(`\nDescribe, ${title}: calls for a second of a core, median (range)`);
+  for (const [name, { median, least, most }] of Object.entries(figures)) {
+    const [shown, from, to] = [median, least, most].map((rate) => Math.round(rate).toLocaleString("en"));
+    const ratio = ((first?.median ?? Number.NaN) / median).toFixed(2);
+    console.log(`  ${name.padEnd(26)} ${shown?.padStart(7)} (${from} to ${to}), the gateway is ${ratio} ×`);
+  }
+  return figures;
+}
+
+/** Returns the number of calls that a process would serve on a whole core: its calls per second of CPU time. */
+async function perCoreSecond({ port, pid }: ServerProcess, load: Load): Promise<number> {
   const before = computedSeconds(pid);
-  const rate = await runHttpLoad(load);
+  const rate = await load(port);
   const computed = computedSeconds(pid) - before;
-  if (computed < LEAST_SECONDS) throw new Error(`hardly anything was served: ${rate} requests/s`);
+  if (computed < LEAST_SECONDS) throw new Error(`hardly anything was served: ${rate} calls/s`);
   return (rate * SECONDS) / computed;
 }
 
@@ -76,11 +127,27 @@ function computedSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-async function printLatency(upstream: ServerProcess, gateway: ServerProcess): Promise<void> {
+/** Measures sequential calls at the upstream and through the gateway, in turn: the median of each round. */
+async function measureLatency(
+  upstream: ServerProcess,
+  gateway: ServerProcess,
+  rounds: number,
+): Promise<Record<"upstream" | "gateway" | "added", Figure>> {
   await medianMs(gateway.port);
-  const [direct, through] = [await medianMs(upstream.port), await medianMs(gateway.port)];
-  console.log("\nThe time of a describe, 1 connection, p50");
-  console.log(`  upstream ${direct.toFixed(3)} ms, through the gateway ${through.toFixed(3)} ms`);
+  const times: { direct: number; through: number }[] = [];
+  for (let round = 0; round < rounds; round += 1) {
+    times.push({ direct: await medianMs(upstream.port), through: await medianMs(gateway.port) });
+  }
+  const figures = {
+    upstream: figureOf(times.map(({ direct }) => direct)),
+    gateway: figureOf(times.map(({ through }) => through)),
+    added: figureOf(times.map(({ direct, through }) => through - direct)),
+  };
+  console.log("\nThe time of a describe, 1 connection, p50 in ms, median (range)");
+  for (const [name, { median, least, most }] of Object.entries(figures)) {
+    console.log(`  ${name.padEnd(8)} ${median.toFixed(3)} (${least.toFixed(3)} to ${most.toFixed(3)})`);
+  }
+  return figures;
 }
 
 async function medianMs(port: number): Promise<number> {
