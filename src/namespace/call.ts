@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { UpstreamDecision } from "./decisions.ts";
 import type { LanceError } from "./errors.ts";
 import type { Identifier } from "./identifier.ts";
+import type { PassedBodies } from "./passed-answer.ts";
 import type { Principal } from "./principal.ts";
 
 /** Protocols by which a call may arrive. */
@@ -69,6 +70,11 @@ export interface Call extends CallInit {
   database: string | undefined;
   /** Whether the pipeline has the call, and logs and counts it; the wire reports failures before that. */
   begun?: boolean;
+  /**
+   * Form in which the wire can send an answer as an upstream wrote it. A step that needs the message of the answer
+   * deletes it. Default: the wire takes messages only.
+   */
+  takes?: keyof PassedBodies | undefined;
   /** The request's context as the client sent it. */
   context?: Readonly<Record<string, string>> | undefined;
   /** Credentials of the caller, without those that were meant for the gateway. */
@@ -133,6 +139,7 @@ export function createCall(init: CallInit): Call {
     id: [],
     database: undefined,
     begun: false,
+    takes: undefined,
     context: undefined,
     identity: { apiKey: undefined, authToken: undefined },
     holdBody() {},

@@ -17,7 +17,8 @@ export function endsHere(headers: Readonly<Record<string, string>>): (name: stri
 }
 
 function namedByConnection(connection: string | undefined): ReadonlySet<string> {
-  if (connection === undefined) return NONE;
+  // Nearly every client sends exactly this, and the name is in the list above.
+  if (connection === undefined || connection === "keep-alive") return NONE;
   return new Set(
     connection
       .toLowerCase()

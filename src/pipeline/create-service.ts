@@ -46,10 +46,16 @@ export function createService(options: ServiceOptions): Service {
     limitConcurrency(databases),
     admitUploads(databases, budget),
     fitResponse,
-    ...interceptors,
+    ...(interceptors.length === 0 ? [] : [needMessages, ...interceptors]),
   ];
   return serviceOf(compose(chain, callBackend(databases)));
 }
+
+/** Makes the backend return messages, which the interceptors after it may read and change. */
+const needMessages: Interceptor = (call, request, next) => {
+  call.takes = undefined;
+  return next(call, request);
+};
 
 /** Creates the service for the wires from a chain. */
 export function serviceOf(chain: Next): Service {

@@ -44,6 +44,7 @@ export function chooseDatabase(databases: Databases, routes: readonly Route[]): 
       call.database = name;
       if (!scoped) return undefined;
       scopeOf(call.method).strip(request, name);
+      call.takes = undefined;
       call.id = call.id.slice(1);
       return name;
     }

@@ -1,18 +1,21 @@
 import { create, type DescField, type DescMessage, type Message } from "@bufbuild/protobuf";
 import { LanceError } from "../namespace/errors.ts";
 import { isJsonObject } from "../namespace/json.ts";
+import { passedAnswer } from "../namespace/passed-answer.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
 import { InexactNumberError, toInvalidInput } from "./field-error.ts";
 import type { DecodeJson, JsonDecoders } from "./json-decode.ts";
 import { parseJsonExactly } from "./json-text.ts";
+import type { IsPlain } from "./plain-json.ts";
 
 /**
  * Reads the body of an answer.
  *
  * @param contentType declared type of the body.
+ * @param mayPass whether a plain text may pass through instead of becoming a message. Default: false.
  * @throws LanceError ServiceUnavailable
  */
-export type AnswerReader = (text: string, contentType: string | undefined) => Message;
+export type AnswerReader = (text: string, contentType: string | undefined, mayPass?: boolean) => Message;
 
 const JSON_TYPE = /^application\/(?:[^/;]+\+)?json\b/i;
 const TEXT_TYPE = /^text\//i;
@@ -23,18 +26,24 @@ const TEXT_TYPE = /^text\//i;
  * If the body is a single field, the reader also accepts the whole message, which some servers send.
  *
  * @param field the field that is the body, or undefined if the body is the whole message.
+ * @param isPlain whether the text of a whole message can go on as it is.
  */
 export function createAnswerReader(
   output: DescMessage,
   field: DescField | undefined,
   decoders: JsonDecoders,
+  isPlain: IsPlain,
 ): AnswerReader {
   const read = field === undefined ? wholeReader(output, decoders) : fieldReader(output, field, decoders);
+  const readOrPass =
+    (text: string): ReadJson =>
+    (json) =>
+      isPlain(json) ? passedAnswer(output, text) : read(json);
   const isText = field?.fieldKind === "scalar" && field.message === undefined;
-  return (text, contentType) => {
+  return (text, contentType, mayPass = false) => {
     if (text === "") return create(output);
     const plain = isText && contentType !== undefined && TEXT_TYPE.test(contentType);
-    return readJson(text, contentType, (json) => read(json), plain);
+    return readJson(text, contentType, mayPass && field === undefined ? readOrPass(text) : read, plain);
   };
 }
 

@@ -9,6 +9,7 @@ import {
 import type { Dialect } from "../dialects/dialect.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
+import { passedBody } from "../namespace/passed-answer.ts";
 import { parseTemplate, type Template } from "../namespace/template.ts";
 import { createBodyReader, type JsonBody } from "./body.ts";
 import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
@@ -30,6 +31,8 @@ export interface Binding {
   readonly responseBody: "json" | "raw" | "empty";
   /** Local name of the response's field of type google.api.HttpBody, if the body is raw. */
   readonly rawResponseField: string | undefined;
+  /** Whether a client of the dialect understands an answer in the specification's JSON. */
+  readonly takesJson: boolean;
   /** HTTP status of a success. */
   readonly successStatus: number;
   /** Returns the HTTP status of an answer, which may be another one in a dialect. */
@@ -120,10 +123,11 @@ function compile(method: DescMethod, rule: HttpRule, { forms, decoders, encoders
     rawRequestField: rawRequest?.localName,
     responseBody: rawResponse !== undefined ? "raw" : encode === undefined ? "empty" : "json",
     rawResponseField: rawResponse?.localName,
+    takesJson: encode !== undefined && forms.size === 0,
     successStatus,
     statusOf: (response) => statusIn?.(response) ?? successStatus,
     decode,
-    encode: (response) => encode?.(response) ?? "",
+    encode: (response) => passedBody(response, "json") ?? encode?.(response) ?? "",
   };
 }
 

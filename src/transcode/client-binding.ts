@@ -16,6 +16,7 @@ import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
 import { createJsonDecoders, type JsonDecoders } from "./json-decode.ts";
 import { createJsonEncoders, type EncodeJson, type JsonEncoders } from "./json-encode.ts";
 import { createPathWriter } from "./path-writer.ts";
+import { createPlainCheck } from "./plain-json.ts";
 import { createQueryWriter, fitsQuery, type QueryWriter } from "./query-writer.ts";
 
 /** How a method is called over HTTP: the counterpart of {@link Binding}. */
@@ -128,7 +129,9 @@ function compile(
     alternative,
     target: (request) => withQuery(path(request as Message & MessageRecord), query, request),
     body: encode,
-    read: rawResponse ? () => create(output) : createAnswerReader(output, responseField, decoders),
+    read: rawResponse
+      ? () => create(output)
+      : createAnswerReader(output, responseField, decoders, createPlainCheck(output, form.forms)),
   };
 }
 

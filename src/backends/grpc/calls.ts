@@ -8,6 +8,7 @@ import type { CallOptions, Client, ClientReadableStream, Metadata } from "@grpc/
 import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { Call } from "../../namespace/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
+import { mayPass } from "../../namespace/passed-answer.ts";
 import type { Resilience } from "../resilience/resilience.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
@@ -19,6 +20,7 @@ import { upstreamError } from "./errors.ts";
 import { toMetadata } from "./metadata.ts";
 import { definitionOf } from "./method-definition.ts";
 import { Patience, type TimeLimits } from "./patience.ts";
+import { createPassingReader } from "./plain-message.ts";
 import { send, uploadMessages } from "./upload-messages.ts";
 
 /** Context that the calls of a backend share. */
@@ -36,9 +38,11 @@ export interface Upstream {
 export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
   const { path, requestSerialize, responseDeserialize } = definitionOf(method);
   const { resilience, policy, limits } = upstream;
+  const passOrRead = createPassingReader(method);
   return async (request: Message, call: Call): Promise<Message> => {
     const pairs = policy.sent(call, request);
     const repeatable = repeatableOf(method, pairs);
+    const readAnswer = mayPass(call, "binary") ? passOrRead : responseDeserialize;
     const answer = await authorized(upstream, pairs, call, (metadata) =>
       resilience.run(call, repeatable, async (channel, signal, { elapsedMs, onSent }) => {
         const endsAt = endOf(upstream, elapsedMs);
@@ -50,7 +54,7 @@ export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
           return client.makeUnaryRequest(
             path,
             requestSerialize,
-            responseDeserialize,
+            readAnswer,
             request,
             metadata,
             options,

@@ -86,33 +86,38 @@ export class Address<T> {
   }
 
   /**
-   * Makes a call to this address.
+   * Makes a call to this address. Without generators, because every call passes here.
    *
-   * @param attempt makes the call; it reports when the address has the whole request and must answer
+   * @param attempt makes the call, and never throws before it returns; it reports when the address has the whole request and must answer
    */
-  async run<R>(call: ResilientCall, attempt: (target: T, onSent: () => void) => Promise<R>): Promise<R> {
+  run<R>(call: ResilientCall, attempt: (target: T, onSent: () => void) => Promise<R>): Promise<R> {
     const turn = this.circuit.enter();
-    if (turn === undefined) throw refusal(call, this.circuit.closedForMs);
+    if (turn === undefined) return Promise.reject(refusal(call, this.circuit.closedForMs));
     if (turn.isProbe) call.note("circuit_half_open");
     const timer = turn.isProbe ? this.#watchProbe(call, turn) : undefined;
     let sentAt: number | undefined;
     this.pending += 1;
-    try {
-      const result = await attempt(this.target, () => {
-        sentAt = Date.now();
-      });
-      this.#tell(call, turn, "working");
-      return result;
-    } catch (error) {
-      const health = healthOf(error);
-      if (error instanceof LanceError && error.fault === "crowded") call.note("crowded");
-      const isSilent = health === "unknown" && sentAt !== undefined && this.#isSilentSince(sentAt);
-      this.#tell(call, turn, isSilent ? "failing" : health);
-      throw error;
-    } finally {
+    const onEnd = () => {
       clearTimeout(timer);
       this.pending -= 1;
-    }
+    };
+    return attempt(this.target, () => {
+      sentAt = Date.now();
+    }).then(
+      (result) => {
+        this.#tell(call, turn, "working");
+        onEnd();
+        return result;
+      },
+      (error: unknown) => {
+        const health = healthOf(error);
+        if (error instanceof LanceError && error.fault === "crowded") call.note("crowded");
+        const isSilent = health === "unknown" && sentAt !== undefined && this.#isSilentSince(sentAt);
+        this.#tell(call, turn, isSilent ? "failing" : health);
+        onEnd();
+        throw error;
+      },
+    );
   }
 
   /** A probe without an answer must not keep other calls away for as long as its caller waits. */

@@ -100,16 +100,12 @@ export function createResilience<T>(
   }
 
   return {
-    async run(call, repeatable, attempt) {
+    run(call, repeatable, attempt) {
       budget.earn();
       const address = addresses.pick(repeatable);
-      if (address === undefined) throw refusal(call, addresses.closedForMs);
+      if (address === undefined) return Promise.reject(refusal(call, addresses.closedForMs));
       const running = { call, repeatable, attempt, startedAt: Date.now() };
-      try {
-        return await once(address, running);
-      } catch (error) {
-        return again(address, error, running);
-      }
+      return once(address, running).catch((error: unknown) => again(address, error, running));
     },
     replace: (all) => addresses.replace(all),
   };

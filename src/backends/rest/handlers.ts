@@ -6,6 +6,7 @@ import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER, type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
+import { mayPass, passedBody } from "../../namespace/passed-answer.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import { BYTES, rangeHeader, readsBytes, tellRange } from "./byte-ranges.ts";
@@ -42,7 +43,9 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
   function answerOf(response: UpstreamResponse, call: Call): Message {
     policy.returned(response.headers, call);
     if (tellCache(response, call) || binding.responseBody === "empty") return create(method.output);
-    const message = binding.read(response.body.toString("utf8"), contentTypeOf(response));
+    const text = response.body.toString("utf8");
+    const message = binding.read(text, contentTypeOf(response), mayPass(call, "json"));
+    if (passedBody(message, "json") !== undefined) return message;
     policy.filterContext(message, call);
     return message;
   }

@@ -31,6 +31,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | undefined;
   #timer: NodeJS.Timeout | undefined;
   #collecting: NodeJS.Timeout | undefined;
+  #headAt = 0;
   #earlyHeads = 0;
   #status = 0;
   #headers: UpstreamResponse["headers"] = {};
@@ -74,9 +75,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#status = status;
     this.#headers = headers;
     if (!this.#request.streams || status >= 300) {
-      const { collectMs } = this.#options;
-      // The time between two pieces is bounded below, but not the number of pieces.
-      if (collectMs > 0) this.#collecting = setTimeout(() => this.#cut(failureOfKind("idle")), collectMs);
+      this.#headAt = Date.now();
       return;
     }
     const reclaim = createReclaimer();
@@ -105,8 +104,22 @@ export class Receiver implements Dispatcher.DispatchHandler {
       this.#first = piece;
       return;
     }
-    this.#others ??= [this.#first];
+    if (this.#others === undefined) {
+      this.#others = [this.#first];
+      this.#limitCollecting();
+    }
     this.#others.push(piece);
+  }
+
+  /**
+   * Limits the time of a body of several pieces: undici bounds the time between two of them, but not their number. Most
+   * bodies are a single piece, and need no timer.
+   */
+  #limitCollecting(): void {
+    const { collectMs } = this.#options;
+    if (collectMs === 0) return;
+    const leftMs = Math.max(0, collectMs - (Date.now() - this.#headAt));
+    this.#collecting = setTimeout(() => this.#cut(failureOfKind("idle")), leftMs);
   }
 
   onResponseEnd(): void {

@@ -15,12 +15,21 @@ const walks = new WeakMap<DescMessage, Walk | null>();
  * Visits the nested messages of a message that have an identity or a context of their own, such as those of a batch.
  */
 export function eachNested(type: DescMessage, message: Message, visit: Visit): void {
+  walkOf(type)?.(message, visit);
+}
+
+/** Whether messages of a type can have nested messages with an identity or a context of their own. */
+export function hasNested(type: DescMessage): boolean {
+  return walkOf(type) !== null;
+}
+
+function walkOf(type: DescMessage): Walk | null {
   let walk = walks.get(type);
   if (walk === undefined) {
     walk = compile(type, new Set()) ?? null;
     walks.set(type, walk);
   }
-  walk?.(message, visit);
+  return walk;
 }
 
 function compile(type: DescMessage, above: ReadonlySet<DescMessage>): Walk | undefined {

@@ -113,6 +113,7 @@ function begin(serverCall: ServerCall, rpc: Rpc, headers: IncomingHttpHeaders, d
     releasesChunks: true,
     cutOff: (error) => serverCall.cutOff(error),
   });
+  if (rpc.kind === "unary") call.takes = "binary";
   serverCall.call = call;
   serverCall.responseHeaders = call.responseHeaders;
   if (milliseconds !== undefined) serverCall.expireIn(milliseconds);

@@ -1,4 +1,5 @@
 import { toBinary } from "@bufbuild/protobuf";
+import { passedBody } from "../../namespace/passed-answer.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";
 import { cardinalityError, type UnaryRpc } from "../rpc.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
@@ -53,7 +54,7 @@ async function answer(rpc: UnaryRpc, frame: Frame, served: Served): Promise<void
     const data = frame.compressed ? await plainData(frame, served) : frame.data;
     const response = await rpc.handle(decode(rpc.method.input, data), served.call);
     if (serverCall.done) return;
-    const body = toBinary(rpc.method.output, response);
+    const body = passedBody(response, "binary") ?? toBinary(rpc.method.output, response);
     if (body.length > gzipMinBytes) serverCall.answer(encodeFrame(await pack(body), true), "gzip");
     else serverCall.answer(encodeFrame(body, false));
   } catch (thrown) {

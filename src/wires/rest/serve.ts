@@ -146,6 +146,7 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs
     releasesChunks: true,
     cutOff: (error) => exchange.cutOff(error),
   });
+  if (binding.takesJson) call.takes = "json";
   exchange.call = call;
   exchange.responseHeaders = call.responseHeaders;
   exchange.statusOf = ({ entry }) => errorStatus(dialect, entry.name, typeName) ?? entry.httpStatus;
