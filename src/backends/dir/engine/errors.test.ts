@@ -25,6 +25,11 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "TableColumnNotFound",
   ],
   ["Invalid input, Error parsing statement: SELECT 1 (sql parser error: Expected)", "InvalidInput"],
+  ["Invalid input, Blob row address 99 references missing fragment 7", "InvalidInput"],
+  [
+    "Invalid input, Failed to deserialize FTS query from JSON: expected value at line 1 column 1",
+    "InvalidInput",
+  ],
   [
     "Invalid input, Failed to parse UpdateIf condition: Invalid user input: Error parsing statement: SELECT 1 (sql parser error: Expected)",
     "InvalidInput",
