@@ -3,6 +3,7 @@ const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[
   attacks: () => import("./attacks.ts"),
   bucket: () => import("./bucket.ts"),
   catalog: () => import("./catalog.ts"),
+  cores: () => import("./cores.ts"),
   data: () => import("./data.ts"),
   faults: () => import("./faults.ts"),
   "grpc-clients": () => import("./grpc-clients.ts"),

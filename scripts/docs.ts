@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { checkProse } from "./prose/check.ts";
 import { clientTable } from "./tables/clients.ts";
 import { configurationTable } from "./tables/configuration.ts";
+import { coresTable } from "./tables/cores.ts";
 import { errorTable } from "./tables/errors.ts";
 import { lancedbDifferenceTable } from "./tables/lancedb-differences.ts";
 import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
@@ -25,6 +26,7 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
     "upkeep-outcomes": upkeepOutcomesTable,
     decisions: decisionsTable,
   },
+  "docs/performance.md": { cores: coresTable },
   "docs/configuration.md": { configuration: configurationTable },
   "docs/adr/README.md": { records: recordList },
 };

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Logger } from "pino";
+import { HAS_THREAD_LOCKS } from "../backends/dir/concurrency/thread-locks.ts";
 import type { Configuration, Databases } from "../config/configuration.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
@@ -11,7 +12,10 @@ import { prepareEngine } from "../gateway/open-backend.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { createLog } from "../log/log.ts";
 import { redactText } from "../log/redact.ts";
+import { watchForUnhandled } from "./unhandled.ts";
 import { packageVersion } from "./version.ts";
+import { canSharePort } from "./workers/check-port.ts";
+import { startWorkers } from "./workers/supervisor.ts";
 
 /**
  * Serves until a signal comes. The first SIGTERM, SIGINT or SIGHUP drains and ends with code 0; a second SIGTERM or SIGINT
@@ -26,10 +30,11 @@ export async function runServer(
   await refuseStrangers(options);
   // Standard output is for people: where the server listens. The log goes to standard error.
   const log = createLog(options.logLevel, secretsOf({ options, databases }, environment));
-  watchForUnhandled(log);
+  watchForUnhandled(log, "process");
   prepareEngine();
   const { drainDelayMs = defaultDrainDelayMs(environment) } = options;
-  const gateway = await startGateway({ ...options, drainDelayMs }, log, databases).catch((error: unknown) => {
+  const configuration = { options: { ...options, drainDelayMs }, databases };
+  const gateway = await start(configuration, log).catch((error: unknown) => {
     if (error instanceof UsageError) throw error;
     throw new Error(startFailure(error, options), { cause: error });
   });
@@ -39,18 +44,23 @@ export async function runServer(
   process.stdout.write(greeting(whatIsServed(options, databases), gateway, options));
 }
 
-/**
- * A rejection that nobody handles belongs to work that nobody waits for, so that the process goes on. After an exception
- * that nobody catches, nothing is known of the state of what threw it: the process ends, and says why.
- */
-function watchForUnhandled(log: Logger): void {
-  process.on("unhandledRejection", (reason) => {
-    log.error({ err: reason }, "work that nobody waits for has failed");
-  });
-  process.on("uncaughtException", (error) => {
-    log.fatal({ err: error }, "the process ends after an exception that nobody caught");
-    process.exit(1);
-  });
+/** Starts the gateway in this thread, or in as many workers as the options say. */
+async function start(configuration: Configuration, log: Logger): Promise<Gateway> {
+  const { options, databases } = configuration;
+  if (options.workers > 1) {
+    const obstacle = await obstacleToWorkers(options.host);
+    if (obstacle === undefined) return startWorkers(configuration, log, () => process.exit(1));
+    log.warn({ workers: options.workers }, `a single thread serves: ${obstacle}`);
+  }
+  return startGateway(options, log, databases);
+}
+
+/** Returns why workers cannot share the work; undefined if they can. */
+async function obstacleToWorkers(host: string): Promise<string | undefined> {
+  if (!HAS_THREAD_LOCKS) return "workers need a Node that has locks between threads (24.5 or newer)";
+  if (!(await canSharePort(host)))
+    return "this system does not spread the connections of a port over workers";
+  return undefined;
 }
 
 /** Signals within this time are the first one: a terminal, npm and a shell may each pass it on. */

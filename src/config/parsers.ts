@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { parseAge as ageOf } from "../namespace/age.ts";
 import { type Parse, UsageError } from "./option-spec.ts";
 
@@ -20,6 +21,15 @@ export function parseInteger(min: number, max: number): (text: string) => number
     if (value >= min && value <= max) return value;
     throw new UsageError(`must be an integer from ${min} to ${max}`);
   };
+}
+
+/** Maximum number of workers: more threads than any machine has cores only take memory. */
+export const MAX_WORKERS = 256;
+
+/** Parses a number of workers; `auto` is the number of cores. */
+export function parseWorkers(text: string): number {
+  if (text === "auto") return Math.min(availableParallelism(), MAX_WORKERS);
+  return parseInteger(1, MAX_WORKERS)(text);
 }
 
 /** Creates a parser that accepts a fixed set of words. */
@@ -52,6 +62,13 @@ export function parseDuration(text: string): number {
   const duration = Number(digits) * (DURATION_UNITS[unit] ?? Number.NaN);
   if (!(duration >= 0 && duration < 2 ** 31)) throw new UsageError("must be a time such as 500ms, 5s or 2m");
   return duration;
+}
+
+/** Parses the time after which a blocked worker is replaced; returns milliseconds. */
+export function parseWorkerTimeout(text: string): number {
+  const timeout = parseDuration(text);
+  if (timeout < 1_000) throw new UsageError("must be at least 1s");
+  return timeout;
 }
 
 /** Parses an age such as `90m`, `12h` or `7d`; returns milliseconds. */

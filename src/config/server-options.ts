@@ -7,6 +7,8 @@ import {
   parseOrigin,
   parseSwitch,
   parseText,
+  parseWorkers,
+  parseWorkerTimeout,
 } from "./parsers.ts";
 
 /** Options of the server: where it listens, which callers it answers, what it reports and how it ends. */
@@ -24,6 +26,20 @@ export const SERVER_OPTIONS = {
     help: "Port to listen on; 0 for a free one.",
     fallback: "2333",
     parse: parseInteger(0, 65_535),
+  },
+  workers: {
+    flag: "workers",
+    value: "N|auto",
+    help: "Number of threads that serve, each with an event loop of its own on the same port; auto for one per core (docs/architecture.md#workers).",
+    fallback: "1",
+    parse: parseWorkers,
+  },
+  workerTimeoutMs: {
+    flag: "worker-timeout",
+    value: "TIME",
+    help: "Time after which a worker whose event loop is blocked is replaced; its connections are lost.",
+    fallback: "30s",
+    parse: parseWorkerTimeout,
   },
   corsOrigins: {
     flag: "cors-origin",

@@ -6,6 +6,7 @@ import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
+import type { SharedQuantity } from "../namespace/sharing.ts";
 import { createService, type ServiceOptions } from "../pipeline/create-service.ts";
 import { createRefusalNotes, type NoteRefusal } from "../pipeline/refusals.ts";
 import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
@@ -16,6 +17,8 @@ export interface ApiOptions
   extends Pick<ServiceOptions, "databases" | "routes" | "interceptors" | "authenticator" | "readOnly"> {
   /** Maximum memory for all requests, in bytes. Default: unlimited. */
   readonly maxBufferedBytes?: number | undefined;
+  /** Memory that the requests of all workers hold. Default: there is a single worker. */
+  readonly bufferedBytes?: SharedQuantity | undefined;
   readonly log: Logger;
   /** Counts the calls. Default: calls are not counted. */
   readonly metrics?: Metrics | undefined;
@@ -35,8 +38,8 @@ export interface Api {
 }
 
 /** Creates the pipeline in front of databases, and the REST bindings of every dialect. */
-export function createApi({ maxBufferedBytes, log, metrics, ...options }: ApiOptions): Api {
-  const budget = createByteBudget(maxBufferedBytes);
+export function createApi({ maxBufferedBytes, bufferedBytes, log, metrics, ...options }: ApiOptions): Api {
+  const budget = createByteBudget(maxBufferedBytes, bufferedBytes);
   const services = [LanceNamespaceService, LanceDbService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
   return {

@@ -19,6 +19,7 @@ import { openAuthenticator } from "./open-authenticator.ts";
 import { openBackend } from "./open-backend.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
+import type { Workers } from "./workers.ts";
 
 /** A listening gateway. */
 export interface Gateway {
@@ -59,6 +60,8 @@ export interface GatewayContext {
   readonly plugins?: readonly GatewayPlugin[] | undefined;
   /** Proves who calls. Default: everyone may do everything. */
   readonly authenticator?: Authenticator | undefined;
+  /** The other workers of the process, which listen on the port, too. Default: none. */
+  readonly workers?: Workers | undefined;
 }
 
 /** Serves a backend through all wires and the pipeline. Closing the gateway closes the backend, too. */
@@ -67,7 +70,8 @@ export function serveBackend(
   options: WireOptions,
   context: GatewayContext,
 ): Promise<Gateway> {
-  const databases = new Map([[undefined, { backend, limits: options }]]);
+  const calls = context.workers?.database(0).calls;
+  const databases = new Map([[undefined, { backend, limits: options, calls }]]);
   return listen({ databases, backends: [backend] }, options, context);
 }
 
@@ -99,38 +103,50 @@ interface Served extends Pick<ServiceOptions, "databases" | "routes"> {
 async function listen(
   { databases, backends, routes, addressing }: Served,
   options: WireOptions,
-  { log, metrics, plugins = [], authenticator }: GatewayContext,
+  { log, metrics, plugins = [], authenticator, workers }: GatewayContext,
 ): Promise<Gateway> {
   const { maxBufferedBytes, readOnly } = options;
+  const { bufferedBytes, connections } = workers ?? {};
   const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
   const api = createApi({
     ...{ databases, routes, interceptors, authenticator, readOnly },
-    ...{ maxBufferedBytes, log, metrics },
+    ...{ maxBufferedBytes, bufferedBytes, log, metrics },
   });
   const readiness = createReadiness();
+  const own = workers === undefined ? readiness : joinReadiness(readiness, workers);
   const server = createServer({
     ...options,
     ...api,
+    connections,
     plugins: plugins.flatMap(({ fastify }) => fastify ?? []),
     readiness,
     metrics: metrics?.page,
     log,
     addressing,
   });
-  const address = await server.listen(options);
+  const address = await server.listen({ ...options, reusePort: workers !== undefined });
   // The engine takes a moment to load. Calls that need it wait meanwhile, and the probes report when it is ready.
-  void announceReadiness(backends, readiness);
+  void announceReadiness(backends, own);
   return {
     address,
     readOnly: backends.flatMap(({ readOnly }) => readOnly ?? []),
     async close() {
       const { drainSeconds, drainDelayMs: delayMs = 0 } = options;
+      own.close();
       const finished = await server.close({ graceMs: drainSeconds * 1000, delayMs });
       authenticator?.close();
       await closeAll(backends);
       return finished;
     },
   };
+}
+
+/** Makes a readiness that of the whole process; returns the one of this worker. */
+function joinReadiness(ofProcess: Readiness, workers: Workers): Readiness {
+  const own = createReadiness();
+  own.subscribe(() => workers.announce(own.ready));
+  workers.onReadiness(ofProcess.set);
+  return own;
 }
 
 /** Interval between checks of a backend until it is ready, and after that, in milliseconds. */
@@ -163,34 +179,39 @@ async function closeAll(backends: readonly Backend[]): Promise<void> {
  * Starts the gateway, as `lance-gateway serve` does.
  *
  * @param databases several databases. Default: the single database that the options describe.
+ * @param workers the other workers of the process. Default: none.
  * @throws UsageError if a plugin cannot be loaded, and Error if a backend cannot be opened.
  */
 export async function startGateway(
   options: ServeOptions,
   log: Logger,
   databases?: Databases,
+  workers?: Workers,
 ): Promise<Gateway> {
   const plugins = await loadPlugins(options.plugins, log);
-  const metrics = options.noMetrics ? undefined : createMetrics();
+  const metrics = options.noMetrics ? undefined : createMetrics(workers?.gatherMetrics);
+  if (metrics !== undefined) workers?.provideMetrics(metrics.snapshot);
   const authenticator = await openAuthenticator(options, log);
-  const context = { log, metrics, plugins, authenticator };
+  const context = { log, metrics, plugins, authenticator, workers };
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
   const surroundings = { log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) };
   const opened = new Map<string, Database>();
   try {
     if (databases === undefined) {
       const own = { noteDecision: metrics?.noteFor(), upkeepMetrics: metrics?.upkeepFor() };
-      const backend = await openBackend(options, { ...surroundings, ...own });
+      const shared = workers?.database(0);
+      const backend = await openBackend(options, { ...surroundings, ...own, shared });
       opened.set("", { backend, limits: options });
       return await serveBackend(backend, options, context);
     }
     for (const [name, limits] of databases.byName) {
       const own = { noteDecision: metrics?.noteFor(name), upkeepMetrics: metrics?.upkeepFor(name) };
-      const backend = await openBackend(limits, { ...surroundings, ...own }).catch((cause) => {
+      const shared = workers?.database(opened.size);
+      const backend = await openBackend(limits, { ...surroundings, ...own, shared }).catch((cause) => {
         const Mistake = cause instanceof UsageError ? UsageError : Error;
         throw new Mistake(`database ${name}: ${(cause as Error).message}`, { cause });
       });
-      opened.set(name, { backend, limits });
+      opened.set(name, { backend, limits, calls: shared?.calls });
     }
     return await serveDatabases(opened, databases, options, context);
   } catch (error) {

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { availableParallelism } from "node:os";
 import type { Logger } from "pino";
 import type { ReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import type { UpkeepOptions } from "../backends/dir/upkeep/upkeep.ts";
@@ -8,6 +9,7 @@ import { storageOptionsOf } from "../config/storage-options.ts";
 import type { NoteDecision } from "../namespace/decisions.ts";
 import { isJsonObject } from "../namespace/json.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
+import type { SharedDatabase } from "../namespace/sharing.ts";
 import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
 import { loadDefault } from "./plugins/load-module.ts";
 import type { BackendFactory } from "./plugins/plugin.ts";
@@ -24,6 +26,8 @@ export interface Surroundings {
   readonly upkeepMetrics?: UpkeepMetrics | undefined;
   /** Counts decisions about an upstream that do not belong to a call. Default: they are not counted. */
   readonly noteDecision?: NoteDecision | undefined;
+  /** Bounds and facts that hold for all workers of the process. Default: there is a single worker. */
+  readonly shared?: SharedDatabase | undefined;
   /** Backends of plugins, by name. Default: none. */
   readonly backends?: ReadonlyMap<string, BackendFactory> | undefined;
 }
@@ -50,7 +54,7 @@ export function prepareEngine(): void {
 type Open = (options: ServeOptions, surroundings: Surroundings) => Promise<Backend>;
 
 const KINDS: Readonly<Record<BackendKind, Open>> = {
-  async dir(options, { log, readAhead, upkeepMetrics: metrics, looksAfterTables = false }) {
+  async dir(options, { log, readAhead, shared, upkeepMetrics: metrics, looksAfterTables = false }) {
     const { createDirectoryBackend } = await import("../backends/dir/index.ts");
     return createDirectoryBackend({
       ...options,
@@ -59,18 +63,21 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
       tableIdleMs: options.idleSeconds * 1000,
       maintenance: !options.noMaintenance,
       upkeep:
-        looksAfterTables && !options.noMaintenance ? { ...upkeepOptionsOf(options), metrics } : undefined,
+        looksAfterTables && !options.noMaintenance
+          ? { ...upkeepOptionsOf(options, shared), metrics }
+          : undefined,
       readAhead,
+      shared,
       log,
     });
   },
 
-  async rest(options, { log, noteDecision }) {
+  async rest(options, { log, noteDecision, shared }) {
     const { createRestBackend } = await import("../backends/rest/index.ts");
     const { uris, upstreamConnectMs: connectMs, upstreamTimeoutMs: totalMs } = options;
     if (uris.length === 0) required(undefined, "--uri");
     return createRestBackend({
-      ...upstreamOptions(options),
+      ...upstreamOptions(options, shared),
       noteDecision,
       uri: uris,
       tls: await readTls(options),
@@ -81,13 +88,13 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
     });
   },
 
-  async grpc(options, { log, noteDecision }) {
+  async grpc(options, { log, noteDecision, shared }) {
     const { createGrpcBackend } = await import("../backends/grpc/index.ts");
     const tls = await readTls(options);
     const encrypted = options.upstreamTls || Object.values(tls).some((value) => value !== undefined);
     if (options.addresses.length === 0) required(undefined, "--address");
     return createGrpcBackend({
-      ...upstreamOptions(options),
+      ...upstreamOptions(options, shared),
       noteDecision,
       addresses: options.addresses,
       tls: encrypted ? tls : undefined,
@@ -121,7 +128,7 @@ const BACKEND_MEMBERS = [
   "close",
 ] as const satisfies readonly (keyof Backend)[];
 
-function upkeepOptionsOf(options: ServeOptions): UpkeepOptions {
+function upkeepOptionsOf(options: ServeOptions, shared: SharedDatabase | undefined): UpkeepOptions {
   return {
     policy: {
       enabled: options.tableUpkeep === "on",
@@ -131,7 +138,8 @@ function upkeepOptionsOf(options: ServeOptions): UpkeepOptions {
       retentionMs: options.tableRetentionMs,
       maxVersions: options.tableMaxVersions,
     },
-    concurrency: options.upkeepConcurrency,
+    concurrency: options.upkeepConcurrency ?? (shared && Math.ceil(availableParallelism() / shared.workers)),
+    sweeps: shared?.isFirst,
   };
 }
 
@@ -139,7 +147,7 @@ function timeLimitsOf({ upstreamFirstByteMs: firstByteMs, upstreamIdleMs: idleMs
   return { firstByteMs, idleMs };
 }
 
-function upstreamOptions(options: ServeOptions) {
+function upstreamOptions(options: ServeOptions, shared: SharedDatabase | undefined) {
   const { headers, passHeaders } = options;
   return {
     headers: Object.fromEntries(headers),
@@ -147,7 +155,11 @@ function upstreamOptions(options: ServeOptions) {
     identity: upstreamIdentityOf(options, process.env),
     maxCalls: options.upstreamMaxCalls,
     maxWaiting: options.upstreamMaxWaiting,
-    cache: { ttlMs: options.upstreamCacheMs, maxEntries: options.upstreamCacheEntries },
+    cache: {
+      ttlMs: options.upstreamCacheMs,
+      maxEntries: options.upstreamCacheEntries,
+      writes: shared?.upstreamWrites,
+    },
     resilience: {
       retries: options.upstreamRetries,
       retryShare: options.upstreamRetryPercent / 100,

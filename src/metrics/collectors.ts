@@ -56,11 +56,11 @@ function histogramOf(declared: MetricDeclaration, samples: () => Iterable<Histog
     name,
     help,
     type: "histogram",
-    aggregator: "sum",
     get: async () => ({
       name,
       help,
       type: "histogram",
+      aggregator: "sum",
       values: [...samples()].flatMap((sample) => valuesOf(declared, sample)),
     }),
   };

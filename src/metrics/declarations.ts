@@ -83,6 +83,18 @@ export const METRICS = {
     labels: ["database"],
     help: "Tables that wait to be looked at after writes, or are worked on.",
   },
+  workers: {
+    name: "lance_gateway_workers",
+    type: "gauge",
+    labels: [],
+    help: "Workers that serve; absent without --workers.",
+  },
+  replacements: {
+    name: "lance_gateway_workers_replaced_total",
+    type: "counter",
+    labels: ["reason"],
+    help: "Workers that were replaced because they ended, or because their event loop was blocked; absent without --workers.",
+  },
 } as const satisfies Record<string, MetricDeclaration>;
 
 /** Upper bounds of the histogram of seconds; a last bucket counts longer calls. */

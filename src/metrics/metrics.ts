@@ -3,8 +3,10 @@ import type { NoteDecision } from "../namespace/decisions.ts";
 import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
 import type { CallMetrics } from "../pipeline/measure.ts";
 import type { CountRefusal } from "../pipeline/refusals.ts";
-import { type Library, registerTallies } from "./collectors.ts";
-import { createPages, type Page } from "./pages.ts";
+import { aggregate, type MetricSnapshot, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
+import { registerTallies } from "./collectors.ts";
+import { createPages, type Page, type Readable } from "./pages.ts";
+import { readWatched, watchProcess } from "./process-metrics.ts";
 import { createTallies } from "./tallies.ts";
 import { createUpkeepTallies } from "./upkeep-tallies.ts";
 
@@ -28,16 +30,46 @@ export interface Metrics {
      */
     read(accept?: string): Promise<Page>;
   };
+  /** Returns the metrics of this gateway and its thread. */
+  snapshot(): Promise<Snapshot>;
 }
 
 /** Time after which the process is observed without a reader, in milliseconds: the library is slow to load. */
 const WATCH_AFTER_MS = 1_000;
 
-/** Creates empty metrics; their page includes the metrics of the process. */
-export function createMetrics(): Metrics {
+/**
+ * Creates empty metrics; their page includes the metrics of the process.
+ *
+ * @param gather returns the metrics of all workers of the process. Default: there is a single worker.
+ */
+export function createMetrics(gather?: () => Promise<ProcessSnapshot>): Metrics {
   const tallies = createTallies();
   const upkeep = createUpkeepTallies();
   let pages: ReturnType<typeof createPages> | undefined;
+  let own: Promise<Registry> | undefined;
+
+  function ownRegistry(): Promise<Registry> {
+    own ??= watchProcess().then(({ library }) => {
+      const registry = new library.Registry();
+      registerTallies(library, registry, tallies, upkeep);
+      return registry;
+    });
+    own.catch(() => {
+      own = undefined;
+    });
+    return own;
+  }
+  async function readOwn(accept?: string): Promise<Page> {
+    const { library, registry } = await watchProcess();
+    const metrics = [...(await ownRegistry()).getMetricsAsArray(), ...registry.getMetricsAsArray()];
+    pages ??= createPages(library, metrics);
+    return pages(accept);
+  }
+  async function readAll(all: ProcessSnapshot, accept?: string): Promise<Page> {
+    const { library } = await watchProcess();
+    const metrics = [...(await aggregate(library, all.workers)), ...all.process];
+    return createPages(library, metrics.map(toReadable))(accept);
+  }
   setTimeout(() => watchProcess().catch(() => {}), WATCH_AFTER_MS).unref();
   return {
     calls: tallies,
@@ -45,39 +77,15 @@ export function createMetrics(): Metrics {
     noteFor: (database) => tallies.noteFor(database),
     upkeepFor: (database = "") => upkeep.of(database),
     page: {
-      async read(accept) {
-        const { library, registry } = await watchProcess();
-        if (pages === undefined) {
-          const own = new library.Registry();
-          registerTallies(library, own, tallies, upkeep);
-          pages = createPages(library, [...own.getMetricsAsArray(), ...registry.getMetricsAsArray()]);
-        }
-        return await pages(accept);
-      },
+      read: async (accept) => (gather === undefined ? readOwn(accept) : readAll(await gather(), accept)),
+    },
+    async snapshot() {
+      const tallied = await (await ownRegistry()).getMetricsAsJSON();
+      return [...(tallied as unknown as Snapshot), ...(await readWatched("thread"))];
     },
   };
 }
 
-interface Watched {
-  readonly library: Library;
-  /** The metrics of the process, shared by all gateways in it. */
-  readonly registry: Registry;
-}
-
-let watched: Promise<Watched> | undefined;
-
-/** Starts to observe the process, once; the library counts from then on. */
-function watchProcess(): Promise<Watched> {
-  watched ??= import("prom-client").then(
-    ({ default: library }) => {
-      const registry = new library.Registry();
-      library.collectDefaultMetrics({ register: registry });
-      return { library, registry };
-    },
-    (error: unknown) => {
-      watched = undefined;
-      throw error;
-    },
-  );
-  return watched;
+function toReadable(metric: MetricSnapshot): Readable {
+  return { name: metric.name, type: metric.type, get: async () => metric };
 }

@@ -8,7 +8,7 @@ export interface Page {
 }
 
 /** A metric as a registry reads it; the library's types omit a part of that. */
-interface Readable {
+export interface Readable {
   readonly name: string;
   readonly type: unknown;
   get(): Promise<object>;

@@ -1,11 +1,12 @@
 import { LanceError } from "./errors.ts";
+import { type SharedQuantity, UNSHARED } from "./sharing.ts";
 
 /** Default size limit of a JSON body and of a single message of the other protocols, in bytes: 16 MiB. */
 export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 
 /** The bytes that requests may hold in memory together, over all calls and connections of a process. */
 export interface ByteBudget {
-  /** Bytes that are held now. */
+  /** Bytes that this worker holds now. */
   readonly held: number;
   /**
    * Opens an account that holds nothing yet.
@@ -27,17 +28,42 @@ export interface ByteHold {
   release(bytes?: number): void;
 }
 
-/** Creates a budget. Default: no bound. */
-export function createByteBudget(maxBytes: number = Number.POSITIVE_INFINITY): ByteBudget {
-  return new Budget(maxBytes);
+/**
+ * Creates a budget.
+ *
+ * @param maxBytes Default: no bound.
+ * @param shared bytes that the workers of the process hold. Default: there is a single worker.
+ */
+export function createByteBudget(
+  maxBytes: number = Number.POSITIVE_INFINITY,
+  shared: SharedQuantity = UNSHARED,
+): ByteBudget {
+  return new Budget(maxBytes, shared);
 }
 
 class Budget implements ByteBudget {
-  readonly maxBytes: number;
+  readonly #maxBytes: number;
+  readonly #shared: SharedQuantity;
   held = 0;
 
-  constructor(maxBytes: number) {
-    this.maxBytes = maxBytes;
+  constructor(maxBytes: number, shared: SharedQuantity) {
+    this.#maxBytes = maxBytes;
+    this.#shared = shared;
+  }
+
+  /** Adds bytes; returns false, and adds nothing, if the budget does not have them. */
+  add(bytes: number): boolean {
+    if (bytes === 0) return true;
+    this.#hold(this.held + bytes);
+    // Two workers that take the last bytes see each other's, because both publish before they look.
+    if (bytes < 0 || this.held + this.#shared.others <= this.#maxBytes) return true;
+    this.#hold(this.held - bytes);
+    return false;
+  }
+
+  #hold(bytes: number): void {
+    this.held = bytes;
+    this.#shared.publish(bytes);
   }
 
   open(freeBytes = 0): ByteHold {
@@ -57,16 +83,14 @@ class Hold implements ByteHold {
   }
 
   take(bytes: number): void {
-    const { held, maxBytes } = this.#budget;
     const counted = this.#counted(this.#bytes + bytes) - this.#counted(this.#bytes);
-    if (counted > 0 && held + counted > maxBytes) throw exhausted();
-    this.#budget.held += counted;
+    if (!this.#budget.add(counted)) throw exhausted();
     this.#bytes += bytes;
   }
 
   release(bytes: number = this.#bytes): void {
     const left = Math.max(0, this.#bytes - bytes);
-    this.#budget.held -= this.#counted(this.#bytes) - this.#counted(left);
+    this.#budget.add(this.#counted(left) - this.#counted(this.#bytes));
     this.#bytes = left;
   }
 

@@ -1,12 +1,15 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
+import { type SharedQuantity, UNSHARED } from "../namespace/sharing.ts";
 import { type Databases, databaseOf } from "./databases.ts";
 import { type Interceptor, isStream, type Next, type OperationRequest } from "./interceptor.ts";
 
 /** Running calls of a database. */
 interface Running {
   readonly max: number;
+  /** Calls of all workers of the process. */
+  readonly shared: SharedQuantity;
   calls: number;
 }
 
@@ -16,8 +19,9 @@ interface Running {
  */
 export function limitConcurrency(databases: Databases): Interceptor {
   const limited = [...new Set(databases.values())].flatMap((database) => {
-    const max = database.limits.maxConcurrentCalls;
-    return max === undefined ? [] : [[database, { max, calls: 0 }] as const];
+    const { calls: shared = UNSHARED, limits } = database;
+    const { maxConcurrentCalls: max } = limits;
+    return max === undefined ? [] : [[database, { max, shared, calls: 0 }] as const];
   });
   const running = new Map<unknown, Running>(limited);
   return (call, request, next) => {
@@ -27,11 +31,12 @@ export function limitConcurrency(databases: Databases): Interceptor {
 }
 
 async function run(running: Running, call: Call, request: OperationRequest, next: Next) {
-  if (running.calls >= running.max) {
+  count(running, 1);
+  if (running.calls + running.shared.others > running.max) {
+    count(running, -1);
     const message = `no more than ${running.max} calls may run at once`;
     throw new LanceError("Throttling", message, { headers: { "retry-after": "1" } });
   }
-  running.calls += 1;
   let streams = false;
   try {
     const response = await next(call, request);
@@ -39,14 +44,19 @@ async function run(running: Running, call: Call, request: OperationRequest, next
     streams = true;
     return counted(running, response);
   } finally {
-    if (!streams) running.calls -= 1;
+    if (!streams) count(running, -1);
   }
+}
+
+function count(running: Running, calls: number): void {
+  running.calls += calls;
+  running.shared.publish(running.calls);
 }
 
 async function* counted(running: Running, messages: AsyncIterable<Message>): AsyncIterable<never> {
   try {
     yield* messages as AsyncIterable<never>;
   } finally {
-    running.calls -= 1;
+    count(running, -1);
   }
 }

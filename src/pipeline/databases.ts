@@ -2,6 +2,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
+import type { SharedQuantity } from "../namespace/sharing.ts";
 import type { Next, OperationResponse } from "./interceptor.ts";
 
 /** Bounds on the calls of a database. */
@@ -16,6 +17,8 @@ export interface DatabaseLimits {
 export interface Database {
   readonly backend: Backend;
   readonly limits: DatabaseLimits;
+  /** Running calls of all workers of the process. Default: there is a single worker. */
+  readonly calls?: SharedQuantity | undefined;
 }
 
 /** Databases by name. The key `undefined` has the database of calls that name none. */

@@ -9,6 +9,7 @@ import { type AddressInfo, createServer as createNetServer, type Socket } from "
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { ErrorName, LanceError } from "../namespace/errors.ts";
+import { type SharedQuantity, UNSHARED } from "../namespace/sharing.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import type { GrpcHandler } from "../wires/grpc/handler.ts";
 import { DEFAULT_SILENCE_MS } from "../wires/stall.ts";
@@ -46,6 +47,8 @@ export interface ConnectionLimits {
   readonly idleSessionMs?: number;
   /** Maximum number of connections. Default: 4096. */
   readonly maxConnections?: number;
+  /** Connections of all workers of the process. Default: there is a single worker. */
+  readonly connections?: SharedQuantity | undefined;
   /**
    * How many bytes of an HTTP/2 stream a client may send ahead of their reader; with the latency it bounds the speed
    * of an upload. Default: 8 MiB.
@@ -74,10 +77,19 @@ export interface ListenerOptions extends ConnectionLimits {
   readonly refused?: NoteRefusal | undefined;
 }
 
+/** Where a listener accepts connections. */
+export interface ListenAddress {
+  readonly host: string;
+  /** 0 for a free one. */
+  readonly port: number;
+  /** Whether several listeners share the port; the system spreads connections over them. Default: false. */
+  readonly reusePort?: boolean | undefined;
+}
+
 /** A port for HTTP/1.1 and HTTP/2. */
 export interface Listener {
   /** Starts to accept connections. */
-  listen(options: { host: string; port: number }): Promise<AddressInfo>;
+  listen(options: ListenAddress): Promise<AddressInfo>;
   /**
    * Tells clients to reconnect with every answer, and serves everything for `delayMs` milliseconds, including new
    * connections. Then accepts nothing more, closes idle connections and waits for running calls; after `graceMs`
@@ -110,7 +122,7 @@ const NO_HTTP: readonly (readonly [RegExp, ErrorName])[] = [
 export function createListener(options: ListenerOptions): Listener {
   const { grpc, http, crowded, refuse, takeAddress, accepted, log, refused } = options;
   const { firstBytesMs = 10_000, headersMs = 30_000, keepAliveMs = 620_000 } = options;
-  const { silenceMs = DEFAULT_SILENCE_MS, maxConnections = 4096 } = options;
+  const { silenceMs = DEFAULT_SILENCE_MS, maxConnections = 4096, connections = UNSHARED } = options;
   const idleness = { firstCallMs: options.firstCallMs ?? 60_000, idleMs: options.idleSessionMs ?? 900_000 };
   const { streamWindowBytes = 8 * MIB, sessionWindowBytes = 32 * MIB, maxConcurrentStreams = 1000 } = options;
   // Each socket with its last response of HTTP/1.1. A set of responses would cost the collector much: when the set
@@ -137,14 +149,16 @@ export function createListener(options: ListenerOptions): Listener {
 
   function onConnection(socket: Socket): void {
     accepted?.();
-    const isSpare = sockets.size >= maxConnections;
+    sockets.set(socket, undefined);
+    connections.publish(sockets.size);
+    const isSpare = sockets.size + connections.others > maxConnections;
     if (isSpare) spare.add(socket);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
-    sockets.set(socket, undefined);
     undecided.add(socket);
     socket.on("error", (error) => onBroken(error, "a connection broke"));
     socket.on("close", () => {
       sockets.delete(socket);
+      connections.publish(sockets.size);
       undecided.delete(socket);
       if (sockets.size === 0) lastSocketGone?.();
     });
@@ -221,10 +235,10 @@ export function createListener(options: ListenerOptions): Listener {
   }
 
   return {
-    listen: ({ host, port: number }) =>
+    listen: ({ host, port: number, reusePort = false }) =>
       new Promise((resolve, reject) => {
         port.once("error", reject);
-        port.listen(number, host, () => {
+        port.listen({ port: number, host, reusePort }, () => {
           port.off("error", reject);
           port.on("error", (error) => log.error({ err: error }, "the port failed"));
           resolve(port.address() as AddressInfo);

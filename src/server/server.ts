@@ -13,7 +13,7 @@ import { type Addressing, createTakeAddress } from "./addressing.ts";
 import { createApp } from "./app.ts";
 import { healthRpcs } from "./health.ts";
 import { createHostCheck } from "./host-check.ts";
-import { type ConnectionLimits, createListener } from "./listener.ts";
+import { type ConnectionLimits, createListener, type ListenAddress } from "./listener.ts";
 import type { MetricsPage } from "./metrics-page.ts";
 import { paceRequests } from "./pace-requests.ts";
 import type { Readiness } from "./readiness.ts";
@@ -50,7 +50,7 @@ export interface GatewayServer {
    *
    * @throws Error, from node:net, if the port is not available.
    */
-  listen(options: { host: string; port: number }): Promise<AddressInfo>;
+  listen(options: ListenAddress): Promise<AddressInfo>;
   /**
    * Drains: the server becomes unready, tells clients to reconnect, and serves everything for `delayMs` milliseconds
    * (default 0) so that load balancers notice. Then it accepts no new connections, waits for running calls for

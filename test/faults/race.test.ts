@@ -18,7 +18,10 @@ const SEED = seedOf("RACE_SEED");
 
 const GATEWAYS = 3;
 
-describe("several gateways on one root", () => {
+/** Number of workers of the last gateway; each of its workers may get calls of several racers. */
+const WORKERS = repeats("RACE_WORKERS", 2);
+
+describe("several gateways on one root, one of them with workers", () => {
   let directory: { path: string; remove(): Promise<void> };
   const clients: ProtocolClient[] = [];
   const racers: Racer[] = [];
@@ -26,12 +29,15 @@ describe("several gateways on one root", () => {
   beforeAll(async () => {
     directory = await temporaryDirectory();
     const options = ["--root", join(directory.path, "root"), "--port", "0", "--log-level", "error"];
-    programs.push(...Array.from({ length: GATEWAYS }, () => startProgram("serve", ...options)));
-    const ports = await Promise.all(programs.map((program) => program.listening()));
+    const workers = Array.from({ length: GATEWAYS }, (_, index) => (index < GATEWAYS - 1 ? 1 : WORKERS));
+    programs.push(...workers.map((count) => startProgram("serve", ...options, "--workers", String(count))));
+    const listening = await Promise.all(programs.map((program) => program.listening()));
+    // A connection stays with its worker.
+    const ports = listening.flatMap((port, index) => Array.from({ length: workers[index] ?? 1 }, () => port));
     for (const [i, port] of ports.entries()) {
       const client = createGrpcClient(port);
       clients.push(client);
-      racers.push(createGatewayRacer(`gateway ${i + 1}`, client.client));
+      racers.push(createGatewayRacer(`connection ${i + 1}`, client.client));
     }
     await clients[0]?.client.createNamespace({ id: ["race"] });
   });

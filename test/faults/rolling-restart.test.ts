@@ -11,6 +11,8 @@ import { repeats } from "../support/repeats.ts";
 /** Number of clients over all protocols, and number of restarts of both gateways. */
 const CLIENTS = repeats("RESTART_CLIENTS", 10);
 const RESTARTS = repeats("RESTARTS", 1);
+/** Number of workers of every second gateway. */
+const WORKERS = process.env["RESTART_WORKERS"] ?? "2";
 const DRAIN_DELAY = process.env["RESTART_DELAY"] ?? "1s";
 
 test("a rolling restart behind a balancer fails no call of clients that never retry", async (t) => {
@@ -25,7 +27,9 @@ test("a rolling restart behind a balancer fails no call of clients that never re
 
   async function start(): Promise<{ program: Program; port: number }> {
     const root = join(directory.path, "root");
-    const program = startProgram("serve", "--root", root, "--port", "0", "--drain-delay", DRAIN_DELAY);
+    const workers = programs.size % 2 === 0 ? WORKERS : "1";
+    const options = ["--port", "0", "--drain-delay", DRAIN_DELAY, "--workers", workers];
+    const program = startProgram("serve", "--root", root, ...options);
     programs.add(program);
     const port = await program.listening();
     await balancer.add(port);

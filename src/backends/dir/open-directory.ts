@@ -1,14 +1,17 @@
+import { availableParallelism } from "node:os";
 import { createPartBufferPool } from "../../arrow/part-buffer.ts";
 import { createJournal } from "./batch/journal.ts";
 import { openBase } from "./catalog/base.ts";
 import { createLayout } from "./catalog/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
 import { createManifestTable } from "./catalog/manifest-table.ts";
+import { createKeyedLocks } from "./concurrency/keyed-locks.ts";
+import { createThreadGate, createThreadLocks } from "./concurrency/thread-locks.ts";
 import { createWriteGate } from "./concurrency/write-gate.ts";
 import { createEngine } from "./engine/engine.ts";
 import { keyIn } from "./format/storage.ts";
 import { createStorageClock } from "./format/storage-clock.ts";
-import { createJobs } from "./jobs/jobs.ts";
+import { createJobs, MAX_RUNNING_JOBS } from "./jobs/jobs.ts";
 import { createJobStore, JOBS_DIRECTORY } from "./jobs/store.ts";
 import type { DirContext } from "./operations/context.ts";
 import { createReadAhead, DEFAULT_READ_AHEAD_BYTES } from "./operations/read/read-ahead.ts";
@@ -21,6 +24,19 @@ export interface OpenedDirectory {
   /** Reason why nothing can be written; undefined if it is writable. */
   readonly readOnly: string | undefined;
   close(): Promise<void>;
+}
+
+/** Exclusion within a process in which a single thread serves. */
+function ofThread() {
+  return { gate: createWriteGate(), createLocks: (_purpose: string) => createKeyedLocks() };
+}
+
+/** Exclusion within a process whose workers serve a directory together. */
+function ofProcess(directory: string) {
+  return {
+    gate: createThreadGate(directory),
+    createLocks: (purpose: string) => createThreadLocks(`${directory} ${purpose}`),
+  };
 }
 
 /**
@@ -39,6 +55,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     metadataCacheBytes,
     maxUploadBytes = 1024 ** 3,
     maxStalenessMs = 0,
+    shared,
   } = options;
   const opened = options.storage ?? (await openStore(root, options.storageOptions ?? {}));
   const { store, engineOptions: storageOptions, clientOptions } = opened;
@@ -53,13 +70,24 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     idleMs,
     indexCacheBytes,
     metadataCacheBytes,
+    useMs: shared?.tableUseMs,
   });
+  const exclusion = shared === undefined ? ofThread() : ofProcess(store.uriOf(layout.baseKey));
+  const commits = shared && exclusion.createLocks("commits");
   const catalog = createCatalog(createManifestTable(layout.base, engine, store, clock), log, {
     maxStalenessMs,
     maxWaiting: options.maxWaitingMutations,
     maintenance: base.readOnly === undefined ? options.maintenance : false,
+    committed: shared?.catalogVersion,
+    inTurn: commits && ((commit) => commits.withLocks(["next"], commit)),
   });
-  const jobs = createJobs({ store: createJobStore(store, keyIn(base.key, JOBS_DIRECTORY)), clock, log });
+  const maxRunning = shared && Math.ceil(MAX_RUNNING_JOBS / shared.workers);
+  const jobs = createJobs({
+    store: createJobStore(store, keyIn(base.key, JOBS_DIRECTORY)),
+    clock,
+    log,
+    maxRunning,
+  });
   const context: DirContext = {
     catalog,
     layout,
@@ -67,8 +95,10 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     jobs,
     journal: createJournal(base.key, store, clock),
     store,
-    gate: createWriteGate(),
     reindexed: new Set(),
+    ...exclusion,
+    // If every core always worked on a batch, the engine's short calls would wait behind batches.
+    resultTurns: Math.max(1, Math.floor((availableParallelism() - 1) / (shared?.workers ?? 1))),
     clock,
     log,
     maxUploadBytes,

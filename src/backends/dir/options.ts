@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { SharedDatabase } from "../../namespace/sharing.ts";
 import type { ReadAhead } from "./operations/read/read-ahead.ts";
 import type { AutoRefreshTimes } from "./operations/views/auto-refresh.ts";
 import type { OpenedStore } from "./stores/open-store.ts";
@@ -71,4 +72,6 @@ export interface DirectoryBackendOptions {
    * 10,000.
    */
   readonly maxWaitingMutations?: number | undefined;
+  /** Bounds and facts of the directory that hold for all workers of the process. Default: there is a single worker. */
+  readonly shared?: SharedDatabase | undefined;
 }

@@ -3,10 +3,12 @@ import { isRead } from "../../namespace/actions.ts";
 import type { Call, Validation } from "../../namespace/call.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import type { Operation } from "../../namespace/lance-namespace.ts";
+import type { SharedCounter } from "../../namespace/sharing.ts";
 import { lastingHeaders, lifetimeOf, packAnswer } from "./answers.ts";
 import { createClearing } from "./clearing.ts";
 import { type Flight, startFlight } from "./flight.ts";
 import { createKeyOf } from "./key.ts";
+import { shareClears } from "./shared-clears.ts";
 import { createSlots } from "./slots.ts";
 
 /** Bounds of a cache. */
@@ -17,6 +19,8 @@ export interface UpstreamCacheLimits {
   readonly maxEntries?: number | undefined;
   /** Maximum memory of answers, in bytes. Default: 64 MiB. */
   readonly maxBytes?: number | undefined;
+  /** Number of calls of all workers that wrote; their answers are forgotten by each worker. Default: there is one. */
+  readonly writes?: SharedCounter | undefined;
 }
 
 /** Options of {@link createDescribeCache}. */
@@ -80,7 +84,7 @@ const ANSWER_ANEW = /\bno-(?:cache|store)\b/i;
 export function createDescribeCache(options: DescribeCacheOptions): DescribeCache {
   const { ttlMs, principalOf, maxEntries = 10_000, maxBytes = 64 * 1024 * 1024 } = options;
   const { now = () => performance.now(), noteDecision = () => {} } = options;
-  const slots = createSlots<Kept | Flight<Landed>>({ maxEntries, maxBytes });
+  const slots = shareClears(createSlots<Kept | Flight<Landed>>({ maxEntries, maxBytes }), options.writes);
   const keyOf = createKeyOf();
 
   function cached(method: DescMethod, handler: UnaryHandler): UnaryHandler {

@@ -1,3 +1,4 @@
+import type { KeyedLocks } from "../concurrency/keyed-locks.ts";
 import type { WriteGate } from "../concurrency/write-gate.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ObjectStore } from "../format/storage.ts";
@@ -19,4 +20,6 @@ export interface TableContext extends CatalogContext {
   readonly gate: WriteGate;
   /** Paths of tables of which upkeep has taken rows out of an index, to add them again. */
   readonly reindexed: Set<string>;
+  /** Creates locks for a purpose, which hold for the whole process. */
+  readonly createLocks: (purpose: string) => KeyedLocks;
 }

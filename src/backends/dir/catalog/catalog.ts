@@ -5,6 +5,7 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { createOverlappingCheck } from "../concurrency/overlapping-check.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
+import type { CatalogOptions } from "./catalog-options.ts";
 import { StateMismatch } from "./commit-plan.ts";
 import { createCommitQueue } from "./commit-queue.ts";
 import { type Decision, decide, type Mutation, type Outcome } from "./decide.ts";
@@ -60,23 +61,18 @@ export interface Catalog {
  */
 const SURE_WITHIN_MS = 5_000;
 
-/** Options of {@link createCatalog}. */
-export interface CatalogOptions {
-  /** Maximum age of the last look at the storage for a read, in milliseconds. Default: 0. */
-  readonly maxStalenessMs?: number | undefined;
-  /** Maximum number of mutations that wait for a commit. Default: 10,000. */
-  readonly maxWaiting?: number | undefined;
-  /** Maximum number of retries of a commit after another process won. Default: 20. */
-  readonly maxRetries?: number | undefined;
-  /** Whether the manifest is compacted and pruned in the background. Default: true. */
-  readonly maintenance?: boolean | undefined;
-}
-
 /** Opens the catalog of a manifest table. */
 export function createCatalog(
   manifest: ManifestTable,
   log: Logger,
-  { maxStalenessMs = 0, maxWaiting = 10_000, maxRetries = 20, maintenance = true }: CatalogOptions = {},
+  {
+    maxStalenessMs = 0,
+    maxWaiting = 10_000,
+    maxRetries = 20,
+    maintenance = true,
+    committed: newest,
+    inTurn,
+  }: CatalogOptions = {},
 ): Catalog {
   let state = createState([]);
   let version = 0;
@@ -95,7 +91,7 @@ export function createCatalog(
   const chores = maintenance ? manifest.chores({ current, join }, log) : [];
   const housekeeping = createHousekeeping(chores, log);
 
-  const queue = createCommitQueue(commitWithRetries, maxWaiting);
+  const queue = createCommitQueue(commitWithRetries, maxWaiting, inTurn);
 
   const isNewest = (head: Head) => isSound && head.version === version && head.generation === generation;
 
@@ -227,6 +223,7 @@ export function createCatalog(
         state.verdicts = verdictsIn(committed.file.manifest);
         version = committed.version;
       }
+      newest?.raise(committed.version);
       housekeeping.noteCommit();
       return true;
     } catch (error) {
@@ -268,11 +265,15 @@ export function createCatalog(
     throw new LanceError("ConcurrentModification", "the catalog kept changing; try again");
   }
 
-  const refreshForRead = allowStaleness(async () => {
-    const head = manifest.headNow();
-    if (head !== undefined && isNewest(head)) return;
-    if (!(await confirmed?.())) await refresh();
-  }, maxStalenessMs);
+  const refreshForRead = allowStaleness(
+    async () => {
+      const head = manifest.headNow();
+      if (head !== undefined && isNewest(head)) return;
+      if (!(await confirmed?.())) await refresh();
+    },
+    maxStalenessMs,
+    () => newest !== undefined && newest.value > version,
+  );
   return {
     async read() {
       await refreshForRead();

@@ -16,6 +16,12 @@ export interface CommitQueue {
   drained(): Promise<void>;
 }
 
+/**
+ * Runs a commit while no other worker of the process commits to the catalog: workers that competed for the next version
+ * would repeat each other's work.
+ */
+export type TakeTurn = (commit: () => Promise<void>) => Promise<void>;
+
 /** Maximum number of mutations in a commit. */
 const MAX_GROUP = 512;
 
@@ -30,10 +36,12 @@ interface Waiting {
  *
  * @param commit commits a group and returns the outcome of each of its mutations
  * @param maxWaiting maximum number of mutations that wait
+ * @param inTurn Default: runs the work at once, because a single worker commits.
  */
 export function createCommitQueue(
   commit: (group: readonly Mutation<unknown>[]) => Promise<readonly Outcome[]>,
   maxWaiting: number,
+  inTurn: TakeTurn = (work) => work(),
 ): CommitQueue {
   const waiting: Waiting[] = [];
   const turns: (() => Promise<void>)[] = [];
@@ -58,12 +66,13 @@ export function createCommitQueue(
       await answer(group.slice(half));
     }
   }
+  async function takeTurn(): Promise<void> {
+    await turns.shift()?.();
+    const group = waiting.splice(0, MAX_GROUP);
+    if (group.length > 0) await answer(group);
+  }
   async function drain(): Promise<void> {
-    while (waiting.length > 0 || turns.length > 0) {
-      await turns.shift()?.();
-      const group = waiting.splice(0, MAX_GROUP);
-      if (group.length > 0) await answer(group);
-    }
+    while (waiting.length > 0 || turns.length > 0) await inTurn(takeTurn);
     draining = undefined;
   }
   return {

@@ -216,8 +216,13 @@ function identityIn({ eTag, modifiedMillis, size }: ObjectInfo): string {
  * next check and does not wait for it, so that calls which follow each other do not wait at all.
  *
  * @param maxStalenessMs maximum age of the last check, in milliseconds; 0 checks each time
+ * @param isBehind whether a check would certainly find something. Default: nobody knows.
  */
-export function allowStaleness(check: () => Promise<void>, maxStalenessMs: number): () => Promise<void> {
+export function allowStaleness(
+  check: () => Promise<void>,
+  maxStalenessMs: number,
+  isBehind: () => boolean = () => false,
+): () => Promise<void> {
   if (maxStalenessMs <= 0) return check;
   let checkedAt = Number.NEGATIVE_INFINITY;
   let isRenewing = false;
@@ -228,7 +233,7 @@ export function allowStaleness(check: () => Promise<void>, maxStalenessMs: numbe
   }
   return async () => {
     const age = performance.now() - checkedAt;
-    if (age > maxStalenessMs) return renew();
+    if (age > maxStalenessMs || isBehind()) return renew();
     if (age <= maxStalenessMs / 2) return;
     if (isRenewing) return;
     isRenewing = true;

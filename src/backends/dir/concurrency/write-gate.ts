@@ -8,7 +8,7 @@ export interface WriteGate {
   /** Runs a change that takes long, such as the build of an index; {@link WriteGate.isBusy} shows it. */
   passSlowly<T>(table: string, change: () => Promise<T>): Promise<T>;
   /** Whether a change runs that takes long. */
-  isBusy(table: string): boolean;
+  isBusy(table: string): Promise<boolean>;
   /**
    * Closes the gate and waits for the running changes to end, but not for long ones.
    *
@@ -62,7 +62,7 @@ export function createWriteGate(): WriteGate {
   return {
     pass: (table, change) => run(table, "running", change),
     passSlowly: (table, change) => run(table, "slow", change),
-    isBusy: (table) => (states.get(table)?.slow ?? 0) > 0,
+    isBusy: async (table) => (states.get(table)?.slow ?? 0) > 0,
     async close(table, drainMs) {
       const state = stateOf(table);
       if (state.closed !== undefined) throw new Error(`the gate of ${table} is closed already`);

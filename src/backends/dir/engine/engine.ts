@@ -1,4 +1,5 @@
 import type { Logger } from "pino";
+import type { SharedQuantity } from "../../../namespace/sharing.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { branchNotFound } from "../format/refs.ts";
 import type { ObjectStore } from "../format/storage.ts";
@@ -23,10 +24,12 @@ export interface EngineOptions {
   readonly indexCacheBytes?: number | undefined;
   /** Size of the engine's cache of file metadata, in bytes. Default: 128 MiB. */
   readonly metadataCacheBytes?: number | undefined;
+  /** How long the longest use of a table takes already, in each worker. Default: there is a single worker. */
+  readonly useMs?: SharedQuantity | undefined;
 }
 
 /** The Lance engine: datasets by their location. */
-export interface Engine extends Pick<Handles, "acquire" | "forget" | "oldestUse"> {
+export interface Engine extends Pick<Handles, "acquire" | "forget" | "longestUse"> {
   /**
    * Writes a new dataset, or with `overwrite` a new version that replaces everything.
    *
@@ -79,7 +82,7 @@ export function createEngine(options: EngineOptions): Engine {
     return connecting;
   }
   const handles = createHandles(
-    { max: maxHandles, idleMs, watch: createWatcher(store) },
+    { max: maxHandles, idleMs, watch: createWatcher(store), useMs: options.useMs },
     async (location) => {
       const { connection } = await connected();
       return connection.openTable(tableName(location), []);
@@ -88,7 +91,7 @@ export function createEngine(options: EngineOptions): Engine {
   return {
     acquire: handles.acquire,
     forget: handles.forget,
-    oldestUse: handles.oldestUse,
+    longestUse: handles.longestUse,
     create(location, file, mode) {
       return engineCall(async () => {
         const { connection } = await connected();

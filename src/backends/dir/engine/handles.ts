@@ -1,6 +1,7 @@
 import { type ArrowSchema, decodeSchema } from "../../../arrow/schema.ts";
 import { splitIpcFile } from "../../../arrow/stream.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { type SharedQuantity, UNSHARED } from "../../../namespace/sharing.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { toEngineError } from "./errors.ts";
 import type { NativeTable } from "./native.ts";
@@ -31,9 +32,10 @@ export interface Handles {
   /** Closes the handle of a dropped table as soon as it is unused. */
   forget(location: string): void;
   /**
-   * Returns when the longest use of a table's handle began, in milliseconds of `performance.now`; undefined without one.
+   * Returns how long the longest use of a table's handle takes already, in milliseconds; 0 without one. It counts the
+   * use of any table by another worker of the process.
    */
-  oldestUse(location: string): number | undefined;
+  longestUse(location: string): number;
   closeAll(): void;
 }
 
@@ -58,7 +60,14 @@ export interface HandleOptions {
   readonly idleMs: number;
   /** Detects whether an open table is still the one at its location. */
   readonly watch: Watcher;
+  /** How long the longest use of a handle takes already, in each worker. Default: there is a single worker. */
+  readonly useMs?: SharedQuantity | undefined;
 }
+
+/** Interval at which workers learn of each other's uses, in milliseconds. */
+const PUBLISH_MS = 1_000;
+/** How much longer the use of another worker may take than it has published, in milliseconds: its loop may be blocked. */
+const PUBLISH_SLACK_MS = 15_000;
 
 /**
  * Keeps handles open, and closes the least recently used ones, and those that were unused for long.
@@ -66,7 +75,7 @@ export interface HandleOptions {
  * @param open opens the table at a location
  */
 export function createHandles(
-  { max, idleMs, watch }: HandleOptions,
+  { max, idleMs, watch, useMs = UNSHARED }: HandleOptions,
   open: (location: string) => Promise<NativeTable>,
 ): Handles {
   const handles = new Map<string, Promise<Handle>>();
@@ -97,7 +106,15 @@ export function createHandles(
       if (handle.users.size === 0) forget(location);
     }
   }
-  const timer = setInterval(closeIdle, idleMs / 4).unref();
+  /** Publishes the longest use of any handle. */
+  function publish(): void {
+    const starts = [...ready.values()].map(
+      ({ users }) => users.values().next().value ?? Number.POSITIVE_INFINITY,
+    );
+    useMs.publish(Math.max(0, performance.now() - Math.min(...starts)));
+  }
+  const timers = [setInterval(closeIdle, idleMs / 4).unref()];
+  if (useMs !== UNSHARED) timers.push(setInterval(publish, PUBLISH_MS).unref());
 
   async function openHandle(location: string, check?: () => Promise<void>): Promise<Handle> {
     await check?.();
@@ -173,9 +190,14 @@ export function createHandles(
       throw new LanceError("ConcurrentModification", "the table was replaced while it was opened");
     },
     forget,
-    oldestUse: (location) => ready.get(location)?.users.values().next().value,
+    longestUse(location) {
+      const since = ready.get(location)?.users.values().next().value;
+      const own = since === undefined ? 0 : performance.now() - since;
+      const others = useMs.largestOther;
+      return Math.max(own, others === 0 ? 0 : others + PUBLISH_SLACK_MS);
+    },
     closeAll() {
-      clearInterval(timer);
+      for (const timer of timers) clearInterval(timer);
       for (const location of [...ready.keys()]) forget(location);
     },
   };

@@ -27,6 +27,9 @@ export interface JobsOptions {
   readonly keepMs?: number | undefined;
 }
 
+/** Default number of jobs that run concurrently in a process. */
+export const MAX_RUNNING_JOBS = 2;
+
 /** Long work with ids that survive a restart. */
 export interface Jobs {
   /** Defines how jobs of a kind run; call it before {@link Jobs.start}. */
@@ -78,7 +81,7 @@ function begunOf({ begun, state }: Job): number {
 
 /** Creates the jobs of a catalog. */
 export function createJobs(options: JobsOptions): Jobs {
-  const { store, clock, log, maxRunning = 2, leaseMs = 30_000, retryMs = 60_000 } = options;
+  const { store, clock, log, maxRunning = MAX_RUNNING_JOBS, leaseMs = 30_000, retryMs = 60_000 } = options;
   const { keepMs = 7 * 24 * 60 * 60 * 1000 } = options;
   const owner = randomUUID();
   const [turns, alone] = [createTurns(maxRunning), createTurns(1)];

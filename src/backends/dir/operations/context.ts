@@ -21,6 +21,8 @@ export interface JobContext {
 /** Memory of open query results. */
 export interface ReadContext {
   readonly readAhead: ReadAhead;
+  /** Number of batches of long results that are read at a time. */
+  readonly resultTurns: number;
 }
 
 /** The limit of listings. */

@@ -103,9 +103,9 @@ export async function pruneTable(
   dryRun = false,
 ): Promise<PruneFigures> {
   const dataset = datasetOf({ store }, table);
-  const since = engine.oldestUse(table.path);
+  const useMs = engine.longestUse(table.path);
   // A call reads a version that was the newest when the call began, so it may be older than the call.
-  const inUseMs = since === undefined ? 0 : performance.now() - since + minAgeMs;
+  const inUseMs = useMs === 0 ? 0 : useMs + minAgeMs;
   const surplusMs = store.files === undefined ? remoteSurplusAgeMs : surplusAgeMs;
   const retained = { keep: 1, minAgeMs: Math.max(policy.retentionMs, minAgeMs, inUseMs) };
   const surplus =

@@ -90,7 +90,7 @@ async function tendFound(
   const optimizes = waitMs !== undefined && waitMs <= 0;
   if (!optimizes && !prunes) return { restMs: 0, againMs: waitMs };
   // Long changes would lose to a compaction, and start again.
-  if (context.gate.isBusy(table.path)) return missed("busy", times.busyMs);
+  if (await context.gate.isBusy(table.path)) return missed("busy", times.busyMs);
   const place = context.readAhead.tryEnter(optimizes ? memoryOf(facts) : 0);
   if (place === undefined) return missed("busy", times.busyMs);
   try {

@@ -21,6 +21,8 @@ export interface UpkeepOptions {
   readonly concurrency?: number | undefined;
   /** Default: nothing is counted. */
   readonly metrics?: UpkeepMetrics | undefined;
+  /** Whether all tables are looked at in turn, too, which one worker of a process does. Default: true. */
+  readonly sweeps?: boolean | undefined;
 }
 
 /** The background work that looks after the tables of a catalog. */
@@ -40,7 +42,7 @@ export function startUpkeep(
   options: UpkeepOptions = {},
 ): Upkeep {
   const { log } = context;
-  const { concurrency = availableParallelism(), metrics } = options;
+  const { concurrency = availableParallelism(), sweeps = true, metrics } = options;
   const times = { ...UPKEEP_TIMES, ...options.times };
   const activity = createActivity(times);
   const turns = createTurns(concurrency);
@@ -99,7 +101,7 @@ export function startUpkeep(
   metrics?.watch(() => activity.waiting);
   // A new version of a table that this gateway has not written to is the commit of somebody else.
   const report = (id: Identifier) => note(id, activity.has(id) ? "gateway" : "client");
-  const sweeping = sweepTables(context, times, report, stop.signal);
+  const sweeping = sweeps ? sweepTables(context, times, report, stop.signal) : undefined;
   return {
     note,
     async close() {

@@ -1,4 +1,3 @@
-import { availableParallelism } from "node:os";
 import { create } from "@bufbuild/protobuf";
 import {
   AnalyzeTableQueryPlanResponseSchema,
@@ -22,8 +21,7 @@ import { resultMessages } from "./result-stream.ts";
 export function createReadOperations(
   context: TableContext & ReadContext,
 ): Pick<LanceNamespace, "countTableRows" | "queryTable" | "explainTableQueryPlan" | "analyzeTableQueryPlan"> {
-  // If every core always worked on a batch, the engine's short calls would wait behind batches.
-  const turns = createTurns(Math.max(1, availableParallelism() - 1));
+  const turns = createTurns(context.resultTurns);
 
   /** Returns the plan of a query; each search of a hybrid query has its own plan. */
   async function plans(

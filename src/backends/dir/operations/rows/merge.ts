@@ -13,7 +13,6 @@ import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
-import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
 import { cancellationOf, timeLimit, untilAborted } from "../../concurrency/wait.ts";
 import { onePredicate } from "../../engine/predicate.ts";
 import type { UploadContext } from "../context.ts";
@@ -42,7 +41,7 @@ export function createMergeOperations(
   context: ChangeContext & Pick<UploadContext, "maxUploadBytes">,
 ): Pick<LanceNamespace, "mergeInsertIntoTable"> {
   const { maxUploadBytes } = context;
-  const locks = createKeyedLocks();
+  const locks = context.createLocks("merges");
 
   /** Merges into a declared table, where nothing matches; returns undefined when the table has data. */
   async function firstVersion(table: FoundTable, upload: Upload, plan: Plan) {

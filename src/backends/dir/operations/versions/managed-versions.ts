@@ -22,7 +22,6 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { dropVersions, resolveAbandoned } from "../../batch/resolve.ts";
 import { type BatchOutcome, checkNotCancelled, runBatch } from "../../batch/run.ts";
-import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { createVersion } from "../../format/staged-version.ts";
@@ -46,7 +45,7 @@ type CommitResult = ReturnType<typeof create<typeof CommitTableResultSchema>>["r
 
 /** The operations by which clients commit through the catalog. */
 export function createManagedVersionOperations(context: ChangeContext & DirectAccessContext): Operations {
-  const locks = createKeyedLocks();
+  const locks = context.createLocks("versions");
   const { engine, layout } = context;
 
   /**

@@ -13,7 +13,6 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
 import {
   alter,
   effectiveProperties,
@@ -27,7 +26,7 @@ import { requireDataset } from "./versions.ts";
 export function createTransactionOperations(
   context: TableContext,
 ): Pick<LanceNamespace, "describeTransaction" | "alterTransaction"> {
-  const locks = createKeyedLocks();
+  const locks = context.createLocks("transactions");
 
   async function find(id: Identifier) {
     const name = id.at(-1);

@@ -10,7 +10,6 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
-import { createKeyedLocks } from "../../concurrency/keyed-locks.ts";
 import type { JobContext, UploadContext } from "../context.ts";
 import { openGuarded } from "../tables/guarded.ts";
 import { checkNewIdentifier, requireTable } from "../tables/lookup.ts";
@@ -39,7 +38,7 @@ export function createViewOperations(
   noteWrite: (view: Identifier) => void,
 ): Pick<LanceNamespace, "createMaterializedView" | "refreshMaterializedView"> {
   const { jobs, maxUploadBytes } = context;
-  const locks = createKeyedLocks();
+  const locks = context.createLocks("refreshes");
 
   jobs.define(REFRESH_VIEW, async (job, signal) => {
     const refresh = () => refreshView(context, job, signal);

@@ -1,0 +1,18 @@
+import type { SharedCounter } from "../../../namespace/sharing.ts";
+import type { TakeTurn } from "./commit-queue.ts";
+
+/** Options of a catalog. */
+export interface CatalogOptions {
+  /** Maximum age of the last look at the storage for a read, in milliseconds. Default: 0. */
+  readonly maxStalenessMs?: number | undefined;
+  /** Maximum number of mutations that wait for a commit. Default: 10,000. */
+  readonly maxWaiting?: number | undefined;
+  /** Maximum number of retries of a commit after another process won. Default: 20. */
+  readonly maxRetries?: number | undefined;
+  /** Whether the manifest is compacted and pruned in the background. Default: true. */
+  readonly maintenance?: boolean | undefined;
+  /** Newest version that a worker of the process has committed. Default: there is a single worker. */
+  readonly committed?: SharedCounter | undefined;
+  /** Lets the workers of the process commit one after the other. Default: there is a single worker. */
+  readonly inTurn?: TakeTurn | undefined;
+}

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import threads from "node:worker_threads";
+import type { KeyedLocks } from "./keyed-locks.ts";
+import type { WriteGate } from "./write-gate.ts";
+
+/** Whether locks hold for all threads of a process, which older versions of Node lack. */
+export const HAS_THREAD_LOCKS = "locks" in threads;
+
+/** Creates locks that hold for all threads of this process. The system frees those of a thread that ends. */
+export function createThreadLocks(scope: string): KeyedLocks {
+  const { locks } = threads;
+  return {
+    withLocks(names, work) {
+      const withLock = (name: string, inner: () => Promise<never>) =>
+        locks.request(`${scope} ${name}`, inner);
+      const run = [...new Set(names)]
+        .sort()
+        .reduceRight((inner, name) => () => withLock(name, inner), work as () => Promise<never>);
+      return run();
+    },
+  };
+}
+
+/** Interval at which a closing gate looks whether changes still run, in milliseconds. */
+const DRAIN_LOOK_MS = 10;
+
+/**
+ * Creates gates that hold for all threads of this process. Each has three locks: a turnstile, which a closed gate holds
+ * alone, and one that running changes share, for short changes and for long ones.
+ */
+export function createThreadGate(scope: string): WriteGate {
+  const { locks } = threads;
+  const nameOf = (part: "turnstile" | "running" | "slow", table: string) => `${scope} ${part} ${table}`;
+
+  /** Runs a change under a shared lock that it takes while it is in the turnstile. */
+  async function run<T>(table: string, part: "running" | "slow", change: () => Promise<T>): Promise<T> {
+    const entered = Promise.withResolvers<void>();
+    const shared = { mode: "shared" } as const;
+    const { result } = await locks.request(nameOf("turnstile", table), shared, async () => {
+      const result = locks.request(nameOf(part, table), shared, () => {
+        entered.resolve();
+        return change();
+      });
+      result.catch(entered.reject);
+      await entered.promise.catch(() => {});
+      return { result };
+    });
+    return (await result) as T;
+  }
+  /** An aborted request stays in Node's queue and holds all later ones, so that waiting with a limit means to poll. */
+  function isFree(name: string): Promise<boolean> {
+    return locks.request(name, { ifAvailable: true }, (lock) => lock !== null);
+  }
+  return {
+    pass: (table, change) => run(table, "running", change),
+    passSlowly: (table, change) => run(table, "slow", change),
+    async isBusy(table) {
+      const { held = [] } = await locks.query();
+      return held.some(({ name }) => name === nameOf("slow", table));
+    },
+    async close(table, drainMs) {
+      const opened = Promise.withResolvers<void>();
+      const entered = Promise.withResolvers<void>();
+      const held = locks.request(nameOf("turnstile", table), () => {
+        entered.resolve();
+        return opened.promise;
+      });
+      held.catch(entered.reject);
+      await entered.promise;
+      const until = performance.now() + drainMs;
+      while (!(await isFree(nameOf("running", table))) && performance.now() < until)
+        await sleep(DRAIN_LOOK_MS);
+      return opened.resolve;
+    },
+  };
+}

@@ -1,0 +1,15 @@
+import type { Logger } from "pino";
+
+/**
+ * A rejection that nobody handles belongs to work that nobody waits for, so that the process goes on. After an exception
+ * that nobody catches, nothing is known of the state of what threw it: the process or the worker ends, and says why.
+ */
+export function watchForUnhandled(log: Logger, what: "process" | "worker"): void {
+  process.on("unhandledRejection", (reason) => {
+    log.error({ err: reason }, "work that nobody waits for has failed");
+  });
+  process.on("uncaughtException", (error) => {
+    log.fatal({ err: error }, `the ${what} ends after an exception that nobody caught`);
+    process.exit(1);
+  });
+}

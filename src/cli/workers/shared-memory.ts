@@ -1,0 +1,106 @@
+import type { SharedCounter, SharedQuantity } from "../../namespace/sharing.ts";
+
+/** Numbers of workers and databases, which give shared memory its layout. */
+export interface MemoryShape {
+  readonly workers: number;
+  readonly databases: number;
+}
+
+/** Quantities of a worker. */
+type Quantity = "bufferedBytes" | "connections";
+/** Quantities of a worker for each database. */
+type DatabaseQuantity = "calls" | "tableUseMs";
+/** Numbers of a database that all workers change. */
+type DatabaseCounter = "catalogVersion" | "upstreamWrites";
+
+/** The memory that the threads of a process share: a block of cells for each worker, and counters. */
+export interface SharedMemory {
+  readonly buffer: SharedArrayBuffer;
+  readonly shape: MemoryShape;
+  /** Returns a quantity as a worker sees it. */
+  quantity(worker: number, name: Quantity): SharedQuantity;
+  databaseQuantity(worker: number, database: number, name: DatabaseQuantity): SharedQuantity;
+  counter(database: number, name: DatabaseCounter): SharedCounter;
+  /** Notes that the event loop of a worker turns. */
+  beat(worker: number): void;
+  /** Returns how often a worker's event loop has been seen to turn. */
+  beatsOf(worker: number): number;
+  /** Empties the cells of a worker that has ended. */
+  clear(worker: number): void;
+}
+
+/** Cells of a cache line, so that workers do not write to each other's lines. */
+const LINE = 16;
+const BEAT = 0;
+const QUANTITIES = { bufferedBytes: { cell: 1, unit: 1024 }, connections: { cell: 2, unit: 1 } } as const;
+const FIRST_DATABASE = 3;
+const DATABASE_QUANTITIES = { calls: 0, tableUseMs: 1 } as const;
+const COUNTERS = { catalogVersion: 0, upstreamWrites: 1 } as const;
+const LARGEST = 2 ** 31 - 1;
+
+/**
+ * Opens the memory that workers share.
+ *
+ * @param buffer Default: new memory, in which everything is 0.
+ */
+export function openSharedMemory(shape: MemoryShape, buffer?: SharedArrayBuffer): SharedMemory {
+  const block = Math.ceil((FIRST_DATABASE + 2 * shape.databases) / LINE) * LINE;
+  const counters = block * shape.workers;
+  const size = (counters + 2 * shape.databases) * Int32Array.BYTES_PER_ELEMENT;
+  const memory = buffer ?? new SharedArrayBuffer(size);
+  const cells = new Int32Array(memory);
+
+  /** @param unit what a cell counts by: parts are rounded up to it */
+  function quantityAt(worker: number, offset: number, unit: number): SharedQuantity {
+    const own = worker * block + offset;
+    const others = Array.from({ length: shape.workers }, (_, other) => other * block + offset);
+    others.splice(worker, 1);
+    let published = 0;
+    return {
+      publish(part) {
+        const units = Math.min(Math.ceil(part / unit), LARGEST);
+        if (units === published) return;
+        published = units;
+        Atomics.store(cells, own, units);
+      },
+      get others() {
+        let sum = 0;
+        for (const cell of others) sum += Atomics.load(cells, cell);
+        return sum * unit;
+      },
+      get largestOther() {
+        return Math.max(0, ...others.map((cell) => Atomics.load(cells, cell))) * unit;
+      },
+    };
+  }
+  return {
+    buffer: memory,
+    shape,
+    quantity: (worker, name) => quantityAt(worker, QUANTITIES[name].cell, QUANTITIES[name].unit),
+    databaseQuantity: (worker, database, name) =>
+      quantityAt(worker, FIRST_DATABASE + 2 * database + DATABASE_QUANTITIES[name], 1),
+    counter(database, name) {
+      const cell = counters + 2 * database + COUNTERS[name];
+      return {
+        get value() {
+          return Atomics.load(cells, cell);
+        },
+        raise(to) {
+          for (let seen = Atomics.load(cells, cell); seen < to; ) {
+            const found = Atomics.compareExchange(cells, cell, seen, to);
+            if (found === seen) return;
+            seen = found;
+          }
+        },
+        increment: () => Atomics.add(cells, cell, 1),
+      };
+    },
+    beat(worker) {
+      Atomics.add(cells, worker * block + BEAT, 1);
+    },
+    beatsOf: (worker) => Atomics.load(cells, worker * block + BEAT),
+    clear(worker) {
+      for (let cell = 0; cell < block; cell++) Atomics.store(cells, worker * block + cell, 0);
+    },
+  };
+}

@@ -1,0 +1,134 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { Configuration } from "../../config/configuration.ts";
+import type { Gateway } from "../../gateway/compose.ts";
+import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
+import { checkIsFree } from "./check-port.ts";
+import { createCrewReadiness } from "./crew-readiness.ts";
+import { openSharedMemory } from "./shared-memory.ts";
+import { watchBeats } from "./watch-beats.ts";
+import { startWorker, type WorkerThread } from "./worker-thread.ts";
+
+/** Longest pause before a worker is replaced that ends again and again, in milliseconds; the first is none. */
+const MAX_PAUSE_MS = 30_000;
+const FIRST_PAUSE_MS = 500;
+/** Time after which a worker has proved that it can serve, in milliseconds. */
+const PROVED_MS = 10_000;
+/** Longest time that a blocked worker takes to end, in milliseconds. */
+const TERMINATION_MS = 10_000;
+
+/**
+ * Starts as many workers as the options say: threads that each serve the whole configuration on the same port. The
+ * returned gateway is all of them. A worker that ends, or whose event loop is blocked, is replaced.
+ *
+ * @param onLost called if a blocked worker cannot be ended, so that its part of new connections would hang
+ * @throws the errors of a single gateway
+ */
+export async function startWorkers(
+  configuration: Configuration,
+  log: Logger,
+  onLost: () => void,
+): Promise<Gateway> {
+  const { options, databases } = configuration;
+  const size = options.workers;
+  const memory = openSharedMemory({ workers: size, databases: databases?.byName.size ?? 1 });
+  const crew: (WorkerThread | undefined)[] = Array.from({ length: size }, () => undefined);
+  const serving = () => crew.filter((thread) => thread !== undefined);
+  const metrics = createCrewMetrics(serving);
+  const readiness = createCrewReadiness(size, serving, (ready) => {
+    for (const thread of serving()) thread.send({ type: "readiness", ready });
+  });
+  const blocked = new Set<number>();
+  const beats = watchBeats(memory, options.workerTimeoutMs, (worker) => void endBlocked(worker));
+  const stop = new AbortController();
+  const { signal } = stop;
+
+  async function start(worker: number, port: number): Promise<WorkerThread> {
+    const own = { ...configuration, options: { ...options, port } };
+    const { shape, buffer } = memory;
+    const thread = await startWorker({ configuration: own, worker, shape, memory: buffer }, (started) => ({
+      onReadiness() {
+        if (crew[worker] === started) beats.begin(worker, !started.ready);
+        readiness.update();
+      },
+      async onGather(id) {
+        const gathered = await metrics.gather().catch((error: unknown) => {
+          log.warn({ err: error }, "the metrics of the workers cannot be read");
+          return undefined;
+        });
+        started.send({ type: "gathered", id, metrics: gathered });
+      },
+    }));
+    // The drain has begun while it started.
+    if (signal.aborted) await thread.terminate();
+    thread.send({ type: "readiness", ready: readiness.ready });
+    crew[worker] = thread;
+    beats.begin(worker, !thread.ready);
+    readiness.update();
+    return thread;
+  }
+
+  /** Replaces a worker whenever it has ended, until the process drains. */
+  async function keep(worker: number, first: WorkerThread): Promise<void> {
+    const { port } = first.address;
+    let failures = 0;
+    for (let thread: WorkerThread | undefined = first; ; ) {
+      const since = performance.now();
+      const error = await thread?.ended;
+      if (thread !== undefined) await forget(worker, thread);
+      if (signal.aborted) return;
+      if (thread !== undefined) {
+        const reason = blocked.delete(worker) ? "blocked" : "ended";
+        log.error({ err: error, worker: worker + 1, reason }, "a worker is replaced");
+        metrics.countReplacement(reason);
+      }
+      failures = performance.now() - since > PROVED_MS ? 0 : failures + 1;
+      const pause = failures < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 2), MAX_PAUSE_MS);
+      await sleep(pause, undefined, { ref: false, signal }).catch(() => {});
+      if (signal.aborted) return;
+      thread = await start(worker, port).catch((cause: unknown) => {
+        log.error({ err: cause, worker: worker + 1 }, "a worker cannot be started");
+        return undefined;
+      });
+    }
+  }
+  async function forget(worker: number, thread: WorkerThread): Promise<void> {
+    crew[worker] = undefined;
+    beats.end(worker);
+    memory.clear(worker);
+    readiness.update();
+    await metrics.retire(thread).catch(() => {});
+  }
+  async function endBlocked(worker: number): Promise<void> {
+    const thread = crew[worker];
+    if (thread === undefined) return;
+    blocked.add(worker);
+    const isOver = await Promise.race([
+      thread.terminate().then(() => true),
+      sleep(TERMINATION_MS, false, { ref: false }),
+    ]);
+    if (isOver) return;
+    log.fatal({ worker: worker + 1 }, "a blocked worker cannot be ended, so the process ends");
+    onLost();
+  }
+  async function close(): Promise<boolean> {
+    stop.abort();
+    beats.close();
+    const finished = await Promise.all(serving().map((thread) => thread.close()));
+    return finished.every(Boolean);
+  }
+
+  await checkIsFree(options);
+  // The first one creates and repairs what the others then find.
+  const first = await start(0, options.port);
+  try {
+    const { port } = first.address;
+    const others = Array.from({ length: size - 1 }, (_, index) => start(index + 1, port));
+    const started = [first, ...(await Promise.all(others))];
+    for (const [worker, thread] of started.entries()) void keep(worker, thread);
+    return { address: first.address, readOnly: first.readOnly, close };
+  } catch (error) {
+    await Promise.all(serving().map((thread) => thread.terminate()));
+    throw error;
+  }
+}

@@ -1,0 +1,115 @@
+import { extname } from "node:path";
+import { Worker } from "node:worker_threads";
+import { UsageError } from "../../config/option-spec.ts";
+import type { Gateway } from "../../gateway/compose.ts";
+import type { Snapshot } from "../../metrics/aggregate.ts";
+import type { StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
+
+/** A worker as the supervisor sees it. */
+export interface WorkerThread extends Pick<Gateway, "address" | "readOnly" | "close"> {
+  /** Resolves when the thread has ended, to the error that ended it. */
+  readonly ended: Promise<Error | undefined>;
+  /** Whether its backend can answer calls. */
+  readonly ready: boolean;
+  send(message: ToWorker): void;
+  /** Returns its metrics; undefined if it does not answer in time. */
+  readMetrics(): Promise<Snapshot | undefined>;
+  terminate(): Promise<void>;
+}
+
+/** Events of a worker. */
+export interface WorkerEvents {
+  /** Called when its readiness has changed. */
+  onReadiness(): void;
+  /** Called when it asks for the metrics of all workers. */
+  onGather(id: number): void;
+}
+
+/** Maximum time for a worker to return its metrics, in milliseconds: its event loop may be blocked. */
+const METRICS_PATIENCE_MS = 1_000;
+
+const PROGRAM = new URL(`./worker-main${extname(import.meta.filename)}`, import.meta.url);
+
+/**
+ * Starts a worker and waits until it listens.
+ *
+ * @throws the error for which it cannot start
+ */
+export async function startWorker(start: WorkerStart, events: (thread: WorkerThread) => WorkerEvents) {
+  const worker = new Worker(PROGRAM, { workerData: start, name: `worker ${start.worker + 1}` });
+  const reading = new Map<number, (metrics: Snapshot | undefined) => void>();
+  const listening = Promise.withResolvers<Pick<Gateway, "address" | "readOnly">>();
+  const closed = Promise.withResolvers<boolean>();
+  let fault: Error | undefined;
+  let isReady = false;
+  let reads = 0;
+  let handlers: WorkerEvents | undefined;
+
+  worker.on("message", (message: ToSupervisor) => {
+    switch (message.type) {
+      case "listening":
+        return listening.resolve(message);
+      case "start failed":
+        return listening.reject(toError(message.failure));
+      case "readiness":
+        isReady = message.ready;
+        return handlers?.onReadiness();
+      case "metrics":
+        return reading.get(message.id)?.(message.metrics);
+      case "gather":
+        return handlers?.onGather(message.id);
+      case "closed":
+        return closed.resolve(message.finished);
+      case "close failed":
+        return closed.reject(new Error(message.message));
+    }
+  });
+  worker.on("error", (error: Error) => {
+    fault = error;
+  });
+  const ended = new Promise<Error | undefined>((resolve) => worker.once("exit", () => resolve(fault)));
+  void ended.then((error) => {
+    listening.reject(error ?? new Error("a worker ended before it listened"));
+    closed.resolve(false);
+    for (const answer of reading.values()) answer(undefined);
+  });
+  const send = (message: ToWorker) => worker.postMessage(message);
+  const { address, readOnly } = await listening.promise.catch(async (error: unknown) => {
+    await worker.terminate();
+    throw error;
+  });
+  const thread: WorkerThread = {
+    address,
+    readOnly,
+    ended,
+    get ready() {
+      return isReady;
+    },
+    send,
+    async close() {
+      send({ type: "close" });
+      return closed.promise;
+    },
+    async readMetrics() {
+      const id = reads++;
+      const { promise, resolve } = Promise.withResolvers<Snapshot | undefined>();
+      const patience = setTimeout(resolve, METRICS_PATIENCE_MS, undefined);
+      reading.set(id, resolve);
+      send({ type: "read metrics", id });
+      const metrics = await promise;
+      clearTimeout(patience);
+      reading.delete(id);
+      return metrics;
+    },
+    async terminate() {
+      await worker.terminate();
+    },
+  };
+  handlers = events(thread);
+  if (isReady) handlers.onReadiness();
+  return thread;
+}
+
+function toError({ message, code, isUsage }: StartFailure): Error {
+  return isUsage ? new UsageError(message) : Object.assign(new Error(message), { code });
+}

@@ -1,0 +1,43 @@
+import type { ServeOptions } from "../config/options.ts";
+import type { ProcessSnapshot, Snapshot } from "../metrics/aggregate.ts";
+import type { SharedDatabase, SharedQuantity } from "../namespace/sharing.ts";
+
+/** The other workers of a process, as the gateway in one of them sees them. */
+export interface Workers {
+  readonly count: number;
+  /** Bytes of the requests of all workers. */
+  readonly bufferedBytes: SharedQuantity;
+  readonly connections: SharedQuantity;
+  /** Returns the shares of a database, by its position in the configuration. */
+  database(position: number): SharedDatabase;
+  /** Reports whether this worker can answer calls now. */
+  announce(ready: boolean): void;
+  /** Calls back whenever it changes whether the process can answer calls. */
+  onReadiness(listener: (ready: boolean) => void): void;
+  /** Returns the metrics of all workers. */
+  gatherMetrics(): Promise<ProcessSnapshot>;
+  /** Provides the metrics of this worker. */
+  provideMetrics(read: () => Promise<Snapshot>): void;
+}
+
+/** Limits of a process of which each worker gets an equal part, because what they bound is not shared. */
+const DIVIDED = [
+  "readAheadBytes",
+  "maxOpenTables",
+  "indexCacheBytes",
+  "metadataCacheBytes",
+  "maxWaitingMutations",
+  "upkeepConcurrency",
+  "upstreamMaxCalls",
+  "upstreamMaxWaiting",
+  "upstreamCacheEntries",
+] as const satisfies readonly (keyof ServeOptions)[];
+
+/** Returns the options of one worker. */
+export function divideLimits(options: ServeOptions, workers: number): ServeOptions {
+  const parts = DIVIDED.flatMap((name) => {
+    const limit = options[name];
+    return limit === undefined ? [] : [[name, Math.ceil(limit / workers)] as const];
+  });
+  return { ...options, ...Object.fromEntries(parts) };
+}

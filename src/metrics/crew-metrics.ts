@@ -1,0 +1,66 @@
+import { aggregate, growing, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
+import { METRICS } from "./declarations.ts";
+import { readWatched, watchProcess } from "./process-metrics.ts";
+
+/** A worker whose metrics are read. */
+export interface MeasuredWorker {
+  /** Returns its metrics; undefined if it does not answer. */
+  readMetrics(): Promise<Snapshot | undefined>;
+}
+
+/** Reason why a worker was replaced. */
+export type ReplacementReason = "ended" | "blocked";
+
+/** Metrics of the workers of a process. */
+export interface CrewMetrics {
+  /** Reads the metrics of all workers, and those of the process. */
+  gather(): Promise<ProcessSnapshot>;
+  /** Keeps the last counts of a worker that has ended: counters of the process must not decrease. */
+  retire(worker: MeasuredWorker): Promise<void>;
+  countReplacement(reason: ReplacementReason): void;
+}
+
+/** Creates the metrics of workers, given the workers that serve now. */
+export function createCrewMetrics(serving: () => readonly MeasuredWorker[]): CrewMetrics {
+  const last = new Map<MeasuredWorker, Snapshot>();
+  const replacements = new Map<ReplacementReason, number>([
+    ["ended", 0],
+    ["blocked", 0],
+  ]);
+  let retired: Snapshot = [];
+  // The computing time of the process counts from here on.
+  watchProcess().catch(() => {});
+
+  async function read(worker: MeasuredWorker): Promise<Snapshot> {
+    const metrics = (await worker.readMetrics()) ?? last.get(worker) ?? [];
+    last.set(worker, metrics);
+    return metrics;
+  }
+  function ownMetrics(): Snapshot {
+    const counts = [...replacements].map(([reason, value]) => ({ labels: { reason }, value }));
+    const workers = [{ labels: {}, value: serving().length }];
+    return [
+      { ...METRICS.workers, values: workers },
+      { ...METRICS.replacements, values: counts },
+    ];
+  }
+  return {
+    async gather() {
+      const workers = await Promise.all(serving().map(read));
+      return {
+        workers: [...workers, retired],
+        process: [...ownMetrics(), ...(await readWatched("process"))],
+      };
+    },
+    async retire(worker) {
+      const metrics = last.get(worker);
+      last.delete(worker);
+      if (metrics === undefined) return;
+      const { library } = await watchProcess();
+      retired = await aggregate(library, [retired, growing(metrics)]);
+    },
+    countReplacement(reason) {
+      replacements.set(reason, (replacements.get(reason) ?? 0) + 1);
+    },
+  };
+}

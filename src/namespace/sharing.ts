@@ -1,0 +1,37 @@
+/** A quantity of a process, to which each of its workers adds a part. */
+export interface SharedQuantity {
+  /** Replaces this worker's part; the others see it at once. */
+  publish(part: number): void;
+  /** Sum of the other workers' parts. */
+  readonly others: number;
+  /** Largest of the other workers' parts; 0 without any. */
+  readonly largestOther: number;
+}
+
+/** A number that all workers of a process read and raise. */
+export interface SharedCounter {
+  readonly value: number;
+  /** Raises the number, unless it is as large already. */
+  raise(to: number): void;
+  /** Adds 1 and returns the number before. */
+  increment(): number;
+}
+
+/** Bounds and facts of a database that hold for all workers of a process together. */
+export interface SharedDatabase {
+  /** Number of workers. */
+  readonly workers: number;
+  /** Whether this worker does the background work that a process does once. */
+  readonly isFirst: boolean;
+  /** Running calls. */
+  readonly calls: SharedQuantity;
+  /** How long the oldest running use of a table takes already, in milliseconds. */
+  readonly tableUseMs: SharedQuantity;
+  /** Newest version of the catalog that a worker has committed. */
+  readonly catalogVersion: SharedCounter;
+  /** Number of calls that wrote to an upstream. */
+  readonly upstreamWrites: SharedCounter;
+}
+
+/** The quantity of a process without workers. */
+export const UNSHARED: SharedQuantity = { publish() {}, others: 0, largestOther: 0 };

@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { writeFile } from "node:fs/promises";
+import { Agent, request } from "node:http";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { people, personStream } from "../support/arrow.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { jsonOf, type RawRequest, sendHttp } from "../support/http.ts";
+import { type Program, startProgram } from "../support/program.ts";
+
+const WORKERS = 2;
+
+/** Names the thread that serves a connection, and injects faults into it. */
+const PLUGIN = `
+  import { threadId } from "node:worker_threads";
+  export default {
+    fastify(app, _options, done) {
+      app.get("/test/thread", () => ({ thread: threadId }));
+      app.get("/test/throw", () => {
+        setImmediate(() => { throw new Error("nobody catches this"); });
+        return new Promise(() => {});
+      });
+      app.get("/test/block", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));
+      done();
+    },
+  };
+`;
+
+/** A client with a single connection, and so a single worker. */
+interface Connection {
+  readonly thread: number;
+  readonly agent: Agent;
+  send(method: string, path: string, body?: string | Uint8Array): Promise<Record<string, unknown>>;
+}
+
+describe("a gateway with workers", () => {
+  let directory: { path: string; remove(): Promise<void> };
+  let program: Program;
+  let port: number;
+  const agents: Agent[] = [];
+  let stderr = "";
+
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    const plugin = join(directory.path, "faults.mjs");
+    await writeFile(plugin, PLUGIN);
+    const root = join(directory.path, "root");
+    program = startProgram(
+      ...["serve", "--root", root, "--port", "0", "--plugin", plugin, "--max-staleness", "3600000"],
+      ...["--workers", String(WORKERS), "--worker-timeout", "4s"],
+    );
+    program.child.stderr?.on("data", (piece) => {
+      stderr += piece;
+    });
+    port = await program.listening();
+  });
+  afterAll(async () => {
+    for (const agent of agents) agent.destroy();
+    program.child.kill("SIGKILL");
+    await directory.remove();
+  });
+
+  async function connect(): Promise<Connection> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    agents.push(agent);
+    const send: Connection["send"] = async (method, path, body) => {
+      const headers: RawRequest["headers"] = { "content-type": TYPES[typeof body] ?? "" };
+      const answer = await sendHttp(port, { method, path, agent, body, headers });
+      return answer.bytes.length === 0 ? {} : jsonOf(answer);
+    };
+    const { thread } = await send("GET", "/test/thread");
+    return { thread: thread as number, agent, send };
+  }
+  /** Opens connections until there is one to each worker. */
+  async function connectToAll(): Promise<readonly Connection[]> {
+    const found = new Map<number, Connection>();
+    while (found.size < WORKERS) {
+      const connection = await connect();
+      found.set(connection.thread, connection);
+    }
+    return [...found.values()];
+  }
+  /** Begins an upload; resolves when a worker has asked for its body. */
+  async function beginUpload(agent: Agent, table: string) {
+    const headers = { expect: "100-continue" };
+    const where = { host: "127.0.0.1", port, method: "POST", path: `/v1/table/${table}/create` };
+    const outgoing = request({ ...where, agent, headers });
+    const answered = new Promise<number>((resolve) => {
+      outgoing.once("error", () => resolve(0));
+      outgoing.once("response", (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+    });
+    outgoing.flushHeaders();
+    await once(outgoing, "continue");
+    return { outgoing, answered };
+  }
+  async function page(path: string): Promise<string> {
+    return (await sendHttp(port, { method: "GET", path })).bytes.toString();
+  }
+  async function metric(series: string): Promise<number> {
+    const text = await page("/metrics");
+    assert.match(text, /^lance_gateway_workers /m, `${text}\n${stderr}`);
+    const line = text.split("\n").find((each) => each.startsWith(`${series} `));
+    return Number(line?.slice(series.length));
+  }
+
+  test("a read through any worker sees what another worker has acknowledged, even with an allowed staleness", async () => {
+    const workers = await connectToAll();
+    for (let round = 0; round < 10; round++) {
+      for (const writer of workers) {
+        const name = `n${round}-${writer.thread}`;
+        await writer.send("POST", `/v1/namespace/${name}/create`, "{}");
+        for (const reader of workers) {
+          const { namespaces } = await reader.send("GET", "/v1/namespace/$/list");
+          assert.ok((namespaces as string[]).includes(name), `${reader.thread} sees ${name}`);
+        }
+      }
+    }
+  });
+
+  test("merges of one key through all workers insert it once", async () => {
+    const workers = await connectToAll();
+    const rows = personStream(people(5));
+    await workers[0]?.send("POST", "/v1/table/merged/create", personStream(people(0)));
+    const merge =
+      "/v1/table/merged/merge_insert?on=id&when_matched_update_all=true&when_not_matched_insert_all=true";
+    const merges = Array.from({ length: 4 }, () => workers.map(({ send }) => send("POST", merge, rows)));
+    await Promise.all(merges.flat());
+    const answer = await sendHttp(port, {
+      path: "/v1/table/merged/count_rows",
+      body: "{}",
+      headers: JSON_TYPE,
+    });
+    assert.equal(answer.bytes.toString(), "5");
+  });
+
+  test("every page of metrics has the calls of all workers, and the process once", async () => {
+    const workers = await connectToAll();
+    const series =
+      'lance_gateway_calls_total{operation="NamespaceExists",protocol="rest",code="OK",database=""}';
+    const before = (await metric(series)) || 0;
+    for (const { send } of workers) {
+      await send("POST", "/v1/namespace/n0-x/create", "{}");
+    }
+    for (const { send } of workers) await send("POST", "/v1/namespace/n0-x/exists", "{}");
+    for (let look = 0; look < 4; look++) assert.equal(await metric(series), before + WORKERS);
+    assert.equal(await metric("lance_gateway_workers"), WORKERS);
+    const text = await page("/metrics");
+    assert.equal(text.match(/^process_resident_memory_bytes /gm)?.length, 1);
+    assert.ok((await metric("process_resident_memory_bytes")) < 4e9);
+  });
+
+  for (const [path, reason] of [
+    ["/test/throw", "ended"],
+    ["/test/block", "blocked"],
+  ] as const) {
+    test(`a worker that has ${reason} loses its own connections, and is replaced`, async () => {
+      const [victim, other] = await connectToAll();
+      assert.ok(victim && other);
+      const replaced = `lance_gateway_workers_replaced_total{reason="${reason}"}`;
+      const calls =
+        'lance_gateway_calls_total{operation="ListNamespaces",protocol="rest",code="OK",database=""}';
+      const [replacedBefore, callsBefore] = [await metric(replaced), await metric(calls)];
+      await assert.rejects(victim.send("GET", path));
+      assert.ok((await other.send("GET", "/v1/namespace/$/list"))["namespaces"]);
+      const workers = await connectToAll();
+      assert.ok(workers.every(({ thread }) => thread !== victim.thread));
+      assert.equal((await sendHttp(port, { method: "GET", path: "/readyz" })).status, 200);
+      assert.equal(await metric(replaced), replacedBefore + 1);
+      assert.equal(await metric(calls), callsBefore + 1);
+      await expect
+        .poll(() => stderr)
+        .toMatch(new RegExp(`"reason":"${reason}".*"msg":"a worker is replaced"`));
+    });
+  }
+
+  test("log lines have the number of their worker", async () => {
+    const numbers = [...stderr.matchAll(/"worker":(\d+)/g)].map(([, number]) => Number(number));
+    assert.ok(numbers.every((number) => number >= 1 && number <= WORKERS));
+    assert.ok(stderr.split("\n").every((line) => line === "" || JSON.parse(line)));
+  });
+
+  test("SIGTERM lets the running calls of all workers finish, and ends with code 0", async () => {
+    const workers = await connectToAll();
+    const uploads = await Promise.all(
+      workers.map(({ agent, thread }) => beginUpload(agent, `late${thread}`)),
+    );
+    program.child.kill("SIGTERM");
+    for (const { outgoing } of uploads) outgoing.end(personStream(people(3)));
+    for (const { answered } of uploads) assert.equal(await answered, 200);
+    const { code, signal } = await program.ended;
+    assert.deepEqual([code, signal], [0, null]);
+  });
+});
+
+const JSON_TYPE = { "content-type": "application/json" };
+/** Content types by the types of bodies. */
+const TYPES: Readonly<Record<string, string>> = {
+  undefined: "application/json",
+  string: "application/json",
+  object: "application/vnd.apache.arrow.stream",
+};
