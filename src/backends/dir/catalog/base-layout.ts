@@ -208,7 +208,12 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     },
     async reveal(location) {
       if (!isRootDirectory(location) || !(await layout.isDeregistered(location))) return;
-      await store.move(markerOf(location), `${keyOf(location)}/${RESERVED_MARKER}`);
+      try {
+        await store.move(markerOf(location), `${keyOf(location)}/${RESERVED_MARKER}`);
+      } catch (error) {
+        // Another process has revealed or dropped the table meanwhile.
+        if (await layout.isDeregistered(location)) throw error;
+      }
     },
     async unreserve(location) {
       const names = await listNames(store, keyOf(location));

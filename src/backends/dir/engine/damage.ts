@@ -8,7 +8,7 @@ import type { Meaning } from "./meanings.ts";
 const DAMAGED: readonly RegExp[] = [
   /^Encountered corrupt file |^Table '[^']*' exists but could not be loaded/,
   /^Not found: \S*\/(?:data|_deletions|_indices)\/|^Version conflict error: Attempt to use the /,
-  /^failed to decode (?:Protobuf message|InvertedIndexDetails)|^Parser error: (?:Unable to get root as |Arrow file does not)/,
+  /^failed to decode (?:Protobuf message|InvertedIndexDetails)|^Parser error: Arrow file does not/,
   /^Invalid format: |^Dataset snapshot mixes |^Protobuf UUID is malformed|^File \S+ has size 0/,
   /^Field '[^']*' \(id=-?\d+\) references parent id|^Field \S+ has a negative id|^Duplicate field id /,
   /^base_path id \d+ not found|^Dataset base path with ID \d+ not found|^row id index corrupt/,
@@ -17,7 +17,6 @@ const DAMAGED: readonly RegExp[] = [
   /^does not have sufficient data|^file size is too small|^Io error: (?:Data corruption|failed to fill)/,
   /^(?:Generic \w+ error: )?(?:failed to fill whole buffer|Invalid range \d)|^I\/O request for file \S+ and range/,
   /^I\/O request ranges must be sorted|^Invalid read of range \S+ for fragment|^RowAddrTreeMap::from_sorted_iter called/,
-  /^Invalid argument error: Last offset \d+ of \w+ is larger than values/,
   /^Global buffer \d|^File did not contain any global buffers|^request for global buffer|^Schema position \d/,
   /^Column \d+ (?:page \d+ )?(?:is missing its encoding|has \d+ buffer|buffer offset)|^Column row count overflows/,
   /^column metadata |^column index \d+ is out of bounds|^physical column \d|^schema requires \d+ physical/,
@@ -46,9 +45,19 @@ const DAMAGED: readonly RegExp[] = [
   /^IVF (?:index has|prewarm|index parse|meta)|^partition (?:id|centroid) \d|^auxiliary |^legacy IVF/,
 ];
 
+/** Texts of Arrow's readers in Lance. Without Lance before them, they are about the rows that a caller sent. */
+const DAMAGED_BELOW_LANCE: readonly RegExp[] = [
+  /^lance error: LanceError\(Arrow\): (?:Parser error: Unable to get root as |Invalid argument error: Last offset \d)/,
+];
+
 /** Meanings of texts without their wrappings. */
-export const DAMAGE: readonly Meaning[] = DAMAGED.map((pattern) => [
-  pattern,
-  "DataLoss",
-  "a file of the table is damaged or missing; the server's log has it under this request's id",
-]);
+export const DAMAGE: readonly Meaning[] = DAMAGED.map(damage);
+
+/** Meanings of whole texts. */
+export const DAMAGE_BELOW_LANCE: readonly Meaning[] = DAMAGED_BELOW_LANCE.map(damage);
+
+function damage(pattern: RegExp): Meaning {
+  const message =
+    "a file of the table is damaged or missing; the server's log has it under this request's id";
+  return [pattern, "DataLoss", message];
+}

@@ -1,5 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import { DAMAGE } from "./damage.ts";
+import { DAMAGE, DAMAGE_BELOW_LANCE } from "./damage.ts";
 import { FIRST_MEANINGS, MEANINGS, type Meaning, UNKNOWN } from "./meanings.ts";
 
 /**
@@ -14,7 +14,11 @@ export function toEngineError(failure: unknown): LanceError {
   const text = said.replace(CARRIERS, "");
   const bare = text.replace(WRAPPINGS, "");
   const [, name, message] =
-    find(FIRST_MEANINGS, text) ?? find(DAMAGE, bare) ?? find(MEANINGS, text) ?? UNKNOWN;
+    find(FIRST_MEANINGS, text) ??
+    find(DAMAGE_BELOW_LANCE, text) ??
+    find(DAMAGE, bare) ??
+    find(MEANINGS, text) ??
+    UNKNOWN;
   return new LanceError(name, message ?? summary(bare), { cause: thrown });
 }
 
