@@ -58,16 +58,6 @@ describe("resolveRequest", () => {
     assert.deepEqual(resolve({ identifier: "a+b" }).id, ["a+b"]);
   });
 
-  it("accepts a list with the joined text of the route, as DuckDB sends it", () => {
-    assert.deepEqual(resolve({ identifier: "a$b", id: ["a$b"] }).id, ["a", "b"]);
-  });
-
-  it("refuses a list with the joined text if names may contain the delimiter", () => {
-    const invalid = (error: unknown) => isLanceError(error, "InvalidInput");
-    assert.throws(() => resolve({ identifier: "a.b", delimiter: ".", id: ["a.b"] }), invalid);
-    assert.throws(() => resolve({ identifier: "$", id: ["$"] }), invalid);
-  });
-
   it("prefers the credentials of the headers to those of the body", () => {
     const identity = { apiKey: "body", authToken: "body" };
     assert.deepEqual(resolve({ identity }).identity, { apiKey: "body", authToken: "body" });

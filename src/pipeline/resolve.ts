@@ -65,8 +65,6 @@ function resolveIdentifier(
   }
   const parsed = parseIdentifier(text, delimiter);
   if (names.length === 0 || sameIdentifier(parsed, names)) return parsed;
-  // DuckDB's extension puts the joined text into the list; no name contains the default delimiter.
-  if (delimiter === DEFAULT_DELIMITER && parsed.length > 1 && sameIdentifier([text], names)) return parsed;
   // Lance's Rust client writes a space in a path as "+"; the body's list then has the name.
   if (sameIdentifier(parseIdentifier(text.replaceAll("+", " "), delimiter), names)) return names;
   throw new LanceError(
