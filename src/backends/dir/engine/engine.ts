@@ -130,7 +130,12 @@ export function createEngine(options: EngineOptions): Engine {
     async close() {
       handles.closeAll();
       const { connection, resolver } = (await connecting?.catch(() => undefined)) ?? {};
-      connection?.close();
+      try {
+        connection?.close();
+      } catch (error) {
+        // A call that was cancelled may still open a table. The connection ends with the process then.
+        log.debug({ err: error }, "the engine's connection is still in use");
+      }
       await resolver?.close();
     },
   };

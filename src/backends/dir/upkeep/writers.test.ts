@@ -15,7 +15,7 @@ const EAGER: UpkeepOptions = {
     retryMs: 10,
     cheapRest: 0,
     // A gateway does not know which versions the calls of the other one read.
-    surplusAgeMs: 2_000,
+    surplusAgeMs: 10_000,
   },
 };
 
