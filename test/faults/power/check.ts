@@ -23,12 +23,18 @@ const ALLOWED: ReadonlySet<LeftoverKind> = new Set<LeftoverKind>([
   "probe",
 ]);
 
+/** Versions from `startVersion` up to, and without, `endVersion`. */
+interface VersionRange {
+  readonly startVersion: bigint;
+  readonly endVersion: bigint;
+}
+
 /** The states that a cut may leave. */
 export interface Expected {
   /** The allowed observations: the acknowledged steps, with or without the step that was running. */
   readonly allowed: readonly Observation[];
-  /** Versions that may exist and be broken, by the ids of their tables. */
-  readonly broken: ReadonlyMap<string, bigint>;
+  /** The versions of the unfinished step, which may exist and be broken, by the ids of their tables. */
+  readonly broken: ReadonlyMap<string, VersionRange>;
   /** Leftovers for `gc` beyond those that every cut may leave. Default: none. */
   readonly leftovers?: readonly LeftoverKind[];
 }
@@ -60,12 +66,15 @@ function eitherOf(name: string, before: Observation, after: Observation): readon
   return [before, ...(SCENARIOS[name]?.between?.(before, after) ?? []), after];
 }
 
-function brokenBy(name: string, before: Observation, after: Observation): ReadonlyMap<string, bigint> {
+function brokenBy(name: string, before: Observation, after: Observation): ReadonlyMap<string, VersionRange> {
   const { byEngine = false } = SCENARIOS[name] as Scenario;
   const changed = Object.keys(after).filter(
     (id) => byEngine && id.startsWith("table ") && after[id] !== before[id],
   );
-  const broken = changed.map((id) => [id.replace("table ", ""), newestIn(after[id])] as const);
+  const broken = changed.map((id) => {
+    const range = { startVersion: newestIn(before[id]) + 1n, endVersion: newestIn(after[id]) + 1n };
+    return [id.replace("table ", ""), range] as const;
+  });
   return new Map(broken);
 }
 
@@ -104,10 +113,8 @@ async function observeWhole(
   });
   const isWhole = seen !== undefined && allowed.map(textOf).includes(textOf(seen));
   if (seen !== undefined && (isWhole || broken.size === 0)) return seen;
-  for (const [id, version] of broken) {
-    const ranges = [{ startVersion: version, endVersion: version + 1n }];
-    await world.client.call("batchDeleteTableVersions", id, { ranges });
-  }
+  for (const [id, range] of broken)
+    await world.client.call("batchDeleteTableVersions", id, { ranges: [range] });
   return observeWorld(world, scenario);
 }
 

@@ -14,6 +14,14 @@ async function optimize({ context }: World): Promise<void> {
   }
 }
 
+/** A compaction commits the ids of its fragments as a version before the one with the fragments. */
+const reservedFirst: Scenario["between"] = (before, after) => {
+  const [older = "", newer = ""] = [before["table n$a"]?.trimEnd(), after["table n$a"]?.trimEnd()];
+  if (!newer.startsWith(older)) return [];
+  const [, reserved] = newer.slice(older.length).split(",");
+  return [{ ...before, "table n$a": `${older},${reserved} ` }];
+};
+
 /** Interrupted upkeep of tables. */
 export const UPKEEP_SCENARIOS: Readonly<Record<string, Scenario>> = {
   optimize: {
@@ -21,6 +29,7 @@ export const UPKEEP_SCENARIOS: Readonly<Record<string, Scenario>> = {
     async prepare({ client }) {
       for (const id of [4, 5]) await client.upload("insertIntoTable", "n$a", {}, rows(id));
     },
+    between: reservedFirst,
     steps: [optimize, ({ client }) => client.upload("insertIntoTable", "n$a", {}, rows(6)), optimize],
   },
 };
