@@ -2,7 +2,6 @@
 // with the Rust REST adapter, a bare proxy on Node and nginx (where it is installed), in front of a gRPC upstream with a
 // bare proxy on grpc-js. Then it measures the time that the gateway adds to a call, and bodies of a gibibyte with the
 // memory of its process.
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -10,6 +9,7 @@ import { pythonInterpreter } from "../scripts/python-environment.ts";
 import { DescribeTableRequestSchema } from "../src/gen/lance/namespace/v1/table_pb.ts";
 import { receive, upload } from "./proxy/bodies.ts";
 import { startNginx } from "./proxy/nginx.ts";
+import { computedSeconds } from "./support/cpu.ts";
 import { runGrpcLoad } from "./support/grpc-load.ts";
 import { runHttpLoad } from "./support/http-load.ts";
 import { watchMemory } from "./support/memory.ts";
@@ -22,8 +22,6 @@ const SECONDS = 2;
 const CALLS = 2_000;
 const MIB = 1024 * 1024;
 const GIB = 1024 * MIB;
-/** The unit in which Linux counts the time of processes. */
-const TICKS_PER_SECOND = 100;
 /** Minimum computing time of a meaningful measurement, in seconds. */
 const LEAST_SECONDS = 0.3;
 
@@ -120,11 +118,6 @@ async function perCoreSecond({ port, pid }: ServerProcess, load: Load): Promise<
   const computed = computedSeconds(pid) - before;
   if (computed < LEAST_SECONDS) throw new Error(`hardly anything was served: ${rate} calls/s`);
   return (rate * SECONDS) / computed;
-}
-
-function computedSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
 /** Measures sequential calls at the upstream and through the gateway, in turn: the median of each round. */
