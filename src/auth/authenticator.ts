@@ -36,7 +36,8 @@ export function authenticateByKeys(keys: KeyRing, delay = createFailureDelay()):
     authenticate({ apiKey }) {
       const found = apiKey === undefined ? "missing" : keys.find(apiKey);
       if (typeof found === "string") throw new LanceError("Unauthenticated", REASONS[found], CHALLENGE);
-      return { by: "api-key", name: found.name, credentialId: found.id, role: found.role };
+      const { name, id: credentialId, role } = found;
+      return { by: "api-key", name, credentialId, role, groups: [], claims: {} };
     },
     failed: delay.failed,
     close: keys.close,

@@ -34,14 +34,21 @@ export type Role = keyof typeof ROLES;
 /** Names of the roles, the mightiest first. */
 export const ROLE_NAMES = Object.keys(ROLES) as readonly Role[];
 
+/** Way in which a caller proves its name. */
+export type Proof = "api-key" | "oidc" | "kubernetes" | "mtls";
+
 /** The caller of a call, as far as it has proved who it is. */
 export interface Principal {
-  /** Way in which the caller has proved its name. */
-  readonly by: "api-key";
+  readonly by: Proof;
+  /** Name of the caller; two ways of proof may give different callers the same name. */
   readonly name: string;
   /** Public id of the credential, for the log. */
   readonly credentialId: string;
   readonly role: Role;
+  /** Groups that the credential puts the caller in. */
+  readonly groups: readonly string[];
+  /** Facts that the credential states, such as the claims of a verified token. */
+  readonly claims: Readonly<Record<string, unknown>>;
 }
 
 /** Whether a principal's role allows a kind of operation. */

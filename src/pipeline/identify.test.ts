@@ -34,7 +34,8 @@ describe("identify", () => {
     const call = callWith(text);
     const answer = {} as never;
     const next: Next = async ({ principal, identity }) => {
-      assert.deepEqual(principal, { by: "api-key", name: "ann", credentialId: id, role: "writer" });
+      const known = { by: "api-key", name: "ann", credentialId: id, role: "writer" };
+      assert.deepEqual(principal, { ...known, groups: [], claims: {} });
       assert.deepEqual(identity, { apiKey: undefined, authToken: "a token for the upstream" });
       return answer;
     };
