@@ -1,45 +1,68 @@
-import type { Credentials } from "../namespace/call.ts";
+import type { Call, Credentials } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Principal } from "../namespace/principal.ts";
-import type { KeyRefusal, KeyRing } from "./api-keys/key-ring.ts";
-import { createFailureDelay } from "./failure-delay.ts";
+import { createFailureDelay, type FailureDelay } from "./failure-delay.ts";
 
-/** Proves who a caller is. */
-export interface Authenticator {
+/** The parts of a call that prove who its caller is. */
+export type Evidence = Pick<Call, "identity">;
+
+/** A way in which callers prove who they are: a kind of credential, and how it is checked. */
+export interface Way {
+  /** What a caller has to bring, for refusals of calls that bring nothing. */
+  readonly needs: string;
+  /** Challenge for `www-authenticate`. Default: HTTP has none for this kind of credential. */
+  readonly challenge?: string;
+  /** Credentials that the gateway asks for by this way, and that no upstream sees. Default: none. */
+  readonly ends?: readonly (keyof Credentials)[];
   /**
-   * Returns the caller that credentials prove.
+   * Returns the caller that a call's credential proves; undefined if the call has none of this kind.
    *
-   * @throws LanceError Unauthenticated
+   * @throws LanceError Unauthenticated for a wrong credential, ServiceUnavailable for one that cannot be checked now.
    */
-  authenticate(credentials: Credentials): Principal;
-  /** Counts wrong credentials from an address, and returns how long their refusal has to wait, in milliseconds. */
-  failed(address: string | undefined): number;
+  prove(evidence: Evidence): Principal | Promise<Principal> | undefined;
   close(): void;
 }
 
-/** The scheme has no registered name; RFC 9110 wants one in every 401. */
-const CHALLENGE = { headers: { "www-authenticate": 'ApiKey realm="lance-gateway"' } };
-
-const REASONS: Readonly<Record<KeyRefusal | "missing", string>> = {
-  missing: "the gateway needs an API key, in the header x-api-key or in the request's identity.api_key",
-  unknown: "the gateway does not know the API key",
-  expired: "the API key has expired",
-};
+/** Proves who a caller is, by any of several ways. */
+export interface Authenticator extends Pick<FailureDelay, "failed"> {
+  /** Credentials that no upstream sees. */
+  readonly ends: ReadonlySet<keyof Credentials>;
+  /**
+   * Returns the caller of a call; undefined if it has no credential. The first way whose credential the call has decides, also if
+   * that credential is wrong and another one would be right.
+   *
+   * @throws LanceError Unauthenticated, ServiceUnavailable
+   */
+  authenticate(evidence: Evidence): Principal | Promise<Principal> | undefined;
+  /** Returns the refusal of a call without a credential. */
+  nothingBrought(): LanceError;
+  close(): void;
+}
 
 /**
- * Creates an authenticator by the keys of a file.
+ * Creates an authenticator.
  *
+ * @param ways in the order in which they are tried.
  * @param delay Default: that of {@link createFailureDelay}.
  */
-export function authenticateByKeys(keys: KeyRing, delay = createFailureDelay()): Authenticator {
+export function createAuthenticator(ways: readonly Way[], delay = createFailureDelay()): Authenticator {
+  const needs = ways.map((way) => way.needs).join(", or ");
+  const challenges = ways.flatMap(({ challenge }) => challenge ?? []);
+  const headers: Record<string, string> = {};
+  if (challenges.length > 0) headers["www-authenticate"] = challenges.join(", ");
   return {
-    authenticate({ apiKey }) {
-      const found = apiKey === undefined ? "missing" : keys.find(apiKey);
-      if (typeof found === "string") throw new LanceError("Unauthenticated", REASONS[found], CHALLENGE);
-      const { name, id: credentialId, role } = found;
-      return { by: "api-key", name, credentialId, role, groups: [], claims: {} };
+    ends: new Set(ways.flatMap(({ ends = [] }) => ends)),
+    authenticate(evidence) {
+      for (const way of ways) {
+        const found = way.prove(evidence);
+        if (found !== undefined) return found;
+      }
+      return undefined;
     },
+    nothingBrought: () => new LanceError("Unauthenticated", `the gateway needs ${needs}`, { headers }),
     failed: delay.failed,
-    close: keys.close,
+    close() {
+      for (const way of ways) way.close();
+    },
   };
 }

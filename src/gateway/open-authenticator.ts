@@ -1,6 +1,7 @@
 import type { Logger } from "pino";
 import { openKeyRing } from "../auth/api-keys/key-ring.ts";
-import { type Authenticator, authenticateByKeys } from "../auth/authenticator.ts";
+import { proveByKeys } from "../auth/api-keys/way.ts";
+import { type Authenticator, createAuthenticator } from "../auth/authenticator.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 
@@ -21,5 +22,5 @@ export async function openAuthenticator(
   const keys = await openKeyRing({ path, log }).catch((error: Error) => {
     throw new UsageError(`--api-keys-file: ${error.message}`, { cause: error });
   });
-  return authenticateByKeys(keys);
+  return createAuthenticator([proveByKeys(keys)]);
 }

@@ -52,9 +52,9 @@ function redacted(value: unknown, redact: (text: string) => string, depth = 0): 
   );
 }
 
-function secretsOf({ headers, identity, context = {} }: Call): string[] {
+function secretsOf({ headers, identity, brought = identity, context = {} }: Call): string[] {
   const values = Object.entries(headers).flatMap(([name, value]) => (PLAIN_HEADERS.has(name) ? [] : [value]));
-  return [...values, ...Object.values(context), identity.apiKey, identity.authToken].filter(
+  return [...values, ...Object.values(context), brought.apiKey, brought.authToken].filter(
     (value) => value !== undefined,
   );
 }

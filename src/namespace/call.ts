@@ -79,6 +79,8 @@ export interface Call extends CallInit {
   context?: Readonly<Record<string, string>> | undefined;
   /** Credentials of the caller, without those that were meant for the gateway. */
   identity: Credentials;
+  /** Credentials as the caller brought them. Default: the gateway has checked none, and `identity` has all. */
+  brought?: Credentials | undefined;
   /** The caller, as far as it has proved who it is. Default: the gateway asks nobody. */
   principal?: Principal | undefined;
   /**

@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Call } from "../namespace/call.ts";
-import { LanceError } from "../namespace/errors.ts";
+import { isLanceError, LanceError } from "../namespace/errors.ts";
+import type { Principal } from "../namespace/principal.ts";
+import { whileWaiting } from "../namespace/while-waiting.ts";
 import type { Interceptor } from "./interceptor.ts";
 
 /** Maximum number of refused calls whose answers wait. */
@@ -10,14 +12,14 @@ const MAX_WAITING = 1_000;
 /**
  * Finds out who calls, or refuses the call. Refusals of wrong credentials come later and later for the same address.
  *
- * A key that the gateway has accepted ends here: no backend sees it.
+ * Credentials that the gateway asks for end here: no backend sees them.
  */
 export function identify(authenticator: Authenticator): Interceptor {
   let waiting = 0;
 
   async function refuse(call: Call, thrown: unknown): Promise<never> {
-    // A client that sends nothing guesses nothing.
-    if (call.identity.apiKey === undefined) throw thrown;
+    // A credential that cannot be checked now may be right.
+    if (!isLanceError(thrown, "Unauthenticated")) throw thrown;
     if (waiting >= MAX_WAITING) {
       const headers = { "retry-after": "1" };
       throw new LanceError("Throttling", "too many calls bring wrong credentials", { headers });
@@ -31,13 +33,37 @@ export function identify(authenticator: Authenticator): Interceptor {
     throw thrown;
   }
 
-  return (call, request, next) => {
+  function name(call: Call, principal: Principal): void {
+    call.principal = principal;
+    call.brought = call.identity;
+    const { ends } = authenticator;
+    const { apiKey, authToken } = call.identity;
+    call.identity = {
+      apiKey: ends.has("apiKey") ? undefined : apiKey,
+      authToken: ends.has("authToken") ? undefined : authToken,
+    };
+    if (ends.has("authToken")) delete call.headers["authorization"];
+  }
+
+  async function check(call: Call, checking: Promise<Principal>): Promise<void> {
     try {
-      call.principal = authenticator.authenticate(call.identity);
+      name(call, await whileWaiting(checking, call.signal));
+    } catch (thrown) {
+      await refuse(call, thrown);
+    }
+  }
+
+  return (call, request, next) => {
+    let found: Principal | Promise<Principal> | undefined;
+    try {
+      found = authenticator.authenticate(call);
     } catch (thrown) {
       return refuse(call, thrown);
     }
-    call.identity = { apiKey: undefined, authToken: call.identity.authToken };
+    // A client that brings nothing guesses nothing.
+    if (found === undefined) return Promise.reject(authenticator.nothingBrought());
+    if (found instanceof Promise) return check(call, found).then(() => next(call, request));
+    name(call, found);
     return next(call, request);
   };
 }

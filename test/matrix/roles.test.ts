@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import { drawKey, type NewKey } from "../../src/auth/api-keys/key.ts";
 import type { KeyRecord } from "../../src/auth/api-keys/key-file.ts";
 import type { KeyRefusal } from "../../src/auth/api-keys/key-ring.ts";
-import { authenticateByKeys } from "../../src/auth/authenticator.ts";
+import { proveByKeys } from "../../src/auth/api-keys/way.ts";
+import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import { actionOf } from "../../src/namespace/actions.ts";
 import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
@@ -35,7 +36,7 @@ const ring = {
   },
   close() {},
 };
-const authenticator = authenticateByKeys(ring, { failed: () => 0 });
+const authenticator = createAuthenticator([proveByKeys(ring)], { failed: () => 0 });
 
 /** The key that each caller sends. */
 const CALLERS = {

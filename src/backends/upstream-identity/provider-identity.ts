@@ -16,11 +16,11 @@ import {
 import { Agent, fetch, Response } from "undici";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { whileWaiting } from "../../namespace/while-waiting.ts";
 import { Gate } from "../resilience/gate.ts";
 import type { CredentialHeaders, ExchangeIdentityOptions, UpstreamIdentity } from "./identity.ts";
 import type { FailureScope } from "./refused-fetches.ts";
 import { createTokenCache, type Token } from "./token-cache.ts";
-import { whileWaiting } from "./while-waiting.ts";
 
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
@@ -52,9 +52,10 @@ export function createExchangeIdentity(options: ExchangeIdentityOptions): Upstre
   const isOwn = options.grant === "client_credentials";
   const cache = createTokenCache({ fetch: request, scopeOf, renewBeforeMs, maxTokens });
 
-  function subjectOf({ identity }: Call): string {
+  function subjectOf({ identity, brought = identity }: Call): string {
     if (isOwn) return ITSELF;
-    if (identity.authToken !== undefined) return identity.authToken;
+    // A token that ends at the gateway is still the one to exchange.
+    if (brought.authToken !== undefined) return brought.authToken;
     throw new LanceError("Unauthenticated", "a bearer token is needed, which the gateway exchanges");
   }
 

@@ -1,7 +1,7 @@
 import { LanceError } from "../../namespace/errors.ts";
+import { whileWaiting } from "../../namespace/while-waiting.ts";
 import type { UpstreamCredentials, UpstreamIdentity } from "./identity.ts";
 import { createTokenCache, type Token } from "./token-cache.ts";
-import { whileWaiting } from "./while-waiting.ts";
 
 /** Options of {@link createRenewedIdentity}. */
 export interface RenewedIdentityOptions extends Pick<UpstreamIdentity, "isRefusal"> {

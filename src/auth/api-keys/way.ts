@@ -1,0 +1,31 @@
+import { LanceError } from "../../namespace/errors.ts";
+import type { Way } from "../authenticator.ts";
+import type { KeyRefusal, KeyRing } from "./key-ring.ts";
+
+/** The scheme has no registered name; RFC 9110 wants one in every 401. */
+const CHALLENGE = 'ApiKey realm="lance-gateway"';
+
+const REASONS: Readonly<Record<KeyRefusal, string>> = {
+  unknown: "the gateway does not know the API key",
+  expired: "the API key has expired",
+};
+
+/** Proves callers by the keys of a file. */
+export function proveByKeys(keys: KeyRing): Way {
+  return {
+    needs: "an API key, in the header x-api-key or in the request's identity.api_key",
+    challenge: CHALLENGE,
+    ends: ["apiKey"],
+    prove({ identity: { apiKey } }) {
+      if (apiKey === undefined) return undefined;
+      const found = keys.find(apiKey);
+      if (typeof found === "string") {
+        const headers = { "www-authenticate": CHALLENGE };
+        throw new LanceError("Unauthenticated", REASONS[found], { headers });
+      }
+      const { name, id: credentialId, role } = found;
+      return { by: "api-key", name, credentialId, role, groups: [], claims: {} };
+    },
+    close: keys.close,
+  };
+}
