@@ -8,6 +8,7 @@ import type { ServeOptions } from "../config/options.ts";
 import { secretsOf } from "../config/secrets.ts";
 import { type Gateway, startGateway } from "../gateway/compose.ts";
 import { refuseStrangers } from "../gateway/exposure.ts";
+import { STANDARD_OUTPUT } from "../gateway/open-audit.ts";
 import { prepareEngine } from "../gateway/open-backend.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { createLog } from "../log/log.ts";
@@ -41,7 +42,10 @@ export async function runServer(
   endOnSignal(gateway);
   if (options.auth.length === 0 && options.insecure)
     log.warn("everyone who reaches the port may do everything, because of --insecure");
-  process.stdout.write(greeting(whatIsServed(options, databases), gateway, options));
+  const { stdout, stderr } = process;
+  // An audit log on standard output has nothing but its lines there.
+  const people = options.auditLog === STANDARD_OUTPUT ? stderr : stdout;
+  people.write(greeting(whatIsServed(options, databases), gateway, options));
 }
 
 /** Starts the gateway in this thread, or in as many workers as the options say. */

@@ -1,3 +1,4 @@
+import { AUDIT_OPTIONS } from "./audit-options.ts";
 import { CATALOG_OPTIONS } from "./catalog-options.ts";
 import { DIRECTORY_OPTIONS } from "./directory-options.ts";
 import { IDENTITY_OPTIONS } from "./identity-options.ts";
@@ -14,6 +15,7 @@ export const OPTION_GROUPS = {
   Directory: DIRECTORY_OPTIONS,
   Server: SERVER_OPTIONS,
   Security: SECURITY_OPTIONS,
+  "Audit log": AUDIT_OPTIONS,
   Limits: LIMIT_OPTIONS,
   Upstream: UPSTREAM_OPTIONS,
   "Upstream identity": IDENTITY_OPTIONS,
@@ -26,6 +28,7 @@ export const SERVE_OPTIONS = {
   ...DIRECTORY_OPTIONS,
   ...SERVER_OPTIONS,
   ...SECURITY_OPTIONS,
+  ...AUDIT_OPTIONS,
   ...LIMIT_OPTIONS,
   ...UPSTREAM_OPTIONS,
   ...IDENTITY_OPTIONS,

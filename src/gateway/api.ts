@@ -14,7 +14,10 @@ import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 
 /** Options of {@link createApi}. */
 export interface ApiOptions
-  extends Pick<ServiceOptions, "databases" | "routes" | "interceptors" | "authenticator" | "readOnly"> {
+  extends Pick<
+    ServiceOptions,
+    "databases" | "routes" | "interceptors" | "authenticator" | "readOnly" | "trail"
+  > {
   /** Maximum memory for all requests, in bytes. Default: unlimited. */
   readonly maxBufferedBytes?: number | undefined;
   /** Memory that the requests of all workers hold. Default: there is a single worker. */

@@ -7,6 +7,7 @@ import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import type { Databases } from "../config/configuration.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
+import type { FileTrail } from "../log/audit/audit-trail.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { ServiceOptions } from "../pipeline/create-service.ts";
@@ -15,6 +16,7 @@ import type { Addressing } from "../server/addressing.ts";
 import { createReadiness, type Readiness } from "../server/readiness.ts";
 import { createServer } from "../server/server.ts";
 import { createApi } from "./api.ts";
+import { openAudit } from "./open-audit.ts";
 import { openAuthenticator } from "./open-authenticator.ts";
 import { openBackend } from "./open-backend.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
@@ -60,6 +62,8 @@ export interface GatewayContext {
   readonly plugins?: readonly GatewayPlugin[] | undefined;
   /** Proves who calls. Default: everyone may do everything. */
   readonly authenticator?: Authenticator | undefined;
+  /** Receives a line about each call; closing the gateway closes it. Default: lines are not written. */
+  readonly trail?: FileTrail | undefined;
   /** The other workers of the process, which listen on the port, too. Default: none. */
   readonly workers?: Workers | undefined;
 }
@@ -103,13 +107,13 @@ interface Served extends Pick<ServiceOptions, "databases" | "routes"> {
 async function listen(
   { databases, backends, routes, addressing }: Served,
   options: WireOptions,
-  { log, metrics, plugins = [], authenticator, workers }: GatewayContext,
+  { log, metrics, plugins = [], authenticator, trail, workers }: GatewayContext,
 ): Promise<Gateway> {
   const { maxBufferedBytes, readOnly } = options;
   const { bufferedBytes, connections } = workers ?? {};
   const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
   const api = createApi({
-    ...{ databases, routes, interceptors, authenticator, readOnly },
+    ...{ databases, routes, interceptors, authenticator, readOnly, trail },
     ...{ maxBufferedBytes, bufferedBytes, log, metrics },
   });
   const readiness = createReadiness();
@@ -136,6 +140,7 @@ async function listen(
       const finished = await server.close({ graceMs: drainSeconds * 1000, delayMs });
       authenticator?.close();
       await closeAll(backends);
+      await trail?.close();
       return finished;
     },
   };
@@ -192,7 +197,8 @@ export async function startGateway(
   const metrics = options.noMetrics ? undefined : createMetrics(workers?.gatherMetrics);
   if (metrics !== undefined) workers?.provideMetrics(metrics.snapshot);
   const authenticator = await openAuthenticator(options, log);
-  const context = { log, metrics, plugins, authenticator, workers };
+  const trail = await openAudit(options, log, (lines) => metrics?.loseAuditLines(lines));
+  const context = { log, metrics, plugins, authenticator, trail, workers };
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
   const surroundings = { log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) };
   const opened = new Map<string, Database>();
@@ -217,6 +223,7 @@ export async function startGateway(
   } catch (error) {
     authenticator?.close();
     await closeAll([...opened.values()].map(({ backend }) => backend));
+    await trail?.close();
     throw error;
   }
 }

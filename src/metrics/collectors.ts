@@ -27,6 +27,7 @@ export function registerTallies(
     [METRICS.running, () => [{ labels: [], value: tallies.running }]],
     [METRICS.bytes, () => tallies.bytes()],
     [METRICS.decisions, () => tallies.decisions()],
+    [METRICS.auditLost, () => [{ labels: [], value: tallies.auditLinesLost }]],
     [METRICS.upkeepRuns, () => upkeep.runs()],
     [METRICS.upkeepFragments, () => upkeep.sums("fragmentsRemoved")],
     [METRICS.upkeepVersions, () => upkeep.sums("versionsRemoved")],

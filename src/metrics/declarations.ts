@@ -83,6 +83,12 @@ export const METRICS = {
     labels: ["database"],
     help: "Tables that wait to be looked at after writes, or are worked on.",
   },
+  auditLost: {
+    name: "lance_gateway_audit_lines_lost_total",
+    type: "counter",
+    labels: [],
+    help: "Lines that the audit log lacks because they could not be written.",
+  },
   workers: {
     name: "lance_gateway_workers",
     type: "gauge",

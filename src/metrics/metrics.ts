@@ -15,6 +15,8 @@ export interface Metrics {
   readonly calls: CallMetrics;
   /** Counts requests that never became a call. */
   readonly refuse: CountRefusal;
+  /** Counts lines that the audit log lacks. */
+  loseAuditLines(lines: number): void;
   /**
    * Returns the counter of decisions about a database's upstream that belong to no call; without a name, the only
    * database.
@@ -74,6 +76,7 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>): Metrics 
   return {
     calls: tallies,
     refuse: tallies.refuse,
+    loseAuditLines: tallies.loseAuditLines,
     noteFor: (database) => tallies.noteFor(database),
     upkeepFor: (database = "") => upkeep.of(database),
     page: {

@@ -28,6 +28,9 @@ export interface Tallies extends CallMetrics {
   noteFor(database: string | undefined): NoteDecision;
   /** Counts a request that never became a call. */
   readonly refuse: CountRefusal;
+  /** Counts lines that the audit log lacks. */
+  loseAuditLines(lines: number): void;
+  readonly auditLinesLost: number;
   readonly running: number;
   calls(): Iterable<Sample>;
   refusals(): Iterable<Sample>;
@@ -53,6 +56,7 @@ export function createTallies(): Tallies {
   const decided = new Map<string, Map<UpstreamDecision, number>>();
   const refused = new Map<string, Map<string, number>>();
   let running = 0;
+  let auditLinesLost = 0;
 
   function tallyOf({ method, protocol }: Call): CallTally {
     const byProtocol = entry(methods, method, () => new Map<Protocol, CallTally>());
@@ -105,6 +109,14 @@ export function createTallies(): Tallies {
       for (const [protocol, counts] of refused) {
         for (const [code, value] of counts) yield { labels: [protocol, code], value };
       }
+    },
+
+    loseAuditLines(lines) {
+      auditLinesLost += lines;
+    },
+
+    get auditLinesLost() {
+      return auditLinesLost;
     },
 
     get running() {

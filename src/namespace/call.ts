@@ -68,6 +68,8 @@ export interface Call extends CallInit {
   id: Identifier;
   /** Name of the call's database, if there are several. */
   database: string | undefined;
+  /** Whether every step of the pipeline has let the call through to its backend. Default: not yet. */
+  admitted?: boolean;
   /** Whether the pipeline has the call, and logs and counts it; the wire reports failures before that. */
   begun?: boolean;
   /**
@@ -141,6 +143,7 @@ export function createCall(init: CallInit): Call {
     id: [],
     database: undefined,
     begun: false,
+    admitted: false,
     takes: undefined,
     context: undefined,
     identity: { apiKey: undefined, authToken: undefined },

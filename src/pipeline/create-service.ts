@@ -2,6 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
+import { type AuditTrail, audit } from "./audit.ts";
 import { authorize, readOnly } from "./authorize.ts";
 import { limitConcurrency } from "./concurrency.ts";
 import { callBackend, type Databases } from "./databases.ts";
@@ -21,6 +22,8 @@ export interface ServiceOptions {
   readonly routes?: readonly Route[] | undefined;
   /** Receives counts of the calls. Default: calls are not counted. */
   readonly metrics?: CallMetrics | undefined;
+  /** Receives a line about each call. Default: lines are not written. */
+  readonly trail?: AuditTrail | undefined;
   /** Memory for the Arrow bodies of calls. Default: no bound. */
   readonly budget?: ByteBudget | undefined;
   /** Proves who calls; roles decide then what they may do. Default: everyone may do everything. */
@@ -33,11 +36,12 @@ export interface ServiceOptions {
 
 /** Creates the pipeline: the chain of interceptors that every call passes, on every wire, and the backends at its end. */
 export function createService(options: ServiceOptions): Service {
-  const { databases, routes, metrics, authenticator, interceptors = [] } = options;
+  const { databases, routes, metrics, trail, authenticator, interceptors = [] } = options;
   const { budget = createByteBudget() } = options;
   const chain: readonly Interceptor[] = [
     ...(metrics === undefined ? [] : [measure(metrics)]),
     observe,
+    ...(trail === undefined ? [] : [audit(trail)]),
     resolve,
     ...(authenticator === undefined ? [] : [identify(authenticator)]),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),

@@ -53,7 +53,9 @@ export function callBackend(databases: Databases): Next {
   }
 
   return (call, request) => {
-    const handler = handlerOf(databaseOf(databases, call), call.method);
+    const database = databaseOf(databases, call);
+    call.admitted = true;
+    const handler = handlerOf(database, call.method);
     return request.kind === "upload"
       ? handler(request.message, request.data, call)
       : handler(request.message, call);

@@ -50,7 +50,7 @@ function logFailure(call: Call, started: number, thrown: unknown): LanceError {
 }
 
 /** Returns the reason of an abort; the error that an aborted call throws only repeats it with less detail. */
-function failureOf(call: Call, thrown: unknown): LanceError {
+export function failureOf(call: Call, thrown: unknown): LanceError {
   if (thrown instanceof LanceError) return thrown;
   const reason: unknown = call.signal.aborted ? call.signal.reason : undefined;
   return reason instanceof LanceError ? reason : toLanceError(thrown);

@@ -17,8 +17,10 @@ export interface Scope {
 }
 
 type Edit = (names: readonly string[], field: string, holder: Fields) => string[];
-type Walk = (message: Message, edit: Edit) => void;
-type Fields = Message & Record<string, unknown>;
+/** Replaces lists of names in a message, wherever they are. */
+export type Walk = (message: Message, edit: Edit) => void;
+/** A message with its fields by their names in the program. */
+export type Fields = Message & Record<string, unknown>;
 
 /** Fields of requests that lead to an object from the root. */
 const IN_REQUESTS: ReadonlySet<string> = new Set(["id", "new_namespace_id"]);
@@ -27,7 +29,7 @@ const IN_ANSWERS: ReadonlySet<string> = new Set(["id", "namespace"]);
 
 /** Finds the fields with names in the messages of a method. */
 export function createScope({ input, output }: DescMethod): Scope {
-  const [inRequest, inAnswer] = [compile(input, IN_REQUESTS), compile(output, IN_ANSWERS)];
+  const [inRequest, inAnswer] = [compileWalk(input, IN_REQUESTS), compileWalk(output, IN_ANSWERS)];
   return {
     find(request) {
       let first: string | undefined;
@@ -84,7 +86,8 @@ function isSaid(names: readonly string[], field: string, holder: Fields): boolea
   return names.length > 0 || (field === "namespace" && holder["table"] !== undefined);
 }
 
-function compile(type: DescMessage, names: ReadonlySet<string>): Walk | undefined {
+/** Compiles the walk over the lists of names in fields with the given names; undefined if a type has none. */
+export function compileWalk(type: DescMessage, names: ReadonlySet<string>): Walk | undefined {
   if (!reaches(type, names, new Set())) return undefined;
   const steps = type.fields.flatMap((field) => stepOf(field, names) ?? []);
   return (message, edit) => {
@@ -113,7 +116,7 @@ function stepOf(
     };
   }
   const type = messageOf(field);
-  const walk = type && compile(type, names);
+  const walk = type && compileWalk(type, names);
   if (walk === undefined) return undefined;
   return (message, edit) => {
     for (const each of messagesIn(field, message)) walk(each, edit);

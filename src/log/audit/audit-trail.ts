@@ -1,0 +1,103 @@
+import type { Logger } from "pino";
+import { LanceError } from "../../namespace/errors.ts";
+import type { LineWriter } from "./line-writer.ts";
+
+/** Options of {@link createAuditTrail}. */
+export interface AuditTrailOptions {
+  readonly writer: LineWriter;
+  /** Whether a call fails whose line cannot be written. */
+  readonly required: boolean;
+  readonly log: Logger;
+  /** Counts lines that could not be written. */
+  readonly onLost: (lines: number) => void;
+}
+
+/** The lines of the audit log on their way to a file. */
+export interface FileTrail {
+  requireWritable(): void;
+  write(line: string): Promise<void>;
+  /** Writes what waits and closes the file. */
+  close(): Promise<void>;
+}
+
+/** Most characters that wait for the file: a file that takes nothing must not take the memory of the process. */
+const MAX_WAITING = 16 * 1024 ** 2;
+
+interface Batch {
+  readonly lines: string[];
+  readonly done: Promise<void>;
+  readonly settle: (error?: Error) => void;
+}
+
+/**
+ * Creates the way of lines to a file. Lines of a turn of the event loop, and those that arrive while the file is
+ * written, go to the system together.
+ */
+export function createAuditTrail({ writer, required, log, onLost }: AuditTrailOptions): FileTrail {
+  let waiting: Batch | undefined;
+  let waitingLength = 0;
+  let working: Promise<void> | undefined;
+  let fault: Error | undefined;
+  let lost = 0;
+
+  function unwritten(lines: number, error: Error): void {
+    onLost(lines);
+    lost += lines;
+    if (fault === undefined) log.error({ err: error, required }, "the audit log cannot be written");
+    fault = error;
+  }
+  function recovered(): void {
+    if (fault === undefined) return;
+    log.warn({ lost }, "the audit log can be written again");
+    fault = undefined;
+    lost = 0;
+  }
+  async function drain(): Promise<void> {
+    await new Promise(setImmediate);
+    while (waiting !== undefined) {
+      const { lines, settle } = waiting;
+      waiting = undefined;
+      waitingLength = 0;
+      const error = await writer.append(`${lines.join("\n")}\n`).then(recovered, (thrown: Error) => thrown);
+      if (error) unwritten(lines.length, error);
+      settle(error as Error | undefined);
+    }
+    working = undefined;
+  }
+  function enqueue(line: string): Promise<void> {
+    if (waitingLength + line.length > MAX_WAITING) {
+      const error = new Error("too many lines wait for the file");
+      unwritten(1, error);
+      return Promise.reject(error);
+    }
+    if (waiting === undefined) {
+      const { promise: done, resolve, reject } = Promise.withResolvers<void>();
+      waiting = { lines: [], done, settle: (error) => (error === undefined ? resolve() : reject(error)) };
+    }
+    waiting.lines.push(line);
+    waitingLength += line.length;
+    working ??= drain();
+    return waiting.done;
+  }
+  return {
+    requireWritable() {
+      if (required && fault !== undefined) throw unavailable(fault);
+    },
+    async write(line) {
+      try {
+        await enqueue(line);
+      } catch (cause) {
+        if (required) throw unavailable(cause);
+      }
+    },
+    async close() {
+      await working;
+      await writer.close();
+    },
+  };
+}
+
+function unavailable(cause: unknown): LanceError {
+  const headers = { "retry-after": "1" };
+  return new LanceError("ServiceUnavailable", "the audit log cannot be written", { cause, headers });
+}

@@ -1,0 +1,108 @@
+import { randomBytes } from "node:crypto";
+import { constants, type Stats } from "node:fs";
+import { open, readdir, rename, stat, unlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { Logger } from "pino";
+import type { LineTarget } from "./line-writer.ts";
+
+/** Options of {@link openRotatingFile}. */
+export interface RotatingFileOptions {
+  readonly path: string;
+  /** Size from which on the file is moved away, in bytes. Default: it never is. */
+  readonly maxBytes?: number | undefined;
+  /** Number of files that are kept beside the newest. */
+  readonly keep: number;
+  readonly log: Logger;
+  /** Interval between looks whether others have moved the file, in milliseconds. Default: 1 s. */
+  readonly checkMs?: number;
+}
+
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT;
+const OWNER_ONLY = 0o600;
+
+/** Ends the names of files that were moved away: the time, and digits that make the name unique. */
+const SUFFIX = /^\.\d{8}T\d{9}Z-[0-9a-f]{8}$/;
+
+/**
+ * Opens a file for appending, by any number of processes. A file that somebody has moved away is opened again within a
+ * second of the next line; a file that has grown too large is renamed, and the oldest renamed ones are deleted.
+ *
+ * A rename never replaces a file. Two processes that rename at the same time leave a small file more.
+ *
+ * @throws Error of node:fs if the file cannot be opened.
+ */
+export async function openRotatingFile(options: RotatingFileOptions): Promise<LineTarget> {
+  const { path, maxBytes = Number.POSITIVE_INFINITY, keep, log, checkMs = 1_000 } = options;
+  let handle = await open(path, APPEND, OWNER_ONLY);
+  let own = await handle.stat();
+  let checkedAt = performance.now();
+  /** Bytes of the file at the last look, and those written since. */
+  let size = own.size;
+  let isStuck = false;
+
+  async function reopen(): Promise<void> {
+    const next = await open(path, APPEND, OWNER_ONLY);
+    const old = handle;
+    handle = next;
+    own = await next.stat();
+    size = own.size;
+    await old.close();
+  }
+  async function moveAway(): Promise<void> {
+    try {
+      await rename(path, `${path}${newSuffix()}`);
+      await reopen();
+      await prune(path, keep);
+      isStuck = false;
+    } catch (error) {
+      if (!isStuck) log.error({ err: error }, "the audit log grows on, because it cannot be rotated");
+      isStuck = true;
+    }
+  }
+  return {
+    async prepare(bytes) {
+      const now = performance.now();
+      if (size + bytes <= maxBytes && now - checkedAt < checkMs) return;
+      if (isStuck && now - checkedAt < checkMs) return;
+      checkedAt = now;
+      const found = await statOf(path);
+      if (found === undefined || found.ino !== own.ino || found.dev !== own.dev) return reopen();
+      size = found.size;
+      if (found.isFile() && size > 0 && size + bytes > maxBytes) await moveAway();
+    },
+    async write(bytes, offset) {
+      const { bytesWritten } = await handle.write(bytes, offset);
+      size += bytesWritten;
+      return bytesWritten;
+    },
+    close: () => handle.close(),
+  };
+}
+
+async function statOf(path: string): Promise<Stats | undefined> {
+  return stat(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+}
+
+let lastSuffixAt = 0;
+
+/** Returns a name that no other file has; names of a process are in the order of their files. */
+function newSuffix(): string {
+  lastSuffixAt = Math.max(Date.now(), lastSuffixAt + 1);
+  const time = new Date(lastSuffixAt).toISOString().replaceAll(/[-:.]/g, "");
+  return `.${time}-${randomBytes(4).toString("hex")}`;
+}
+
+async function prune(path: string, keep: number): Promise<void> {
+  const [directory, name] = [dirname(path), basename(path)];
+  const names = await readdir(directory);
+  const moved = names.filter((each) => each.startsWith(name) && SUFFIX.test(each.slice(name.length))).sort();
+  for (const old of moved.slice(0, Math.max(0, moved.length - keep))) {
+    // Another process may have been faster.
+    await unlink(join(directory, old)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+    });
+  }
+}
