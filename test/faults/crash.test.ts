@@ -20,6 +20,9 @@ const SEED = seedOf("CRASH_SEED");
 
 const WORKERS = 6;
 
+/** Number of worker threads of the server; `CRASH_THREADS=2` takes calls through several catalogs. */
+const THREADS = repeats("CRASH_THREADS", 1);
+
 /** Works on one item after the other. */
 async function inTurn<T>(
   items: readonly T[],
@@ -39,7 +42,8 @@ describe("a server that is killed", () => {
 
   /** Starts a server and a client for each worker, until the test file ends. */
   async function startWith(root: string): Promise<{ program: Program; clients: LanceClient[] }> {
-    const program = startProgram("serve", "--root", root, "--port", "0", "--log-level", "error");
+    const options = ["--root", root, "--port", "0", "--log-level", "error"];
+    const program = startProgram("serve", ...options, "--workers", String(THREADS));
     const port = await program.listening();
     const protocols = Array.from({ length: WORKERS }, () => createGrpcClient(port));
     void program.ended.then(() => {

@@ -27,6 +27,7 @@ function fakeTables(checkout: () => Promise<void> = async () => {}) {
           running++;
           await checkout().finally(() => running--);
         },
+        version: async () => 1,
         close() {
           if (running > 0) throw new Error("it is in use");
           open.delete(location);
@@ -39,6 +40,7 @@ function fakeTables(checkout: () => Promise<void> = async () => {}) {
 
 async function makeTable(root: string, name: string): Promise<string> {
   await mkdir(join(root, name, "_versions"), { recursive: true });
+  await writeFile(join(root, name, "_versions", "1.manifest"), "");
   return join(root, name);
 }
 
@@ -137,6 +139,7 @@ test("the schema is asked for once for a version, and again when the table has m
   const schema = Buffer.concat(await Readable.from(toIpcFile(Readable.from([stream]))).toArray());
   const table: Partial<NativeTable> = {
     checkoutLatest: async () => {},
+    version: async () => 1,
     close() {},
     async schema() {
       asked++;

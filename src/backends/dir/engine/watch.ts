@@ -1,5 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
-import type { DatasetRef } from "../format/dataset.ts";
+import { type DatasetRef, manifestName } from "../format/dataset.ts";
 import { createStampMemory } from "../format/directory-stamp.ts";
 import type { FileFeatures, ObjectStore } from "../format/storage.ts";
 import {
@@ -41,6 +41,10 @@ function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
     if (identity === undefined) throw noData();
     return identity;
   }
+  function hasVersion(directory: string, version: bigint): boolean {
+    const names = (["V2", "V1"] as const).map((scheme) => manifestName(version, scheme));
+    return names.some((name) => files.fileStamp(`${directory}/${name}`) !== undefined);
+  }
   return async (location) => {
     const directory = `${store.keyOf(location)}/_versions`;
     const identity = await find(directory);
@@ -55,7 +59,9 @@ function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
       if (now.status === "rejected") throw now.reason;
       if (moved.status === "rejected") throw moved.reason;
       stamps.note(seen, before);
-      return now.value === identity ? "moved" : "replaced";
+      if (now.value !== identity) return "replaced";
+      // The engine notices another manifest of the same number, but stays at a newest version that was deleted.
+      return hasVersion(directory, BigInt(await table.version())) ? "moved" : "replaced";
     };
   };
 }
@@ -69,15 +75,18 @@ function watchVersions(store: ObjectStore): Watcher {
     const dataset: DatasetRef = { store, root: store.keyOf(location) };
     let known = await withTag(dataset, await latestVersion(dataset));
     return async (table) => {
+      // A version that the handle has made or seen before the listing is missing there only if it was deleted.
+      const at = BigInt(await table.version());
       const { newest, earlier } = await latestVersionAnd(dataset, known);
       const now = await withTag(dataset, newest);
+      if (now.version < at) return "replaced";
       if (now.version === known.version) return now.eTag === known.eTag ? "same" : "replaced";
       // An older version that is missing may have been cleaned up: opening the table again is also correct then.
       if (now.version < known.version || (await eTagOf(dataset, earlier ?? known)) !== known.eTag) {
         return "replaced";
       }
       // A handle that has made the newest version is there already.
-      if (BigInt(await table.version()) !== now.version) await table.checkoutLatest();
+      if (at !== now.version) await table.checkoutLatest();
       known = now;
       return "moved";
     };

@@ -28,14 +28,14 @@ export interface IndexPlan {
   readonly fields: IndexFields;
 }
 
-/** Indices that this process is building, so that no two get one name. */
+/** Indices that are being built, so that no two get one name. */
 export interface IndexBuilds {
   /** Builds an index; resolves when the index is in the table. */
   build(table: Identifier, plan: IndexPlan, signal: AbortSignal): Promise<void>;
   /** Reserves the name of an index while `work` runs. @throws LanceError TableIndexAlreadyExists */
   reserve<T>(plan: IndexPlan, work: () => Promise<T>): Promise<T>;
-  /** Returns the plan of an index that is being built or waits for its turn. */
-  find(location: string, branch: string | undefined, name: string): IndexPlan | undefined;
+  /** Returns the plan of an index that this process is building, or that a job of any process has to build. */
+  find(location: string, branch: string | undefined, name: string): Promise<IndexPlan | undefined>;
 }
 
 /** The kind of the jobs that build an index. */
@@ -63,13 +63,12 @@ export function createIndexBuilds(context: TableContext & JobContext): IndexBuil
         plans.delete(key);
       }
     },
-    find(location, branch, name) {
+    async find(location, branch, name) {
       const key = keyOf(location, branch, name);
-      const queued = context.jobs.active().filter(({ kind }) => kind === CREATE_INDEX);
-      return (
-        plans.get(key) ??
-        queued.map(planOf).find((plan) => keyOf(plan.location, plan.branch, plan.name) === key)
-      );
+      const own = plans.get(key);
+      if (own !== undefined) return own;
+      const queued = (await context.jobs.open()).filter(({ kind }) => kind === CREATE_INDEX);
+      return queued.map(planOf).find((plan) => keyOf(plan.location, plan.branch, plan.name) === key);
     },
     async build(id, plan, signal) {
       const table = await requireTable(context, id);

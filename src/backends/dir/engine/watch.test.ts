@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { readdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { tableFromArrays, tableToIPC } from "apache-arrow";
+import { type TestContext, test } from "vitest";
+import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
+import { toIpcFile } from "../../../arrow/file.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import type { ObjectStore } from "../format/storage.ts";
+import { createRemoteStore } from "../stores/remote-store.ts";
+import { silent, temporaryDirectory } from "../test-support.ts";
+import { createEngine, type Engine } from "./engine.ts";
+
+const disk = createLocalStore();
+const STORES: Readonly<Record<string, ObjectStore>> = {
+  "a disk": disk,
+  "a bucket": { ...createRemoteStore(createDiskBucket(disk)), uriOf: disk.uriOf, keyOf: disk.keyOf },
+};
+
+async function rows(count: number): Promise<Buffer> {
+  const stream = tableToIPC(tableFromArrays({ id: new Int32Array(count) }), "stream");
+  return Buffer.concat(await Readable.from(toIpcFile(Readable.from([stream]))).toArray());
+}
+
+function open(t: TestContext, store: ObjectStore): Engine {
+  const engine = createEngine({ log: silent, store });
+  t.onTestFinished(() => engine.close());
+  return engine;
+}
+
+async function add(engine: Engine, location: string, count: number): Promise<void> {
+  const lease = await engine.acquire(location);
+  await lease.table.add(await rows(count), "append");
+  lease.release();
+}
+
+async function count(engine: Engine, location: string): Promise<number> {
+  const lease = await engine.acquire(location);
+  try {
+    return await lease.table.countRows();
+  } finally {
+    lease.release();
+  }
+}
+
+/** Deletes the newest version, as a client with managed versions does through another process. */
+async function deleteNewest(location: string): Promise<void> {
+  const directory = join(location, "_versions");
+  const [newest] = (await readdir(directory)).filter((name) => name.endsWith(".manifest")).sort();
+  assert.ok(newest);
+  await rm(join(directory, newest));
+}
+
+for (const [where, store] of Object.entries(STORES)) {
+  test(`open tables on ${where} leave a newest version that another process deletes`, async (t) => {
+    const location = join(await temporaryDirectory(t), "t.lance");
+    const [writer, reader] = [open(t, store), open(t, store)];
+    await writer.create(location, await rows(1), "create");
+    await add(writer, location, 2);
+    assert.deepEqual([await count(writer, location), await count(reader, location)], [3, 3]);
+    await add(writer, location, 3);
+    for (const left of [3, 1]) {
+      await deleteNewest(location);
+      assert.deepEqual([await count(writer, location), await count(reader, location)], [left, left]);
+    }
+  });
+}
+
+test("open tables on a disk move to another version of the number that they are at", async (t) => {
+  const location = join(await temporaryDirectory(t), "t.lance");
+  const [writer, reader, other] = [open(t, disk), open(t, disk), open(t, disk)];
+  await writer.create(location, await rows(1), "create");
+  await add(writer, location, 2);
+  assert.equal(await count(reader, location), 3);
+  await deleteNewest(location);
+  await add(other, location, 5);
+  assert.deepEqual([await count(writer, location), await count(reader, location)], [6, 6]);
+});
