@@ -1,4 +1,5 @@
 import { AUDIT_OPTIONS } from "./audit-options.ts";
+import { CALLER_LIMIT_OPTIONS } from "./caller-limit-options.ts";
 import { CATALOG_OPTIONS } from "./catalog-options.ts";
 import { DIRECTORY_OPTIONS } from "./directory-options.ts";
 import { IDENTITY_OPTIONS } from "./identity-options.ts";
@@ -17,6 +18,7 @@ export const OPTION_GROUPS = {
   Security: SECURITY_OPTIONS,
   "Audit log": AUDIT_OPTIONS,
   Limits: LIMIT_OPTIONS,
+  "Limits of callers": CALLER_LIMIT_OPTIONS,
   Upstream: UPSTREAM_OPTIONS,
   "Upstream identity": IDENTITY_OPTIONS,
   "Upstream resilience": RESILIENCE_OPTIONS,
@@ -30,6 +32,7 @@ export const SERVE_OPTIONS = {
   ...SECURITY_OPTIONS,
   ...AUDIT_OPTIONS,
   ...LIMIT_OPTIONS,
+  ...CALLER_LIMIT_OPTIONS,
   ...UPSTREAM_OPTIONS,
   ...IDENTITY_OPTIONS,
   ...RESILIENCE_OPTIONS,

@@ -7,6 +7,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
 import type { SharedQuantity } from "../namespace/sharing.ts";
+import type { CallerLimits } from "../pipeline/caller-limits.ts";
 import { createService, type ServiceOptions } from "../pipeline/create-service.ts";
 import { createRefusalNotes, type NoteRefusal } from "../pipeline/refusals.ts";
 import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
@@ -16,7 +17,7 @@ import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 export interface ApiOptions
   extends Pick<
     ServiceOptions,
-    "databases" | "routes" | "interceptors" | "authenticator" | "readOnly" | "trail"
+    "databases" | "routes" | "interceptors" | "authenticator" | "readOnly" | "trail" | keyof CallerLimits
   > {
   /** Maximum memory for all requests, in bytes. Default: unlimited. */
   readonly maxBufferedBytes?: number | undefined;

@@ -10,6 +10,7 @@ import type { ServeOptions } from "../config/options.ts";
 import type { FileTrail } from "../log/audit/audit-trail.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
+import type { CallerLimits } from "../pipeline/caller-limits.ts";
 import type { ServiceOptions } from "../pipeline/create-service.ts";
 import type { Database } from "../pipeline/databases.ts";
 import type { Addressing } from "../server/addressing.ts";
@@ -50,6 +51,7 @@ export type WireOptions = Pick<
       | "corsOrigins"
       | "allowedHosts"
       | "readOnly"
+      | keyof CallerLimits
     >
   >;
 
@@ -113,6 +115,7 @@ async function listen(
   const { bufferedBytes, connections } = workers ?? {};
   const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
   const api = createApi({
+    ...callerLimitsOf(options),
     ...{ databases, routes, interceptors, authenticator, readOnly, trail },
     ...{ maxBufferedBytes, bufferedBytes, log, metrics },
   });
@@ -144,6 +147,15 @@ async function listen(
       return finished;
     },
   };
+}
+
+function callerLimitsOf({
+  rateLimits,
+  maxCallerCalls,
+  maxCallerDownloads,
+  maxQueryMs,
+}: CallerLimits): CallerLimits {
+  return { rateLimits, maxCallerCalls, maxCallerDownloads, maxQueryMs };
 }
 
 /** Makes a readiness that of the whole process; returns the one of this worker. */

@@ -66,6 +66,8 @@ export interface CallInit {
 export interface Call extends CallInit {
   /** Object of the call, parsed once; empty for the root and for routes without an id. */
   id: Identifier;
+  /** Time at which the call has to end, in epoch milliseconds; no later than that of its client. */
+  deadline: number | undefined;
   /** Name of the call's database, if there are several. */
   database: string | undefined;
   /** Whether every step of the pipeline has let the call through to its backend. Default: not yet. */

@@ -3,9 +3,13 @@ import { create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { Call } from "../namespace/call.ts";
 import { isLanceError } from "../namespace/errors.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
-import { createService } from "./create-service.ts";
+import type { Principal } from "../namespace/principal.ts";
+import { limitCallers } from "./concurrency.ts";
+import { createService, serviceOf } from "./create-service.ts";
+import { compose, type Next } from "./interceptor.ts";
 
 const { describeTable, queryTable } = LanceNamespaceService.method;
 
@@ -52,5 +56,57 @@ describe("limitConcurrency", () => {
       break;
     }
     await describeOnce();
+  });
+});
+
+describe("limitCallers", () => {
+  const people = ["ann", "bob"].map((name): Principal => {
+    return { by: "api-key", name, credentialId: name, role: "owner", groups: [], claims: {} };
+  });
+  const [ann, bob] = people as [Principal, Principal];
+
+  it("counts the calls of each caller until they end, and of callers without a name by address", async () => {
+    const held = Promise.withResolvers<void>();
+    const service = serviceOf(
+      compose([limitCallers(1, "calls")], async () => {
+        await held.promise;
+        return create(describeTable.output);
+      }),
+    );
+    const ask = (facts: Partial<Call>) =>
+      service.unary(describeTable, create(describeTable.input), beginCall(describeTable, facts));
+    const running = [{ principal: ann }, { principal: bob }, { peer: "192.0.2.1" }].map(ask);
+    await assert.rejects(ask({ principal: ann, peer: "192.0.2.9" }), isThrottled);
+    await assert.rejects(ask({ peer: "192.0.2.1" }), isThrottled);
+    held.resolve();
+    await Promise.all(running);
+    await ask({ principal: ann });
+  });
+
+  it("counts downloads alone where it bounds them", async () => {
+    const last: Next = async ({ method }) => {
+      if (method !== queryTable) return create(method.output) as never;
+      return (async function* () {
+        yield create(queryTable.output);
+        yield create(queryTable.output);
+      })() as never;
+    };
+    const service = serviceOf(compose([limitCallers(1, "downloads")], last));
+    const download = (principal: Principal) =>
+      service.download(queryTable, create(queryTable.input), beginCall(queryTable, { principal }));
+    const read = async (principal: Principal) => {
+      for await (const _ of download(principal));
+    };
+    for await (const _ of download(ann)) {
+      await assert.rejects(read(ann), isThrottled);
+      await read(bob);
+      await service.unary(
+        describeTable,
+        create(describeTable.input),
+        beginCall(describeTable, { principal: ann }),
+      );
+      break;
+    }
+    await read(ann);
   });
 });

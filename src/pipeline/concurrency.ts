@@ -2,15 +2,17 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { type SharedQuantity, UNSHARED } from "../namespace/sharing.ts";
+import { callerKey } from "./caller-key.ts";
 import { type Databases, databaseOf } from "./databases.ts";
 import { type Interceptor, isStream, type Next, type OperationRequest } from "./interceptor.ts";
 
-/** Running calls of a database. */
-interface Running {
-  readonly max: number;
-  /** Calls of all workers of the process. */
-  readonly shared: SharedQuantity;
-  calls: number;
+/** Places for the calls that run at a time. */
+interface Places {
+  /** Takes a place; returns false if there is none. */
+  enter(): boolean;
+  leave(): void;
+  /** Text of the refusal. */
+  readonly refusal: string;
 }
 
 /**
@@ -19,44 +21,84 @@ interface Running {
  */
 export function limitConcurrency(databases: Databases): Interceptor {
   const limited = [...new Set(databases.values())].flatMap((database) => {
-    const { calls: shared = UNSHARED, limits } = database;
+    const { calls, limits } = database;
     const { maxConcurrentCalls: max } = limits;
-    return max === undefined ? [] : [[database, { max, shared, calls: 0 }] as const];
+    return max === undefined ? [] : [[database, placesOf(max, calls)] as const];
   });
-  const running = new Map<unknown, Running>(limited);
+  const places = new Map<unknown, Places>(limited);
   return (call, request, next) => {
-    const database = running.get(databaseOf(databases, call));
-    return database === undefined ? next(call, request) : run(database, call, request, next);
+    const database = places.get(databaseOf(databases, call));
+    return database === undefined ? next(call, request) : holding(database, call, request, next);
   };
 }
 
-async function run(running: Running, call: Call, request: OperationRequest, next: Next) {
-  count(running, 1);
-  if (running.calls + running.shared.others > running.max) {
-    count(running, -1);
-    const message = `no more than ${running.max} calls may run at once`;
-    throw new LanceError("Throttling", message, { headers: { "retry-after": "1" } });
+/**
+ * Bounds the concurrent calls of each caller, or only its downloads, like {@link limitConcurrency}. Calls without a caller count for
+ * their address.
+ */
+export function limitCallers(max: number, what: "calls" | "downloads"): Interceptor {
+  // As many callers as calls that run.
+  const running = new Map<string, number>();
+  const refusal = `no more than ${max} ${what} of a caller may run at once`;
+  return (call, request, next) => {
+    if (what === "downloads" && request.kind !== "download") return next(call, request);
+    const key = callerKey(call);
+    const places: Places = {
+      refusal,
+      enter() {
+        const calls = running.get(key) ?? 0;
+        if (calls >= max) return false;
+        running.set(key, calls + 1);
+        return true;
+      },
+      leave() {
+        const calls = (running.get(key) as number) - 1;
+        if (calls === 0) running.delete(key);
+        else running.set(key, calls);
+      },
+    };
+    return holding(places, call, request, next);
+  };
+}
+
+/** @param shared running calls of all workers of the process */
+function placesOf(max: number, shared: SharedQuantity = UNSHARED): Places {
+  let calls = 0;
+  const count = (more: number) => {
+    calls += more;
+    shared.publish(calls);
+  };
+  return {
+    refusal: `no more than ${max} calls may run at once`,
+    enter() {
+      count(1);
+      if (calls + shared.others <= max) return true;
+      count(-1);
+      return false;
+    },
+    leave: () => count(-1),
+  };
+}
+
+async function holding(places: Places, call: Call, request: OperationRequest, next: Next) {
+  if (!places.enter()) {
+    throw new LanceError("Throttling", places.refusal, { headers: { "retry-after": "1" } });
   }
   let streams = false;
   try {
     const response = await next(call, request);
     if (!isStream(response)) return response;
     streams = true;
-    return counted(running, response);
+    return held(places, response);
   } finally {
-    if (!streams) count(running, -1);
+    if (!streams) places.leave();
   }
 }
 
-function count(running: Running, calls: number): void {
-  running.calls += calls;
-  running.shared.publish(running.calls);
-}
-
-async function* counted(running: Running, messages: AsyncIterable<Message>): AsyncIterable<never> {
+async function* held(places: Places, messages: AsyncIterable<Message>): AsyncIterable<never> {
   try {
     yield* messages as AsyncIterable<never>;
   } finally {
-    count(running, -1);
+    places.leave();
   }
 }

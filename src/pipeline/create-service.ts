@@ -4,6 +4,7 @@ import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
 import { type AuditTrail, audit } from "./audit.ts";
 import { authorize, readOnly } from "./authorize.ts";
+import { type CallerLimits, limitAddresses, limitKnownCallers } from "./caller-limits.ts";
 import { limitConcurrency } from "./concurrency.ts";
 import { callBackend, type Databases } from "./databases.ts";
 import { identify } from "./identify.ts";
@@ -16,7 +17,7 @@ import { resolve } from "./resolve.ts";
 import { chooseDatabase, type Route } from "./route.ts";
 
 /** Options of {@link createService}. */
-export interface ServiceOptions {
+export interface ServiceOptions extends CallerLimits {
   readonly databases: Databases;
   /** How calls name their database. Default: there is a single one, under the key `undefined`. */
   readonly routes?: readonly Route[] | undefined;
@@ -42,8 +43,10 @@ export function createService(options: ServiceOptions): Service {
     ...(metrics === undefined ? [] : [measure(metrics)]),
     observe,
     ...(trail === undefined ? [] : [audit(trail)]),
+    ...limitAddresses(options),
     resolve,
     ...(authenticator === undefined ? [] : [identify(authenticator)]),
+    ...limitKnownCallers(options),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
     ...(authenticator === undefined ? [] : [authorize]),
     ...(options.readOnly ? [readOnly] : []),

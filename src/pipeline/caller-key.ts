@@ -1,0 +1,26 @@
+import type { Call } from "../namespace/call.ts";
+
+/** Returns a text that is equal for all calls of a caller; without one, for all calls from its address. */
+export function callerKey(call: Call): string {
+  const { principal } = call;
+  return principal === undefined ? `address ${addressKey(call)}` : `${principal.by} ${principal.name}`;
+}
+
+/**
+ * Returns a text that is equal for all calls from an address. IPv6 networks of 64 bits count as a single address, because each
+ * machine of such a network may take any address in it.
+ */
+export function addressKey({ peer = "" }: Pick<Call, "peer">): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(peer)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (!peer.includes(":")) return peer;
+  const [head = "", tail] = peer.split("::");
+  const groups = head === "" ? [] : head.split(":");
+  const after = tail === undefined || tail === "" ? [] : tail.split(":");
+  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length;
+  const all = [...groups, ...Array<string>(Math.max(0, zeros)).fill("0"), ...after];
+  return all
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":");
+}
