@@ -44,11 +44,9 @@ const fragmentsOf = async (client: TestClient) =>
 const versionsOf = (root: string) =>
   readdirSync(join(root, "data", "t.lance", "_versions")).filter((name) => name.endsWith(".manifest")).length;
 
-const WITHIN = { timeout: 20_000 };
-
-test("joins the fragments of small writes and keeps their rows", WITHIN, async (t) => {
+test("joins the fragments of small writes and keeps their rows", async (t) => {
   const { client } = await openTable(t);
-  await expect.poll(() => fragmentsOf(client), WITHIN).toBe(1);
+  await expect.poll(() => fragmentsOf(client)).toBe(1);
   const ids = idsOf(await client.query("t", { k: 100n, vector: { singleVector: [0, 0] } }));
   assert.deepEqual(
     ids.sort((a, b) => a - b),
@@ -56,7 +54,7 @@ test("joins the fragments of small writes and keeps their rows", WITHIN, async (
   );
 });
 
-test("looks after tables in a bucket that two gateways share", WITHIN, async (t) => {
+test("looks after tables in a bucket that two gateways share", async (t) => {
   const root = await temporaryDirectory(t);
   const disk = createLocalStore();
   const plain = createRemoteStore(createDiskBucket(disk));
@@ -69,7 +67,7 @@ test("looks after tables in a bucket that two gateways share", WITHIN, async (t)
     await Promise.all(
       clients.map((client, at) => client.upload("insertIntoTable", "t", {}, rows([id + 10 * at]))),
     );
-  await expect.poll(() => Promise.all(clients.map(fragmentsOf)), WITHIN).toEqual([1, 1]);
+  await expect.poll(() => Promise.all(clients.map(fragmentsOf))).toEqual([1, 1]);
   const stats = await clients[1].call("describeTableIndexStats", "t", { indexName: "by_id" });
   assert.equal(stats.numUnindexedRows, 0n);
   const ids = idsOf(await clients[1].query("t", { k: 100n, vector: { singleVector: [0, 0] } }));
@@ -79,17 +77,17 @@ test("looks after tables in a bucket that two gateways share", WITHIN, async (t)
   );
 });
 
-test("brings indices up to date after small writes", WITHIN, async (t) => {
+test("brings indices up to date after small writes", async (t) => {
   const { client } = await openTable(t, { adds: 0 });
   await client.call("createTableScalarIndex", "t", { column: "id", indexType: "BTREE", name: "by_id" });
   for (let id = 1; id <= 30; id++) await client.upload("insertIntoTable", "t", {}, rows([id, 100 + id]));
   const stats = () => client.call("describeTableIndexStats", "t", { indexName: "by_id" });
   await expect
-    .poll(async () => [(await stats()).numIndexedRows, (await stats()).numUnindexedRows], WITHIN)
+    .poll(async () => [(await stats()).numIndexedRows, (await stats()).numUnindexedRows])
     .toEqual([61n, 0n]);
 });
 
-test("keeps the segments of an index of vectors few while rows arrive", WITHIN, async (t) => {
+test("keeps the segments of an index of vectors few while rows arrive", async (t) => {
   const { client } = await openTable(t, { adds: 0 });
   const first = Array.from({ length: 299 }, (_, i) => i + 1);
   await client.upload("insertIntoTable", "t", {}, rows(first));
@@ -97,12 +95,12 @@ test("keeps the segments of an index of vectors few while rows arrive", WITHIN, 
   const stats = () => client.call("describeTableIndexStats", "t", { indexName: "near" });
   for (let id = 300; id < 312; id++) {
     await client.upload("insertIntoTable", "t", {}, rows([id]));
-    await expect.poll(async () => (await stats()).numIndexedRows, WITHIN).toBe(BigInt(id + 1));
+    await expect.poll(async () => (await stats()).numIndexedRows).toBe(BigInt(id + 1));
   }
   assert.ok(((await stats()).numIndices ?? 0) <= 8, `${(await stats()).numIndices} segments`);
 });
 
-test("waits while results take the memory, and gives its own back", WITHIN, async (t) => {
+test("waits while results take the memory, and gives its own back", async (t) => {
   const memory = createReadAhead({ maxBytes: 1024 ** 2 });
   let asked = 0;
   const readAhead = {
@@ -110,20 +108,20 @@ test("waits while results take the memory, and gives its own back", WITHIN, asyn
     tryEnter: (bytes: number) => (++asked > 3 ? memory.tryEnter(bytes) : undefined),
   };
   const { client } = await openTable(t, { readAhead });
-  await expect.poll(() => fragmentsOf(client), WITHIN).toBe(1);
+  await expect.poll(() => fragmentsOf(client)).toBe(1);
   assert.ok(asked > 3);
-  await expect.poll(() => memory.held, WITHIN).toBe(0);
+  await expect.poll(() => memory.held).toBe(0);
 });
 
-test("removes deleted rows from the files", WITHIN, async (t) => {
+test("removes deleted rows from the files", async (t) => {
   const { client } = await openTable(t, { adds: 0 });
   await client.upload("insertIntoTable", "t", {}, rows(Array.from({ length: 50 }, (_, i) => i + 1)));
   await client.call("deleteFromTable", "t", { predicate: "id % 2 = 0" });
-  await expect.poll(() => fragmentsOf(client), WITHIN).toBe(1);
+  await expect.poll(() => fragmentsOf(client)).toBe(1);
   assert.equal((await client.call("getTableStats", "t")).numRows, 25n);
 });
 
-test("prunes versions older than the retention and keeps tagged ones", WITHIN, async (t) => {
+test("prunes versions older than the retention and keeps tagged ones", async (t) => {
   const { client, root } = await openTable(t, { adds: 0 });
   await client.upload("insertIntoTable", "t", {}, rows([1]));
   await client.call("createTableTag", "t", { tag: "kept", version: 2n });
@@ -132,14 +130,14 @@ test("prunes versions older than the retention and keeps tagged ones", WITHIN, a
     properties: { "lance-gateway.upkeep.retention": "0s" },
   });
   await client.upload("insertIntoTable", "t", {}, rows([2]));
-  await expect.poll(() => versionsOf(root), WITHIN).toBe(2);
+  await expect.poll(() => versionsOf(root)).toBe(2);
   assert.deepEqual(
     idsOf(await client.query("t", { version: 2n, k: 10n, vector: { singleVector: [0, 0] } })),
     [0, 1],
   );
 });
 
-test("counts its work, and the tables on which another process works", WITHIN, async (t) => {
+test("counts its work, and the tables on which another process works", async (t) => {
   const runs: UpkeepRun[] = [];
   const missed: string[] = [];
   let waiting = () => Number.NaN;
@@ -151,8 +149,8 @@ test("counts its work, and the tables on which another process works", WITHIN, a
     },
   };
   const { client, root } = await openTable(t, { upkeep: { ...QUICK, metrics } });
-  await expect.poll(() => fragmentsOf(client), WITHIN).toBe(1);
-  await expect.poll(() => waiting(), WITHIN).toBe(0);
+  await expect.poll(() => fragmentsOf(client)).toBe(1);
+  await expect.poll(() => waiting()).toBe(0);
   assert.equal(runs.reduce((sum, { fragmentsRemoved }) => sum + fragmentsRemoved, 0) >= 21, true);
   assert.deepEqual(missed, []);
 
@@ -160,27 +158,27 @@ test("counts its work, and the tables on which another process works", WITHIN, a
   const lease = await createUpkeepLeases("data", store, createStorageClock(store, "data")).acquire("t.lance");
   t.onTestFinished(() => lease?.abandon());
   await client.upload("insertIntoTable", "t", {}, rows([100]));
-  await expect.poll(() => missed, WITHIN).toEqual(["leased"]);
+  await expect.poll(() => missed).toEqual(["leased"]);
 });
 
-test("deletes the leases of tables that are gone, and keeps the others", WITHIN, async (t) => {
+test("deletes the leases of tables that are gone, and keeps the others", async (t) => {
   const upkeep = { times: { ...QUICK.times, sweepMs: 50, lookMs: 1, commitQuietMs: 0 } };
   const { client, root } = await openTable(t, { upkeep });
   const leases = () => readdirSync(join(root, "data", ".upkeep")).sort();
   await client.upload("createTable", "kept", {}, rows([0]));
   await client.upload("insertIntoTable", "kept", {}, rows([1]));
-  await expect.poll(leases, WITHIN).toEqual(["kept.lance", "t.lance"]);
+  await expect.poll(leases).toEqual(["kept.lance", "t.lance"]);
   await client.call("dropTable", "t");
-  await expect.poll(leases, WITHIN).toEqual(["kept.lance"]);
+  await expect.poll(leases).toEqual(["kept.lance"]);
 });
 
-test("leaves a table alone whose property says off", WITHIN, async (t) => {
+test("leaves a table alone whose property says off", async (t) => {
   const { client } = await openTable(t, { properties: { "lance-gateway.upkeep": "off" } });
   await untilOtherIsJoined(client);
   assert.equal(await fragmentsOf(client), 21);
 });
 
-test("leaves the fragments of a table alone for a while after a commit of a client", WITHIN, async (t) => {
+test("leaves the fragments of a table alone for a while after a commit of a client", async (t) => {
   const { client, root } = await openTable(t, { adds: 0 });
   await commitAsClient(client, await openClient(t, root), 1);
   for (let id = 2; id <= 20; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
@@ -188,11 +186,11 @@ test("leaves the fragments of a table alone for a while after a commit of a clie
   assert.equal(await fragmentsOf(client), 21);
 });
 
-test("joins the fragments of a table when its clients have not committed for a while", WITHIN, async (t) => {
+test("joins the fragments of a table when its clients have not committed for a while", async (t) => {
   const upkeep = { times: { ...QUICK.times, commitQuietMs: 100 } };
   const { client, root } = await openTable(t, { upkeep, adds: 0 });
   await commitAsClient(client, await openClient(t, root), 1);
-  await expect.poll(() => fragmentsOf(client), WITHIN).toBe(1);
+  await expect.poll(() => fragmentsOf(client)).toBe(1);
 });
 
 /** Writes small fragments to a table `other`, and waits until they are joined. */
@@ -201,5 +199,5 @@ async function untilOtherIsJoined(client: TestClient): Promise<void> {
   for (let id = 1; id <= 20; id++) await client.upload("insertIntoTable", "other", {}, rows([id]));
   const others = async () =>
     Number((await client.call("getTableStats", "other")).fragmentStats?.numFragments);
-  await expect.poll(others, WITHIN).toBe(1);
+  await expect.poll(others).toBe(1);
 }
