@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { createPartBufferPool } from "../../arrow/part-buffer.ts";
 import { createJournal } from "./batch/journal.ts";
+import { createWorkNotes } from "./batch/work-notes.ts";
 import { openBase } from "./catalog/base.ts";
 import { createLayout } from "./catalog/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
@@ -93,6 +94,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     layout,
     engine,
     jobs,
+    work: createWorkNotes(base.key, store, clock),
     journal: createJournal(base.key, store, clock),
     store,
     reindexed: new Set(),

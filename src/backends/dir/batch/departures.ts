@@ -1,5 +1,5 @@
 import { isRootDirectory } from "../catalog/base-layout.ts";
-import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
+import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/draft.ts";
 import { ownerOf, updateMark } from "../catalog/table-marks.ts";
 import type { CatalogView } from "../catalog/view.ts";
@@ -47,7 +47,7 @@ export type Finisher = "owner" | "successor";
  * @returns whether nothing is left to do; a failure to remove is logged
  */
 export async function finishDepartures(
-  context: TableContext & Pick<ChangeContext, "log">,
+  context: ChangeContext,
   departures: readonly Departure[],
   finisher: Finisher,
 ): Promise<boolean> {
@@ -58,10 +58,13 @@ export async function finishDepartures(
       await updateMark(context, location);
       continue;
     }
-    await removeDeparted(context, location, finisher).catch((error: unknown) => {
-      all = false;
+    try {
+      if (await removeDeparted(context, location, finisher)) continue;
+      log.info({ location }, "the directory of a dropped table stays until the work on the table ends");
+    } catch (error) {
       log.warn({ err: error, location }, "the directory of a dropped table is left behind");
-    });
+    }
+    all = false;
   }
   return all;
 }
@@ -70,16 +73,22 @@ export async function finishDepartures(
  * Removes a directory that has lost its row. For a successor, the directory may have been removed already, and
  * another program may have created a new one. In the root, the new directory lacks the mark that was put before the
  * commit.
+ *
+ * @returns false if the directory stays, because work on the table goes on, which would write to a new table in its
+ *   place
  */
 async function removeDeparted(
-  { layout, engine }: TableContext,
+  { layout, engine, jobs, work }: ChangeContext,
   location: string,
   finisher: Finisher,
-): Promise<void> {
+): Promise<boolean> {
   const isDoubtful = finisher === "successor" && isRootDirectory(location);
-  if (isDoubtful && !(await layout.isDeregistered(location))) return;
+  if (isDoubtful && !(await layout.isDeregistered(location))) return true;
+  await jobs.cancelAt(location);
+  if (await work.isAtWork(location)) return false;
   engine.forget(layout.pathOf(location));
   await layout.remove(location);
+  return true;
 }
 
 /** Removes the marks of departures whose rows exist; the directories stay. */

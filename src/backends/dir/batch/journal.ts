@@ -3,7 +3,7 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import type { Intent } from "./intent.ts";
-import { hasEnded, identifyProcess, type Owner } from "./owner.ts";
+import { hasEnded, type Owner, THIS_PROCESS } from "./owner.ts";
 
 /** A recorded intent. */
 export interface PendingIntent {
@@ -77,8 +77,6 @@ interface Entry {
   readonly intent: Intent;
 }
 
-const PROCESS = identifyProcess();
-
 /** The intents that this process has left to be resolved later. */
 const leftBehind = new Set<string>();
 
@@ -105,7 +103,7 @@ export function createJournal(
     return Math.max(...infos.map((info) => info?.modifiedMillis ?? 0));
   }
   async function isAbandoned(id: string, { owner }: Entry): Promise<boolean> {
-    if (owner.process === PROCESS.process) return leftBehind.has(id);
+    if (owner.process === THIS_PROCESS.process) return leftBehind.has(id);
     return hasEnded(owner) || (await clock.now()) - (await lastSeen(id)) > leaseMs;
   }
   function pending(id: string, { owner, intent }: Entry): PendingIntent {
@@ -116,7 +114,7 @@ export function createJournal(
       async isOver() {
         // A bucket may still carry out a request of a process that has ended.
         const isBounded = store.files !== undefined || intent.versions.length === 0;
-        if (isBounded && (owner.process === PROCESS.process || hasEnded(owner))) return true;
+        if (isBounded && (owner.process === THIS_PROCESS.process || hasEnded(owner))) return true;
         const begun = (await store.head(noteOf(id)))?.modifiedMillis ?? 0;
         return (await clock.now()) - begun > retainMs;
       },
@@ -162,7 +160,7 @@ export function createJournal(
       const id = randomUUID();
       const begun = performance.now();
       let [renewedAt, hasRenewals] = [begun, false];
-      await store.put(noteOf(id), Buffer.from(JSON.stringify({ owner: PROCESS, intent })));
+      await store.put(noteOf(id), Buffer.from(JSON.stringify({ owner: THIS_PROCESS, intent })));
       const stop = renew(id, (startedAt) => {
         [renewedAt, hasRenewals] = [startedAt, true];
       });

@@ -33,6 +33,9 @@ export function hasEnded({ pid, kernel, started }: Owner): boolean {
   return now !== null && now !== started;
 }
 
+/** The running process. */
+export const THIS_PROCESS = identifyProcess();
+
 function kernelOf(): string | null {
   try {
     const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();

@@ -51,6 +51,8 @@ export interface Jobs {
   active(): Job[];
   /** Asks a job to stop; returns false if it has ended or does not exist. */
   cancel(id: string): Promise<boolean>;
+  /** Asks the jobs to stop that work at a location, and waits for none of them. */
+  cancelAt(location: string): Promise<void>;
   /** Stops the running jobs and leaves them to the next process. */
   close(): Promise<void>;
 }
@@ -147,6 +149,8 @@ export function createJobs(options: JobsOptions): Jobs {
       result = await inTurn(signal, begun > 0 ? alone : turns, async () => {
         const now = await clock.now();
         await write(entry, { state: "running", startedAt: now, begun: begun + 1, lease: lease(now) });
+        if (await untilAborted(store.isCancelRequested(entry.job.id), signal))
+          entry.controller.abort(CANCELLED);
         signal.throwIfAborted();
         return work(entry.job, signal);
       });
@@ -232,6 +236,11 @@ export function createJobs(options: JobsOptions): Jobs {
     timers.push(timer.unref());
   }
 
+  async function cancel(id: string): Promise<void> {
+    await store.requestCancel(id);
+    active.get(id)?.controller.abort(CANCELLED);
+  }
+
   return {
     define(kind, work) {
       kinds.set(kind, work);
@@ -279,9 +288,11 @@ export function createJobs(options: JobsOptions): Jobs {
     async cancel(id) {
       const job = await store.get(id);
       if (job === undefined || job.finishedAt !== undefined) return false;
-      await store.requestCancel(id);
-      active.get(id)?.controller.abort(CANCELLED);
+      await cancel(id);
       return true;
+    },
+    async cancelAt(location) {
+      for (const { id, spec } of await store.listOpen()) if (spec["location"] === location) await cancel(id);
     },
     async close() {
       closing = true;

@@ -10,6 +10,7 @@ export const LEFTOVER_KINDS = {
   "unfinished table": "a directory of the table format without a version and without a row",
   "unlisted data": "a dataset without a row: deregistered, dropped elsewhere, or not registered yet",
   note: "a note of a change of several files whose process has ended",
+  "work note": "the note of long work on a table whose process has ended",
   "job file": "a file of a job that is no longer open",
   lease: "the lease by which gateways took turns with a table that is gone",
   "manifest file": "a file in the catalog's manifest that none of its versions has",

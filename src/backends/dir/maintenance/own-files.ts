@@ -1,6 +1,7 @@
 import { isLanceError } from "../../../namespace/errors.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
+import { WORK_DIRECTORY } from "../batch/work-notes.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
 import { MANIFEST_NAME } from "../catalog/manifest-table.ts";
 import { keyIn, listNames } from "../format/storage.ts";
@@ -16,6 +17,7 @@ export async function* findOwnFiles(context: ChangeContext, before: number): Asy
   for (const key of await findJobFiles(store, layout.baseKey)) {
     yield* fileLeftover(context, "job file", key, before);
   }
+  for (const key of await context.work.stale()) yield* fileLeftover(context, "work note", key, before);
   for await (const key of findGoneLeases(context)) yield* directoryLeftover(context, "lease", key, before);
   const leased = store.files && (await listNames(store, keyIn(layout.baseKey, UPKEEP_DIRECTORY)));
   for (const directory of [...DIRECTORIES, ...(leased ?? []).map((name) => `${UPKEEP_DIRECTORY}/${name}`)]) {
@@ -30,6 +32,7 @@ const DIRECTORIES = [
   ...["data", "_versions", "_transactions", "_deletions"].map((part) => `${MANIFEST_NAME}/${part}`),
   ...["open", "claims", "cancelled", "done"].map((part) => `${JOBS_DIRECTORY}/${part}`),
   INTENTS_DIRECTORY,
+  WORK_DIRECTORY,
 ];
 
 /** Yields the files of interrupted commits of the manifest, and of its replaced indices. */

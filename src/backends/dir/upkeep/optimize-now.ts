@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import { walkAllTables } from "../catalog/walk.ts";
+import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf, type FoundTable, findTable } from "../operations/tables/lookup.ts";
 import { UPKEEP_TIMES } from "./activity.ts";
 import { inspectTable, type TableFacts } from "./inspect.ts";
@@ -94,7 +95,11 @@ async function optimizeNow(
   const started = performance.now();
   const result = dryRun
     ? await plan(context, table, policy)
-    : await withLease(options, table, (lease) => work(context, table, policy, lease));
+    : await withLease(options, table, (lease) =>
+        duringWork(context, { id, location: table.location }, NO_SIGNAL, () =>
+          work(context, table, policy, lease),
+        ),
+      );
   return { ...result, milliseconds: Math.round(performance.now() - started) };
 }
 

@@ -1,5 +1,5 @@
 import { isLanceError } from "../../../namespace/errors.ts";
-import type { TableContext } from "../catalog/catalog-context.ts";
+import type { ChangeContext } from "../batch/change-context.ts";
 import { engineCall } from "../engine/errors.ts";
 import { type KnownVersions, pruneVersions } from "../format/prune.ts";
 import { releaseSegments } from "../format/release-segments.ts";
@@ -23,7 +23,7 @@ export interface UpkeepFigures {
 }
 
 /** The storage of tables, and its clock. */
-export interface UpkeepContext extends TableContext {
+export interface UpkeepContext extends ChangeContext {
   readonly clock: StorageClock;
   /** The memory of large results, of which compactions take a part. */
   readonly readAhead: ReadAhead;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Logger } from "pino";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
-import type { TableContext } from "../catalog/catalog-context.ts";
+import type { ChangeContext } from "../batch/change-context.ts";
+import { resolveAbandoned } from "../batch/resolve.ts";
 import { walkAllTables } from "../catalog/walk.ts";
 import { latestVersion } from "../format/version-files.ts";
 import { datasetOf, findTable } from "../operations/tables/lookup.ts";
@@ -22,7 +22,7 @@ interface Look {
  * @param report gets a table with a version that was not seen before, and each table after some time
  */
 export async function sweepTables(
-  context: TableContext & { readonly log: Logger },
+  context: ChangeContext,
   { sweepMs, lookMs, relookMs }: Pick<UpkeepTimes, "sweepMs" | "lookMs" | "relookMs">,
   report: (id: Identifier) => void,
   signal: AbortSignal,
@@ -51,6 +51,7 @@ export async function sweepTables(
         if (looked !== undefined) found.set(joinIdentifier(id), looked);
       }
       seen = found;
+      await resolveAbandoned(context);
       for await (const lease of findGoneLeases(context)) await context.store.deleteDirectory(lease);
     } catch (error) {
       log.debug({ err: error }, "the tables cannot be looked at for upkeep now");

@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../namespace/identifier.ts";
-import { untilAborted } from "../concurrency/wait.ts";
+import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf, type FoundTable, findTable } from "../operations/tables/lookup.ts";
 import type { ActiveTable, Tended, UpkeepTimes } from "./activity.ts";
 import { inspectTable, isCheap, memoryOf, type Need, needOf, type TableFacts } from "./inspect.ts";
@@ -97,7 +97,9 @@ async function tendFound(
     const lease = await tending.leases.acquire(table.location);
     if (lease === undefined) return missed("leased", LEASED_MS);
     try {
-      return await work(tending, { active, table, policy, facts, optimizes, waitMs, prunes }, lease);
+      const plan = { active, table, policy, facts, optimizes, waitMs, prunes };
+      const place = { id: active.id, location: table.location };
+      return await duringWork(context, place, tending.signal, () => work(tending, plan, lease));
     } finally {
       if (tending.signal.aborted) lease.abandon();
       else await lease.release();
@@ -136,10 +138,7 @@ async function work(
 ): Promise<Tended> {
   const started = performance.now();
   const compaction = optimizes
-    ? await untilAborted(
-        holdingWriters(context, table, active.failures > 0 && isCheap(facts), signal),
-        signal,
-      )
+    ? await holdingWriters(context, table, active.failures > 0 && isCheap(facts), signal)
     : { fragmentsRemoved: 0, fragmentsAdded: 0, version: facts.version };
   const optimizeMs = performance.now() - started;
   const isChanged = compaction.version !== facts.version;

@@ -1,5 +1,4 @@
 import { availableParallelism } from "node:os";
-import type { Logger } from "pino";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { UpkeepMetrics } from "../../../namespace/upkeep-runs.ts";
 import { createTurns } from "../concurrency/turns.ts";
@@ -37,10 +36,7 @@ export interface Upkeep {
 const TICK_MS = 100;
 
 /** Starts to look after the tables of a catalog that can be written. */
-export function startUpkeep(
-  context: UpkeepContext & { readonly log: Logger },
-  options: UpkeepOptions = {},
-): Upkeep {
+export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {}): Upkeep {
   const { log } = context;
   const { concurrency = availableParallelism(), sweeps = true, metrics } = options;
   const times = { ...UPKEEP_TIMES, ...options.times };

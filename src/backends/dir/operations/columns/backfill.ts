@@ -7,8 +7,7 @@ import {
 } from "../../../../gen/lance/namespace/v1/schema_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
-import { untilAborted } from "../../concurrency/wait.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
@@ -16,8 +15,8 @@ import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { tokenizeSql } from "../../engine/sql-tokens.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import type { Job, JobFacts } from "../../jobs/job.ts";
-import type { JobContext } from "../context.ts";
 import { withGuarded } from "../tables/guarded.ts";
+import { duringWork } from "../tables/long-work.ts";
 import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
 import { schemaOf } from "./columns.ts";
 
@@ -32,19 +31,19 @@ export const EXPRESSION_KEY = "lance_gateway.expression";
 
 /** The operation that fills a column from the expression that is stored with it. */
 export function createBackfillOperations(
-  context: TableContext & JobContext,
+  context: ChangeContext,
 ): Pick<LanceNamespace, "alterTableBackfillColumns"> {
   const { jobs } = context;
 
   jobs.define(BACKFILL_COLUMN, async (job, signal) => {
     const { location, branch } = job.spec;
-    const table = await requireTable(context, job.table);
-    if (table.location !== location) throw new LanceError("TableNotFound", "the table was replaced");
-    const facts = await context.gate.passSlowly(table.path, () =>
-      withData(context, table, { branch: textOf(branch) }, (native) => fill(native, job, signal)),
-    );
-    await syncVersion(datasetOf(context, table, textOf(branch)));
-    return facts;
+    return duringWork(context, { id: job.table, location: String(location) }, signal, async (table) => {
+      const facts = await context.gate.passSlowly(table.path, () =>
+        withData(context, table, { branch: textOf(branch) }, (native) => fill(native, job, signal)),
+      );
+      await syncVersion(datasetOf(context, table, textOf(branch)));
+      return facts;
+    });
   });
 
   return {
@@ -158,15 +157,13 @@ async function fill(native: NativeTable, { spec }: Job, signal: AbortSignal): Pr
   if (expression === undefined) {
     for (const { metadata } of (await schemaOf(native)).fields) checkComputed(metadata);
     const refresh = () => native.refreshColumn(column);
-    const repeated = repeatConflicts(native, refresh, () => !signal.aborted);
-    const { rowsFilled, version } = await untilAborted(repeated, signal);
+    const { rowsFilled, version } = await repeatConflicts(native, refresh, () => !signal.aborted);
     return { rows: rowsFilled, sourceVersion, version };
   }
   checkExpressions([[expression, `${EXPRESSION_KEY} of ${column}`]]);
   const where = onePredicate(textOf(spec["where"]));
   const update = () => native.update(where, [[column, expression]]);
-  const repeated = repeatConflicts(native, update, () => !signal.aborted);
-  const { rowsUpdated, version } = await untilAborted(repeated, signal);
+  const { rowsUpdated, version } = await repeatConflicts(native, update, () => !signal.aborted);
   return { rows: rowsUpdated, sourceVersion, version };
 }
 

@@ -1,6 +1,7 @@
 import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
@@ -10,9 +11,9 @@ import type { IndexSeed } from "../../format/index-seed.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import type { Job } from "../../jobs/job.ts";
 import { schemaOf } from "../columns/columns.ts";
-import type { JobContext } from "../context.ts";
 import type { Guarded } from "../tables/guarded.ts";
-import { datasetOf, isMain, requireTable, withData } from "../tables/lookup.ts";
+import { duringWork } from "../tables/long-work.ts";
+import { datasetOf, isMain, withData } from "../tables/lookup.ts";
 import { allIndices, isSystemIndex } from "./all-indices.ts";
 import { growIndex } from "./grow-index.ts";
 import { checkIndexedField, type IndexFields, indexKind, indexParameters } from "./index-kinds.ts";
@@ -47,7 +48,7 @@ export function planOf({ spec }: Job): IndexPlan {
 }
 
 /** Creates the register of builds. */
-export function createIndexBuilds(context: TableContext & JobContext): IndexBuilds {
+export function createIndexBuilds(context: ChangeContext): IndexBuilds {
   const plans = new Map<string, IndexPlan>();
   const keyOf = (location: string, branch: string | undefined, name: string) =>
     JSON.stringify([location, isMain(branch) ? "main" : branch, name]);
@@ -70,31 +71,30 @@ export function createIndexBuilds(context: TableContext & JobContext): IndexBuil
       const queued = (await context.jobs.open()).filter(({ kind }) => kind === CREATE_INDEX);
       return queued.map(planOf).find((plan) => keyOf(plan.location, plan.branch, plan.name) === key);
     },
-    async build(id, plan, signal) {
-      const table = await requireTable(context, id);
-      if (table.location !== plan.location) throw new LanceError("TableNotFound", "the table was replaced");
-      await withData(context, table, { branch: plan.branch }, async (native) => {
-        const kind = indexKind(plan.type);
-        const rows = await engineCall(() => native.countRows());
-        const { column, name } = plan;
-        const dataset = datasetOf(context, table, plan.branch);
-        const build = async () => {
-          // The engine takes parameters only once.
-          const parameters = indexParameters(kind, plan.fields, rows);
-          if (parameters === undefined) {
-            const seed = kind.seed as IndexSeed;
-            return growIndex(native, dataset, { column, name, seed }, signal);
-          }
-          const replace = plan.fields.replace ?? false;
-          const job = await native.createIndexAsync(parameters, column, replace, undefined, name, true);
-          await waitForJob(job, signal);
-        };
-        await context.gate.passSlowly(table.path, () =>
-          repeatConflicts(native, build, () => !signal.aborted),
-        );
-        await syncVersion(dataset);
-      });
-    },
+    build: (id, plan, signal) =>
+      duringWork(context, { id, location: plan.location }, signal, (table) =>
+        withData(context, table, { branch: plan.branch }, async (native) => {
+          const kind = indexKind(plan.type);
+          const rows = await engineCall(() => native.countRows());
+          const { column, name } = plan;
+          const dataset = datasetOf(context, table, plan.branch);
+          const build = async () => {
+            // The engine takes parameters only once.
+            const parameters = indexParameters(kind, plan.fields, rows);
+            if (parameters === undefined) {
+              const seed = kind.seed as IndexSeed;
+              return growIndex(native, dataset, { column, name, seed }, signal);
+            }
+            const replace = plan.fields.replace ?? false;
+            const job = await native.createIndexAsync(parameters, column, replace, undefined, name, true);
+            await waitForJob(job, signal);
+          };
+          await context.gate.passSlowly(table.path, () =>
+            repeatConflicts(native, build, () => !signal.aborted),
+          );
+          await syncVersion(dataset);
+        }),
+      ),
   };
 }
 

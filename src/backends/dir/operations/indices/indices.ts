@@ -15,10 +15,10 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { type ErrorName, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
 import type { NativeIndex } from "../../engine/native-index.ts";
-import type { JobContext, PageContext } from "../context.ts";
+import type { PageContext } from "../context.ts";
 import { pageOfNames } from "../paging.ts";
 import { openGuarded, withGuarded } from "../tables/guarded.ts";
 import { requireTable } from "../tables/lookup.ts";
@@ -38,7 +38,7 @@ const JOB_HEADER = "x-lance-job-id";
 
 /** The operations on indices. */
 export function createIndexOperations(
-  context: TableContext & JobContext & PageContext,
+  context: ChangeContext & PageContext,
 ): Pick<
   LanceNamespace,
   | "createTableIndex"
@@ -83,7 +83,14 @@ export function createIndexOperations(
       );
       return undefined;
     }
-    const spec = { index: plan.name, column: plan.column, type: indexType, plan: JSON.stringify(plan) };
+    const { location } = plan;
+    const spec = {
+      location,
+      index: plan.name,
+      column: plan.column,
+      type: indexType,
+      plan: JSON.stringify(plan),
+    };
     const { id } = await jobs.submit({ kind: CREATE_INDEX, table: call.id, spec });
     call.responseHeaders[JOB_HEADER] = id;
     call.responseHeaders["preference-applied"] = "respond-async";

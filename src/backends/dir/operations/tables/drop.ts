@@ -11,7 +11,7 @@ import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
-import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
+import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
 
@@ -26,7 +26,7 @@ export function createDropOperations(
       const table = await requireTable(context, id);
       const dropped = table.listed
         ? await mutateAndRemove(context, (draft) => takeRow(context, draft, id), signal)
-        : await dropUnlisted(context, id, table);
+        : await dropUnlisted(context, id, table, signal);
       return create(DropTableResponseSchema, {
         id: [...id],
         location: dropped.path,
@@ -50,14 +50,33 @@ export function createDropOperations(
 }
 
 /** Drops a table that has no row. @throws LanceError TableNotFound, when another caller dropped it first */
-async function dropUnlisted(context: TableContext, id: Identifier, table: FoundTable): Promise<FoundTable> {
-  const { engine, layout, catalog } = context;
+async function dropUnlisted(
+  context: ChangeContext,
+  id: Identifier,
+  table: FoundTable,
+  signal: AbortSignal,
+): Promise<FoundTable> {
+  const { engine, layout, catalog, work } = context;
   // Unlike a read, a mutation always decides on the newest rows.
   const isListed = await catalog.mutate((draft) => draft.ownerOf(table.location) !== undefined);
   if (isListed) throw new LanceError("ConcurrentModification", "the table got its row meanwhile; try again");
+  if (await work.isAtWork(table.location)) {
+    // With a row, the removal has a note, and so waits for the work.
+    await catalog.mutate((draft) => giveRow(draft, id, table));
+    return mutateAndRemove(context, (draft) => takeRow(context, draft, id), signal);
+  }
   engine.forget(table.path);
   if (!(await layout.remove(table.location))) throw tableNotFound(id);
   return table;
+}
+
+/** Adds the row of a table that has none, as a mutation of the catalog. @throws LanceError ConcurrentModification */
+function giveRow(draft: Draft, id: Identifier, { location, properties }: FoundTable): void {
+  const objectId = objectIdOf(id);
+  if (draft.get(objectId) !== undefined || draft.ownerOf(location) !== undefined) {
+    throw new LanceError("ConcurrentModification", "the table got its row meanwhile; try again");
+  }
+  draft.put({ objectId, objectType: "table", location, properties });
 }
 
 /**

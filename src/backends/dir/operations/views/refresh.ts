@@ -1,5 +1,5 @@
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
-import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
+import { isLanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
@@ -53,11 +53,10 @@ interface Refresh {
  */
 export async function refreshView(
   context: TableContext & UploadContext,
+  view: FoundTable,
   job: Job,
   signal: AbortSignal,
 ): Promise<JobFacts> {
-  const view = await requireTable(context, job.table);
-  if (view.location !== job.spec["location"]) throw new LanceError("TableNotFound", "the view was replaced");
   const { sourceQuery: text, outputSchema } = readDefinition(view);
   const query = parseViewQuery(text);
   const source = await requireTable(context, query.source);

@@ -9,9 +9,10 @@ import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import type { TableContext } from "../../catalog/catalog-context.ts";
-import type { JobContext, UploadContext } from "../context.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
+import type { UploadContext } from "../context.ts";
 import { openGuarded } from "../tables/guarded.ts";
+import { duringWork } from "../tables/long-work.ts";
 import { checkNewIdentifier, requireTable } from "../tables/lookup.ts";
 import {
   checkDefinition,
@@ -33,7 +34,7 @@ import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
  * @param noteWrite gets each view after its refresh
  */
 export function createViewOperations(
-  context: TableContext & UploadContext & JobContext,
+  context: ChangeContext & UploadContext,
   createTable: LanceNamespace["createTable"],
   noteWrite: (view: Identifier) => void,
 ): Pick<LanceNamespace, "createMaterializedView" | "refreshMaterializedView"> {
@@ -41,8 +42,12 @@ export function createViewOperations(
   const locks = context.createLocks("refreshes");
 
   jobs.define(REFRESH_VIEW, async (job, signal) => {
-    const refresh = () => refreshView(context, job, signal);
-    const facts = await locks.withLocks([String(job.spec["location"])], refresh);
+    const location = String(job.spec["location"]);
+    const refresh = () =>
+      duringWork(context, { id: job.table, location }, signal, (view) =>
+        refreshView(context, view, job, signal),
+      );
+    const facts = await locks.withLocks([location], refresh);
     noteWrite(job.table);
     return facts;
   });

@@ -1,0 +1,54 @@
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
+import { resolveAbandoned } from "../../batch/resolve.ts";
+import { untilAborted } from "../../concurrency/wait.ts";
+import { type FoundTable, requireTable } from "./lookup.ts";
+
+/** The table of long work. */
+export interface WorkPlace {
+  readonly id: Identifier;
+  /** The location when the work was planned, which distinguishes the table from a later one of its name. */
+  readonly location: string;
+}
+
+/**
+ * Does work on a table that takes long and commits. A drop of the table does not wait for the work, but its directory
+ * stays until the work ends, also in other processes: otherwise the engine would commit to a new table that was created
+ * in the same place.
+ *
+ * After an abort, the engine's part of the work goes on, and the directory stays until it ends.
+ *
+ * @throws LanceError TableNotFound, if the table was dropped or replaced; the errors of `work`; Cancelled
+ */
+export function duringWork<T>(
+  context: ChangeContext,
+  { id, location }: WorkPlace,
+  signal: AbortSignal,
+  work: (table: FoundTable) => Promise<T>,
+): Promise<T> {
+  async function run(): Promise<T> {
+    const end = await context.work.begin(location);
+    try {
+      // A drop that did not see the note has taken the row by now.
+      const table = await requireTable(context, id);
+      if (table.location !== location) throw new LanceError("TableNotFound", "the table was replaced");
+      return await work(table);
+    } finally {
+      await end();
+      await finishDrop(context, location);
+    }
+  }
+  return untilAborted(run(), signal);
+}
+
+/** Removes the directory of a table that was dropped during the work. */
+async function finishDrop(context: ChangeContext, location: string): Promise<void> {
+  const { catalog, journal, log } = context;
+  try {
+    const isOwned = (await catalog.read()).ownerOf(location) !== undefined;
+    if (!isOwned && (await journal.removes(location))) await resolveAbandoned(context);
+  } catch (error) {
+    log.warn({ err: error, location }, "the drop of a table cannot be finished yet");
+  }
+}
