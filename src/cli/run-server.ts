@@ -153,7 +153,7 @@ function greeting(
     `  gRPC-Web  ${rpc}`,
     auth.length === 0
       ? "  open: everyone who reaches the port may do everything (docs/security.md)"
-      : "  for callers with an API key",
+      : `  for callers that prove who they are: ${auth.join(", ")}`,
     ...readOnly.map((reason) => `  for reading only: ${reason}`),
     "",
   ].join("\n");

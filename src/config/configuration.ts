@@ -137,8 +137,12 @@ function sectionLayer({ entries, at }: Section, environment: Environment): Layer
   };
 }
 
-function textsOf({ repeatable }: OptionSpec, value: unknown, source: string): readonly string[] {
+function textsOf({ repeatable, maps }: OptionSpec, value: unknown, source: string): readonly string[] {
   if (!repeatable) return [scalarText(value, source)];
+  if (maps)
+    return [value]
+      .flat()
+      .map((each) => (isJsonObject(each) ? JSON.stringify(each) : scalarText(each, source)));
   if (isJsonObject(value))
     return Object.entries(value).map(([name, each]) => `${name}=${scalarText(each, source)}`);
   return [value].flat().map((each) => scalarText(each, source));

@@ -39,6 +39,8 @@ export interface OptionSpec {
    * applies to the whole server.
    */
   readonly backends?: readonly BackendKind[];
+  /** Whether the configuration file can give a map as a value, which the parser gets as JSON. */
+  readonly maps?: true;
   /** Whether errors must not repeat the given text. */
   readonly secret?: true;
   /** Whether it names the place of the data; databases do not inherit it. */

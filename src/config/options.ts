@@ -8,6 +8,7 @@ import type { OptionTable, OptionValues } from "./option-spec.ts";
 import { RESILIENCE_OPTIONS } from "./resilience-options.ts";
 import { SECURITY_OPTIONS } from "./security-options.ts";
 import { SERVER_OPTIONS } from "./server-options.ts";
+import { TOKEN_OPTIONS } from "./token-options.ts";
 import { UPSTREAM_OPTIONS } from "./upstream-options.ts";
 
 /** Options of `lance-gateway serve`, by the headings under which help and docs list them. */
@@ -16,6 +17,7 @@ export const OPTION_GROUPS = {
   Directory: DIRECTORY_OPTIONS,
   Server: SERVER_OPTIONS,
   Security: SECURITY_OPTIONS,
+  Tokens: TOKEN_OPTIONS,
   "Audit log": AUDIT_OPTIONS,
   Limits: LIMIT_OPTIONS,
   "Limits of callers": CALLER_LIMIT_OPTIONS,
@@ -30,6 +32,7 @@ export const SERVE_OPTIONS = {
   ...DIRECTORY_OPTIONS,
   ...SERVER_OPTIONS,
   ...SECURITY_OPTIONS,
+  ...TOKEN_OPTIONS,
   ...AUDIT_OPTIONS,
   ...LIMIT_OPTIONS,
   ...CALLER_LIMIT_OPTIONS,

@@ -6,8 +6,8 @@ export const SECURITY_OPTIONS = {
   auth: {
     flag: "auth",
     value: "WAY",
-    help: "Way in which callers prove who they are; api-key needs --api-keys-file. Default: everyone who reaches the port may do everything.",
-    parse: parseChoice(["api-key"]),
+    help: "Way in which callers prove who they are: api-key (with --api-keys-file), oidc (with --oidc-issuer) or kubernetes (with --kubernetes-audience). Default: everyone who reaches the port may do everything.",
+    parse: parseChoice(["api-key", "oidc", "kubernetes"]),
     repeatable: true,
   },
   apiKeysFile: {

@@ -1,9 +1,24 @@
 import type { Logger } from "pino";
 import { openKeyRing } from "../auth/api-keys/key-ring.ts";
 import { proveByKeys } from "../auth/api-keys/way.ts";
-import { type Authenticator, createAuthenticator } from "../auth/authenticator.ts";
+import { type Authenticator, createAuthenticator, type Way } from "../auth/authenticator.ts";
+import { proveByTokens } from "../auth/tokens/way.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
+import { openVerifiers } from "./token-issuers.ts";
+
+type WayName = ServeOptions["auth"][number];
+
+/** Options that do nothing without a way of authentication. */
+const NEEDS_WAY = [
+  ["apiKeysFile", "--api-keys-file", ["api-key"]],
+  ["oidcIssuers", "--oidc-issuer", ["oidc"]],
+  ["oidcAudiences", "--oidc-audience", ["oidc"]],
+  ["kubernetesAudiences", "--kubernetes-audience", ["kubernetes"]],
+  ["kubernetesIssuer", "--kubernetes-issuer", ["kubernetes"]],
+  ["kubernetesApiServer", "--kubernetes-api-server", ["kubernetes"]],
+  ["grants", "--grant", ["oidc", "kubernetes"]],
+] as const satisfies readonly (readonly [keyof ServeOptions, string, readonly WayName[]])[];
 
 /**
  * Opens what the options say about authentication; undefined if nobody is asked.
@@ -11,16 +26,27 @@ import type { ServeOptions } from "../config/options.ts";
  * @throws UsageError for options that contradict each other, and for a file of keys that cannot be read.
  */
 export async function openAuthenticator(
-  { auth, apiKeysFile: path }: Pick<ServeOptions, "auth" | "apiKeysFile">,
+  options: ServeOptions,
   log: Logger,
 ): Promise<Authenticator | undefined> {
-  if (auth.length === 0) {
-    if (path !== undefined) throw new UsageError("--api-keys-file needs --auth api-key beside it");
-    return undefined;
+  const { auth } = options;
+  for (const [option, flag, ways] of NEEDS_WAY) {
+    const isGiven = [options[option] ?? []].flat().length > 0;
+    if (isGiven && !ways.some((way) => auth.includes(way)))
+      throw new UsageError(`${flag} needs --auth ${ways.join(" or ")} beside it`);
   }
+  if (auth.length === 0) return undefined;
+  const ways: Way[] = [];
+  const verifiers = await openVerifiers(options, log);
+  if (auth.includes("api-key")) ways.push(await keyWay(options, log));
+  if (verifiers.length > 0) ways.push(proveByTokens({ verifiers, passesOn: options.passTokens }));
+  return createAuthenticator(ways);
+}
+
+async function keyWay({ apiKeysFile: path }: ServeOptions, log: Logger): Promise<Way> {
   if (path === undefined) throw new UsageError("--auth api-key needs --api-keys-file beside it");
   const keys = await openKeyRing({ path, log }).catch((error: Error) => {
     throw new UsageError(`--api-keys-file: ${error.message}`, { cause: error });
   });
-  return createAuthenticator([proveByKeys(keys)]);
+  return proveByKeys(keys);
 }

@@ -1,0 +1,68 @@
+import { decodeJwt, errors, type JWTPayload, jwtVerify } from "jose";
+import { LanceError } from "../../namespace/errors.ts";
+import type { TrustedIssuer } from "./issuer.ts";
+import type { KeySet } from "./key-set.ts";
+import { invalidToken } from "./refusal.ts";
+
+/** An issuer with its keys. */
+export interface Verifier {
+  readonly issuer: TrustedIssuer;
+  readonly keys: KeySet;
+}
+
+/** Claims of a token that {@link verifyToken} has verified. */
+export type VerifiedClaims = JWTPayload & { readonly exp: number };
+
+/**
+ * Returns the issuer that a token claims to come from. The claim only chooses among the issuers of the configuration.
+ *
+ * @throws LanceError Unauthenticated
+ */
+export function verifierOf(token: string, verifiers: ReadonlyMap<string, Verifier>): Verifier {
+  const found = verifiers.get(String(claimedIssuer(token)));
+  if (found === undefined)
+    throw invalidToken("the token comes from an issuer that the gateway does not know");
+  return found;
+}
+
+function claimedIssuer(token: string): unknown {
+  try {
+    return decodeJwt(token).iss;
+  } catch (cause) {
+    throw invalidToken("the token is not a signed JSON Web Token", cause);
+  }
+}
+
+/**
+ * Verifies the signature, the times, the issuer and the audience of a token.
+ *
+ * @throws LanceError Unauthenticated, or ServiceUnavailable if the issuer's keys cannot be fetched.
+ */
+export async function verifyToken(token: string, { issuer, keys }: Verifier): Promise<VerifiedClaims> {
+  try {
+    const { payload } = await jwtVerify(token, (header) => keys.find(header), {
+      issuer: issuer.issuer,
+      audience: [...issuer.audiences],
+      algorithms: [...issuer.algorithms],
+      clockTolerance: issuer.clockSkewSeconds,
+      requiredClaims: ["exp"],
+    });
+    return payload as VerifiedClaims;
+  } catch (thrown) {
+    throw thrown instanceof LanceError ? thrown : invalidToken(reasonOf(thrown), thrown);
+  }
+}
+
+const CLAIM_REASONS: Readonly<Record<string, string>> = {
+  aud: "the token is for another audience",
+  nbf: "the token is not valid yet",
+  exp: "the token does not say when it expires",
+};
+
+function reasonOf(thrown: unknown): string {
+  if (thrown instanceof errors.JWTExpired) return "the token has expired";
+  if (thrown instanceof errors.JOSEAlgNotAllowed)
+    return "the token is signed by an algorithm that is not allowed";
+  const claim = thrown instanceof errors.JWTClaimValidationFailed ? CLAIM_REASONS[thrown.claim] : undefined;
+  return claim ?? "the token is not valid";
+}
