@@ -66,6 +66,8 @@ export interface CallInit {
 export interface Call extends CallInit {
   /** Object of the call, parsed once; empty for the root and for routes without an id. */
   id: Identifier;
+  /** Aborts when the call has to end; a call that must not end with its client has a signal of its own. */
+  signal: AbortSignal;
   /** Time at which the call has to end, in epoch milliseconds; no later than that of its client. */
   deadline: number | undefined;
   /** Name of the call's database, if there are several. */

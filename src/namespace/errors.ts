@@ -68,6 +68,7 @@ const rows = [
   ["UnsupportedMediaType", 13, 415, GRPC.invalidArgument],
   ["PayloadTooLarge", 13, 413, GRPC.resourceExhausted],
   ["RangeNotSatisfiable", 13, 416, GRPC.outOfRange],
+  ["IdempotencyKeyReused", 13, 422, GRPC.invalidArgument],
   ["DeadlineExceeded", 17, 504, GRPC.deadlineExceeded],
   ["Cancelled", 17, 499, GRPC.cancelled],
   ["DataLoss", 18, 500, GRPC.dataLoss],

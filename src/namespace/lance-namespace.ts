@@ -7,6 +7,7 @@ import type {
 import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "./call.ts";
+import type { IdempotencyRecords } from "./idempotency.ts";
 
 type Methods = typeof LanceNamespaceService.method;
 
@@ -43,6 +44,8 @@ export interface Backend {
   readonly operations: Partial<LanceNamespace>;
   /** Operations beyond the contract. Default: none. */
   readonly extensions?: Partial<LanceDbExtensions>;
+  /** Calls by the keys that clients chose. Default: keys are the upstream's matter. */
+  readonly idempotency?: IdempotencyRecords | undefined;
   /** Reason, for people, why the backend refuses everything that writes. Default: it is writable. */
   readonly readOnly?: string | undefined;
   /** Whether calls can be answered now, for readiness. */

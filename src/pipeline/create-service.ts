@@ -7,6 +7,7 @@ import { authorize, readOnly } from "./authorize.ts";
 import { type CallerLimits, limitAddresses, limitKnownCallers } from "./caller-limits.ts";
 import { limitConcurrency } from "./concurrency.ts";
 import { callBackend, type Databases } from "./databases.ts";
+import { keepAnswers } from "./idempotency.ts";
 import { identify } from "./identify.ts";
 import { compose, type Interceptor, type Next, type OperationRequest } from "./interceptor.ts";
 import { admitUploads } from "./limits.ts";
@@ -53,6 +54,7 @@ export function createService(options: ServiceOptions): Service {
     limitConcurrency(databases),
     admitUploads(databases, budget),
     fitResponse,
+    keepAnswers(databases),
     ...(interceptors.length === 0 ? [] : [needMessages, ...interceptors]),
   ];
   return serviceOf(compose(chain, callBackend(databases)));

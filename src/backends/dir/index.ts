@@ -1,6 +1,7 @@
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { resolveAbandoned } from "./batch/resolve.ts";
 import { createDiskReserve } from "./disk-reserve.ts";
+import { createIdempotencyRecords } from "./idempotency/records.ts";
 import { openDirectory } from "./open-directory.ts";
 import { createBackfillOperations } from "./operations/columns/backfill.ts";
 import { createColumnOperations } from "./operations/columns/columns.ts";
@@ -120,6 +121,10 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     name: "dir",
     readOnly,
     ...onlyReads(readOnly, noteWrites(note, served)),
+    idempotency:
+      readOnly === undefined
+        ? createIdempotencyRecords({ ...context, base: context.layout.baseKey })
+        : undefined,
     mayBecomeUnready: true,
     async ready() {
       try {

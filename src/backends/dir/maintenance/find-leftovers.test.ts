@@ -25,8 +25,10 @@ async function leaveEverything(workshop: Workshop): Promise<string[]> {
     "temporary file": "__manifest/_versions/18446744073709551600.manifest#42",
     lease: ".upkeep/gone.lance",
     "manifest file": "__manifest/data/cut-off.lance",
+    "kept answer": `.idempotency/${Math.floor(Date.now() / (24 * HOUR)) - 9}`,
   };
   await putFile(workshop, `${left.lease}/3`, "released");
+  await putFile(workshop, `${left["kept answer"]}/00ff`);
   await putFile(workshop, `${left["dropped table"]}/data/1.lance`);
   await putFile(workshop, `${left["staged data"]}/data/1.lance`);
   await putFile(workshop, `${left.upload}/target`);
@@ -52,7 +54,9 @@ test("all that crashes leave is found and removed, and nothing else", async (t) 
   assert.deepEqual(await collect(workshop), left, "a first look only tells");
   assert.deepEqual(await collect(workshop, undefined, everything), left);
   assert.deepEqual(await collect(workshop), []);
-  const now = (await readdir(base)).filter((name) => ![".jobs", ".intents", ".upkeep"].includes(name));
+  const now = (await readdir(base)).filter(
+    (name) => ![".jobs", ".intents", ".upkeep", ".idempotency"].includes(name),
+  );
   assert.deepEqual(
     now,
     before.filter((name) => name !== ".intents"),

@@ -13,6 +13,7 @@ export const LEFTOVER_KINDS = {
   "work note": "the note of long work on a table whose process has ended",
   "job file": "a file of a job that is no longer open",
   lease: "the lease by which gateways took turns with a table that is gone",
+  "kept answer": "answers to calls with idempotency keys that nobody may repeat any more",
   "manifest file": "a file in the catalog's manifest that none of its versions has",
   "temporary file": "what a process was writing when it ended",
   probe: "an object that a gateway wrote to try the storage or to ask it for the time",

@@ -5,6 +5,7 @@ import { WORK_DIRECTORY } from "../batch/work-notes.ts";
 import type { TableContext } from "../catalog/catalog-context.ts";
 import { MANIFEST_NAME } from "../catalog/manifest-table.ts";
 import { keyIn, listNames } from "../format/storage.ts";
+import { findOldDays } from "../idempotency/records.ts";
 import { findJobFiles, JOBS_DIRECTORY } from "../jobs/store.ts";
 import { findGoneLeases } from "../upkeep/gone-leases.ts";
 import { UPKEEP_DIRECTORY } from "../upkeep/lease.ts";
@@ -19,6 +20,9 @@ export async function* findOwnFiles(context: ChangeContext, before: number): Asy
   }
   for (const key of await context.work.stale()) yield* fileLeftover(context, "work note", key, before);
   for await (const key of findGoneLeases(context)) yield* directoryLeftover(context, "lease", key, before);
+  for (const key of await findOldDays(layout.baseKey, store, before)) {
+    yield* directoryLeftover(context, "kept answer", key, before);
+  }
   const leased = store.files && (await listNames(store, keyIn(layout.baseKey, UPKEEP_DIRECTORY)));
   for (const directory of [...DIRECTORIES, ...(leased ?? []).map((name) => `${UPKEEP_DIRECTORY}/${name}`)]) {
     const found = (await store.files?.temporaries(keyIn(layout.baseKey, directory))) ?? [];

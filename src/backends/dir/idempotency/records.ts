@@ -1,0 +1,153 @@
+import { randomUUID } from "node:crypto";
+import type { Logger } from "pino";
+import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
+import type {
+  EarlierCall,
+  IdempotencyRecords,
+  KeptOutcome,
+  TakenKey,
+} from "../../../namespace/idempotency.ts";
+import { hasEnded, identifyProcess, type Owner } from "../batch/owner.ts";
+import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import type { StorageClock } from "../format/storage-clock.ts";
+
+/** Directory of the records in the base of a catalog; implementations of the public format ignore it. */
+export const IDEMPOTENCY_DIRECTORY = ".idempotency";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Time before midnight from which on another server's day may already be the next, in milliseconds. */
+const MARGIN_MS = 60 * 60 * 1000;
+
+/** Tries to take a key that others give back meanwhile. */
+const MAX_TRIES = 5;
+
+const OWNER = identifyProcess();
+
+/** Options of {@link createIdempotencyRecords}. */
+export interface IdempotencyOptions {
+  /** Key of the catalog's base. */
+  readonly base: string;
+  readonly store: ObjectStore;
+  readonly clock: StorageClock;
+  readonly log: Logger;
+}
+
+/** A record as it is stored. */
+interface StoredCall {
+  /** Distinguishes calls that compete for a key. */
+  readonly call: string;
+  readonly owner: Owner;
+  readonly request: string;
+  readonly state: EarlierCall["state"];
+  readonly body?: string | undefined;
+  /** In base64. */
+  readonly answer?: string | undefined;
+  readonly error?: { readonly kind: ErrorName; readonly message: string } | undefined;
+}
+
+/**
+ * Creates the records of a catalog, in a directory for each day by the storage's clock. A call creates its record with a put-if-absent
+ * and then looks for one of the day before, and around midnight of the day after; of two calls on different days at least one
+ * sees the other.
+ *
+ * The directories of days that are over for a day are deleted.
+ */
+export function createIdempotencyRecords(options: IdempotencyOptions): IdempotencyRecords {
+  const { base, store, clock, log } = options;
+  let sweptOn: number | undefined;
+
+  const keyOf = (day: number, key: string) => keyIn(directoryOf(base, day), key);
+
+  async function read(at: string): Promise<EarlierCall | undefined> {
+    const bytes = await store.get(at);
+    return bytes && earlierCall(JSON.parse(Buffer.from(bytes).toString("utf8")) as StoredCall);
+  }
+  async function find(key: string, days: readonly number[]): Promise<EarlierCall | undefined> {
+    const found = await Promise.all(days.map((day) => read(keyOf(day, key))));
+    return found.find((each) => each !== undefined);
+  }
+  function sweep(today: number): void {
+    if (sweptOn === today) return;
+    sweptOn = today;
+    removeOldDays().catch((error: unknown) => {
+      log.warn({ err: error }, "old records of idempotency keys cannot be removed");
+    });
+  }
+  async function removeOldDays(): Promise<void> {
+    for (const directory of await findOldDays(base, store, await clock.now()))
+      await store.deleteDirectory(directory);
+  }
+  return {
+    async take(key, request) {
+      for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
+        const day = dayOf(await clock.now());
+        sweep(day);
+        const own = keyOf(day, key);
+        const call: StoredCall = { call: randomUUID(), owner: OWNER, request, state: "running" };
+        if (!(await store.putIfAbsent(own, encode(call)))) {
+          const earlier = await read(own);
+          if (earlier !== undefined) return earlier;
+          continue;
+        }
+        const now = await clock.now();
+        const others = dayOf(now + MARGIN_MS) === day ? [day - 1] : [day - 1, day + 1];
+        const earlier = await find(key, others);
+        if (earlier === undefined && dayOf(now) === day) return takenKey(store, own, call);
+        await store.delete(own);
+        if (earlier !== undefined) return earlier;
+      }
+      throw new LanceError("ConcurrentModification", "other calls take and give back the idempotency key");
+    },
+  };
+}
+
+/**
+ * Returns the directories of days that no call looks at any more.
+ *
+ * @param now a time that the storage's clock has reached, in milliseconds since 1970
+ */
+export async function findOldDays(base: string, store: ObjectStore, now: number): Promise<string[]> {
+  const days = (await listNames(store, keyIn(base, IDEMPOTENCY_DIRECTORY))).filter((name) =>
+    /^\d+$/.test(name),
+  );
+  const today = dayOf(now);
+  return days.filter((day) => Number(day) < today - 1).map((day) => directoryOf(base, Number(day)));
+}
+
+function directoryOf(base: string, day: number): string {
+  return keyIn(base, `${IDEMPOTENCY_DIRECTORY}/${day}`);
+}
+
+function dayOf(time: number): number {
+  return Math.floor(time / DAY_MS);
+}
+
+function encode(call: StoredCall): Uint8Array {
+  return Buffer.from(JSON.stringify(call));
+}
+
+function takenKey(store: ObjectStore, own: string, call: StoredCall): TakenKey {
+  return {
+    keep: (outcome, body) =>
+      store.put(own, encode({ ...call, state: "done", body, ...storedOutcome(outcome) })),
+    lose: () => store.put(own, encode({ ...call, state: "ended" })),
+    async release() {
+      await store.delete(own);
+    },
+  };
+}
+
+function storedOutcome(outcome: KeptOutcome): Pick<StoredCall, "answer" | "error"> {
+  if ("error" in outcome) return { error: outcome.error };
+  return { answer: outcome.answer && Buffer.from(outcome.answer).toString("base64") };
+}
+
+function earlierCall({ owner, request, state, body, answer, error }: StoredCall): EarlierCall {
+  if (state !== "done") {
+    const isOver = state === "ended" || (owner.process !== OWNER.process && hasEnded(owner));
+    return { request, state: isOver ? "ended" : "running" };
+  }
+  const kept = answer === undefined ? undefined : Buffer.from(answer, "base64");
+  return { request, state, body, outcome: error === undefined ? { answer: kept } : { error } };
+}

@@ -1,0 +1,134 @@
+import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
+import { isRead } from "../namespace/actions.ts";
+import type { Call } from "../namespace/call.ts";
+import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
+import { type EarlierCall, isEarlier, type KeptOutcome, type TakenKey } from "../namespace/idempotency.ts";
+import { type Databases, databaseOf } from "./databases.ts";
+import { hashBody, hashKey, hashRequest, type ReadBody } from "./idempotency-hashes.ts";
+import type { Interceptor, Next, OperationRequest, OperationResponse } from "./interceptor.ts";
+
+/** Header, and metadata in gRPC, by which a client names a call that it may repeat. */
+export const IDEMPOTENCY_KEY = "idempotency-key";
+
+/** Header of an answer that was kept from an earlier call. */
+const REPLAYED = "idempotency-replayed";
+
+const KEY = /^[\x20-\x7e]{1,255}$/;
+
+/** Largest answer that is kept, in bytes. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** Failures of calls that changed nothing, and that may end otherwise the next time. */
+const RELEASING: ReadonlySet<ErrorName> = new Set(["Throttling", "ConcurrentModification"]);
+
+/** Failures after which nobody knows whether something was changed. */
+const UNCLEAR: ReadonlySet<ErrorName> = new Set([
+  "ServiceUnavailable",
+  "Internal",
+  "DeadlineExceeded",
+  "Cancelled",
+  "DataLoss",
+]);
+
+/**
+ * Answers a mutation whose key was used before with the kept answer, and never executes it again. Backends without records do not see
+ * these keys here; they may pass them on.
+ *
+ * A call with a key goes on when its client leaves, so that the client's next try finds an outcome.
+ */
+export function keepAnswers(databases: Databases): Interceptor {
+  return async (call, request, next) => {
+    const text = call.headers[IDEMPOTENCY_KEY];
+    if (text === undefined || isRead(call.method)) return next(call, request);
+    const records = databaseOf(databases, call).backend.idempotency;
+    if (records === undefined) return next(call, request);
+    if (!KEY.test(text)) {
+      throw new LanceError("InvalidInput", `${IDEMPOTENCY_KEY} must be 1 to 255 visible ASCII characters`);
+    }
+    const hash = hashRequest(call, request.message);
+    const taken = await records.take(hashKey(call, text), hash);
+    return isEarlier(taken) ? replay(call, request, hash, taken) : run(call, request, next, taken);
+  };
+}
+
+async function run(
+  call: Call,
+  request: OperationRequest,
+  next: Next,
+  taken: TakenKey,
+): Promise<OperationResponse> {
+  const body = request.kind === "upload" ? hashBody(request.data) : undefined;
+  const passed = body === undefined ? request : ({ ...request, data: body.data } as OperationRequest);
+  // The body still ends when the client leaves.
+  call.signal = new AbortController().signal;
+  call.deadline = undefined;
+  const note = (work: Promise<void>) =>
+    work.catch((error: unknown) => {
+      // The record says that the call runs, which later calls find after its end.
+      call.log.warn(
+        { err: error, requestId: call.requestId },
+        "the outcome of an idempotency key is not kept",
+      );
+    });
+  try {
+    const response = await next(call, passed);
+    await note(taken.keep({ answer: kept(call, response as Message) }, body?.hash()));
+    return response;
+  } catch (thrown) {
+    await note(concludeFailure(taken, thrown, body));
+    throw thrown;
+  }
+}
+
+function concludeFailure(taken: TakenKey, thrown: unknown, body: ReadBody | undefined): Promise<void> {
+  const { kind, message } = toLanceError(thrown);
+  // A write needs its whole body.
+  if (RELEASING.has(kind) || body?.isBroken()) return taken.release();
+  return UNCLEAR.has(kind) ? taken.lose() : taken.keep({ error: { kind, message } }, body?.hash());
+}
+
+/** Returns an answer in the form that is kept: without credentials of the storage, and undefined if it is too large. */
+function kept({ method }: Call, response: Message): Uint8Array | undefined {
+  const copy = Object.assign(Object.create(Object.getPrototypeOf(response)), response);
+  if ("storageOptions" in copy) copy.storageOptions = {};
+  const bytes = toBinary(method.output, copy);
+  return bytes.byteLength <= MAX_ANSWER_BYTES ? bytes : undefined;
+}
+
+async function replay(
+  call: Call,
+  request: OperationRequest,
+  hash: string,
+  earlier: EarlierCall,
+): Promise<OperationResponse> {
+  if (earlier.request !== hash) throw reused();
+  if (earlier.state === "running") {
+    const headers = { "retry-after": "1" };
+    throw new LanceError("ConcurrentModification", "a call with this idempotency key runs", { headers });
+  }
+  if (earlier.state === "ended") {
+    const message =
+      "a call with this idempotency key ended without a known outcome: look what has changed before you repeat it with another key";
+    throw new LanceError("ConcurrentModification", message);
+  }
+  if (request.kind === "upload" && earlier.body !== undefined) {
+    const body = hashBody(request.data);
+    for await (const chunk of body.data) call.releaseBody(chunk.byteLength);
+    if (body.hash() !== earlier.body) throw reused();
+  }
+  call.responseHeaders[REPLAYED] = "true";
+  return answerOf(call, earlier.outcome as KeptOutcome);
+}
+
+function answerOf({ method }: Call, outcome: KeptOutcome): OperationResponse {
+  if ("error" in outcome) throw new LanceError(outcome.error.kind, outcome.error.message);
+  if (outcome.answer !== undefined) return fromBinary(method.output, outcome.answer) as never;
+  throw new LanceError(
+    "ConcurrentModification",
+    "the call with this idempotency key has succeeded; its answer was too large to keep",
+  );
+}
+
+function reused(): LanceError {
+  return new LanceError("IdempotencyKeyReused", "the idempotency key belongs to another request");
+}
