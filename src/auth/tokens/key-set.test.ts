@@ -39,7 +39,7 @@ describe("the keys of an issuer", () => {
       assert.ok(outcomes.every((outcome) => outcome.status === "rejected" && isUnknown(outcome.reason)));
       vi.advanceTimersByTime(MINUTE);
     }
-    assert.equal(shown.fetches, 2);
+    assert.equal(shown.fetches, 3);
   });
 
   it("follow a rotation as soon as a token names the new key", async () => {
@@ -47,9 +47,7 @@ describe("the keys of an issuer", () => {
     const set = setOf(() => shown.fetch());
     await set.find(header("first"));
     shown.keys = [a(), b()];
-    await assert.rejects(set.find(header("second")), isUnknown);
-    vi.advanceTimersByTime(MINUTE);
-    await set.find(header("second"));
+    await Promise.all(Array.from({ length: 20 }, () => set.find(header("second"))));
     await set.find(header("first"));
     assert.equal(shown.fetches, 2);
   });

@@ -68,6 +68,8 @@ export function createKeySet(options: KeySetOptions): KeySet {
   let keys: Keys | undefined;
   let text: string | undefined;
   let fetchedAt = Number.NEGATIVE_INFINITY;
+  /** Time of the last fetch because of a name that is not known. */
+  let soughtAt = Number.NEGATIVE_INFINITY;
   let failure: Failure | undefined;
   let flight: Promise<void> | undefined;
   let waiting = 0;
@@ -122,6 +124,14 @@ export function createKeySet(options: KeySetOptions): KeySet {
     return age < maxAgeMs ? keys : undefined;
   }
 
+  async function refreshForName(error: unknown): Promise<void> {
+    if (flight === undefined) {
+      if (performance.now() - soughtAt < cooldownMs) throw error;
+      soughtAt = performance.now();
+    }
+    await refresh();
+  }
+
   async function fetched(): Promise<Keys> {
     const known = current();
     if (known !== undefined) return known;
@@ -138,9 +148,9 @@ export function createKeySet(options: KeySetOptions): KeySet {
       try {
         return await known.find(header);
       } catch (error) {
-        const isNew = error instanceof errors.JWKSNoMatchingKey;
-        if (!isNew || performance.now() - fetchedAt < cooldownMs) throw error;
-        await refresh();
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
+        // Another call may have fetched the keys meanwhile.
+        if (keys === known) await refreshForName(error);
         return (keys as Keys).find(header);
       }
     },
