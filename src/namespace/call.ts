@@ -17,6 +17,18 @@ export interface RequestAddress {
   readonly database: string | undefined;
 }
 
+/** Certificate that a client has shown when it connected, and whose key it has proved to hold. */
+export interface ClientCertificate {
+  /** Reason why the gateway does not trust it. Default: an authority that the operator has named has signed it. */
+  readonly fault?: string | undefined;
+  /** Name of the client that the certificate states. Default: it states none. */
+  readonly name?: string | undefined;
+  /** SHA-256 of the certificate, in hexadecimal digits. */
+  readonly fingerprint: string;
+  /** Time after which it proves nothing, in epoch milliseconds. */
+  readonly expires: number;
+}
+
 /** Facts that a wire knows about a call, in addition to its messages. */
 export interface CallInit {
   readonly method: DescMethod;
@@ -32,6 +44,8 @@ export interface CallInit {
   readonly address?: RequestAddress | undefined;
   /** Network address from which the connection comes. Default: it is not known. */
   readonly peer?: string | undefined;
+  /** Certificate of the connection's client. Default: the client has shown none. */
+  readonly certificate?: ClientCertificate | undefined;
   /** Aborts when the client disconnects or cancels, or when the deadline expires. */
   readonly signal: AbortSignal;
   /** Time at which the client stops waiting, in epoch milliseconds. */

@@ -10,6 +10,7 @@ import { abortErrorOf, toConnectError, withLanceErrors } from "./connect-error.t
 import { type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
 import { startDeadline, timeAllowed } from "./deadline.ts";
 import type { ErrorDetails } from "./grpc/status.ts";
+import { peerOf } from "./peer.ts";
 import { hasKnownEnd } from "./rest/http.ts";
 import { pathOf, type Rpc, type StreamRpc, type UnaryRpc } from "./rpc.ts";
 
@@ -112,7 +113,7 @@ function begin(method: DescMethod, context: HandlerContext, log: Logger, default
     requestId: exchange.requestId,
     headers: Object.assign(Object.create(null), Object.fromEntries(context.requestHeader)),
     address: addressOf(exchange.request.headers),
-    peer: exchange.request.socket.remoteAddress,
+    ...peerOf(exchange.request.socket),
     signal: controller.signal,
     deadline: remaining === undefined ? undefined : Date.now() + remaining,
     accept: undefined,

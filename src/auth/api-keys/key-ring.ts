@@ -1,5 +1,5 @@
-import { type StatsListener, unwatchFile, watchFile } from "node:fs";
 import type { Logger } from "pino";
+import { watchFiles } from "../../namespace/watch-files.ts";
 import { hasHash, idOf } from "./key.ts";
 import { type KeyRecord, readKeyFile } from "./key-file.ts";
 
@@ -27,22 +27,17 @@ export interface KeyRingOptions {
  *
  * @throws Error with a single line if the file cannot be read at first.
  */
-export async function openKeyRing({ path, log, intervalMs = 1_000 }: KeyRingOptions): Promise<KeyRing> {
+export async function openKeyRing({ path, log, intervalMs }: KeyRingOptions): Promise<KeyRing> {
   let byId = indexOf(await readKeyFile(path));
-  let reading = Promise.resolve();
 
-  const onChange: StatsListener = () => {
-    reading = reading.then(async () => {
-      try {
-        byId = indexOf(await readKeyFile(path));
-        log.info({ path, keys: byId.size }, "the API keys were read again");
-      } catch (error) {
-        log.error({ path, err: error }, "the API keys stay as they were, because their file cannot be read");
-      }
-    });
-  };
-  // The file may be replaced by another, which a watch of its inode would miss.
-  watchFile(path, { persistent: false, interval: intervalMs }, onChange);
+  async function readAgain(): Promise<void> {
+    try {
+      byId = indexOf(await readKeyFile(path));
+      log.info({ path, keys: byId.size }, "the API keys were read again");
+    } catch (error) {
+      log.error({ path, err: error }, "the API keys stay as they were, because their file cannot be read");
+    }
+  }
 
   return {
     find(text) {
@@ -51,7 +46,7 @@ export async function openKeyRing({ path, log, intervalMs = 1_000 }: KeyRingOpti
       if (record === undefined || !hasHash(text, record.hash)) return "unknown";
       return record.expires !== undefined && Date.parse(record.expires) <= Date.now() ? "expired" : record;
     },
-    close: () => unwatchFile(path, onChange),
+    close: watchFiles([path], readAgain, intervalMs),
   };
 }
 

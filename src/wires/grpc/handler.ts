@@ -8,6 +8,7 @@ import { addressOf } from "../address.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";
 import { createLoopPace, type LoopPace, UNPACED } from "../loop-pace.ts";
+import { peerOf } from "../peer.ts";
 import { pathOf, type Rpc } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS } from "../stall.ts";
 import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";
@@ -104,7 +105,7 @@ function begin(serverCall: ServerCall, rpc: Rpc, headers: IncomingHttpHeaders, d
     requestId: serverCall.requestId,
     headers: metadataOf(headers),
     address: addressOf(headers),
-    peer: serverCall.stream.session?.socket.remoteAddress,
+    ...peerOf(serverCall.stream.session?.socket),
     signal: serverCall.signal,
     deadline: milliseconds === undefined ? undefined : Date.now() + milliseconds,
     accept: undefined,

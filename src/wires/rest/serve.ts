@@ -24,6 +24,7 @@ import { addressOf } from "../address.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";
 import { createLoopPace, type LoopPace } from "../loop-pace.ts";
+import { peerOf } from "../peer.ts";
 import { checkNoForm, readJsonText, readPieces } from "./body.ts";
 import { knownError } from "./error-body.ts";
 import type { Exchange } from "./exchange.ts";
@@ -135,7 +136,7 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs
     requestId: exchange.requestId,
     headers,
     address: addressOf(exchange.request.headers),
-    peer: exchange.request.socket.remoteAddress,
+    ...peerOf(exchange.request.socket),
     signal: exchange.signal,
     deadline: timeout === undefined ? undefined : Date.now() + timeout,
     accept: headers["accept"],

@@ -1,0 +1,20 @@
+import type { Socket } from "node:net";
+import type { CallInit, ClientCertificate } from "../namespace/call.ts";
+
+const CERTIFICATE = Symbol("certificate of the client");
+
+type CertifiedSocket = Socket & { [CERTIFICATE]?: ClientCertificate };
+
+/** Stores the certificate of a connection's client on its socket. */
+export function setCertificate(socket: Socket, certificate: ClientCertificate): void {
+  (socket as CertifiedSocket)[CERTIFICATE] = certificate;
+}
+
+/**
+ * Returns what a connection reveals of its client.
+ *
+ * @param socket a socket, or the stand-in for it that node:http2 hands out; undefined after the connection has ended.
+ */
+export function peerOf(socket: Socket | undefined): Pick<CallInit, "peer" | "certificate"> {
+  return { peer: socket?.remoteAddress, certificate: (socket as CertifiedSocket | undefined)?.[CERTIFICATE] };
+}
