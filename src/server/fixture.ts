@@ -31,7 +31,7 @@ export async function startServer({ rest = countBytes, ...options }: FixtureOpti
     port,
     lines,
     address: `127.0.0.1:${port}`,
-    url: `http://127.0.0.1:${port}`,
+    url: `${options.tls === undefined ? "http" : "https"}://127.0.0.1:${port}`,
     async [Symbol.asyncDispose]() {
       await server.close({ graceMs: 0 });
     },

@@ -18,6 +18,7 @@ import type { MetricsPage } from "./metrics-page.ts";
 import { paceRequests } from "./pace-requests.ts";
 import type { Readiness } from "./readiness.ts";
 import { reflectionRpcs } from "./reflection.ts";
+import type { TlsIdentity } from "./tls/identity.ts";
 
 /** Options of {@link createServer}. */
 export interface ServerOptions extends ConnectionLimits, GrpcLimits {
@@ -36,6 +37,8 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   readonly corsOrigins?: readonly string[] | undefined;
   /** Hosts that are served, as in {@link createHostCheck}. Default: any, or on loopback its own names. */
   readonly allowedHosts?: readonly string[] | undefined;
+  /** Certificate of the port, which then speaks TLS only. Default: the port speaks plain text only. */
+  readonly tls?: TlsIdentity | undefined;
   readonly log: Logger;
   /** Shares turns of the event loop among calls. Default: a pace of this server alone. */
   readonly pace?: LoopPace | undefined;

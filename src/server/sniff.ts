@@ -1,10 +1,12 @@
 import type { Socket } from "node:net";
 
 /** Protocols that the first bytes of a connection reveal. */
-export type ConnectionProtocol = "http1" | "http2";
+export type ConnectionProtocol = "tls" | "http1" | "http2";
 
 const PREFACE = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 const METHOD = PREFACE.subarray(0, 4);
+/** Type of the record with which a client begins TLS, a byte that no method of HTTP has. */
+const TLS_HANDSHAKE = 0x16;
 
 /** Bytes that begin like HTTP/2 and continue otherwise. */
 class BrokenPreface extends Error {
@@ -12,16 +14,12 @@ class BrokenPreface extends Error {
 }
 
 /**
- * Detects the protocol of a new connection from its first bytes, which may arrive one at a time: the HTTP/2 preface,
- * otherwise HTTP/1.1. Before it calls `decide`, it puts the bytes back and pauses the socket.
+ * Detects the protocol of a new connection from its first bytes, which may arrive one at a time: a record of TLS, the
+ * HTTP/2 preface, otherwise HTTP/1.1. Before it calls `decide`, it puts the bytes back and pauses the socket.
  *
- * It destroys a connection that is undecided after `timeoutMs`, that ends before, or whose preface is broken.
+ * It destroys a connection that ends before it is decided, or whose preface is broken.
  */
-export function sniff(
-  socket: Socket,
-  timeoutMs: number,
-  decide: (protocol: ConnectionProtocol) => void,
-): void {
+export function sniff(socket: Socket, decide: (protocol: ConnectionProtocol) => void): void {
   let seen: Buffer = Buffer.alloc(0);
 
   function onData(piece: Buffer): void {
@@ -29,16 +27,15 @@ export function sniff(
     const length = Math.min(seen.length, PREFACE.length);
     const matches = seen.compare(PREFACE, 0, length, 0, length) === 0;
     if (matches && length < PREFACE.length) return;
+    stop();
     // Node's HTTP/1.1 mistakes the first word for the preface and waits forever.
     if (!matches && seen.subarray(0, METHOD.length).equals(METHOD)) {
-      stop();
       socket.destroy(new BrokenPreface());
       return;
     }
-    stop();
     socket.pause();
     socket.unshift(seen);
-    decide(matches ? "http2" : "http1");
+    decide(protocolOf(seen, matches));
   }
 
   function onEnd(): void {
@@ -47,10 +44,13 @@ export function sniff(
   }
 
   function stop(): void {
-    clearTimeout(timer);
     socket.off("data", onData).off("end", onEnd).off("close", stop);
   }
 
-  const timer = setTimeout(onEnd, timeoutMs);
   socket.on("data", onData).on("end", onEnd).on("close", stop);
+}
+
+function protocolOf(bytes: Buffer, hasPreface: boolean): ConnectionProtocol {
+  if (bytes[0] === TLS_HANDSHAKE) return "tls";
+  return hasPreface ? "http2" : "http1";
 }

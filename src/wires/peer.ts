@@ -13,7 +13,7 @@ export function setCertificate(socket: Socket, certificate: ClientCertificate): 
 /**
  * Returns what a connection reveals of its client.
  *
- * @param socket a socket, or the stand-in for it that node:http2 hands out; undefined after the connection has ended.
+ * @param socket a socket, or the proxy of one that node:http2 hands out; undefined after the connection has ended.
  */
 export function peerOf(socket: Socket | undefined): Pick<CallInit, "peer" | "certificate"> {
   return { peer: socket?.remoteAddress, certificate: (socket as CertifiedSocket | undefined)?.[CERTIFICATE] };

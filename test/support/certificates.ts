@@ -15,10 +15,39 @@ export interface Certificates {
   readonly client: Certificate;
 }
 
-const EC = { keyType: "ec", algorithm: "sha256" } as const;
+/** A name in a certificate. */
+export interface AlternativeName {
+  readonly kind: "email" | "DNS" | "URI" | "IP";
+  readonly value: string;
+}
 
-/** Creates an authority that signs a certificate for a server and one for a client. */
-export async function makeCertificates(): Promise<Certificates> {
+/** Options of a certificate. */
+export interface SignOptions {
+  readonly commonName?: string;
+  /** Default: those of a server on this machine. */
+  readonly names?: readonly AlternativeName[];
+  /** Default: in a year. */
+  readonly expires?: Date;
+  /** Default: for everything. */
+  readonly usage?: "serverAuth" | "clientAuth";
+}
+
+/** An authority. */
+export interface Authority {
+  /** Its certificate, in PEM. */
+  readonly ca: string;
+  sign(options?: SignOptions): Promise<Certificate>;
+}
+
+const EC = { keyType: "ec", algorithm: "sha256" } as const;
+const KINDS = { email: 1, DNS: 2, URI: 6, IP: 7 } as const;
+const THIS_MACHINE: readonly AlternativeName[] = [
+  { kind: "DNS", value: "localhost" },
+  { kind: "IP", value: "127.0.0.1" },
+];
+
+/** Creates an authority. */
+export async function makeAuthority(): Promise<Authority> {
   const authority = await generate([{ name: "commonName", value: "test authority" }], {
     ...EC,
     extensions: [
@@ -27,22 +56,30 @@ export async function makeCertificates(): Promise<Certificates> {
     ],
   });
   const ca = { cert: authority.cert, key: authority.private };
-  const sign = async (name: string): Promise<Certificate> => {
-    const { cert, private: key } = await generate([{ name: "commonName", value: name }], {
-      ...EC,
-      ca,
-      extensions: [
-        { name: "basicConstraints", cA: false },
-        {
-          name: "subjectAltName",
-          altNames: [
-            { type: 2, value: "localhost" },
-            { type: 7, ip: "127.0.0.1" },
-          ],
-        },
-      ],
-    });
-    return { cert, key };
+  return {
+    ca: authority.cert,
+    async sign({ commonName = "localhost", names = THIS_MACHINE, expires, usage } = {}) {
+      const altNames = names.map(({ kind, value }) => ({ type: KINDS[kind], value, ip: value }) as never);
+      const { cert, private: key } = await generate([{ name: "commonName", value: commonName }], {
+        ...EC,
+        ca,
+        ...(expires !== undefined && {
+          notBeforeDate: new Date(expires.getTime() - 86_400_000),
+          notAfterDate: expires,
+        }),
+        extensions: [
+          { name: "basicConstraints", cA: false },
+          ...(altNames.length === 0 ? [] : [{ name: "subjectAltName", altNames } as const]),
+          ...(usage === undefined ? [] : [{ name: "extKeyUsage", [usage]: true } as const]),
+        ],
+      });
+      return { cert, key };
+    },
   };
-  return { ca: authority.cert, server: await sign("localhost"), client: await sign("a client") };
+}
+
+/** Creates an authority that signs a certificate for a server and one for a client. */
+export async function makeCertificates(): Promise<Certificates> {
+  const { ca, sign } = await makeAuthority();
+  return { ca, server: await sign(), client: await sign({ commonName: "a client" }) };
 }

@@ -1,0 +1,117 @@
+import {
+  constants,
+  type IncomingHttpHeaders,
+  performServerHandshake,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
+import type { Socket } from "node:net";
+import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain.ts";
+import { createResetAllowances } from "./reset-allowance.ts";
+import { limitIdleness, limitStreamSilence, type SessionIdleness } from "./silence.ts";
+
+/** Options of {@link createHttp2Sessions}. */
+export interface Http2SessionsOptions {
+  readonly idleness: SessionIdleness;
+  /** Longest silence of a client that has to continue a body, in milliseconds; 0 for no limit. */
+  readonly silenceMs: number;
+  readonly streamWindowBytes: number;
+  readonly sessionWindowBytes: number;
+  readonly maxConcurrentStreams: number;
+  /** Answers a stream. */
+  onStream(
+    stream: ServerHttp2Stream,
+    headers: IncomingHttpHeaders,
+    flags: number,
+    rawHeaders: readonly string[],
+  ): void;
+  /** Called when a session breaks. */
+  onBroken(error: NodeJS.ErrnoException): void;
+}
+
+/** The open HTTP/2 connections of a port. */
+export interface Http2Sessions {
+  /** Speaks HTTP/2 on a connection. */
+  serve(socket: Socket): void;
+  /**
+   * Tells a client to go with its next call. A client that waits for an answer is not about to make a call, which it
+   * would fail itself.
+   *
+   * @param longestMs how long calls are taken that the client sends before it knows.
+   */
+  leave(longestMs: number): void;
+  /** Closes every session once its running calls have ended. */
+  drain(): void;
+  /** Cuts every session off. */
+  destroy(): void;
+}
+
+/**
+ * Node refuses new streams of a connection whose queues exceed this, in megabytes. Each stream waits for its reader
+ * with a single message, and the number of streams is bounded, so stalled readers must not fail the others.
+ */
+const MAX_SESSION_MEMORY = 4096;
+
+/** Creates an empty set of sessions. */
+export function createHttp2Sessions(options: Http2SessionsOptions): Http2Sessions {
+  const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, onStream, onBroken } = options;
+  const sessions = new Set<ServerHttp2Session>();
+  const resets = createResetAllowances();
+  const toldToGo = new WeakSet<ServerHttp2Session>();
+  let goingMs: number | undefined;
+
+  function tellToGo(session: ServerHttp2Session, longestMs: number): void {
+    toldToGo.add(session);
+    drainSession(session, longestMs);
+  }
+
+  return {
+    serve(socket) {
+      // Node's HTTP/2 expects a socket that ends when its peer does.
+      socket.allowHalfOpen = false;
+      const { remoteAddress } = socket;
+      const session = performServerHandshake(socket, {
+        ...resets.of(remoteAddress),
+        maxSessionMemory: MAX_SESSION_MEMORY,
+        settings: { initialWindowSize: options.streamWindowBytes, maxConcurrentStreams },
+      });
+      session.setLocalWindowSize(sessionWindowBytes);
+      sessions.add(session);
+      const calls = limitIdleness(session, idleness);
+      session.on("close", () => sessions.delete(session));
+      session.on("error", (error: NodeJS.ErrnoException) => {
+        if (error.code === "ERR_HTTP2_ERROR") resets.noteBroken(remoteAddress);
+        onBroken(error);
+      });
+      session.on("stream", (stream, headers, flags, rawHeaders) => {
+        // A stream that was reset with its first bytes needs no answer, and has no reader for it.
+        if (stream.destroyed || stream.aborted) return void stream.on("error", () => {});
+        calls.opened(stream);
+        if (goingMs !== undefined && !toldToGo.has(session)) tellToGo(session, goingMs);
+        if (silenceMs > 0) limitStreamSilence(stream, silenceMs);
+        onStream(stream, headers, flags, rawHeaders);
+      });
+    },
+
+    leave(longestMs) {
+      goingMs = longestMs;
+    },
+
+    drain() {
+      for (const session of sessions) tellToGo(session, LONGEST_ROUND_TRIP_MS);
+    },
+
+    destroy() {
+      for (const session of sessions) session.destroy(undefined, constants.NGHTTP2_CANCEL);
+    },
+  };
+}
+
+/** Ends a connection of HTTP/2 before its first call, with a text for the client's log. */
+export function refuseHttp2(socket: Socket, text: string): void {
+  socket.allowHalfOpen = false;
+  const session = performServerHandshake(socket);
+  session.on("error", () => {});
+  session.goaway(constants.NGHTTP2_INADEQUATE_SECURITY, 0, Buffer.from(text));
+  session.close();
+}
