@@ -7,6 +7,7 @@ const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[
   data: () => import("./data.ts"),
   faults: () => import("./faults.ts"),
   "grpc-clients": () => import("./grpc-clients.ts"),
+  loop: () => import("./loop.ts"),
   proxy: () => import("./proxy.ts"),
   soak: () => import("./soak.ts"),
   wires: () => import("./wires.ts"),

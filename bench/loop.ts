@@ -1,0 +1,88 @@
+// The event loop: starts a gateway for each of the calls that cost much, and measures how long its loop is held at a time.
+// npm run bench -- loop [CALL ...] [--tables N] [--rounds N] [--before CHECKOUT]
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { type LoopCall, loopCalls, type Send } from "./loop/calls.ts";
+import { startWatched } from "./loop/gateway.ts";
+import type { LoopFigures } from "./loop/watch.ts";
+import { roundsOf, writeResult } from "./support/result-file.ts";
+
+const HERE = join(import.meta.dirname, "..");
+const OPTIONS = {
+  tables: { type: "string", default: "1000000" },
+  rounds: { type: "string", default: "3" },
+  before: { type: "string" },
+} as const;
+
+/** Measures all calls, or the named ones, and prints a table in Markdown. */
+export async function run(args: readonly string[]): Promise<void> {
+  const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+  const calls = loopCalls(Number(values.tables));
+  const unknown = positionals.find((name) => calls[name] === undefined);
+  if (unknown !== undefined) throw new Error(`there is no call ${unknown}, only ${Object.keys(calls)}`);
+  const checkouts = values.before === undefined ? { now: HERE } : { before: values.before, now: HERE };
+  const results: Record<string, object> = {};
+  console.log(
+    `| Call | ${Object.keys(checkouts)
+      .map((name) => `held, ${name} | CPU, ${name}`)
+      .join(" | ")} |`,
+  );
+  console.log(`| --- ${"| --- ".repeat(2 * Object.keys(checkouts).length)}|`);
+  for (const name of positionals.length > 0 ? positionals : Object.keys(calls)) {
+    const call = calls[name] as LoopCall;
+    const rounds = Object.fromEntries(Object.keys(checkouts).map((side) => [side, [] as LoopFigures[]]));
+    for (let round = 0; round < Number(values.rounds); round++) {
+      for (const [side, checkout] of Object.entries(checkouts)) {
+        rounds[side]?.push(await measure(checkout, call));
+      }
+    }
+    const sums = Object.values(rounds).flatMap((figures) => [
+      roundsOf(figures.map(({ held }) => held)),
+      roundsOf(figures.map(({ computed }) => computed)),
+    ]);
+    const cells = sums.map(({ median, min, max }) => `${shown(median)} ms (${shown(min)}–${shown(max)})`);
+    console.log(`| ${[call.title, ...cells].join(" | ")} |`);
+    results[name] = { title: call.title, ...rounds };
+  }
+  if (positionals.length === 0) await writeResult("loop", { calls: results });
+}
+
+async function measure(checkout: string, call: LoopCall): Promise<LoopFigures> {
+  const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
+  const root = join(folder, "data");
+  await mkdir(root);
+  try {
+    await call.fill?.(root);
+    const gateway = await startWatched(checkout, folder);
+    const send: Send = (path, body) => post(gateway.port, path, body);
+    try {
+      // Modules that are loaded at their first use count for no call.
+      await send("namespace/$/table/list?limit=1", {});
+      await call.prepare?.(send, root);
+      await gateway.figures();
+      await call.run(send);
+      return await gateway.figures();
+    } finally {
+      await gateway.stop();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function post(port: number, path: string, body: object | Uint8Array): Promise<void> {
+  const isArrow = body instanceof Uint8Array;
+  const answer = await fetch(`http://127.0.0.1:${port}/v1/${path}`, {
+    method: "POST",
+    headers: { "content-type": isArrow ? "application/vnd.apache.arrow.stream" : "application/json" },
+    body: isArrow ? new Uint8Array(body) : JSON.stringify(body),
+  });
+  const bytes = await answer.arrayBuffer();
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${Buffer.from(bytes).toString().slice(0, 300)}`);
+}
+
+function shown(ms: number): string {
+  return ms < 10 ? ms.toFixed(1) : ms.toFixed(0);
+}
