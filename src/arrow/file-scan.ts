@@ -1,8 +1,8 @@
+import { createPace } from "../namespace/pace.ts";
 import { type BodyCheck, createBodyCheck } from "./body-check.ts";
 import { type FlatTable, readLength, readTable, readVector, rootTable } from "./flatbuffer.ts";
 import { BLOCK_BYTES, type Block } from "./footer.ts";
 import { FILE_MAGIC, type MessageKind, malformed, parseMessageHead, readPrefix } from "./message.ts";
-import { createPace } from "./pace.ts";
 import { MAX_FILE_MESSAGES } from "./part-buffer.ts";
 import { type ArrowSchema, decodeSchemaTable, MAX_UPLOAD_TABLES } from "./schema.ts";
 

@@ -1,9 +1,9 @@
 import { LanceError } from "../namespace/errors.ts";
+import { createPace } from "../namespace/pace.ts";
 import { scanIpcFile } from "./file-scan.ts";
 import { isIpcFile } from "./ipc-forms.ts";
 import { freeAtOnce } from "./memory.ts";
 import { emptyBody, FILE_MAGIC } from "./message.ts";
-import { createPace } from "./pace.ts";
 import { createPartBuffer, type PartBuffer, type PartBufferPool } from "./part-buffer.ts";
 import type { ArrowSchema } from "./schema.ts";
 import { createStreamScanner } from "./stream-scanner.ts";

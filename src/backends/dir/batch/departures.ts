@@ -1,3 +1,4 @@
+import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
 import { isRootDirectory } from "../catalog/base-layout.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/draft.ts";
@@ -10,9 +11,11 @@ import type { Departure } from "./intent.ts";
  * Returns the locations that have a row in a view and none in a draft on it, if they need work: all that are removed,
  * and those of the root's directories, which need their mark.
  */
-export function departuresOf(view: CatalogView, draft: Draft, remove: boolean): Departure[] {
+export function* departuresOf(view: CatalogView, draft: Draft, remove: boolean): Steps<Departure[]> {
   const found = new Map<string, Departure>();
+  let count = 0;
   for (const objectId of draft.changes.keys()) {
+    if (++count % ITEMS_PER_STEP === 0) yield;
     const location = view.get(objectId)?.location;
     if (location === undefined || draft.ownerOf(location) !== undefined) continue;
     if (remove || isRootDirectory(location)) found.set(location, { location, remove });

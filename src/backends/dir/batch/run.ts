@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
+import { type Steps, stepsOf } from "../../../namespace/pace.ts";
 import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
-import { allOrNothing } from "../catalog/decide.ts";
+import { allOrNothing, type Mutation } from "../catalog/decide.ts";
 import { createDraft, type Draft } from "../catalog/draft.ts";
+import type { CatalogState } from "../catalog/state.ts";
+import { inSlicesOn, StateChanged } from "../catalog/steps.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { VersionRange } from "../format/delete-versions.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
@@ -16,7 +19,7 @@ import { complete, takeBack } from "./resolve.ts";
 /** A change of several files, or of rows with files, that has been checked and not started. */
 export interface Batch {
   /** Changes of the catalog, in order; they go into a single commit. */
-  readonly changes: readonly ((draft: Draft) => void)[];
+  readonly changes: readonly Mutation<void>[];
   /** Whether the directories whose rows the changes take are removed. */
   readonly departing: "remove" | "keep";
   /** Default: none. */
@@ -26,7 +29,7 @@ export interface Batch {
   /** Locations whose marker files must follow the catalog. Default: none. */
   readonly locations?: readonly string[];
   /** Locations that get a row as declared tables. Default: none. */
-  readonly declared?: readonly string[];
+  readonly declared?: Iterable<string>;
 }
 
 /** Result of a batch. */
@@ -54,17 +57,17 @@ export async function runBatch(
   signal: AbortSignal,
 ): Promise<BatchOutcome> {
   for (let plan = 1; ; plan++) {
-    const early = plan === 1 ? planWithoutNote(batch, createDraft(context.catalog.known())) : undefined;
-    const intent = early ?? planIntent(batch, createDraft(await context.catalog.read()));
-    checkNotCancelled(signal);
     try {
+      const early = plan === 1 ? await planWithoutNote(batch, context.catalog.known()) : undefined;
+      const intent = early ?? (await planOn(await context.catalog.read(), batch));
+      checkNotCancelled(signal);
       if (needsNoNote(intent)) {
         await context.catalog.mutate((draft) => applyAsPlanned(batch, intent, draft));
         return { deleted: [] };
       }
       return await carryOut(context, batch, intent);
     } catch (error) {
-      if (!(error instanceof OtherLocations)) throw error;
+      if (!(error instanceof OtherLocations || error instanceof StateChanged)) throw error;
       if (plan === MAX_PLANS)
         throw new LanceError("ConcurrentModification", "the tables kept changing; try again");
       await sleep(Math.random() * 5 * plan);
@@ -78,14 +81,19 @@ export async function runBatch(
  *
  * @returns undefined if the batch needs a note, or if that state refuses it
  */
-function planWithoutNote(batch: Batch, draft: Draft): Intent | undefined {
+async function planWithoutNote(batch: Batch, state: CatalogState): Promise<Intent | undefined> {
   try {
-    const intent = planIntent(batch, draft);
+    const intent = await planOn(state, batch);
     return needsNoNote(intent) ? intent : undefined;
   } catch (error) {
-    if (error instanceof LanceError) return undefined;
+    if (error instanceof LanceError || error instanceof StateChanged) return undefined;
     throw error;
   }
+}
+
+/** @throws StateChanged, the error of a change */
+function planOn(state: CatalogState, batch: Batch): Promise<Intent> {
+  return inSlicesOn(state, planIntent(batch, createDraft(state)));
 }
 
 /** The commit would take rows of other locations than the note names. */
@@ -166,11 +174,11 @@ async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Pro
 }
 
 /** Applies a batch and records that it is committed, as a mutation; it may run again after its commit has landed. */
-function decide(batch: Batch, own: OwnIntent, draft: Draft): void {
+function* decide(batch: Batch, own: OwnIntent, draft: Draft): Steps<void> {
   const verdict = draft.verdictOf(own.id);
   if (verdict === "committed") return;
   if (verdict === "refused" || !own.isHeld()) throw takenOver();
-  applyAsPlanned(batch, own.intent, draft);
+  yield* applyAsPlanned(batch, own.intent, draft);
   draft.record(own.id, "committed");
 }
 
@@ -200,20 +208,20 @@ export function checkNotCancelled(signal: AbortSignal): void {
 }
 
 /** @throws OtherLocations; the error of a change */
-function applyAsPlanned(batch: Batch, { departures }: Intent, draft: Draft): void {
-  const found = departing(batch, draft);
+function* applyAsPlanned(batch: Batch, { departures }: Intent, draft: Draft): Steps<void> {
+  const found = yield* departing(batch, draft);
   if (!sameDepartures(departures, found)) throw new OtherLocations("rows have got other locations meanwhile");
 }
 
 /** Applies the changes of a batch to a draft, all or none, and returns the departures. */
-function departing({ changes, departing }: Batch, draft: Draft): Intent["departures"] {
-  return allOrNothing(draft, (inner) => {
-    for (const change of changes) change(inner);
-    return departuresOf(draft, inner, departing === "remove");
+function departing({ changes, departing }: Batch, draft: Draft): Steps<Intent["departures"]> {
+  return allOrNothing(draft, function* (inner) {
+    for (const change of changes) yield* stepsOf(change(inner));
+    return yield* departuresOf(draft, inner, departing === "remove");
   });
 }
 
-function planIntent(batch: Batch, draft: Draft): Intent {
+function* planIntent(batch: Batch, draft: Draft): Steps<Intent> {
   const { versions = [], deletions = [], locations = [], declared = [] } = batch;
   return {
     versions: versions.map(({ dataset, version, key, stagedKey, bytes, exists }) => ({
@@ -229,8 +237,8 @@ function planIntent(batch: Batch, draft: Draft): Intent {
       ranges: ranges.map(({ start, end }) => ({ start: String(start), end: String(end) })),
     })),
     locations,
-    declared,
-    departures: departing(batch, draft),
+    declared: [...declared],
+    departures: yield* departing(batch, draft),
   };
 }
 

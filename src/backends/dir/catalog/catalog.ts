@@ -13,7 +13,9 @@ import { allowStaleness, type Head, startStopwatch } from "./freshness.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createIntegrity } from "./integrity.ts";
 import type { ManifestTable } from "./manifest-table.ts";
+import { MAX_ROWS_AT_ONCE } from "./reader.ts";
 import { type CatalogState, createState } from "./state.ts";
+import { inSlicesOn, StateChanged } from "./steps.ts";
 import { verdictsIn } from "./verdicts.ts";
 import type { Changes } from "./view.ts";
 import { type Committed, NothingCommitted } from "./writer.ts";
@@ -77,7 +79,9 @@ export function createCatalog(
   let state = createState([]);
   let version = 0;
   let generation = 0;
-  let committing: Promise<unknown> | undefined;
+  /** The newest version that this process has committed. */
+  let made = 0;
+  let committing: Promise<boolean> | undefined;
   let loadsStarted = 0;
   let newestLoad = 0;
   let isSound = true;
@@ -183,7 +187,7 @@ export function createCatalog(
     // A refused mutation changes the state that later ones see, and these may then lose further rows. Each turn finds
     // at least one.
     for (;;) {
-      const decision = decide(onto, group, kept);
+      const decision = await inSlicesOn(onto, decide(onto, group, kept));
       if (base === 0 || decision.changes.size === 0) return decision;
       const losing = await manifest.losing(base, onto, decision.changes);
       if (losing === undefined) return undefined;
@@ -211,27 +215,40 @@ export function createCatalog(
     work: () => Promise<Committed | undefined>,
   ): Promise<boolean> {
     const [base, onto] = [version, state];
-    const running = work();
-    committing = running;
-    try {
-      const committed = await running;
+    async function run(): Promise<boolean> {
+      const committed = await work();
       if (committed === undefined) return false;
       isUnsynced = false;
       if (sinceRefresh() > SURE_WITHIN_MS && !(await manifest.isCurrent(committed.version))) return false;
-      if (version === base && state === onto) {
-        state.apply(changes, committed.addresses);
-        state.verdicts = verdictsIn(committed.file.manifest);
-        version = committed.version;
-      }
+      made = committed.version;
+      if (version === base && state === onto) await takeOver(committed, changes);
       newest?.raise(committed.version);
       housekeeping.noteCommit();
       return true;
+    }
+    committing = run();
+    try {
+      return await committing;
     } catch (error) {
       isUnsynced ||= error instanceof UnsyncedError;
       throw error;
     } finally {
       committing = undefined;
     }
+  }
+
+  /** Brings the state to a commit that is based on it. */
+  async function takeOver(committed: Committed, changes: Changes): Promise<void> {
+    if (changes.size > MAX_ROWS_AT_ONCE) {
+      // The commit has succeeded; if this fails, the next read repeats it.
+      await load({ version: committed.version, generation }).catch((error: unknown) =>
+        log.warn({ err: error, version: committed.version }, "the catalog cannot be read after a commit"),
+      );
+      return;
+    }
+    state.apply(changes, committed.addresses);
+    state.verdicts = verdictsIn(committed.file.manifest);
+    version = committed.version;
   }
 
   /** Reads the manifest of the newest version. */
@@ -252,6 +269,7 @@ export function createCatalog(
     for (let tries = 0; tries <= maxRetries; tries++) {
       if (tries > 0) await sleep(Math.random() * 10 * tries);
       const outcomes = await commitGroup(group).catch((error: unknown) => {
+        if (error instanceof StateChanged) return undefined;
         if (tries > 0 || !isMismatch(error)) throw error;
         log.error(
           { err: error, version },
@@ -272,7 +290,7 @@ export function createCatalog(
       if (!(await confirmed?.())) await refresh();
     },
     maxStalenessMs,
-    () => newest !== undefined && newest.value > version,
+    () => Math.max(made, newest?.value ?? 0) > version,
   );
   return {
     async read() {

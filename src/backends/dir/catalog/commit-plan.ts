@@ -1,4 +1,5 @@
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
 import { isPlainFragment, type RowFormat } from "./row-fragment.ts";
 import type { CatalogState } from "./state.ts";
 import { type StoredRow, toStored } from "./stored-row.ts";
@@ -27,14 +28,14 @@ export const REWRITE_BELOW_ROWS = 4096;
  * therefore written a few times, once for each doubling of its fragment, and there are at most as many small fragments
  * as {@link REWRITE_BELOW_ROWS} has binary digits.
  */
-export function planCommit(
+export function* planCommit(
   manifest: Manifest,
   format: RowFormat,
   state: CatalogState,
   changes: Changes,
   rowsOf: RowSource,
-): CommitPlan {
-  const lost = lostRows(manifest, state, changes);
+): Steps<CommitPlan> {
+  const lost = yield* lostRows(manifest, state, changes);
   const small = manifest.fragments.filter(
     (fragment) => liveRows(fragment) < REWRITE_BELOW_ROWS && isPlainFragment(fragment, format),
   );
@@ -65,14 +66,16 @@ export function liveRows({ physicalRows, deletionFile }: DataFragment): number {
 }
 
 /** Returns the places of removed and replaced rows, by fragment. */
-function lostRows(
+function* lostRows(
   { fragments }: Manifest,
   state: CatalogState,
   changes: Changes,
-): Map<DataFragment, Set<number>> {
+): Steps<Map<DataFragment, Set<number>>> {
   const byId = new Map(fragments.map((fragment) => [Number(fragment.id), fragment]));
   const lost = new Map<DataFragment, Set<number>>();
+  let count = 0;
   for (const objectId of changes.keys()) {
+    if (++count % ITEMS_PER_STEP === 0) yield;
     const addresses = state.addressesOf(objectId);
     if (addresses === undefined && state.get(objectId) !== undefined) {
       throw new StateMismatch("the row of an object has no known address");

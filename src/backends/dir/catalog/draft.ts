@@ -1,3 +1,4 @@
+import { firstAfter } from "./names.ts";
 import { parentId, type Row } from "./row.ts";
 import type { Verdict } from "./verdicts.ts";
 import type { CatalogView, Changes } from "./view.ts";
@@ -20,6 +21,10 @@ export function createDraft(base: CatalogView): Draft {
   const verdictOf = (changeId: string) => recorded.get(changeId) ?? base.verdictOf(changeId);
   /** The changed rows by their locations. */
   const owners = new Map<string, string>();
+  /** The changed rows that exist, by the ids of their parents. */
+  const put = new Map<string, Set<string>>();
+  /** The locations of changed rows that are not directly in the base, in order. */
+  const nested: string[] = [];
   const get = (id: string) => (changes.has(id) ? changes.get(id) : base.get(id));
   const locationOwner = (location: string) => {
     const changed = owners.get(location);
@@ -29,25 +34,40 @@ export function createDraft(base: CatalogView): Draft {
   };
   function change(objectId: string, row: Row | undefined): void {
     const location = changes.get(objectId)?.location;
-    if (location !== undefined && owners.get(location) === objectId) owners.delete(location);
-    if (row?.location !== undefined) owners.set(row.location, objectId);
+    if (location !== undefined && owners.get(location) === objectId) dropLocation(location);
+    if (row?.location !== undefined) addLocation(row.location, objectId);
     changes.set(objectId, row);
+    const parent = parentId(objectId);
+    const siblings = put.get(parent) ?? new Set();
+    if (row === undefined) siblings.delete(objectId);
+    else put.set(parent, siblings.add(objectId));
+    if (siblings.size === 0) put.delete(parent);
+  }
+  function dropLocation(location: string): void {
+    owners.delete(location);
+    if (location.includes("/")) nested.splice(firstAfter(nested, location) - 1, 1);
+  }
+  function addLocation(location: string, objectId: string): void {
+    if (location.includes("/") && !owners.has(location)) {
+      nested.splice(firstAfter(nested, location), 0, location);
+    }
+    owners.set(location, objectId);
   }
   function* descendants(objectId: string): IterableIterator<string> {
     const prefix = objectId === "" ? "" : `${objectId}$`;
     // A copy of the changed ids, because the caller may delete rows during the iteration.
-    const changed = [...changes.keys()];
-    for (const id of base.descendants(objectId)) if (get(id) !== undefined) yield id;
-    for (const id of changed) {
-      if (id === objectId || !id.startsWith(prefix)) continue;
-      if (get(id) !== undefined && base.get(id) === undefined) yield id;
+    const changed: string[] = [];
+    for (const [parent, ids] of put) {
+      if (parent === objectId || parent.startsWith(prefix)) changed.push(...ids);
     }
+    for (const id of base.descendants(objectId)) if (get(id) !== undefined) yield id;
+    for (const id of changed) if (get(id) !== undefined && base.get(id) === undefined) yield id;
   }
   return {
     get,
     descendants,
     hasChildren(objectId) {
-      for (const [id, row] of changes) if (row !== undefined && parentId(id) === objectId) return true;
+      if (put.has(objectId)) return true;
       if (!base.hasChildren(objectId)) return false;
       for (const id of base.descendants(objectId)) {
         if (parentId(id) === objectId && get(id) !== undefined) return true;
@@ -55,10 +75,13 @@ export function createDraft(base: CatalogView): Draft {
       return false;
     },
     ownerOf: locationOwner,
-    *nestedLocations() {
-      for (const location of base.nestedLocations())
+    *locationsInside(directory) {
+      for (const location of base.locationsInside(directory))
         if (locationOwner(location) !== undefined) yield location;
-      for (const row of changes.values()) if (row?.location?.includes("/")) yield row.location;
+      const start = `${directory}/`;
+      for (let at = firstAfter(nested, start); nested[at]?.startsWith(start); at++) {
+        yield nested[at] as string;
+      }
     },
     put(row) {
       change(row.objectId, row);

@@ -10,11 +10,15 @@ export interface HashIndex {
 
 const EMPTY = -1;
 
-/** Creates an index: a hash table with linear probing, 8 bytes per slot, at most three quarters full. */
-export function createHashIndex(): HashIndex {
-  let rows = new Int32Array(16).fill(EMPTY);
-  let hashes = new Int32Array(16);
-  let mask = 15;
+/**
+ * Creates an index: a hash table with linear probing, 8 bytes per slot, at most three quarters full.
+ *
+ * @param expected number of rows for which it has room from the start, because moving many rows at once takes long
+ */
+export function createHashIndex(expected = 0): HashIndex {
+  let rows = new Int32Array(slotsFor(expected)).fill(EMPTY);
+  let hashes = new Int32Array(rows.length);
+  let mask = rows.length - 1;
   let size = 0;
 
   function place(hash: number, row: number): void {
@@ -66,6 +70,12 @@ export function createHashIndex(): HashIndex {
       }
     },
   };
+}
+
+function slotsFor(rows: number): number {
+  let slots = 16;
+  while (rows * 4 > slots * 3) slots *= 2;
+  return slots;
 }
 
 /** Hashes a range of bytes to 32 bits. */

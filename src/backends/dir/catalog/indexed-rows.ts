@@ -1,5 +1,7 @@
+import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
 import { createByteHash, createHashIndex } from "./hash-index.ts";
 import { createOrderedRows, type OrderedRows } from "./ordered-rows.ts";
+import { radixSort } from "./radix-sort.ts";
 import type { Delta } from "./row-batch.ts";
 import { NO_FRAGMENT, type RowBatch } from "./row-batch.ts";
 import { compareKeys, type RowKey } from "./row-key.ts";
@@ -15,13 +17,13 @@ export interface IndexedRows {
   /** Removes the row with an id, if it exists. */
   remove(objectId: string): void;
   merge(delta: Delta): void;
-  /** Sorts the rows, which remain in order from then on. */
-  sort(): void;
+  /** Sorts the rows, which remain in order from then on; nothing may change meanwhile. */
+  sort(): Steps<void>;
   /** Returns the number of the row with an id; -1 if there is none. */
   find(objectId: string): number;
   findLocation(location: string): number;
-  /** Rows whose location is not directly in the base. */
-  readonly nested: ReadonlySet<number>;
+  /** Iterates over the rows whose location is inside a directory, in the order of the locations. */
+  inside(directory: string): IterableIterator<number>;
   /** Returns the further places of rows with an id. */
   furtherPlaces(objectId: string): readonly RowAddress[];
   readonly isMergeable: boolean;
@@ -37,13 +39,14 @@ export interface IndexedRows {
   first(isBefore: (key: RowKey) => boolean): number | undefined;
 }
 
-/** Creates an empty collection of rows. */
-export function createIndexedRows(): IndexedRows {
+/** Creates an empty collection with room for a number of rows. */
+export function createIndexedRows(expected = 0): IndexedRows {
   const hash = createByteHash();
-  const store = createRowStore(hash);
-  const byId = createHashIndex();
-  const byLocation = createHashIndex();
-  const nested = new Set<number>();
+  const store = createRowStore(hash, expected);
+  const byId = createHashIndex(expected);
+  const byLocation = createHashIndex(expected);
+  /** The rows whose location is not directly in the base, in the order of their locations. */
+  const nested = createOrderedRows(new Int32Array(), (a, b) => store.compareLocations(a, b) || a - b);
   const doubled = new Map<string, RowAddress[]>();
   const search = createSearchText();
   const [keyA, keyB] = [createKey(), createKey()];
@@ -79,7 +82,7 @@ export function createIndexedRows(): IndexedRows {
     byId.remove(store.idHash(row), row);
     const locationHash = store.locationHash(row);
     if (locationHash !== undefined) byLocation.remove(locationHash, row);
-    nested.delete(row);
+    if (store.isNested(row)) nested.remove(row);
     if (store.fragment(row) === NO_FRAGMENT) unplaced--;
     store.delete(row);
   }
@@ -134,12 +137,15 @@ export function createIndexedRows(): IndexedRows {
       for (const batch of delta.added) for (let i = 0; i < batch.length; i++) mergeRow(batch, i, lost);
       for (let row = 0; row < lost.length; row++) if (lost[row] === 1) remove(row);
     },
-    sort() {
-      order = createOrderedRows(store.rows(), {
-        radix: store.radix,
-        digit: store.digit,
-        compare: compareRows,
-      });
+    *sort() {
+      const rows = new Int32Array(store.size);
+      let count = 0;
+      for (const row of store.rows()) {
+        rows[count++] = row;
+        if (count % ITEMS_PER_STEP === 0) yield;
+      }
+      yield* radixSort(rows, { radix: store.radix, digit: store.digit, compare: compareRows });
+      order = createOrderedRows(rows, compareRows);
     },
     find,
     findLocation(location) {
@@ -147,7 +153,13 @@ export function createIndexedRows(): IndexedRows {
       if (end < 0) return -1;
       return byLocation.find(hash(bytes, 0, end), (row) => store.isLocation(row, bytes, 0, end));
     },
-    nested,
+    *inside(directory) {
+      const start = Buffer.from(`${directory}/`);
+      for (const row of nested.from((other) => store.isLocationBefore(other, start))) {
+        if (!store.location(row)?.startsWith(`${directory}/`)) return;
+        yield row;
+      }
+    },
     furtherPlaces: (objectId) => doubled.get(objectId) ?? [],
     get isMergeable() {
       return unplaced === 0 && doubled.size === 0;

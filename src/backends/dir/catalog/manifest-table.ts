@@ -13,6 +13,7 @@ import { createStorageClock } from "../format/storage-clock.ts";
 import { latestVersion, readVersion } from "../format/version-files.ts";
 import { createHintWriter } from "../format/version-hint.ts";
 import { createJoining, createOptimizing, createPruning } from "./chores.ts";
+import { liveRows } from "./commit-plan.ts";
 import { createEngineFormat } from "./engine-format.ts";
 import { foreignValues } from "./foreign-values.ts";
 import { createFreshness, type Freshness, type Head } from "./freshness.ts";
@@ -27,6 +28,9 @@ import { type Committed, createManifestWriter, type PreparedJoin } from "./write
 
 /** Name of the manifest table in the base directory. */
 export const MANIFEST_NAME = "__manifest";
+
+/** Maximum number of rows for which memory is taken before they are read: a manifest may promise too much. */
+const MAX_EXPECTED_ROWS = 4_000_000;
 
 /** The `__manifest` table as a dataset. */
 export interface ManifestTable {
@@ -191,8 +195,13 @@ export function createManifestTable(
       if (version === 0) return createState([]);
       newest = await readVersion(dataset, BigInt(version));
       checkFlags(newest.manifest, "reader");
+      const { fragments } = newest.manifest;
       const verdicts = verdictsIn(newest.manifest);
-      return Object.assign(await readAt(newest, readState), { verdicts });
+      const rows = Math.min(
+        MAX_EXPECTED_ROWS,
+        fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0),
+      );
+      return Object.assign(await readAt(newest, (table) => readState(table, rows)), { verdicts });
     },
     async changes(from, to) {
       // A second read could return the version of another table that has replaced the known one.

@@ -1,5 +1,3 @@
-import { type RadixKeys, radixSort } from "./radix-sort.ts";
-
 /** Row numbers in an order. Reading from any place on needs no sorting, and a change moves at most a block. */
 export interface OrderedRows {
   /** Adds a row, whose place in the order must be unique. */
@@ -19,11 +17,16 @@ interface Block {
   count: number;
 }
 
-/** Sorts rows by their keys, whose `compare` must be a total order. */
-export function createOrderedRows(rows: Iterable<number>, keys: RadixKeys): OrderedRows {
-  const { compare } = keys;
-  const sorted = Int32Array.from(rows);
-  radixSort(sorted, keys);
+/**
+ * Keeps rows in order.
+ *
+ * @param sorted the first rows, which are in order
+ * @param compare a total order
+ */
+export function createOrderedRows(
+  sorted: Int32Array,
+  compare: (a: number, b: number) => number,
+): OrderedRows {
   const blocks: Block[] = [];
   // Blocks keep room for later rows.
   const filled = (BLOCK_ROWS * 3) / 4;

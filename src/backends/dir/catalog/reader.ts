@@ -4,7 +4,9 @@ import {
   DataFragmentSchema,
   DeletionFileSchema,
 } from "../../../gen/lance/format/table_pb.ts";
+import { inSlices } from "../../../namespace/pace.ts";
 import type { NativeTable } from "../engine/native.ts";
+import { liveRows } from "./commit-plan.ts";
 import type { Delta, RowBatch } from "./row-batch.ts";
 import { type CatalogState, createStateBuilder } from "./state.ts";
 
@@ -14,15 +16,27 @@ const BATCH_ROWS = 16_384;
 /** Share of the rows above which reading the changes costs more than reading everything. */
 const MAX_CHANGED_SHARE = 1 / 4;
 
+/**
+ * Maximum number of rows that a state takes over in place, because its readers must not see half of them. Reading
+ * everything costs more than more rows, but happens in steps.
+ */
+export const MAX_ROWS_AT_ONCE = 8_192;
+
 /** Maximum number of address ranges in a query. */
 const MAX_RANGES = 64;
 
-/** Reads the version at which a handle is. */
-export async function readState(table: NativeTable): Promise<CatalogState> {
+/**
+ * Reads the version at which a handle is.
+ *
+ * @param expected number of rows that it is likely to have
+ */
+export async function readState(table: NativeTable, expected?: number): Promise<CatalogState> {
   const { decodeBatch, ROW_COLUMNS } = await import("./row-codec.ts");
-  const builder = createStateBuilder();
-  for await (const batch of query(table, ROW_COLUMNS, undefined)) builder.add(decodeBatch(batch));
-  return builder.finish();
+  const builder = createStateBuilder(expected);
+  for await (const batch of query(table, ROW_COLUMNS, undefined)) {
+    await inSlices(builder.add(decodeBatch(batch)));
+  }
+  return inSlices(builder.finish());
 }
 
 /** Reads the ids of the rows that meet a condition. */
@@ -45,9 +59,11 @@ export async function readDelta(
   earlier: readonly DataFragment[],
   later: readonly DataFragment[],
 ): Promise<Delta | undefined> {
-  const { added, lost, thinned } = compareFragments(earlier, later);
+  const changes = compareFragments(earlier, later);
+  const { added, lost, thinned } = changes;
   const [addedRanges, thinnedRanges] = [rangesOf(added), rangesOf(thinned)];
   if (rowsOf(added) + rowsOf(lost) > rowsOf(later) * MAX_CHANGED_SHARE) return undefined;
+  if (costOf(changes) > MAX_ROWS_AT_ONCE) return undefined;
   if (addedRanges.length + thinnedRanges.length > MAX_RANGES) return undefined;
   const { decodeAddressBatch, decodeBatch, ADDRESS_COLUMN, ROW_COLUMNS } = await import("./row-codec.ts");
   const batches: RowBatch[] = [];
@@ -74,6 +90,19 @@ interface FragmentChanges {
   readonly lost: readonly DataFragment[];
   /** In the form of the later version. */
   readonly thinned: readonly DataFragment[];
+  /** Number of rows that the thinned fragments have lost. */
+  readonly deleted: number;
+}
+
+/** Number of rows that move to another fragment at the cost of a new or a deleted row. */
+const MOVED_PER_ROW = 8;
+
+/** Returns what changes cost the state, as a number of new or deleted rows: as many as possible are moved. */
+function costOf({ added, lost, deleted }: FragmentChanges): number {
+  const [put, taken] = [added, lost].map((fragments) =>
+    fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0),
+  ) as [number, number];
+  return Math.abs(put - taken) + deleted + Math.min(put, taken) / MOVED_PER_ROW;
 }
 
 /** A rewritten fragment is both added and lost: an overwrite of a table restarts its numbers. */
@@ -84,11 +113,15 @@ function compareFragments(earlier: readonly DataFragment[], later: readonly Data
     return old === fragment || (old !== undefined && filesOf(old) === filesOf(fragment));
   });
   const keptIds = new Set(kept.map(({ id }) => id));
+  const earlierOf = ({ id }: DataFragment) => before.get(id) as DataFragment;
+  const thinned = kept.filter((fragment) => deletionsOf(earlierOf(fragment)) !== deletionsOf(fragment));
   return {
     added: later.filter(({ id }) => !keptIds.has(id)),
     lost: earlier.filter(({ id }) => !keptIds.has(id)),
-    thinned: kept.filter(
-      (fragment) => deletionsOf(before.get(fragment.id) as DataFragment) !== deletionsOf(fragment),
+    thinned,
+    deleted: thinned.reduce(
+      (sum, fragment) => sum + Math.abs(liveRows(earlierOf(fragment)) - liveRows(fragment)),
+      0,
     ),
   };
 }

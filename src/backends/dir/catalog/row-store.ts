@@ -40,6 +40,10 @@ export interface RowStore {
   setAddress(row: number, address: RowAddress): void;
   /** Whether the location contains a `/`. */
   isNested(row: number): boolean;
+  /** Compares the locations of two rows by their bytes. */
+  compareLocations(a: number, b: number): number;
+  /** Whether the location of a row is before a text in the order of bytes. */
+  isLocationBefore(row: number, text: Uint8Array): boolean;
 }
 
 /** A place in the order that is overwritten repeatedly. */
@@ -60,11 +64,15 @@ const SLASH = 0x2f;
 /** Number of unused bytes above which their memory is reclaimed. */
 const MIN_DEAD_BYTES = 4 * 1024 * 1024;
 
-/** Creates a store; `hash` is applied to ids and locations. */
-export function createRowStore(hash: ByteHash): RowStore {
+/**
+ * Creates a store; `hash` is applied to ids and locations.
+ *
+ * @param expected number of rows for which it has room from the start
+ */
+export function createRowStore(hash: ByteHash, expected = 0): RowStore {
   let arena = createArena();
   let liveBytes = 0;
-  let columns = createColumns(64);
+  let columns = createColumns(Math.max(64, expected + (expected >> 3)));
   let end = 0;
   let size = 0;
   const free: number[] = [];
@@ -232,6 +240,17 @@ export function createRowStore(hash: ByteHash): RowStore {
       columns.fragment[row] = fragment;
       columns.offset[row] = offset;
     },
+    compareLocations: (a, b) =>
+      compareBytes(
+        chunkOf(a),
+        locationStart(a),
+        metadataStart(a),
+        chunkOf(b),
+        locationStart(b),
+        metadataStart(b),
+      ),
+    isLocationBefore: (row, text) =>
+      compareBytes(chunkOf(row), locationStart(row), metadataStart(row), text, 0, text.byteLength) < 0,
     isNested(row) {
       const chunk = chunkOf(row);
       const stop = metadataStart(row);

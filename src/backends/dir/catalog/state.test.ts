@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
+import { atOnce } from "../../../namespace/pace.ts";
 import { createDraft } from "./draft.ts";
 import { compareNames } from "./names.ts";
 import { ownName, parentId, type Row } from "./row.ts";
@@ -54,7 +55,10 @@ function check(state: CatalogState, model: ReadonlyMap<string, Row>): void {
       locations.find((l) => l === location),
     );
   }
-  assert.deepEqual([...state.nestedLocations()].sort(), locations.filter((l) => l.includes("/")).sort());
+  for (const directory of ["n", "é", "x.lance", "nowhere"]) {
+    const inside = locations.filter((location) => location.startsWith(`${directory}/`));
+    assert.deepEqual([...state.locationsInside(directory)].sort(), inside.sort(), `inside ${directory}`);
+  }
 }
 
 function pages(state: CatalogState, id: string, kind: "namespace" | "table", size: number): string[] {
@@ -104,8 +108,15 @@ test("shows in a draft what the state shows once its changes are applied", () =>
       }
       // A location has a single owner, which is decided before a row is put.
       const used = [...first, ...put].map((row) => row.location);
-      for (const location of used.filter((one) => used.indexOf(one) === used.lastIndexOf(one))) {
+      const single = used.filter((one) => used.indexOf(one) === used.lastIndexOf(one));
+      for (const location of single) {
         if (location !== undefined) assert.equal(draft.ownerOf(location), applied.ownerOf(location));
+      }
+      for (const directory of ["n", "é", "nowhere"]) {
+        const [inside, expected] = [draft, applied].map((view) =>
+          [...view.locationsInside(directory)].filter((location) => single.includes(location)),
+        );
+        assert.deepEqual(inside, expected, `inside ${directory}`);
       }
     }),
     { numRuns: 150 },
@@ -117,8 +128,8 @@ type Fragments = Map<number, (Row | undefined)[]>;
 
 function stateOf(fragments: Fragments): CatalogState {
   const builder = createStateBuilder();
-  for (const [fragment, rows] of fragments) builder.add(batchOf(fragment, rows));
-  return builder.finish();
+  for (const [fragment, rows] of fragments) atOnce(builder.add(batchOf(fragment, rows)));
+  return atOnce(builder.finish());
 }
 
 function batchOf(fragment: number, rows: readonly (Row | undefined)[]) {

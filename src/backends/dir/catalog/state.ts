@@ -1,3 +1,4 @@
+import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
 import { createIndexedRows, type IndexedRows } from "./indexed-rows.ts";
 import type { Row } from "./row.ts";
 import { type Delta, NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./row-batch.ts";
@@ -8,6 +9,8 @@ import type { CatalogView, Changes } from "./view.ts";
 
 /** All rows of the manifest, indexed for lookups and for listings in order. */
 export interface CatalogState extends CatalogView {
+  /** Number that grows with each change of the state. */
+  readonly revision: number;
   /** Verdicts of the version; a load of another version replaces them. */
   verdicts: ReadonlyMap<string, Verdict>;
   /**
@@ -49,30 +52,35 @@ export interface CatalogState extends CatalogView {
   readonly duplicates: number;
 }
 
-/** Builds a state from batches in the order of the table; of two rows with equal ids the first counts. */
+/** Builds a state in steps, from batches in the order of the table; of two rows with equal ids the first counts. */
 export interface StateBuilder {
-  add(batch: RowBatch): void;
-  finish(): CatalogState;
+  add(batch: RowBatch): Steps<void>;
+  finish(): Steps<CatalogState>;
 }
 
 /** Indexes rows. */
 export function createState(rows: Iterable<Row>): CatalogState {
   const builder = createStateBuilder();
-  builder.add(toBatch([...rows]));
-  return builder.finish();
+  atOnce(builder.add(toBatch([...rows])));
+  return atOnce(builder.finish());
 }
 
 /**
  * Starts a state. A row takes about 100 bytes besides its texts, and becomes an object only when a caller requests it.
+ *
+ * @param expected number of rows that are likely to come
  */
-export function createStateBuilder(): StateBuilder {
-  const rows = createIndexedRows();
+export function createStateBuilder(expected = 0): StateBuilder {
+  const rows = createIndexedRows(expected);
   return {
-    add(batch) {
-      for (let i = 0; i < batch.length; i++) rows.addNew(batch, i);
+    *add(batch) {
+      for (let i = 0; i < batch.length; i++) {
+        rows.addNew(batch, i);
+        if (i % ITEMS_PER_STEP === 0) yield;
+      }
     },
-    finish() {
-      rows.sort();
+    *finish() {
+      yield* rows.sort();
       return stateOf(rows);
     },
   };
@@ -82,7 +90,11 @@ const NO_PROPERTIES: Readonly<Record<string, string>> = Object.freeze({});
 
 function stateOf(rows: IndexedRows): CatalogState {
   const { store } = rows;
+  let revision = 0;
   const state: CatalogState = {
+    get revision() {
+      return revision;
+    },
     verdicts: new Map(),
     verdictOf: (changeId) => state.verdicts.get(changeId),
     get(objectId) {
@@ -106,8 +118,8 @@ function stateOf(rows: IndexedRows): CatalogState {
       const row = rows.findLocation(location);
       return row < 0 ? undefined : store.id(row);
     },
-    *nestedLocations() {
-      for (const row of rows.nested) yield store.location(row) as string;
+    *locationsInside(directory) {
+      for (const row of rows.inside(directory)) yield store.location(row) as string;
     },
     children(objectId, kind, after, limit) {
       const names: string[] = [];
@@ -128,6 +140,7 @@ function stateOf(rows: IndexedRows): CatalogState {
       return [{ fragment: store.fragment(row), offset: store.offset(row) }, ...rows.furtherPlaces(objectId)];
     },
     apply(changes, addresses) {
+      revision++;
       const put: Row[] = [];
       for (const [objectId, row] of changes) {
         rows.remove(objectId);
@@ -140,7 +153,10 @@ function stateOf(rows: IndexedRows): CatalogState {
         if (row >= 0) store.setAddress(row, address);
       }
     },
-    merge: (delta) => rows.merge(delta),
+    merge(delta) {
+      revision++;
+      rows.merge(delta);
+    },
     remainingIn(fragment, physicalRows) {
       const remaining = new Uint8Array(physicalRows);
       for (const row of store.rowsIn(new Set([fragment]))) remaining[store.offset(row)] = 1;

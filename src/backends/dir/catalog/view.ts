@@ -13,8 +13,8 @@ export interface CatalogView {
   hasChildren(objectId: string): boolean;
   /** Returns the table whose directory this is. */
   ownerOf(location: string): string | undefined;
-  /** Yields the locations that are not directly in the base; there are few. */
-  nestedLocations(): Iterable<string>;
+  /** Yields the locations of tables inside a directory, at any depth. Changes end the iteration. */
+  locationsInside(directory: string): Iterable<string>;
   /** Returns the outcome of a change, by its id; undefined while it is open, and after it has been forgotten. */
   verdictOf(changeId: string): Verdict | undefined;
 }

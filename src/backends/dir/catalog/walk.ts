@@ -1,4 +1,5 @@
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
+import { createPace } from "../../../namespace/pace.ts";
 import { rootLocation } from "./base-layout.ts";
 import type { Catalog } from "./catalog.ts";
 import type { CatalogContext } from "./catalog-context.ts";
@@ -12,6 +13,7 @@ export async function* walkTables(
   namespace: Identifier = [],
 ): AsyncGenerator<Identifier, void> {
   const objectId = namespace.length === 0 ? "" : joinIdentifier(namespace);
+  const pace = createPace();
   for (const kind of ["table", "namespace"] as const) {
     for (let after = ""; ; ) {
       const names = (await read()).children(objectId, kind, after, PAGE);
@@ -22,6 +24,8 @@ export async function* walkTables(
       const last = names.at(-1);
       if (last === undefined || names.length < PAGE) break;
       after = last;
+      // On a disk, nothing in this loop has to wait.
+      if (pace.isDue()) await pace.pause();
     }
   }
 }

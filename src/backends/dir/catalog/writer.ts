@@ -11,6 +11,7 @@ import { markGaps } from "./gap-marker.ts";
 import type { FragmentWriter } from "./new-fragment.ts";
 import { type RowFormat, rowFormatOf } from "./row-fragment.ts";
 import type { CatalogState } from "./state.ts";
+import { inSlicesOn, StateChanged } from "./steps.ts";
 import type { RowAddress, StoredRow } from "./stored-row.ts";
 import { NO_VERDICTS, type VerdictChange, withVerdicts } from "./verdicts.ts";
 import type { Changes } from "./view.ts";
@@ -128,10 +129,9 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     const size = Number(fragment.physicalRows);
     const remaining = state.remainingIn(Number(fragment.id), size);
     checkCount(state, fragment, countOf(remaining));
-    const deleted =
-      fragment.deletionFile === undefined ? new Uint8Array(size) : remaining.map((isThere) => 1 - isThere);
-    for (const offset of lost) deleted[offset] = 1;
-    const offsets = offsetsOf(deleted);
+    if (fragment.deletionFile === undefined) remaining.fill(1);
+    for (const offset of lost) remaining[offset] = 0;
+    const offsets = missingIn(remaining);
     const deletionFile = newDeletionFile(version, offsets.length);
     return { fragment: { ...fragment, deletionFile }, bytes: encodeDeletions(offsets) };
   }
@@ -180,19 +180,21 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     return { version: Number(next.file.manifest.version), file: next.file, addresses };
   }
   /** Plans the parts of a commit; writes nothing. */
-  function prepare({ manifest }: ManifestFile, format: RowFormat, state: CatalogState, changes: Changes) {
-    const plan = planCommit(manifest, format, state, changes, (fragments) => rowsOf(fragments, state));
+  function* prepare({ manifest }: ManifestFile, format: RowFormat, state: CatalogState, changes: Changes) {
+    const plan = yield* planCommit(manifest, format, state, changes, (fragments) => rowsOf(fragments, state));
     const { rows, removed } = plan;
-    const thinned = [...plan.thinned].map(([fragment, lost]) =>
-      thin(manifest.version, state, fragment, lost),
-    );
+    const thinned: ReturnType<typeof thin>[] = [];
+    for (const [fragment, lost] of plan.thinned) {
+      thinned.push(thin(manifest.version, state, fragment, lost));
+      yield;
+    }
     return { rows, removed, thinned };
   }
   return {
     async commit(base, state, changes, verdicts, confirmed) {
       const format = rowFormatOf(base.manifest);
       const { rows, removed, thinned, added } = await orNothing(async () => {
-        const prepared = prepare(base, format, state, changes);
+        const prepared = await inSlicesOn(state, prepare(base, format, state, changes));
         const added =
           prepared.rows.length === 0 ? undefined : await writeFragment(base, prepared.rows, format);
         return { ...prepared, added };
@@ -232,14 +234,14 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
 /**
  * Runs the work before a commit is published.
  *
- * @throws NothingCommitted
+ * @throws NothingCommitted, StateChanged
  */
 async function orNothing<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
     // The table cannot be written at all, whatever the changes are.
-    if (isLanceError(cause, "Unsupported")) throw cause;
+    if (isLanceError(cause, "Unsupported") || cause instanceof StateChanged) throw cause;
     throw new NothingCommitted("a commit cannot be prepared", { cause });
   }
 }
@@ -269,7 +271,10 @@ function checkCount({ duplicates }: CatalogState, fragment: DataFragment, known:
 }
 
 function countOf(marks: Uint8Array): number {
-  return marks.reduce((sum, mark) => sum + mark, 0);
+  let count = 0;
+  // A fragment may have a million rows, for which a plain loop takes a tenth of the time of callbacks.
+  for (let i = 0; i < marks.length; i++) count += marks[i] as number;
+  return count;
 }
 
 /** Whether a fragment's rows are unchanged. */
@@ -282,9 +287,10 @@ function nameOf({ files }: DataFragment): string {
   return files[0]?.path ?? "";
 }
 
-function offsetsOf(marks: Uint8Array): Uint32Array {
-  const offsets = new Uint32Array(countOf(marks));
-  let at = 0;
-  for (const [offset, mark] of marks.entries()) if (mark === 1) offsets[at++] = offset;
+/** Returns the offsets without a mark. */
+function missingIn(marks: Uint8Array): Uint32Array {
+  const offsets = new Uint32Array(marks.length - countOf(marks));
+  for (let offset = 0, at = 0; offset < marks.length; offset++)
+    if (marks[offset] === 0) offsets[at++] = offset;
   return offsets;
 }

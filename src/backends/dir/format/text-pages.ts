@@ -55,16 +55,23 @@ export function binaryPage(texts: readonly Text[]): Page {
  */
 export function zippedPage(texts: readonly Text[], nullable: boolean): Page {
   if (nullable && texts.every((text) => typeof text !== "string")) return EMPTY_PAGE;
-  const starts: number[] = [];
-  const parts: Buffer[] = [];
-  let at = 0;
+  const head = nullable ? 5 : 4;
+  const starts: number[] = [0];
+  let end = 0;
   for (const text of texts) {
-    starts.push(at);
-    const part = zipped(text, nullable);
-    parts.push(part);
-    at += part.byteLength;
+    end += typeof text === "string" ? head + Buffer.byteLength(text) : 1;
+    starts.push(end);
   }
-  starts.push(at);
+  const bytes = Buffer.alloc(end);
+  for (const [i, text] of texts.entries()) {
+    const [start, stop] = [starts[i] as number, starts[i + 1] as number];
+    if (typeof text !== "string") {
+      bytes[start] = 1;
+      continue;
+    }
+    bytes.writeUInt32LE(stop - start - head, start + head - 4);
+    bytes.write(text, start + head, "utf8");
+  }
   const value = {
     bitsDef: nullable ? 1 : 0,
     bitsPerOffset: 32,
@@ -74,7 +81,7 @@ export function zippedPage(texts: readonly Text[], nullable: boolean): Page {
     layers: [nullable ? REPDEF_NULLABLE_ITEM : REPDEF_ALL_VALID_ITEM],
   };
   const layout = create(PageLayoutSchema, { layout: { case: "fullZipLayout", value } });
-  return { buffers: [Buffer.concat(parts), packed(starts)], encoding: layoutEncoding(layout) };
+  return { buffers: [bytes, packed(starts)], encoding: layoutEncoding(layout) };
 }
 
 /** A page in which all texts are missing has no bytes. */
@@ -86,16 +93,6 @@ const EMPTY_PAGE: Page = {
     }),
   ),
 };
-
-function zipped(text: Text, nullable: boolean): Buffer {
-  if (typeof text !== "string") return Buffer.of(1);
-  const head = nullable ? 5 : 4;
-  const length = Buffer.byteLength(text);
-  const bytes = Buffer.alloc(head + length);
-  bytes.writeUInt32LE(length, head - 4);
-  bytes.write(text, head, "utf8");
-  return bytes;
-}
 
 /** Packs numbers into the smallest size that holds the last one, which is the largest. */
 function packed(numbers: readonly number[]): Uint8Array {

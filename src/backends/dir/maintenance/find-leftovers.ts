@@ -80,8 +80,8 @@ async function kindOf(
 
 /** Whether a row has a directory of the base, or a directory in it. */
 function isReferenced(state: CatalogView, name: string): boolean {
-  if (state.ownerOf(name) !== undefined) return true;
-  return [...state.nestedLocations()].some((location) => location.startsWith(`${name}/`));
+  for (const _ of state.locationsInside(name)) return true;
+  return state.ownerOf(name) !== undefined;
 }
 
 async function* directory(

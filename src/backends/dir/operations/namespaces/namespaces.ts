@@ -11,6 +11,7 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../../namespace/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import type { Row } from "../../catalog/row.ts";
@@ -47,7 +48,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
       checkProperties(properties);
       if (mayBeUnlisted(id) && (await isUnlistedTable(context, await catalog.read(), id)))
         throw alreadyExists(id);
-      const createIn = (draft: Draft) => {
+      function* createIn(draft: Draft): Steps<Readonly<Record<string, string>>> {
         requireParent(draft, id);
         const existing = draft.get(objectIdOf(id));
         if (existing !== undefined && existing.objectType !== "namespace") throw alreadyExists(id);
@@ -55,10 +56,10 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
           return existing.properties;
         }
         if (existing !== undefined && mode !== CreateNamespaceMode.OVERWRITE) throw alreadyExists(id);
-        deleteBelow(draft, objectIdOf(id));
+        yield* deleteBelow(draft, objectIdOf(id));
         draft.put({ objectId: objectIdOf(id), objectType: "namespace", location: undefined, properties });
         return properties;
-      };
+      }
       const answer = await mutateAndRemove(context, createIn, signal);
       return create(CreateNamespaceResponseSchema, { properties: { ...answer } });
     },
@@ -75,7 +76,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
       if (id.length === 0) throw new LanceError("InvalidInput", "the root namespace cannot be dropped");
       const objectId = objectIdOf(id);
       const cascades = behavior === DropNamespaceBehavior.CASCADE;
-      const dropIn = (draft: Draft) => {
+      function* dropIn(draft: Draft): Steps<Readonly<Record<string, string>>> {
         const row = draft.get(objectId);
         if (row?.objectType !== "namespace") {
           if (mode === DropNamespaceMode.SKIP) return {};
@@ -84,10 +85,10 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
         if (!cascades && draft.hasChildren(objectId)) {
           throw new LanceError("NamespaceNotEmpty", `Namespace not empty: '${joinIdentifier(id)}'`);
         }
-        deleteBelow(draft, objectId);
+        yield* deleteBelow(draft, objectId);
         draft.delete(objectId);
         return row.properties;
-      };
+      }
       const properties = await mutateAndRemove(context, dropIn, signal);
       return create(DropNamespaceResponseSchema, { properties: { ...properties } });
     },
@@ -95,9 +96,13 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
 }
 
 /** Deletes everything below a namespace. */
-function deleteBelow(draft: Draft, objectId: string): void {
+function* deleteBelow(draft: Draft, objectId: string): Steps<void> {
   if (!draft.hasChildren(objectId)) return;
-  for (const id of draft.descendants(objectId)) draft.delete(id);
+  let count = 0;
+  for (const id of draft.descendants(objectId)) {
+    draft.delete(id);
+    if (++count % ITEMS_PER_STEP === 0) yield;
+  }
 }
 
 function alreadyExists(id: Identifier): LanceError {

@@ -1,7 +1,7 @@
 import { formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts";
-import { createPace } from "../../../../arrow/pace.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { createPace } from "../../../../namespace/pace.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";

@@ -199,9 +199,13 @@ function relativeLocation({ layout }: CatalogContext, wanted: string): string {
 function checkFree(draft: Draft, location: string, own: string | undefined): void {
   const parts = location.split("/");
   const around = parts.map((_, i) => parts.slice(0, i + 1).join("/"));
-  const inside = [...draft.nestedLocations()].filter((other) => other.startsWith(`${location}/`));
-  const taken = [...around.filter((other) => draft.ownerOf(other) !== undefined), ...inside];
-  if (taken.some((other) => other !== own)) {
+  const isAround = around.some((other) => other !== own && draft.ownerOf(other) !== undefined);
+  if (isAround || hasOther(draft.locationsInside(location), own)) {
     throw new LanceError("InvalidInput", `location ${JSON.stringify(location)} belongs to another table`);
   }
+}
+
+function hasOther(locations: Iterable<string>, own: string | undefined): boolean {
+  for (const location of locations) if (location !== own) return true;
+  return false;
 }

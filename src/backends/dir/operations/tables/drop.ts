@@ -7,11 +7,13 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { type Steps, stepsOf } from "../../../../namespace/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { resolveAbandoned } from "../../batch/resolve.ts";
 import { runBatch } from "../../batch/run.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
+import type { Mutation } from "../../catalog/decide.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
 
@@ -85,16 +87,14 @@ function giveRow(draft: Draft, id: Identifier, { location, properties }: FoundTa
  */
 export async function mutateAndRemove<T>(
   context: ChangeContext,
-  change: (draft: Draft) => T,
+  change: Mutation<T>,
   signal: AbortSignal,
 ): Promise<T> {
   let answer: T | undefined;
-  const changes = [
-    (draft: Draft) => {
-      answer = change(draft);
-    },
-  ];
-  await runBatch(context, { changes, departing: "remove" }, signal);
+  function* answered(draft: Draft): Steps<void> {
+    answer = yield* stepsOf(change(draft));
+  }
+  await runBatch(context, { changes: [answered], departing: "remove" }, signal);
   return answer as T;
 }
 

@@ -12,6 +12,7 @@ import { refuseWhileRemoved } from "../../batch/journal.ts";
 import type { Batch } from "../../batch/run.ts";
 import { isRootDirectory } from "../../catalog/base-layout.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
+import type { Mutation } from "../../catalog/decide.ts";
 import { createDraft, type Draft } from "../../catalog/draft.ts";
 import {
   type DatasetRef,
@@ -58,10 +59,10 @@ export async function createPlanner(
   const { catalog } = context;
   const draft = createDraft(await catalog.read());
   const versions: PreparedVersion[] = [];
-  const changes: ((draft: Draft) => void)[] = [];
+  const changes: Mutation<void>[] = [];
   const deletions: { dataset: DatasetRef; ranges: readonly VersionRange[] }[] = [];
   const locations: string[] = [];
-  const declared: string[] = [];
+  const declared = new Set<string>();
   const newest = new Map<string, Predecessor | undefined>();
 
   async function tableOf(id: Identifier): Promise<FoundTable> {
@@ -86,8 +87,7 @@ export async function createPlanner(
     batch: { versions, changes, deletions, locations, declared, departing: "keep" },
     async createVersion(id, request) {
       const table = await tableOf(id);
-      if (request.version === 1n && !declared.includes(table.location))
-        await isWritten(context, table.location);
+      if (request.version === 1n && !declared.has(table.location)) await isWritten(context, table.location);
       const dataset = datasetOf(context, table, normalizeBranch(request.branch));
       const prepared = await prepareVersion(dataset, toStaged(request), await newestOf(dataset));
       versions.push(prepared);
@@ -117,7 +117,7 @@ export async function createPlanner(
         if (apply(rows) === location) return;
         throw new LanceError("ConcurrentModification", "the location of a table was taken meanwhile");
       });
-      declared.push(location);
+      declared.add(location);
       return location;
     },
     async deregister(id) {
