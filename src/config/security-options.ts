@@ -16,6 +16,12 @@ export const SECURITY_OPTIONS = {
     help: "File of API keys that lance-gateway keys writes. The gateway reads it again when it changes.",
     parse: parseText,
   },
+  policyDir: {
+    flag: "policy-dir",
+    value: "DIR",
+    help: "Directory of Cedar policies, *.cedar, which decide instead of roles. The gateway reads it again when it changes.",
+    parse: parseText,
+  },
   readOnly: {
     flag: "read-only",
     help: "Refuse everything that writes, on every backend, and leave the tables as they are.",

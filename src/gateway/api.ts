@@ -17,7 +17,14 @@ import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 export interface ApiOptions
   extends Pick<
     ServiceOptions,
-    "databases" | "routes" | "interceptors" | "authenticator" | "readOnly" | "trail" | keyof CallerLimits
+    | "databases"
+    | "routes"
+    | "interceptors"
+    | "authenticator"
+    | "authorizer"
+    | "readOnly"
+    | "trail"
+    | keyof CallerLimits
   > {
   /** Maximum memory for all requests, in bytes. Default: unlimited. */
   readonly maxBufferedBytes?: number | undefined;

@@ -9,6 +9,7 @@ import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { FileTrail } from "../log/audit/audit-trail.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
+import type { Authorizer } from "../namespace/authorizer.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { CallerLimits } from "../pipeline/caller-limits.ts";
 import type { ServiceOptions } from "../pipeline/create-service.ts";
@@ -19,6 +20,7 @@ import { createServer } from "../server/server.ts";
 import { createApi } from "./api.ts";
 import { openAudit } from "./open-audit.ts";
 import { openAuthenticator } from "./open-authenticator.ts";
+import { openAuthorizer } from "./open-authorizer.ts";
 import { openBackend } from "./open-backend.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
@@ -64,6 +66,8 @@ export interface GatewayContext {
   readonly plugins?: readonly GatewayPlugin[] | undefined;
   /** Proves who calls. Default: everyone may do everything. */
   readonly authenticator?: Authenticator | undefined;
+  /** Decides about single objects. Default: roles decide. */
+  readonly authorizer?: Authorizer | undefined;
   /** Receives a line about each call; closing the gateway closes it. Default: lines are not written. */
   readonly trail?: FileTrail | undefined;
   /** The other workers of the process, which listen on the port, too. Default: none. */
@@ -109,14 +113,14 @@ interface Served extends Pick<ServiceOptions, "databases" | "routes"> {
 async function listen(
   { databases, backends, routes, addressing }: Served,
   options: WireOptions,
-  { log, metrics, plugins = [], authenticator, trail, workers }: GatewayContext,
+  { log, metrics, plugins = [], authenticator, authorizer, trail, workers }: GatewayContext,
 ): Promise<Gateway> {
   const { maxBufferedBytes, readOnly } = options;
   const { bufferedBytes, connections } = workers ?? {};
   const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
   const api = createApi({
     ...callerLimitsOf(options),
-    ...{ databases, routes, interceptors, authenticator, readOnly, trail },
+    ...{ databases, routes, interceptors, authenticator, authorizer, readOnly, trail },
     ...{ maxBufferedBytes, bufferedBytes, log, metrics },
   });
   const readiness = createReadiness();
@@ -142,6 +146,7 @@ async function listen(
       own.close();
       const finished = await server.close({ graceMs: drainSeconds * 1000, delayMs });
       authenticator?.close();
+      authorizer?.close();
       await closeAll(backends);
       await trail?.close();
       return finished;
@@ -209,8 +214,9 @@ export async function startGateway(
   const metrics = options.noMetrics ? undefined : createMetrics(workers?.gatherMetrics);
   if (metrics !== undefined) workers?.provideMetrics(metrics.snapshot);
   const authenticator = await openAuthenticator(options, log);
+  const authorizer = await openAuthorizer(options, log);
   const trail = await openAudit(options, log, (lines) => metrics?.loseAuditLines(lines));
-  const context = { log, metrics, plugins, authenticator, trail, workers };
+  const context = { log, metrics, plugins, authenticator, authorizer, trail, workers };
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
   const surroundings = { log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) };
   const opened = new Map<string, Database>();
@@ -234,6 +240,7 @@ export async function startGateway(
     return await serveDatabases(opened, databases, options, context);
   } catch (error) {
     authenticator?.close();
+    authorizer?.close();
     await closeAll([...opened.values()].map(({ backend }) => backend));
     await trail?.close();
     throw error;

@@ -102,6 +102,22 @@ export function isNewName(name: string): boolean {
   return NAME.test(name) && !ENCODED_SEPARATOR.test(name) && !ONLY_DOTS.test(name) && !hasDotSegment(name);
 }
 
+/**
+ * Returns the names of an object that a part of a request names as a list, as a string or as both.
+ *
+ * @throws LanceError InvalidInput, if they differ.
+ */
+export function agreedIdentifier(
+  names: Identifier,
+  text: string | undefined,
+  delimiter: string | undefined,
+): Identifier {
+  if (text === undefined || text === "") return names;
+  const parsed = parseIdentifier(text, delimiter);
+  if (names.length === 0 || sameIdentifier(parsed, names)) return parsed;
+  throw new LanceError("InvalidInput", `the request names both ${text} and ${JSON.stringify(names)}`);
+}
+
 /** Returns the string form of an identifier; the root is the delimiter itself, as in a REST path. */
 export function joinIdentifier(names: Identifier, delimiter: string = DEFAULT_DELIMITER): string {
   return names.length === 0 ? delimiter : names.join(delimiter);

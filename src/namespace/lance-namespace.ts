@@ -8,6 +8,7 @@ import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "./call.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
+import type { Identifier } from "./identifier.ts";
 
 type Methods = typeof LanceNamespaceService.method;
 
@@ -48,6 +49,12 @@ export interface Backend {
   readonly idempotency?: IdempotencyRecords | undefined;
   /** Reason, for people, why the backend refuses everything that writes. Default: it is writable. */
   readonly readOnly?: string | undefined;
+  /**
+   * Returns the tables that the query of a view reads, as the backend parses it. Default: the backend cannot tell.
+   *
+   * @throws LanceError InvalidInput
+   */
+  sourcesOf?(query: string): readonly Identifier[];
   /** Whether calls can be answered now, for readiness. */
   ready(): Promise<boolean>;
   /** Whether readiness is checked again after the backend was ready. Default: false. */

@@ -1,20 +1,29 @@
 import { actionOf } from "../namespace/actions.ts";
+import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { joinIdentifier } from "../namespace/identifier.ts";
-import { allows, isReadAction } from "../namespace/principal.ts";
+import { type Identifier, joinIdentifier } from "../namespace/identifier.ts";
+import { type Action, allows, isReadAction } from "../namespace/principal.ts";
 import type { Interceptor } from "./interceptor.ts";
 
 /** Refuses the calls that the caller's role does not allow, before anything looks whether their object exists. */
 export const authorize: Interceptor = (call, request, next) => {
-  const { principal, method } = call;
+  const { principal, method, id } = call;
   const action = actionOf(method);
-  if (principal === undefined || !allows(principal, action)) {
-    const object = [...(call.database === undefined ? [] : [call.database]), ...call.id];
-    const place = object.length === 0 ? "the root" : joinIdentifier(object);
-    throw new LanceError("PermissionDenied", `${method.name} (${action}) on ${place} is not allowed`);
-  }
+  if (principal === undefined || !allows(principal, action)) throw refusal(call, method.name, action, id);
   return next(call, request);
 };
+
+/** Returns the error of a call that may not do something to an object; it says nothing else. */
+export function refusal(
+  { database }: Pick<Call, "database">,
+  operation: string,
+  action: Action,
+  id: Identifier,
+): LanceError {
+  const object = [...(database === undefined ? [] : [database]), ...id];
+  const place = object.length === 0 ? "the root" : joinIdentifier(object);
+  return new LanceError("PermissionDenied", `${operation} (${action}) on ${place} is not allowed`);
+}
 
 /** Refuses every call that changes something, on every backend. */
 export const readOnly: Interceptor = (call, request, next) => {

@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Authenticator } from "../auth/authenticator.ts";
+import type { Authorizer } from "../namespace/authorizer.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
 import { type AuditTrail, audit } from "./audit.ts";
@@ -14,6 +15,9 @@ import { admitUploads } from "./limits.ts";
 import { type CallMetrics, measure } from "./measure.ts";
 import { fitResponse } from "./negotiate.ts";
 import { observe } from "./observe.ts";
+import { authorizeObjects } from "./policies/authorize-objects.ts";
+import { filterListings } from "./policies/filter-listings.ts";
+import { createPermissions } from "./policies/permissions.ts";
 import { resolve } from "./resolve.ts";
 import { chooseDatabase, type Route } from "./route.ts";
 
@@ -30,6 +34,8 @@ export interface ServiceOptions extends CallerLimits {
   readonly budget?: ByteBudget | undefined;
   /** Proves who calls; roles decide then what they may do. Default: everyone may do everything. */
   readonly authenticator?: Authenticator | undefined;
+  /** Decides about single objects instead of roles. It needs an authenticator. Default: roles decide. */
+  readonly authorizer?: Authorizer | undefined;
   /** Whether everything that writes is refused. Default: false. */
   readonly readOnly?: boolean | undefined;
   /** Steps between the gateway's own ones and the backend, in order. Default: none. */
@@ -49,7 +55,7 @@ export function createService(options: ServiceOptions): Service {
     ...(authenticator === undefined ? [] : [identify(authenticator)]),
     ...limitKnownCallers(options),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
-    ...(authenticator === undefined ? [] : [authorize]),
+    ...(authenticator === undefined ? [] : decideBy(options.authorizer, databases)),
     ...(options.readOnly ? [readOnly] : []),
     limitConcurrency(databases),
     admitUploads(databases, budget),
@@ -58,6 +64,13 @@ export function createService(options: ServiceOptions): Service {
     ...(interceptors.length === 0 ? [] : [needMessages, ...interceptors]),
   ];
   return serviceOf(compose(chain, callBackend(databases)));
+}
+
+/** Returns the steps that refuse what the caller may not do, and hide what it may not see. */
+function decideBy(authorizer: Authorizer | undefined, databases: Databases): readonly Interceptor[] {
+  if (authorizer === undefined) return [authorize];
+  const permissions = createPermissions(authorizer, databases);
+  return [filterListings(permissions), authorizeObjects(permissions, databases)];
 }
 
 /** Makes the backend return messages, which the interceptors after it may read and change. */

@@ -1,8 +1,14 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { type Databases, databaseOf } from "./databases.ts";
-import { type Interceptor, isStream } from "./interceptor.ts";
+import type { Databases } from "./databases.ts";
+import {
+  type Interceptor,
+  isStream,
+  type Next,
+  type OperationRequest,
+  type OperationResponse,
+} from "./interceptor.ts";
 import { createScope, type Scope } from "./scope.ts";
 
 /** A way in which a call names its database. */
@@ -17,8 +23,8 @@ export type Route =
   | { readonly by: "namespace" };
 
 /**
- * Chooses the database of each call by the first route that names one. A name without a database is
- * NamespaceNotFound; a call that names none is InvalidInput, unless there is a database for these calls.
+ * Chooses the database of each call by the first route that names one. A later step refuses a name without a database
+ * with NamespaceNotFound; a call that names none is InvalidInput, unless there is a database for these calls.
  *
  * A route by namespace removes the database's name from the request and puts it back into the response.
  */
@@ -40,7 +46,6 @@ export function chooseDatabase(databases: Databases, routes: readonly Route[]): 
     for (const { select, scoped } of selectors) {
       const name = select(request, call);
       if (name === undefined) continue;
-      databaseOf(databases, { database: name });
       call.database = name;
       if (!scoped) return undefined;
       scopeOf(call.method).strip(request, name);
@@ -54,10 +59,23 @@ export function chooseDatabase(databases: Databases, routes: readonly Route[]): 
 
   return async (call, request, next) => {
     const scope = choose(request.message, call);
+    if (!databases.has(call.database)) return await refuseUnknown(call, request, next);
     const response = await next(call, request);
     if (scope !== undefined && !isStream(response)) scopeOf(call.method).restore(response, scope);
     return response;
   };
+}
+
+/**
+ * Lets the steps that decide about the caller refuse a call before it learns that its database does not exist. The log and
+ * the metrics do not get the name, which may be any text.
+ */
+async function refuseUnknown(call: Call, request: OperationRequest, next: Next): Promise<OperationResponse> {
+  try {
+    return await next(call, request);
+  } finally {
+    call.database = undefined;
+  }
 }
 
 type Selector = (request: Message, call: Call) => string | undefined;

@@ -1,6 +1,6 @@
 import type { DescField, DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
 import { LanceError } from "../namespace/errors.ts";
-import { parseIdentifier, sameIdentifier } from "../namespace/identifier.ts";
+import { agreedIdentifier } from "../namespace/identifier.ts";
 
 /** Removes the name of a database from the messages of a method, and puts it back. */
 export interface Scope {
@@ -60,12 +60,8 @@ export function createScope({ input, output }: DescMethod): Scope {
 
 /** Returns the names of an object, which may also be given as a single string, as in a commit's operations. */
 function settled(names: readonly string[], holder: Fields, request: Message): readonly string[] {
-  const identifier = holder["identifier"];
-  if (typeof identifier !== "string" || identifier === "") return names;
-  const common = (request as Fields)["delimiter"] as string | undefined;
-  const parsed = parseIdentifier(identifier, (holder["delimiter"] as string | undefined) ?? common);
-  if (names.length === 0 || sameIdentifier(parsed, names)) return parsed;
-  throw new LanceError("InvalidInput", `the request names both ${identifier} and ${JSON.stringify(names)}`);
+  const { identifier, delimiter } = holder as { identifier?: string; delimiter?: string };
+  return agreedIdentifier(names, identifier, delimiter ?? ((request as Fields)["delimiter"] as string));
 }
 
 function stripped(names: readonly string[], field: string, database: string): string[] {

@@ -29,6 +29,7 @@ import { createTransactionOperations } from "./operations/versions/transactions.
 import { createVersionOperations } from "./operations/versions/versions.ts";
 import { startAutoRefresh } from "./operations/views/auto-refresh.ts";
 import { createViewExtensions } from "./operations/views/extensions.ts";
+import { parseViewQuery } from "./operations/views/query-text.ts";
 import { createViewOperations } from "./operations/views/views.ts";
 import type { DirectoryBackendOptions } from "./options.ts";
 import { type NoteWrite, noteWrites } from "./upkeep/note-writes.ts";
@@ -125,6 +126,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
       readOnly === undefined
         ? createIdempotencyRecords({ ...context, base: context.layout.baseKey })
         : undefined,
+    sourcesOf: (query) => [parseViewQuery(query).source],
     mayBecomeUnready: true,
     async ready() {
       try {

@@ -1,0 +1,173 @@
+import assert from "node:assert/strict";
+import { beforeAll, describe, it } from "vitest";
+import { actionOf } from "../../namespace/actions.ts";
+import type { Access } from "../../namespace/authorizer.ts";
+import type { ObjectKind } from "../../namespace/objects.ts";
+import type { Principal } from "../../namespace/principal.ts";
+import { type Cedar, loadCedar } from "./cedar.ts";
+import { createDecider, type Decider } from "./decide.ts";
+import { entitiesOf, lineOf, userOf } from "./entities.ts";
+import { parsePolicies } from "./read-policies.ts";
+import { localNameOf } from "./schema.ts";
+
+let cedar: Cedar;
+beforeAll(async () => {
+  cedar = await loadCedar();
+});
+
+const ann: Principal = {
+  ...{ by: "oidc", name: "ann", credentialId: "1", role: "none" },
+  ...{ groups: ["eng"], claims: { department: "search", levels: [1, 2], nested: { a: 1 } } },
+};
+
+function access(operation: string, path: string, kind: ObjectKind = "Table", database?: string): Access {
+  const id = path === "" ? [] : path.split("/");
+  const action = actionOf({ localName: localNameOf(operation) });
+  return { operation, action, object: { kind, database, id } };
+}
+
+function decider(text: string): Decider {
+  const { policies, mistakes } = parsePolicies(cedar, text, "test.cedar");
+  assert.deepEqual(mistakes, []);
+  return createDecider(cedar, policies);
+}
+
+describe("decisions", () => {
+  it("are no where no policy allows the access, and where one forbids it", () => {
+    const { allows } = decider(`
+      permit (principal in Group::"eng", action in Action::"read", resource in Namespace::"a");
+      forbid (principal, action, resource == Table::"a$b$secret");`);
+    assert.equal(allows(ann, access("QueryTable", "a/b/t")), true);
+    assert.equal(allows(ann, access("QueryTable", "a/b/secret")), false);
+    assert.equal(allows(ann, access("QueryTable", "ab/t")), false);
+    assert.equal(allows(ann, access("InsertIntoTable", "a/b/t")), false);
+    assert.equal(allows({ ...ann, groups: [] }, access("QueryTable", "a/b/t")), false);
+  });
+
+  it("tell callers apart by how they have proved their name", () => {
+    const { allows } = decider('permit (principal == User::"oidc:ann", action, resource);');
+    assert.equal(allows(ann, access("QueryTable", "t")), true);
+    assert.equal(allows({ ...ann, by: "api-key" }, access("QueryTable", "t")), false);
+    assert.equal(allows({ ...ann, by: "api-key", name: "oidc:ann" }, access("QueryTable", "t")), false);
+  });
+
+  it("see claims as sets of texts", () => {
+    const ask = (tag: string, value: string) =>
+      decider(`permit (principal, action, resource)
+        when { principal.hasTag("${tag}") && principal.getTag("${tag}").contains("${value}") };`).allows(
+        ann,
+        access("QueryTable", "t"),
+      );
+    assert.deepEqual(
+      [ask("department", "search"), ask("levels", "2"), ask("department", "x"), ask("nested", "a")],
+      [true, true, false, false],
+    );
+  });
+
+  it("are made for each object that a policy asks about", () => {
+    const { allows } = decider(
+      'permit (principal, action, resource is Table) when { resource.name like "pub*" };',
+    );
+    assert.equal(allows(ann, access("QueryTable", "a/public")), true);
+    assert.equal(allows(ann, access("QueryTable", "a/private")), false);
+    assert.equal(allows(ann, access("QueryTable", "a/pub2")), true);
+  });
+
+  it("keep databases apart, also where their names look like namespaces", () => {
+    const { allows } = decider('permit (principal, action, resource in Database::"a");');
+    assert.equal(allows(ann, access("QueryTable", "t", "Table", "a")), true);
+    assert.equal(allows(ann, access("QueryTable", "a/t", "Table", "b")), false);
+    assert.equal(allows(ann, access("QueryTable", "a/t")), false);
+  });
+
+  it("say which policies decided", () => {
+    const { explain } = decider(`
+      @id("all") permit (principal, action, resource);
+      @id("stop") forbid (principal, action == Action::"DropTable", resource);`);
+    assert.deepEqual(explain(ann, access("QueryTable", "t")), { allowed: true, by: ["all"], errors: [] });
+    assert.deepEqual(explain(ann, access("DropTable", "t")), { allowed: false, by: ["stop"], errors: [] });
+  });
+
+  it("are no where a policy fails, since it could be one that forbids", () => {
+    const failures: string[] = [];
+    const { policies } = parsePolicies(
+      cedar,
+      `permit (principal, action, resource);
+       @id("huge") forbid (principal, action, resource) when { 9223372036854775807 + 1 == 0 };`,
+      "x.cedar",
+    );
+    const { allows } = createDecider(cedar, policies, (errors) => failures.push(...errors));
+    assert.equal(allows(ann, access("QueryTable", "t")), false);
+    assert.match(failures.join(), /huge.*overflow/);
+  });
+
+  it("equal those of all policies together, whatever scopes and conditions they have", () => {
+    const text = SCOPES.principals
+      .flatMap((principal, p) =>
+        SCOPES.actions.flatMap((action, a) =>
+          SCOPES.resources.map((resource, r) => {
+            const effect = p > 0 && a > 0 && r > 0 && (p + a + r) % 4 === 0 ? "forbid" : "permit";
+            const condition = SCOPES.conditions[(p + a + r) % SCOPES.conditions.length];
+            return `${effect} (${principal}, ${action}, ${resource}) ${condition};`;
+          }),
+        ),
+      )
+      .filter((_, i) => i % 3 === 0)
+      .join("\n");
+    const { policies } = parsePolicies(cedar, text, "all.cedar");
+    const { allows } = createDecider(cedar, policies);
+    const staticPolicies = Object.fromEntries(policies.map(({ name, text: own }) => [name, own]));
+    cedar.preparsePolicySet("all of the test", { staticPolicies });
+    let yes = 0;
+    for (const principal of CALLERS) {
+      for (const one of ACCESSES) {
+        const answer = cedar.statefulIsAuthorized({
+          principal: userOf(principal),
+          action: { type: "Action", id: one.operation },
+          resource: lineOf(one.object)[0] as never,
+          context: {},
+          preparsedPolicySetId: "all of the test",
+          entities: entitiesOf(principal, one),
+        });
+        assert.ok(answer.type === "success");
+        const expected = answer.response.decision === "allow";
+        if (expected) yes += 1;
+        // The second answer comes from memory.
+        for (const _ of [1, 2])
+          assert.equal(allows(principal, one), expected, JSON.stringify([principal, one]));
+      }
+    }
+    assert.ok(yes > 20, `${yes} of ${CALLERS.length * ACCESSES.length} are allowed`);
+  });
+});
+
+const SCOPES = {
+  principals: [
+    "principal",
+    'principal == User::"oidc:ann"',
+    'principal in Group::"eng"',
+    "principal is User",
+    'principal is User in Role::"reader"',
+  ],
+  actions: ["action", 'action == Action::"QueryTable"', 'action in [Action::"read", Action::"DropTable"]'],
+  resources: [
+    "resource",
+    'resource == Table::"a$t"',
+    'resource in Namespace::"a"',
+    'resource in Database::"default"',
+    "resource is Table",
+    'resource is Table in Namespace::"a$b"',
+  ],
+  conditions: ["", 'when { resource.name like "t*" }', 'unless { principal.by == "mtls" }'],
+};
+
+const CALLERS: readonly Principal[] = [
+  ann,
+  { ...ann, name: "bob" },
+  { ...ann, by: "mtls", groups: [] },
+  { ...ann, name: "cat", groups: [], role: "reader" },
+];
+
+const ACCESSES: readonly Access[] = ["QueryTable", "DropTable", "InsertIntoTable"].flatMap((operation) =>
+  ["a/t", "a/b/t", "a/b/u", "c/t", "t"].map((path) => access(operation, path)),
+);

@@ -1,0 +1,67 @@
+import type { CedarValueJson, EntityJson, TypeAndId } from "@cedar-policy/cedar-wasm/nodejs";
+import type { Access, CatalogObject } from "../../namespace/authorizer.ts";
+import { ONLY_DATABASE } from "../../namespace/authorizer.ts";
+import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
+import type { Principal } from "../../namespace/principal.ts";
+
+/** Returns the key of an entity. */
+export function keyOf({ type, id }: TypeAndId): string {
+  return `${type}::${id}`;
+}
+
+/** Returns the entity of a caller. Different proofs may give different callers the same name, so that it holds the proof. */
+export function userOf({ by, name }: Pick<Principal, "by" | "name">): TypeAndId {
+  return { type: "User", id: `${by}:${name}` };
+}
+
+/** Returns the entities that a caller is a member of. */
+export function membershipsOf({ role, groups }: Principal): TypeAndId[] {
+  return [{ type: "Role", id: role }, ...groups.map((id) => ({ type: "Group", id }))];
+}
+
+/** Returns an object and everything that contains it, the object first. */
+export function lineOf({ kind, database, id }: CatalogObject): readonly TypeAndId[] {
+  const root = database === undefined ? [] : [database];
+  const line: TypeAndId[] = [];
+  for (let depth = id.length; depth > 0; depth--) {
+    const type = depth === id.length ? kind : "Namespace";
+    line.push({ type, id: [...root, ...id.slice(0, depth)].join(DEFAULT_DELIMITER) });
+  }
+  line.push({ type: "Database", id: database ?? ONLY_DATABASE });
+  return line;
+}
+
+/** Returns everything that the policies can ask about a request. */
+export function entitiesOf(principal: Principal, { operation, action, object }: Access): EntityJson[] {
+  const line = lineOf(object);
+  const database = object.database ?? ONLY_DATABASE;
+  return [
+    {
+      uid: userOf(principal),
+      attrs: { name: principal.name, by: principal.by },
+      parents: membershipsOf(principal),
+      tags: tagsOf(principal.claims),
+    },
+    { uid: { type: "Action", id: operation }, attrs: {}, parents: [{ type: "Action", id: action }] },
+    ...line.map((uid, up) => {
+      const path = object.id.slice(0, object.id.length - up);
+      return {
+        uid,
+        attrs: { name: path.at(-1) ?? database, path: path.join(DEFAULT_DELIMITER), database },
+        parents: line.slice(up + 1, up + 2),
+      };
+    }),
+  ];
+}
+
+/** Returns the claims that are texts, numbers, truth values or lists of them, each as a set of texts. */
+function tagsOf(claims: Principal["claims"]): Record<string, CedarValueJson> {
+  return Object.fromEntries(
+    Object.entries(claims).flatMap(([name, claim]) => {
+      const values = [claim].flat().filter((value) => SIMPLE.has(typeof value));
+      return values.length === 0 ? [] : [[name, values.map(String)]];
+    }),
+  );
+}
+
+const SIMPLE: ReadonlySet<string> = new Set(["string", "number", "boolean"]);

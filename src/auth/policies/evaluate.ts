@@ -1,0 +1,60 @@
+import type { TypeAndId } from "@cedar-policy/cedar-wasm/nodejs";
+import type { Access } from "../../namespace/authorizer.ts";
+import type { Principal } from "../../namespace/principal.ts";
+import { type Cedar, textOf } from "./cedar.ts";
+import { entitiesOf, lineOf, userOf } from "./entities.ts";
+import type { Policy } from "./policy.ts";
+
+/** A decision with its reasons. */
+export interface Decision {
+  readonly allowed: boolean;
+  /** Names of the policies that decided; none if nothing allows the access. */
+  readonly by: readonly string[];
+  /** Failures of policies, each of which makes the answer no. */
+  readonly errors: readonly string[];
+}
+
+/** Decides by policies whose scopes cover an access. */
+export type Evaluate = (policies: readonly Policy[], principal: Principal, access: Access) => Decision;
+
+let evaluators = 0;
+
+/** Creates the function that lets the library decide. It keeps the last set of policies parsed. */
+export function createEvaluator(cedar: Cedar, all: readonly Policy[]): Evaluate {
+  const numbers = new Map(all.map((policy, number) => [policy, String(number)]));
+  evaluators += 1;
+  const preparsedPolicySetId = `policies ${evaluators}`;
+  let parsed: string | undefined;
+
+  function parse(policies: readonly Policy[]): void {
+    const wanted = policies.map((policy) => numbers.get(policy)).join();
+    if (wanted === parsed) return;
+    parsed = undefined;
+    const staticPolicies = Object.fromEntries(policies.map((policy) => [numbers.get(policy), policy.text]));
+    const answer = cedar.preparsePolicySet(preparsedPolicySetId, { staticPolicies });
+    if (answer.type === "failure") throw new Error(answer.errors.map((error) => textOf(error)).join("; "));
+    parsed = wanted;
+  }
+
+  return (policies, principal, access) => {
+    if (policies.length === 0) return { allowed: false, by: [], errors: [] };
+    parse(policies);
+    const answer = cedar.statefulIsAuthorized({
+      principal: userOf(principal),
+      action: { type: "Action", id: access.operation },
+      resource: lineOf(access.object)[0] as TypeAndId,
+      context: {},
+      preparsedPolicySetId,
+      entities: entitiesOf(principal, access),
+    });
+    if (answer.type === "failure") {
+      return { allowed: false, by: [], errors: answer.errors.map((error) => textOf(error)) };
+    }
+    const { decision, diagnostics } = answer.response;
+    const nameOf = (id: string) => all[Number(id)]?.name ?? id;
+    // A policy that fails could be one that forbids.
+    const errors = diagnostics.errors.map(({ policyId, error }) => `${nameOf(policyId)}: ${textOf(error)}`);
+    const allowed = decision === "allow" && errors.length === 0;
+    return { allowed, by: diagnostics.reason.map(nameOf), errors };
+  };
+}

@@ -1,0 +1,90 @@
+import { stat } from "node:fs/promises";
+import type { Logger } from "pino";
+import type { Authorizer } from "../../namespace/authorizer.ts";
+import { loadCedar } from "./cedar.ts";
+import { createDecider } from "./decide.ts";
+import { policyFiles, readPolicies } from "./read-policies.ts";
+
+/** Options of {@link openPolicyFolder}. */
+export interface PolicyFolderOptions {
+  readonly directory: string;
+  readonly log: Logger;
+  /** Interval between looks at the directory, in milliseconds. Default: 1 s. */
+  readonly intervalMs?: number;
+}
+
+/**
+ * Opens a directory of policies, which alone decide then. It is read again when it changes; if it is wrong, the policies stay as
+ * they were, and the log says why.
+ *
+ * @throws Error that says what is wrong, in a line for each mistake.
+ */
+export async function openPolicyFolder({
+  directory,
+  log,
+  intervalMs = 1_000,
+}: PolicyFolderOptions): Promise<Authorizer> {
+  const cedar = await loadCedar();
+  const failed = (errors: readonly string[]) =>
+    log.warn({ directory, errors }, "a policy failed, so that the access is refused");
+
+  async function read() {
+    const policies = await readPolicies(cedar, directory);
+    return { count: policies.length, decider: createDecider(cedar, policies, failed) };
+  }
+
+  let known = await stampOf(directory);
+  let { decider } = await read();
+  let before = known;
+  let looking = false;
+
+  /** Reads the directory again once it has changed, and has not changed since the last look: nobody writes it any more. */
+  async function look(): Promise<void> {
+    const now = await stampOf(directory);
+    const rests = now === before;
+    before = now;
+    if (now === known || !rests) return;
+    known = now;
+    try {
+      const { count, decider: changed } = await read();
+      decider = changed;
+      log.info({ directory, policies: count }, "the policies were read again");
+    } catch (error) {
+      log.error({ directory, err: error }, "the policies stay as they were, because the new ones are wrong");
+    }
+  }
+
+  const timer = setInterval(async () => {
+    if (looking) return;
+    looking = true;
+    await look();
+    looking = false;
+  }, intervalMs);
+  timer.unref();
+
+  return {
+    allows(principal, access) {
+      try {
+        return decider.allows(principal, access);
+      } catch (error) {
+        log.error({ err: error }, "the policies cannot be evaluated, so that the access is refused");
+        return false;
+      }
+    },
+    close: () => clearInterval(timer),
+  };
+}
+
+/** Returns a text that changes when the files of a directory do. */
+async function stampOf(directory: string): Promise<string> {
+  try {
+    const files = await policyFiles(directory);
+    const stamps = files.map(async (file) => {
+      const { ino, size, mtimeMs, ctimeMs } = await stat(file);
+      return [file, ino, size, mtimeMs, ctimeMs].join(" ");
+    });
+    return (await Promise.all(stamps)).join("\n");
+  } catch (error) {
+    return String(error);
+  }
+}

@@ -1,0 +1,98 @@
+import type {
+  ActionConstraint,
+  EntityUidJson,
+  PolicyJson,
+  PrincipalConstraint,
+  ResourceConstraint,
+  TypeAndId,
+} from "@cedar-policy/cedar-wasm/nodejs";
+import { keyOf } from "./entities.ts";
+
+/** A policy of a folder. */
+export interface Policy {
+  /** Its annotation `@id`, or its file and place in it, such as `team.cedar#2`. */
+  readonly name: string;
+  /** Its text, which is evaluated; the other forms serve to find it, and cannot hold every number. */
+  readonly text: string;
+  readonly json: PolicyJson;
+  /** Whether its conditions ask about the object, so that objects of the same place may get different decisions. */
+  readonly asksObject: boolean;
+}
+
+/** Creates a policy from what the library has parsed. */
+export function policyOf(name: string, text: string, json: PolicyJson): Policy {
+  return { name, text, json, asksObject: mentions(json.conditions, "resource") };
+}
+
+function mentions(value: unknown, variable: string): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if ((value as { Var?: unknown }).Var === variable) return true;
+  return Object.values(value).some((each) => mentions(each, variable));
+}
+
+/** Whether the scope of a policy has a caller. @param line the keys of the caller and of what it is a member of. */
+export function coversUser({ json }: Policy, line: ReadonlySet<string>, user: string): boolean {
+  const constraint: PrincipalConstraint = json.principal;
+  switch (constraint.op) {
+    case "All":
+      return true;
+    case "==":
+      return user === entityKey(constraint);
+    case "in":
+      return line.has(entityKey(constraint));
+    case "is":
+      return (
+        constraint.entity_type === "User" &&
+        (constraint.in === undefined || line.has(entityKey(constraint.in)))
+      );
+  }
+}
+
+/** Whether the scope of a policy has an operation of a kind. */
+export function coversOperation({ json }: Policy, operation: string, action: string): boolean {
+  const constraint: ActionConstraint = json.action;
+  if (constraint.op === "All") return true;
+  const ids = (
+    "entities" in constraint ? constraint.entities : [(constraint as { entity: EntityUidJson }).entity]
+  ).map((entity) => plain(entity).id);
+  return ids.includes(operation) || (constraint.op === "in" && ids.includes(action));
+}
+
+/** Returns the key under which a policy covers objects; undefined for a policy on every object. See {@link objectKeys}. */
+export function objectKey({ json }: Policy): string | undefined {
+  const constraint: ResourceConstraint = json.resource;
+  switch (constraint.op) {
+    case "All":
+      return undefined;
+    case "==":
+      return `== ${entityKey(constraint)}`;
+    case "in":
+      return `in ${entityKey(constraint)}`;
+    case "is": {
+      const { entity_type: type, in: within } = constraint;
+      return within === undefined ? `is ${type}` : `is ${type} in ${entityKey(within)}`;
+    }
+  }
+}
+
+/** Returns the keys of the policies that cover an object. @param line the object and everything that contains it. */
+export function objectKeys(line: readonly TypeAndId[]): string[] {
+  const [own] = line;
+  if (own === undefined) return [];
+  const keys = [`== ${keyOf(own)}`, `is ${own.type}`];
+  for (const entity of line) {
+    const key = keyOf(entity);
+    keys.push(`in ${key}`, `is ${own.type} in ${key}`);
+  }
+  return keys;
+}
+
+/** Returns the key of the entity in a constraint. Templates, which have slots instead, are refused when they are read. */
+function entityKey(constraint: { entity: EntityUidJson } | { slot: string }): string {
+  if ("slot" in constraint) throw new Error("a policy must not have slots");
+  return keyOf(plain(constraint.entity));
+}
+
+function plain(entity: EntityUidJson): TypeAndId {
+  return "__entity" in entity ? entity.__entity : entity;
+}

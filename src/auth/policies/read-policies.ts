@@ -1,0 +1,104 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import type { DetailedError } from "@cedar-policy/cedar-wasm/nodejs";
+import { type Cedar, textOf } from "./cedar.ts";
+import { type Policy, policyOf } from "./policy.ts";
+import { SCHEMA } from "./schema.ts";
+
+/** Extension of the files with policies. */
+const EXTENSION = ".cedar";
+
+/** Largest file of policies, in bytes. */
+const MAX_FILE_BYTES = 16 * 1024 * 1024;
+
+/** Returns the paths of the files with policies in a directory, in the order of their names. */
+export async function policyFiles(directory: string): Promise<string[]> {
+  const names = await readdir(directory);
+  return names
+    .filter((name) => name.endsWith(EXTENSION))
+    .sort()
+    .map((name) => join(directory, name));
+}
+
+/**
+ * Reads the policies of a directory, and checks them against the schema.
+ *
+ * @throws Error with a single line for each mistake: the file, the policy and the reason.
+ */
+export async function readPolicies(cedar: Cedar, directory: string): Promise<readonly Policy[]> {
+  const files = await policyFiles(directory);
+  // Nothing would be allowed, which is hardly what somebody meant who has given a directory.
+  if (files.length === 0) throw new Error(`${directory} has no file *${EXTENSION}`);
+  const policies: Policy[] = [];
+  const mistakes: string[] = [];
+  for (const file of files) {
+    const { size } = await stat(file);
+    if (size > MAX_FILE_BYTES) throw new Error(`${file} is larger than ${MAX_FILE_BYTES} bytes`);
+    const read = parsePolicies(cedar, await readFile(file, "utf8"), file.slice(directory.length + 1));
+    policies.push(...read.policies);
+    mistakes.push(...read.mistakes);
+  }
+  const names = policies.map(({ name }) => name);
+  const doubled = new Set(names.filter((name, index) => names.indexOf(name) < index));
+  for (const name of doubled) mistakes.push(`two policies have the name ${JSON.stringify(name)}`);
+  if (mistakes.length > 0) throw new Error(mistakes.join("\n"));
+  return policies;
+}
+
+/** Parses and checks the text of a file. */
+export function parsePolicies(
+  cedar: Cedar,
+  text: string,
+  file: string,
+): { readonly policies: readonly Policy[]; readonly mistakes: readonly string[] } {
+  const mistakes: string[] = [];
+  const note = (at: string, error: DetailedError) => mistakes.push(`${at}: ${textOf(error)}`);
+  const parts = cedar.policySetTextToParts(text);
+  if (parts.type === "failure") {
+    for (const error of parts.errors) note(`${file}${lineOf(text, error)}`, error);
+    return { policies: [], mistakes };
+  }
+  if (parts.policy_templates.length > 0)
+    mistakes.push(`${file}: templates (?principal, ?resource) are not supported`);
+  const policies: Policy[] = [];
+  for (const [i, place] of placesOf(parts.policies.length).entries()) {
+    const own = parts.policies[i] as string;
+    const converted = cedar.policyToJson(own);
+    const at = `${file}#${place}`;
+    if (converted.type === "failure") {
+      for (const error of converted.errors) note(at, error);
+      continue;
+    }
+    policies[place - 1] = policyOf(converted.json.annotations?.["id"] ?? at, own, converted.json);
+  }
+  for (const policy of policies.filter(Boolean)) mistakes.push(...checkPolicy(cedar, policy));
+  return { policies: policies.filter(Boolean), mistakes };
+}
+
+/** Returns what is wrong with a policy by the schema; a policy that can never apply is a mistake, too. */
+function checkPolicy(cedar: Cedar, { name, text }: Policy): readonly string[] {
+  const answer = cedar.validate({
+    schema: SCHEMA,
+    policies: { staticPolicies: { [name]: text } },
+    validationSettings: { mode: "strict" },
+  });
+  if (answer.type === "failure") return answer.errors.map((error) => `${name}: ${textOf(error)}`);
+  const { validationErrors, validationWarnings } = answer;
+  // An error is the reason of the warnings beside it.
+  const [first] = [...validationErrors, ...validationWarnings];
+  return first === undefined ? [] : [`${name}: ${textOf(first.error)}`];
+}
+
+/** Returns the places of policies in their file; the library sorts them by the texts `policy0`, `policy1`, … */
+function placesOf(count: number): number[] {
+  return Array.from({ length: count }, (_, i) => i + 1).sort((a, b) => {
+    const [first, second] = [`policy${a - 1}`, `policy${b - 1}`];
+    return first < second ? -1 : 1;
+  });
+}
+
+function lineOf(text: string, { sourceLocations: [location] = [] }: DetailedError): string {
+  if (location === undefined) return "";
+  const before = Buffer.from(text).subarray(0, location.start).toString();
+  return `:${before.split("\n").length}`;
+}

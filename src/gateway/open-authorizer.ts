@@ -1,0 +1,21 @@
+import type { Logger } from "pino";
+import { openPolicyFolder } from "../auth/policies/policy-folder.ts";
+import { UsageError } from "../config/option-spec.ts";
+import type { ServeOptions } from "../config/options.ts";
+import type { Authorizer } from "../namespace/authorizer.ts";
+
+/**
+ * Opens what decides about single objects; undefined if roles decide.
+ *
+ * @throws UsageError for options that contradict each other, and for wrong policies.
+ */
+export async function openAuthorizer(
+  { auth, policyDir: directory }: Pick<ServeOptions, "auth" | "policyDir">,
+  log: Logger,
+): Promise<Authorizer | undefined> {
+  if (directory === undefined) return undefined;
+  if (auth.length === 0) throw new UsageError("--policy-dir needs --auth beside it, which says who calls");
+  return await openPolicyFolder({ directory, log }).catch((error: Error) => {
+    throw new UsageError(`--policy-dir: ${error.message.replaceAll("\n", "; ")}`, { cause: error });
+  });
+}

@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import { describe, it } from "vitest";
+import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { Identifier } from "./identifier.ts";
+import { type Lookups, OBJECTS, reachOf, type Touch } from "./objects.ts";
+
+const METHODS: readonly DescMethod[] = [...LanceNamespaceService.methods, ...LanceDbService.methods];
+const { method } = LanceNamespaceService;
+
+const LOOKUPS: Lookups = {
+  tableOfJob: async (jobId) => (jobId === "known" ? ["a", "t"] : undefined),
+  contentsOf: async (id) => [{ operation: "dropTable", kind: "Table", id: [...id, "t"], unnamed: true }],
+  sourcesOf: (query) => [query.split(".")],
+};
+
+/** Returns what a request reaches, as texts. */
+async function reached(
+  { localName, input }: DescMethod,
+  init: object,
+  id: Identifier = [],
+): Promise<string[]> {
+  const request = create(input, init as never);
+  const { own, more } = await reachOf(localName, request, id, LOOKUPS);
+  const touches: readonly Touch[] = [...own, ...((await more?.()) ?? [])];
+  return touches.map(({ operation, kind, id: path }) => `${operation} ${kind} ${path.join("/")}`.trim());
+}
+
+/** Returns the names of the fields of a message, and of the messages in it, that can name an object. */
+function namingFields({ input }: DescMethod): string[] {
+  const seen = new Set<string>();
+  const visit = (type: DescMethod["input"]): string[] => {
+    if (seen.has(type.typeName)) return [];
+    seen.add(type.typeName);
+    return type.fields.flatMap((field) => [
+      ...(NAMING.test(field.name) && (field.name !== "id" || type !== input) ? [field.name] : []),
+      ...(field.message === undefined || field.fieldKind === "map" ? [] : visit(field.message)),
+    ]);
+  };
+  return visit(input);
+}
+
+const NAMING = /^(new|source)_(table|namespace|query)|(^|_)(id|table|namespace|tables)$/;
+
+describe("the objects of operations", () => {
+  it("are known for every method of the contract, and for nothing else", () => {
+    assert.deepEqual(Object.keys(OBJECTS).sort(), METHODS.map(({ localName }) => localName).sort());
+  });
+
+  it("are more than the id of the call for every request that can name more", () => {
+    // Fields that name a part of the object, and not another object.
+    const own = new Set(["upload_id", "upload_part_id", "with_row_id", "row_id"]);
+    for (const each of METHODS) {
+      const naming = namingFields(each).filter((name) => !own.has(name));
+      const row = OBJECTS[each.localName as keyof typeof OBJECTS] as { own?: unknown; more?: unknown };
+      if (naming.length > 0) assert.ok(row.own ?? row.more, `${each.name}: ${naming.join(", ")}`);
+    }
+  });
+
+  it("are the id of the call, and the database for the root", async () => {
+    assert.deepEqual(await reached(method.queryTable, {}, ["a", "t"]), ["queryTable Table a/t"]);
+    assert.deepEqual(await reached(method.createNamespace, {}, ["a"]), ["createNamespace Namespace a"]);
+    assert.deepEqual(await reached(method.describeNamespace, {}), ["describeNamespace Database"]);
+    assert.deepEqual(await reached(method.listAllTables, {}, ["ignored"]), ["listAllTables Database"]);
+  });
+
+  it("of a list are the namespace and its existence", async () => {
+    const touches = ["listTables Namespace a", "describeNamespace Namespace a"];
+    assert.deepEqual(await reached(method.listTables, {}, ["a"]), touches);
+    assert.deepEqual(await reached(method.listTables, {}), ["listTables Database"]);
+  });
+
+  it("of an explained query are the table of the call, and another one in the query", async () => {
+    const { explainTableQueryPlan } = method;
+    const own = "explainTableQueryPlan Table a/t";
+    assert.deepEqual(await reached(explainTableQueryPlan, { query: {} }, ["a", "t"]), [own]);
+    for (const query of [{ id: ["b", "u"] }, { identifier: "b.u", delimiter: "." }]) {
+      const touches = [own, "explainTableQueryPlan Table b/u"];
+      assert.deepEqual(await reached(explainTableQueryPlan, { query }, ["a", "t"]), touches);
+    }
+  });
+
+  it("of a rename are the old name and the new one, in its own namespace or in another", async () => {
+    const { renameTable } = method;
+    const old = "renameTable Table a/t";
+    assert.deepEqual(await reached(renameTable, { newTableName: "u" }, ["a", "t"]), [
+      old,
+      "renameTable Table a/u",
+    ]);
+    const moved = { newTableName: "u", newNamespaceId: ["b"] };
+    assert.deepEqual(await reached(renameTable, moved, ["a", "t"]), [old, "renameTable Table b/u"]);
+    await assert.rejects(reached(renameTable, { newTableName: "b$u" }, ["a", "t"]), /delimiter/);
+  });
+
+  it("of a commit are those of its entries, with their operations", async () => {
+    const entry = (name: string, id: string[]) => ({ operation: { case: name, value: { id } } });
+    const operations = [
+      entry("declareTable", ["a", "n"]),
+      entry("createTableVersion", ["a", "t"]),
+      entry("deleteTableVersions", ["b", "t"]),
+      entry("deregisterTable", ["c"]),
+    ];
+    assert.deepEqual(await reached(method.batchCommitTables, { operations }), [
+      "declareTable Table a/n",
+      "createTableVersion Table a/t",
+      "batchDeleteTableVersions Table b/t",
+      "deregisterTable Table c",
+    ]);
+    assert.deepEqual(await reached(method.batchCommitTables, {}), ["batchCommitTables Database"]);
+    await assert.rejects(reached(method.batchCommitTables, { operations: [{}] }), /exactly one operation/);
+    const entries = [{ id: ["a", "t"] }, { id: ["b", "t"] }];
+    assert.deepEqual(await reached(method.batchCreateTableVersions, { entries }), [
+      "createTableVersion Table a/t",
+      "createTableVersion Table b/t",
+    ]);
+  });
+
+  it("of a view are the view and the tables that its query reads", async () => {
+    assert.deepEqual(await reached(method.createMaterializedView, { sourceQuery: "b.t" }, ["a", "v"]), [
+      "createMaterializedView Table a/v",
+      "queryTable Table b/t",
+    ]);
+  });
+
+  it("of a dropped namespace are its contents, if it takes them along", async () => {
+    assert.deepEqual(await reached(method.dropNamespace, {}, ["a"]), ["dropNamespace Namespace a"]);
+    assert.deepEqual(await reached(method.dropNamespace, { behavior: 2 }, ["a"]), [
+      "dropNamespace Namespace a",
+      "dropTable Table a/t",
+    ]);
+  });
+
+  it("of a transaction and of a job are their tables; a hidden job is a missing one", async () => {
+    assert.deepEqual(await reached(method.alterTransaction, {}, ["a", "t", "7"]), [
+      "alterTransaction Table a/t",
+    ]);
+    const { describeJob, cancelJob } = LanceDbService.method;
+    assert.deepEqual(await reached(cancelJob, { jobId: "known" }), ["cancelJob Table a/t"]);
+    await assert.rejects(reached(describeJob, { jobId: "x" }), /there is no job "x"/);
+  });
+
+  it("of an unknown method are the whole database", async () => {
+    const { own } = await reachOf("eraseAll", {} as Message, ["a"], LOOKUPS);
+    assert.deepEqual(own, [{ operation: "eraseAll", kind: "Database", id: [] }]);
+  });
+});

@@ -1,0 +1,256 @@
+import type { Message, MessageShape } from "@bufbuild/protobuf";
+import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
+import { DropNamespaceBehavior } from "../gen/lance/namespace/v1/namespace_pb.ts";
+import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { LanceError } from "./errors.ts";
+import { agreedIdentifier, checkIdentifier, type Identifier } from "./identifier.ts";
+
+/** Kind of an object. A view is a table. */
+export type ObjectKind = "Database" | "Namespace" | "Table";
+
+type Methods = (typeof LanceNamespaceService)["method"] & (typeof LanceDbService)["method"];
+type AnyOperation = keyof Methods;
+
+/** An operation on an object, as far as the database of the call determines it. */
+export interface Touch {
+  readonly operation: AnyOperation;
+  readonly kind: ObjectKind;
+  readonly id: Identifier;
+  /** Whether the request does not name the object, so that a refusal must not either. Default: false. */
+  readonly unnamed?: boolean;
+}
+
+/** Facts that the request of a call does not contain. */
+export interface Lookups {
+  /** Returns the table of a job; undefined for a missing one, and for one that the caller may not see. */
+  tableOfJob(jobId: string): Promise<Identifier | undefined>;
+  /** Returns everything below a namespace with the operations that remove it. */
+  contentsOf(namespace: Identifier): Promise<readonly Touch[]>;
+  /**
+   * Returns the tables that the query of a view reads.
+   *
+   * @throws LanceError PermissionDenied if the backend cannot tell, and InvalidInput for a query that it refuses.
+   */
+  sourcesOf(query: string): readonly Identifier[];
+}
+
+type Touches = readonly Touch[];
+type Request<K extends AnyOperation> = MessageShape<Methods[K]["input"]>;
+
+/** The object of an operation, and the others that a request reaches. */
+interface Row<K extends AnyOperation> {
+  /** Kind of the object of the call; without a name, it is the database. */
+  readonly kind: ObjectKind;
+  /** Object of the call. Default: the one that `id` names. */
+  readonly own?: (request: Request<K>, id: Identifier, lookups: Lookups) => Touches | Promise<Touches>;
+  /** Further objects. Default: none. */
+  readonly more?: (request: Request<K>, id: Identifier, lookups: Lookups) => Touches | Promise<Touches>;
+}
+
+const DATABASE = { kind: "Database" } as const;
+const NAMESPACE = { kind: "Namespace" } as const;
+const TABLE = { kind: "Table" } as const;
+
+/** Lists are of what the caller may see; whether a namespace exists shows only to callers who may see it. */
+const LISTED = {
+  kind: "Namespace",
+  more: (_: Message, id: Identifier) => (id.length === 0 ? [] : [namespace("describeNamespace", id)]),
+} as const;
+
+const TRANSACTION = (operation: AnyOperation) => ({
+  kind: "Table" as const,
+  own: (_: Message, id: Identifier) => [table(operation, id.slice(0, -1))],
+});
+
+const JOB = (operation: AnyOperation) => ({
+  kind: "Table" as const,
+  async own({ jobId }: { readonly jobId: string }, _: Identifier, { tableOfJob }: Lookups) {
+    const found = await tableOfJob(jobId);
+    if (found !== undefined) return [table(operation, found)];
+    throw new LanceError("TransactionNotFound", `there is no job ${JSON.stringify(jobId)}`);
+  },
+});
+
+/** The objects of the requests of every operation. */
+export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
+  listNamespaces: LISTED,
+  listTables: LISTED,
+  listMaterializedViews: LISTED,
+  listAllTables: DATABASE,
+  listJobs: DATABASE,
+
+  createNamespace: NAMESPACE,
+  describeNamespace: NAMESPACE,
+  namespaceExists: NAMESPACE,
+  dropNamespace: {
+    kind: "Namespace",
+    more: ({ behavior }, id, { contentsOf }) =>
+      behavior === DropNamespaceBehavior.CASCADE ? contentsOf(id) : [],
+  },
+
+  declareTable: TABLE,
+  createTable: TABLE,
+  cloneTable: TABLE,
+  registerTable: TABLE,
+  deregisterTable: TABLE,
+  dropTable: TABLE,
+  renameTable: {
+    kind: "Table",
+    more({ newNamespaceId, newTableName }, id) {
+      const parent = newNamespaceId.length > 0 ? newNamespaceId : id.slice(0, -1);
+      return [table("renameTable", [...parent, newTableName])];
+    },
+  },
+  describeTable: TABLE,
+  tableExists: TABLE,
+  getTableStats: TABLE,
+
+  insertIntoTable: TABLE,
+  mergeInsertIntoTable: TABLE,
+  updateTable: TABLE,
+  deleteFromTable: TABLE,
+  createMultipartWrite: TABLE,
+  completeMultipartWrite: TABLE,
+  abortMultipartWrite: TABLE,
+  queryTable: TABLE,
+  countTableRows: TABLE,
+  explainTableQueryPlan: {
+    kind: "Table",
+    // The query is a whole request, which another server may read for its table.
+    more: ({ query: { id = [], identifier, delimiter } = {} }) => {
+      const inner = agreedIdentifier(id, identifier, delimiter);
+      return inner.length === 0 ? [] : [table("explainTableQueryPlan", inner)];
+    },
+  },
+  analyzeTableQueryPlan: TABLE,
+  prewarmIndex: TABLE,
+  prewarmData: TABLE,
+  fetchBlobs: TABLE,
+  readBlob: TABLE,
+
+  updateTableSchemaMetadata: TABLE,
+  updateFieldMetadata: TABLE,
+  alterTableAddColumns: TABLE,
+  alterTableAlterColumns: TABLE,
+  alterTableBackfillColumns: TABLE,
+  alterTableDropColumns: TABLE,
+  addColumnsFromSchema: TABLE,
+
+  createTableIndex: TABLE,
+  createTableScalarIndex: TABLE,
+  listTableIndices: TABLE,
+  describeTableIndexStats: TABLE,
+  dropTableIndex: TABLE,
+
+  listTableTags: TABLE,
+  getTableTagVersion: TABLE,
+  createTableTag: TABLE,
+  updateTableTag: TABLE,
+  deleteTableTag: TABLE,
+  listTableBranches: TABLE,
+  createTableBranch: TABLE,
+  deleteTableBranch: TABLE,
+  diffBranch: TABLE,
+  cherryPickBranch: TABLE,
+
+  listTableVersions: TABLE,
+  describeTableVersion: TABLE,
+  restoreTable: TABLE,
+  createTableVersion: TABLE,
+  batchDeleteTableVersions: TABLE,
+  batchCreateTableVersions: {
+    kind: "Database",
+    own: ({ entries }) =>
+      entries.length === 0
+        ? [{ ...DATABASE, operation: "batchCreateTableVersions", id: [] }]
+        : entries.map(({ id }) => table("createTableVersion", id)),
+  },
+  batchCommitTables: {
+    kind: "Database",
+    own: ({ operations }) =>
+      operations.length === 0
+        ? [{ ...DATABASE, operation: "batchCommitTables", id: [] }]
+        : operations.map(({ operation }) => {
+            if (operation.case !== undefined) return table(COMMITTED[operation.case], operation.value.id);
+            const text = "an entry of operations must have exactly one operation";
+            throw new LanceError("InvalidInput", text);
+          }),
+  },
+  describeTransaction: TRANSACTION("describeTransaction"),
+  alterTransaction: TRANSACTION("alterTransaction"),
+
+  createMaterializedView: {
+    kind: "Table",
+    more: ({ sourceQuery }, _, { sourcesOf }) =>
+      sourcesOf(sourceQuery).map((source) => table("queryTable", source)),
+  },
+  refreshMaterializedView: TABLE,
+  describeMaterializedView: TABLE,
+  dropMaterializedView: TABLE,
+  describeJob: JOB("describeJob"),
+  cancelJob: JOB("cancelJob"),
+
+  getLsmWriteSpec: TABLE,
+  setLsmWriteSpec: TABLE,
+  unsetLsmWriteSpec: TABLE,
+  manageLsm: TABLE,
+  manageFunctions: NAMESPACE,
+  manageViews: NAMESPACE,
+  manageSecrets: NAMESPACE,
+  manageJobs: DATABASE,
+};
+
+/** Operations that the entries of a commit are. */
+const COMMITTED = {
+  declareTable: "declareTable",
+  createTableVersion: "createTableVersion",
+  deleteTableVersions: "batchDeleteTableVersions",
+  deregisterTable: "deregisterTable",
+} as const;
+
+/** Objects that a request reaches, with the operation on each. */
+export interface Reach {
+  /** The object of the call. */
+  readonly own: Touches;
+  /** Looks the other objects up, which only callers with a right to the first one may cause. Default: there are none. */
+  readonly more?: (() => Touches | Promise<Touches>) | undefined;
+}
+
+/**
+ * Returns the objects that a request reaches. A method that the table does not have concerns the whole database.
+ *
+ * @throws LanceError InvalidInput for names that no object can have.
+ */
+export async function reachOf(
+  operation: string,
+  request: Message,
+  id: Identifier,
+  lookups: Lookups,
+): Promise<Reach> {
+  const rows: Readonly<Record<string, Row<never> | undefined>> = OBJECTS;
+  const known = Object.hasOwn(OBJECTS, operation) ? rows[operation] : undefined;
+  const { kind, own, more }: Row<never> = known ?? DATABASE;
+  return {
+    own:
+      own === undefined
+        ? [objectOf(operation as AnyOperation, kind, id)]
+        : await own(request as never, id, lookups),
+    more: more && (() => more(request as never, id, lookups)),
+  };
+}
+
+function objectOf(operation: AnyOperation, kind: ObjectKind, id: Identifier): Touch {
+  return kind === "Database" || id.length === 0
+    ? { ...DATABASE, operation, id: [] }
+    : { kind, operation, id };
+}
+
+function table(operation: AnyOperation, id: Identifier): Touch {
+  // A name with a delimiter would mean another object to another server.
+  checkIdentifier(id);
+  return objectOf(operation, "Table", id);
+}
+
+function namespace(operation: AnyOperation, id: Identifier): Touch {
+  return objectOf(operation, "Namespace", id);
+}

@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
+import { pino } from "pino";
+import { describe, it } from "vitest";
+import { createDatabasesBackend } from "../../backends/databases/index.ts";
+import {
+  CancelJobResponseSchema,
+  DescribeJobResponseSchema,
+  ListJobsResponseSchema,
+} from "../../gen/lance/gateway/v1/job_pb.ts";
+import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import type { Access } from "../../namespace/authorizer.ts";
+import { createCall } from "../../namespace/call.ts";
+import { errorEntry, LanceError } from "../../namespace/errors.ts";
+import type { Backend } from "../../namespace/lance-namespace.ts";
+import type { Principal } from "../../namespace/principal.ts";
+import { createService } from "../create-service.ts";
+import type { Database } from "../databases.ts";
+import type { Route } from "../route.ts";
+
+const { describeTable, listNamespaces, createMaterializedView } = LanceNamespaceService.method;
+const { describeJob, cancelJob, listJobs } = LanceDbService.method;
+
+const ann: Principal = {
+  by: "api-key",
+  name: "ann",
+  credentialId: "1",
+  role: "none",
+  groups: [],
+  claims: {},
+};
+
+function databaseOf(jobs: Readonly<Record<string, string>> = {}): Database {
+  const backend: Backend = {
+    name: "memory",
+    operations: { describeTable: async () => create(DescribeTableResponseSchema) },
+    extensions: {
+      listJobs: async () =>
+        create(ListJobsResponseSchema, {
+          jobs: Object.entries(jobs).map(([jobId, table]) => ({ jobId, table })),
+        }),
+      describeJob: async ({ jobId }) => create(DescribeJobResponseSchema, { jobId }),
+      cancelJob: async () => create(CancelJobResponseSchema),
+    },
+    ready: async () => true,
+    close: async () => {},
+  };
+  return { backend, limits: { maxUploadBytes: 1_000 } };
+}
+
+/** Creates a caller of databases that may do what a function says; failures are names of the error table and texts. */
+function callerOf(
+  databases: ReadonlyMap<string | undefined, Database>,
+  allows: (access: Access) => boolean | Promise<boolean>,
+  routes?: readonly Route[],
+) {
+  const asked: string[] = [];
+  const service = createService({
+    databases,
+    routes,
+    authenticator: {
+      ends: new Set(),
+      authenticate: () => ann,
+      failed: () => 0,
+      nothingBrought: () => new LanceError("Unauthenticated", "nothing"),
+      close() {},
+    },
+    authorizer: {
+      allows(_, access) {
+        const { kind, database, id } = access.object;
+        asked.push(`${access.operation} ${kind} ${[database ?? "-", ...id].join("/")}`);
+        return allows(access);
+      },
+      close() {},
+    },
+  });
+  async function call(method: DescMethodUnary, init: object, headers: Record<string, string> = {}) {
+    const context = createCall({
+      ...{ method, protocol: "grpc", requestId: "1", headers, deadline: undefined, accept: undefined },
+      ...{ signal: new AbortController().signal, log: pino({ level: "silent" }) },
+    });
+    try {
+      return await service.unary(method, create(method.input, init as never), context);
+    } catch (error) {
+      assert.ok(error instanceof LanceError);
+      assert.equal(error.entry, errorEntry(error.kind));
+      return `${error.kind}: ${error.message}`;
+    }
+  }
+  return { call, asked };
+}
+
+describe("the decision about objects", () => {
+  const byHeader: readonly Route[] = [{ by: "header" }];
+  const sales = databaseOf();
+  const named = new Map([
+    ["sales", sales],
+    [undefined, sales],
+  ]);
+
+  it("knows a database by one name, also for calls that name none", async () => {
+    const { call, asked } = callerOf(named, () => true, byHeader);
+    await call(describeTable, { id: ["t"] });
+    await call(describeTable, { id: ["t"] }, { "x-service-database": "sales" });
+    assert.deepEqual(asked, ["DescribeTable Table sales/t", "DescribeTable Table sales/t"]);
+  });
+
+  it("comes before the existence of the database", async () => {
+    const missing = { "x-service-database": "missing" };
+    const refused = await callerOf(named, () => false, byHeader).call(describeTable, { id: ["t"] }, missing);
+    assert.equal(refused, "PermissionDenied: DescribeTable (describe) on missing$t is not allowed");
+    const allowed = await callerOf(named, () => true, byHeader).call(describeTable, { id: ["t"] }, missing);
+    assert.match(String(allowed), /^NamespaceNotFound/);
+  });
+
+  it("hides databases in the list of them", async () => {
+    const all = new Map<string | undefined, Database>([
+      ["hidden", databaseOf()],
+      ["sales", sales],
+      [undefined, { backend: createDatabasesBackend(["hidden", "sales"]), limits: sales.limits }],
+    ]);
+    const { call } = callerOf(all, ({ object }) => object.id[0] !== "hidden", [{ by: "namespace" }]);
+    const { namespaces } = (await call(listNamespaces, {})) as Message & { namespaces: string[] };
+    assert.deepEqual(namespaces, ["sales"]);
+  });
+
+  it("about a job is one about its table; a hidden job is a missing one", async () => {
+    const databases = new Map([[undefined, databaseOf({ seen: "a$t", hidden: "b$t" })]]);
+    const isAllowed = ({ operation, object: { id } }: Access) => id[0] !== "b" && operation !== "CancelJob";
+    const { call } = callerOf(databases, isAllowed);
+    const { jobs } = (await call(listJobs, {})) as Message & { jobs: { jobId: string }[] };
+    assert.deepEqual(
+      jobs.map(({ jobId }) => jobId),
+      ["seen"],
+    );
+    assert.equal(((await call(describeJob, { jobId: "seen" })) as { jobId?: string }).jobId, "seen");
+    assert.match(String(await call(cancelJob, { jobId: "seen" })), /^PermissionDenied: CancelJob .* on a\$t/);
+    for (const jobId of ["hidden", "none"]) {
+      assert.equal(await call(describeJob, { jobId }), `TransactionNotFound: there is no job "${jobId}"`);
+    }
+  });
+
+  it("refuses a view whose sources the backend cannot tell", async () => {
+    const { call } = callerOf(new Map([[undefined, databaseOf()]]), () => true);
+    const outcome = await call(createMaterializedView, { id: ["v"], sourceQuery: "SELECT * FROM t" });
+    assert.match(String(outcome), /^PermissionDenied: .*cannot tell which tables/);
+  });
+
+  it("can come later", async () => {
+    const databases = new Map([[undefined, databaseOf()]]);
+    const { call } = callerOf(databases, async ({ object }) => object.id[0] === "a");
+    assert.equal(typeof (await call(describeTable, { id: ["a"] })), "object");
+    assert.match(String(await call(describeTable, { id: ["b"] })), /^PermissionDenied/);
+  });
+});

@@ -1,0 +1,54 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { JobSummary } from "../../gen/lance/gateway/v1/job_pb.ts";
+import type { Call } from "../../namespace/call.ts";
+import { isLanceError } from "../../namespace/errors.ts";
+import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
+import type { Touch } from "../../namespace/objects.ts";
+import type { OperationName } from "../interceptor.ts";
+
+/** Request of a listing. */
+export type ListRequest = Message & { limit?: number; pageToken?: string; delimiter?: string };
+
+/** Answer of a listing; the entries are in the field of the listing. */
+export type ListAnswer = Message & { readonly [field: string]: unknown; readonly pageToken?: string };
+
+/** A listing of objects. */
+export interface Listing {
+  /** Field of the answer with the entries. */
+  readonly field: string;
+  /**
+   * Returns what the caller needs to see an entry; undefined hides the entry.
+   *
+   * @param isRoot whether the call lists the databases.
+   */
+  needs(entry: never, call: Call, request: ListRequest, isRoot: boolean): Touch | undefined;
+}
+
+/** The operations that list objects of the catalog. Lists of what belongs to a single table need a right to the table. */
+export const LISTINGS: { readonly [K in OperationName]?: Listing } = {
+  listNamespaces: {
+    field: "namespaces",
+    needs: (name: string, { id }, _, isRoot) =>
+      isRoot
+        ? { operation: "describeNamespace", kind: "Database", id: [name] }
+        : { operation: "describeNamespace", kind: "Namespace", id: [...id, name] },
+  },
+  listTables: { field: "tables", needs: (name: string, { id }) => seeTable([...id, name]) },
+  listMaterializedViews: { field: "views", needs: (name: string, { id }) => seeTable([...id, name]) },
+  listAllTables: { field: "tables", needs: (text: string, _, { delimiter }) => seeNamed(text, delimiter) },
+  listJobs: { field: "jobs", needs: ({ table }: JobSummary) => seeNamed(table) },
+};
+
+function seeTable(id: Identifier): Touch {
+  return { operation: "describeTable", kind: "Table", id };
+}
+
+function seeNamed(text: string, delimiter?: string): Touch | undefined {
+  try {
+    return seeTable(parseIdentifier(text, delimiter));
+  } catch (thrown) {
+    // Nobody could name the object.
+    if (isLanceError(thrown, "InvalidInput")) return undefined;
+    throw thrown;
+  }
+}

@@ -1,0 +1,97 @@
+import { create, type DescMethodUnary, type MessageShape } from "@bufbuild/protobuf";
+import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import type { Call } from "../../namespace/call.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
+import type { Lookups, Touch } from "../../namespace/objects.ts";
+import { type Databases, databaseOf } from "../databases.ts";
+import type { Next, OperationRequest } from "../interceptor.ts";
+import type { Permissions } from "./permissions.ts";
+
+/** Entries that a lookup takes at a time. */
+const PAGE = 1_000;
+
+/** Maximum number of jobs whose tables are remembered; a job never changes its table. */
+const MAX_JOBS = 10_000;
+
+/** Creates what finds the objects that requests do not name, by calls that only the gateway sees. */
+export function createLookups(
+  permissions: Permissions,
+  databases: Databases,
+): (call: Call, next: Next) => Lookups {
+  const tablesOfJobs = new Map<string, Identifier>();
+
+  /** Returns the table of a job, also if the caller may not see it. */
+  async function findJob(call: Call, next: Next, jobId: string): Promise<Identifier | undefined> {
+    const key = JSON.stringify([permissions.databaseOf(call), jobId]);
+    const known = tablesOfJobs.get(key);
+    if (known !== undefined) return known;
+    for await (const { jobs } of pagesOf(call, next, LanceDbService.method.listJobs, [])) {
+      const job = jobs.find((each) => each.jobId === jobId);
+      if (job === undefined) continue;
+      const table = parseIdentifier(job.table);
+      if (tablesOfJobs.size >= MAX_JOBS) tablesOfJobs.clear();
+      tablesOfJobs.set(key, table);
+      return table;
+    }
+    return undefined;
+  }
+
+  return (call, next) => ({
+    async tableOfJob(jobId) {
+      const id = await findJob(call, next, jobId);
+      if (id === undefined) return undefined;
+      const isVisible = await permissions.allow(call, { operation: "describeTable", kind: "Table", id });
+      return isVisible ? id : undefined;
+    },
+
+    contentsOf: (namespace) => contentsOf(call, next, namespace),
+
+    sourcesOf(query) {
+      const { backend } = databaseOf(databases, call);
+      if (backend.sourcesOf !== undefined) return backend.sourcesOf(query);
+      const text = `${call.method.name} is not allowed: the ${backend.name} backend cannot tell which tables a query reads`;
+      throw new LanceError("PermissionDenied", text);
+    },
+  });
+}
+
+/** Returns everything below a namespace, with the operations that remove it. */
+async function contentsOf(call: Call, next: Next, namespace: Identifier): Promise<Touch[]> {
+  const { listTables, listNamespaces } = LanceNamespaceService.method;
+  const found: Touch[] = [];
+  for await (const { tables } of pagesOf(call, next, listTables, namespace)) {
+    for (const name of tables) {
+      found.push({ operation: "dropTable", kind: "Table", id: [...namespace, name], unnamed: true });
+    }
+  }
+  for await (const { namespaces } of pagesOf(call, next, listNamespaces, namespace)) {
+    for (const name of namespaces) {
+      const id = [...namespace, name];
+      found.push({ operation: "dropNamespace", kind: "Namespace", id, unnamed: true });
+      found.push(...(await contentsOf(call, next, id)));
+    }
+  }
+  return found;
+}
+
+/** Calls a list for all of its pages. */
+async function* pagesOf<M extends DescMethodUnary>(
+  call: Call,
+  next: Next,
+  method: M,
+  id: Identifier,
+): AsyncGenerator<MessageShape<M["output"]>> {
+  for (let pageToken: string | undefined; ; ) {
+    const own = { ...call, method, id, takes: undefined, responseHeaders: {} };
+    const message = create(method.input, { id: [...id], limit: PAGE, pageToken } as never);
+    const request = { kind: "unary", operation: method.localName, message } as unknown as OperationRequest;
+    const page = (await next(own, request)) as unknown as MessageShape<M["output"]> & {
+      readonly pageToken?: string;
+    };
+    yield page;
+    if (!page.pageToken) return;
+    pageToken = page.pageToken;
+  }
+}

@@ -1,0 +1,191 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pino } from "pino";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { drawKey, type NewKey } from "../../src/auth/api-keys/key.ts";
+import type { KeyRecord } from "../../src/auth/api-keys/key-file.ts";
+import type { KeyRefusal } from "../../src/auth/api-keys/key-ring.ts";
+import { proveByKeys } from "../../src/auth/api-keys/way.ts";
+import { createAuthenticator } from "../../src/auth/authenticator.ts";
+import { openPolicyFolder } from "../../src/auth/policies/policy-folder.ts";
+import { rolePolicies } from "../../src/auth/policies/role-policies.ts";
+import { DropNamespaceBehavior } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
+import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
+import { MaterializedViewKind } from "../../src/gen/lance/namespace/v1/view_pb.ts";
+import { actionOf } from "../../src/namespace/actions.ts";
+import { type ErrorName, errorEntry } from "../../src/namespace/errors.ts";
+import { ROLES, type Role } from "../../src/namespace/principal.ts";
+import { people, personStream } from "../support/arrow.ts";
+import { CallError, type Failure, type LanceClient, type ProtocolClient } from "../support/client.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { ALL_OPERATIONS, callBare } from "../support/operations.ts";
+import { createProtocolClients, PROTOCOLS } from "../support/protocols.ts";
+import { type DirectoryServer, startDirectoryServer } from "../support/server.ts";
+
+const POLICIES = `
+@id("analyst")
+permit (principal == User::"api-key:analyst", action in [Action::"list", Action::"describe", Action::"read"], resource in Namespace::"team");
+@id("analyst-lists")
+permit (principal == User::"api-key:analyst", action in Action::"list", resource);
+@id("no-salaries")
+forbid (principal, action, resource == Table::"team$salaries") unless { principal in Role::"owner" };
+@id("editor")
+permit (principal == User::"api-key:editor", action, resource in Namespace::"own");
+@id("no-drop")
+forbid (principal == User::"api-key:editor", action, resource == Table::"own$deep$kept");
+`;
+
+/** The callers, each with a key and a role. */
+const CALLERS = { root: "owner", reader: "reader", analyst: "none", editor: "none" } as const;
+type Caller = keyof typeof CALLERS;
+const names = Object.keys(CALLERS) as Caller[];
+const keys = Object.fromEntries(names.map((name) => [name, drawKey()])) as Record<Caller, NewKey>;
+const ring = {
+  find(text: string): KeyRecord | KeyRefusal {
+    const name = names.find((each) => keys[each].text === text);
+    const facts = { hash: "", created: "2026-01-01T00:00:00.000Z" };
+    return name === undefined ? "unknown" : { ...facts, id: keys[name].id, name, role: CALLERS[name] };
+  },
+  close() {},
+};
+
+/** The operations that only look at an object. */
+const LOOKS = ["describeTable", "tableExists", "describeNamespace", "namespaceExists"] as const;
+
+async function errorOf(call: Promise<unknown>): Promise<CallError | undefined> {
+  return call.then(
+    () => undefined,
+    (error: unknown) => {
+      if (error instanceof CallError) return error;
+      throw error;
+    },
+  );
+}
+
+function failure(protocol: string, name: ErrorName): Failure {
+  const { code, httpStatus, grpcCode } = errorEntry(name);
+  return protocol === "REST" ? { code, httpStatus } : { code, grpcCode };
+}
+
+describe("callers under policies", () => {
+  let server: DirectoryServer;
+  let directory: Awaited<ReturnType<typeof temporaryDirectory>>;
+  const clients = new Map<Caller, Readonly<Record<string, ProtocolClient>>>();
+  const clientOf = (caller: Caller, protocol: string) =>
+    clients.get(caller)?.[protocol]?.client as LanceClient;
+
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    await writeFile(join(directory.path, "roles.cedar"), rolePolicies());
+    await writeFile(join(directory.path, "team.cedar"), POLICIES);
+    const log = pino({ level: "silent" });
+    const authorizer = await openPolicyFolder({ directory: directory.path, log });
+    const authenticator = createAuthenticator([proveByKeys(ring)], { failed: () => 0 });
+    server = await startDirectoryServer({}, { authenticator, authorizer });
+    for (const name of names) {
+      clients.set(name, createProtocolClients(server.port, { "x-api-key": keys[name].text }));
+    }
+    const root = clientOf("root", "gRPC");
+    for (const id of [["team"], ["team", "inner"], ["secret"], ["own"], ["own", "deep"]]) {
+      await root.createNamespace({ id });
+    }
+    for (const id of [
+      ...["a", "people", "salaries", "z"].map((name) => ["team", name]),
+      ...[["own", "mine"], ["own", "deep", "kept"], ["secret", "plans"], ["plain"]],
+    ]) {
+      await root.createTable({ id }, personStream(people(2)));
+    }
+  });
+  afterAll(async () => {
+    for (const { close } of [...clients.values()].flatMap(Object.values<ProtocolClient>)) close();
+    await server.close();
+    await directory.remove();
+  });
+
+  for (const protocol of Object.keys(PROTOCOLS)) {
+    const refused = failure(protocol, "PermissionDenied");
+
+    test(`${protocol}: the policies of roles allow what the roles allow`, async () => {
+      const role: Role = "reader";
+      for (const operation of ALL_OPERATIONS) {
+        const action = actionOf(LanceNamespaceService.method[operation]);
+        const error = await errorOf(callBare(clientOf("reader", protocol), operation, ["own", "missing"]));
+        if ((ROLES[role] as readonly string[]).includes(action)) {
+          assert.notDeepEqual(error?.failure, refused, operation);
+        } else assert.deepEqual(error?.failure, refused, operation);
+      }
+    });
+
+    test(`${protocol}: a hidden object and a missing one get the same answer by every operation`, async () => {
+      // The decision is the pipeline's, so that all operations on two protocols suffice.
+      const operations = protocol === "gRPC" || protocol === "REST" ? ALL_OPERATIONS : LOOKS;
+      for (const operation of operations) {
+        const answer = async (id: string[]) => {
+          const error = await errorOf(callBare(clientOf("analyst", protocol), operation, id));
+          return [error?.failure, String(error?.message).replaceAll(id.join("$"), "OBJECT")];
+        };
+        assert.deepEqual(await answer(["secret", "plans"]), await answer(["secret", "absent"]), operation);
+        assert.deepEqual(await answer(["secret"]), await answer(["absent"]), operation);
+      }
+      for (const id of [["secret"], ["absent"]]) {
+        const exists = await errorOf(clientOf("analyst", protocol).namespaceExists({ id }));
+        assert.deepEqual(exists?.failure, refused);
+        const lists = await errorOf(clientOf("analyst", protocol).listTables({ id }));
+        assert.deepEqual(lists?.failure, refused);
+      }
+    });
+
+    test(`${protocol}: listings show what the caller may see, in full pages`, async () => {
+      const analyst = clientOf("analyst", protocol);
+      const seen: string[][] = [];
+      for (let pageToken: string | undefined; ; ) {
+        const page = await analyst.listTables({ id: ["team"], limit: 2, pageToken });
+        seen.push([...page.tables]);
+        if (!page.pageToken) break;
+        assert.doesNotMatch(page.pageToken, /salaries/);
+        pageToken = page.pageToken;
+      }
+      assert.deepEqual(seen, [["a", "people"], ["z"]]);
+      assert.deepEqual((await analyst.listNamespaces({ id: [] })).namespaces, ["team"]);
+      assert.deepEqual((await analyst.listTables({ id: [] })).tables, []);
+      assert.deepEqual((await analyst.listAllTables({})).tables, []);
+      assert.deepEqual((await clientOf("root", protocol).listTables({ id: ["team"] })).tables, [
+        ...["a", "people", "salaries", "z"],
+      ]);
+    });
+
+    test(`${protocol}: every object of a request needs a right, not only the first one`, async () => {
+      const editor = clientOf("editor", protocol);
+      const mine = ["own", "mine"];
+      const cases: Record<string, Promise<unknown>> = {
+        "a rename's namespace": editor.renameTable({ id: mine, newTableName: "x", newNamespaceId: ["team"] }),
+        "a table that a view reads": editor.createMaterializedView({
+          id: ["own", "view"],
+          kind: MaterializedViewKind.QUERY,
+          sourceQuery: 'SELECT * FROM team."salaries"',
+        }),
+        "an entry of a commit": editor.batchCommitTables({
+          operations: [
+            { operation: { case: "declareTable", value: { id: ["own", "new"] } } },
+            { operation: { case: "deregisterTable", value: { identifier: "team.a", delimiter: "." } } },
+          ],
+        }),
+        "an entry of versions": editor.batchCreateTableVersions({
+          entries: [{ id: ["team", "a"], version: 2n, manifestPath: "x" }],
+        }),
+        "a transaction's table": editor.describeTransaction({ id: ["team", "a", "1"] }),
+        "a table below a namespace": editor.dropNamespace({
+          id: ["own"],
+          behavior: DropNamespaceBehavior.CASCADE,
+        }),
+      };
+      for (const [what, call] of Object.entries(cases)) {
+        const error = await errorOf(call);
+        assert.deepEqual(error?.failure, refused, what);
+        assert.doesNotMatch(error?.message ?? "", /kept/, what);
+      }
+      assert.ok(await editor.describeTable({ id: mine }));
+    });
+  }
+});
