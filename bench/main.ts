@@ -9,6 +9,7 @@ const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[
   "grpc-clients": () => import("./grpc-clients.ts"),
   loop: () => import("./loop.ts"),
   proxy: () => import("./proxy.ts"),
+  secured: () => import("./secured.ts"),
   soak: () => import("./soak.ts"),
   wires: () => import("./wires.ts"),
 };

@@ -8,6 +8,8 @@ export interface LightLoad {
   /** Requested in turn; no path a second time before all others. */
   readonly paths: readonly string[];
   readonly body: string;
+  /** Further headers of each request. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly connections: number;
   readonly seconds: number;
 }
@@ -30,8 +32,9 @@ export async function runLightLoad(load: LightLoad): Promise<number> {
   return (counts.reduce((sum, count) => sum + count, 0) * 1000) / (performance.now() - started);
 }
 
-function requestOf({ method, body, port }: LightLoad, path: string): Buffer {
+function requestOf({ method, body, port, headers = {} }: LightLoad, path: string): Buffer {
   const head = [`${method} ${path} HTTP/1.1`, `host: 127.0.0.1:${port}`, "content-type: application/json"];
+  for (const [name, value] of Object.entries(headers)) head.push(`${name}: ${value}`);
   const length = method === "GET" ? [] : [`content-length: ${Buffer.byteLength(body)}`];
   return Buffer.from(`${[...head, ...length].join("\r\n")}\r\n\r\n${method === "GET" ? "" : body}`);
 }

@@ -25,8 +25,12 @@ const TEXTS: Readonly<Record<RateScope, string>> = {
   total: "of all callers",
 };
 
-/** Longest time for which a refusal waits, in milliseconds, and the number of refusals that wait. */
-const MAX_DELAY_MS = 250;
+/**
+ * Time for which a refusal waits, in milliseconds. The time until the next token would be too short: all calls of a flood wait for
+ * the same one.
+ */
+const DELAY_MS = 250;
+/** Number of refusals that wait; the next ones go out at once. */
 const MAX_WAITING = 1_000;
 
 /**
@@ -43,7 +47,7 @@ export function limitRate(limits: readonly RateLimit[]): Interceptor {
     if (waiting < MAX_WAITING) {
       waiting += 1;
       try {
-        await sleep(Math.min(ms, MAX_DELAY_MS), undefined, { signal: call.signal });
+        await sleep(DELAY_MS, undefined, { signal: call.signal });
       } finally {
         waiting -= 1;
       }
