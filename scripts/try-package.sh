@@ -10,8 +10,9 @@ trap 'kill "${server:-0}" 2>/dev/null || true; rm -rf "$folder"' EXIT
 npm pack --silent --pack-destination "$folder" >/dev/null
 cd "$folder"
 npm init --yes >/dev/null
-npm install --silent --no-audit --no-fund ./lance-gateway-*.tgz
+npm install --silent --ignore-scripts --no-audit --no-fund ./lance-gateway-*.tgz
 
+grep -q '"bomFormat": "CycloneDX"' node_modules/lance-gateway/dist/sbom.cdx.json
 ./node_modules/.bin/lance-gateway --version
 ./node_modules/.bin/lance-gateway --help >/dev/null
 ./node_modules/.bin/lance-gateway serve --port 0 >printed &
