@@ -4,9 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import autocannon from "autocannon";
 import { drawKey, type NewKey } from "../src/auth/api-keys/key.ts";
+import { computedSeconds } from "./support/cpu.ts";
 import { runLightLoad } from "./support/light-load.ts";
 import { type ServerProcess, startGateway } from "./support/process.ts";
-import { compare, printStandings } from "./support/report.ts";
+import { figureOf } from "./support/results.ts";
 
 const ROUNDS = 5;
 const SECONDS = 2;
@@ -45,34 +46,56 @@ export async function run(): Promise<void> {
       ? { "x-api-key": quiet.text }
       : {};
     for (const path of PATHS) await post(server.port, path.replace("describe", "declare"), headers);
-    return { port: server.port, headers };
+    return { port: server.port, pid: server.pid, headers };
   };
   try {
-    const load = {
-      method: "POST",
-      paths: PATHS,
-      body: "{}",
-      connections: CONNECTIONS,
-      seconds: SECONDS,
-    } as const;
-    const contestants = [];
-    for (const [name, args] of Object.entries(sides)) {
-      const target = await start(name, args);
-      const run = () => runLightLoad({ ...load, ...target });
-      await run();
-      contestants.push({ name, run });
-    }
-    printStandings(
-      `describe, REST, ${CONNECTIONS} connections`,
-      "calls/s",
-      await compare(ROUNDS, contestants),
-    );
+    const targets = [];
+    for (const [name, args] of Object.entries(sides)) targets.push({ name, ...(await start(name, args)) });
+    await compareSides(targets);
     for (const server of servers.splice(0)) await server.stop();
     const { port } = await start("flood", [...auth, "--rate-limit", "principal=500"]);
     await compareFlood(port, flooder, quiet);
   } finally {
     await Promise.all(servers.map((server) => server.stop()));
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** A gateway, and the headers of calls to it. */
+interface Target {
+  readonly name: string;
+  readonly port: number;
+  readonly pid: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Prints the rate of each side, and the computing time of a call, which depends less on what else the machine does. */
+async function compareSides(targets: readonly Target[]): Promise<void> {
+  const load = {
+    method: "POST",
+    paths: PATHS,
+    body: "{}",
+    connections: CONNECTIONS,
+    seconds: SECONDS,
+  } as const;
+  const rates = targets.map((): number[] => []);
+  const micros = targets.map((): number[] => []);
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const [index, { port, pid, headers }] of targets.entries()) {
+      const before = computedSeconds(pid);
+      const rate = await runLightLoad({ ...load, port, headers });
+      // The first round is for the compiler.
+      if (round === 0) continue;
+      rates[index]?.push(Math.round(rate));
+      micros[index]?.push(Math.round(((computedSeconds(pid) - before) * 1e6) / (rate * SECONDS)));
+    }
+  }
+  console.log(`\ndescribe, REST, ${CONNECTIONS} connections: median (least to most) of ${ROUNDS} rounds`);
+  for (const [index, { name }] of targets.entries()) {
+    const [rate, cpu] = [figureOf(rates[index] ?? []), figureOf(micros[index] ?? [])];
+    console.log(
+      `  ${name}: ${rate.median} calls/s (${rate.least} to ${rate.most}), ${cpu.median} µs of computing (${cpu.least} to ${cpu.most})`,
+    );
   }
 }
 
@@ -87,7 +110,7 @@ async function post(port: number, path: string, headers: Readonly<Record<string,
   return answer.status;
 }
 
-/** Prints the times of a caller that calls 50 times a second, alone and while another one sends what its connections take. */
+/** Prints the times of a caller that calls 200 times a second, alone and while another one sends what its connections take. */
 async function compareFlood(port: number, flooder: NewKey, quiet: NewKey): Promise<void> {
   const times = () =>
     autocannon({
@@ -96,7 +119,7 @@ async function compareFlood(port: number, flooder: NewKey, quiet: NewKey): Promi
       body: "{}",
       headers: { "content-type": "application/json", "x-api-key": quiet.text },
       connections: 2,
-      overallRate: 50,
+      overallRate: 200,
       duration: 5,
     });
   await times();
