@@ -1,3 +1,5 @@
+import type { Identifier } from "./identifier.ts";
+
 /** Kinds of operations, by which permissions are given. */
 export type Action =
   /** Names of objects. */
@@ -49,6 +51,8 @@ export interface Principal {
   readonly groups: readonly string[];
   /** Facts that the credential states, such as the claims of a verified token. */
   readonly claims: Readonly<Record<string, unknown>>;
+  /** Objects, with everything below them, that the credential is restricted to. Default: it is not restricted. */
+  readonly scope?: readonly Identifier[] | undefined;
 }
 
 /** Whether a principal's role allows a kind of operation. */

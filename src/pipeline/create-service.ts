@@ -11,6 +11,7 @@ import { callBackend, type Databases } from "./databases.ts";
 import { keepAnswers } from "./idempotency.ts";
 import { identify } from "./identify.ts";
 import { compose, type Interceptor, type Next, type OperationRequest } from "./interceptor.ts";
+import { keepToScope } from "./keep-to-scope.ts";
 import { admitUploads } from "./limits.ts";
 import { type CallMetrics, measure } from "./measure.ts";
 import { fitResponse } from "./negotiate.ts";
@@ -55,7 +56,7 @@ export function createService(options: ServiceOptions): Service {
     ...(authenticator === undefined ? [] : [identify(authenticator)]),
     ...limitKnownCallers(options),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
-    ...(authenticator === undefined ? [] : decideBy(options.authorizer, databases)),
+    ...(authenticator === undefined ? [] : [keepToScope, ...decideBy(options.authorizer, databases)]),
     ...(options.readOnly ? [readOnly] : []),
     limitConcurrency(databases),
     admitUploads(databases, budget),

@@ -63,6 +63,11 @@ describe("lance-gateway keys", () => {
       [["create", "--name", "a", "--role", "reader"], 2, /--file is missing/],
       [["create", "--file", file, "--role", "reader"], 2, /create needs --name/],
       [["create", "--file", file, "--name", "a", "--role", "king"], 2, /--role must be one of owner/],
+      [
+        ["create", "--file", file, "--name", "a", "--role", "reader", "--scope", "$"],
+        2,
+        /--scope must be an object/,
+      ],
       [["frob", "--file", file], 2, /create, list, revoke/],
       [["revoke", "--file", file], 2, /needs the id of a key/],
       [["revoke", "--file", file, "0"], 1, /has no key 0/],

@@ -70,7 +70,11 @@ describe("a file of keys", () => {
     ["a hash of another form", text({ ...key, hash: "md5:00" }), /keys\[0\]\.hash must be/],
     ["an id of another form", text({ ...key, id: "../../etc" }), /keys\[0\]\.id must have/],
     ["a time that is none", text({ ...key, expires: "soon" }), /keys\[0\]\.expires must be a time/],
-    ["a restriction that nobody knows", text({ ...key, scope: "a" }), /keys\[0\]\.scope is not known/],
+    ["a restriction that nobody knows", text({ ...key, hours: "8-17" }), /keys\[0\]\.hours is not known/],
+    ["a restriction that is no list", text({ ...key, scope: "a" }), /keys\[0\]\.scope must be a list/],
+    ["a restriction to the root", text({ ...key, scope: ["$"] }), /keys\[0\]\.scope has a mistake: the root/],
+    ["a restriction to no object", text({ ...key, scope: ["a$$b"] }), /scope has a mistake: .*empty name/],
+    ["groups that are no texts", text({ ...key, groups: [1] }), /keys\[0\]\.groups must be a list/],
     ["an id twice", text(key, key), /twice/],
   ] as const) {
     it(`with ${fault} is refused, without any hash in the text`, () => {

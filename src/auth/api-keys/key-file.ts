@@ -1,4 +1,5 @@
 import { open, readFile, rename, rm } from "node:fs/promises";
+import { parseIdentifier } from "../../namespace/identifier.ts";
 import { isJsonObject } from "../../namespace/json.ts";
 import { ROLE_NAMES, type Role } from "../../namespace/principal.ts";
 
@@ -9,6 +10,10 @@ export interface KeyRecord {
   /** Name of the caller. Several keys may have the same one, so that a key can be replaced without an interruption. */
   readonly name: string;
   readonly role: Role;
+  /** Groups of the caller. Default: none. */
+  readonly groups?: readonly string[];
+  /** Objects that the key is restricted to, as joined identifiers; the database first if there are several. Default: all. */
+  readonly scope?: readonly string[];
   readonly hash: string;
   /** Time of creation, ISO 8601. */
   readonly created: string;
@@ -18,6 +23,7 @@ export interface KeyRecord {
 
 const FIELDS = ["id", "name", "role", "hash", "created", "expires"] as const;
 const OPTIONAL: ReadonlySet<string> = new Set(["expires"]);
+const LISTS = ["groups", "scope"] as const;
 const ID = /^[0-9a-f]{12}$/;
 const HASH = /^sha256:[A-Za-z0-9_-]{43}$/;
 
@@ -59,7 +65,12 @@ function recordOf(value: unknown, at: string): KeyRecord {
     if (value[field] === undefined && OPTIONAL.has(field)) continue;
     if (typeof value[field] !== "string") throw new Error(`${at}.${field} must be a text`);
   }
-  const unknown = Object.keys(value).find((key) => !(FIELDS as readonly string[]).includes(key));
+  for (const list of LISTS) {
+    if (value[list] !== undefined && !isListOfNames(value[list]))
+      throw new Error(`${at}.${list} must be a list of names`);
+  }
+  const known: readonly string[] = [...FIELDS, ...LISTS];
+  const unknown = Object.keys(value).find((key) => !known.includes(key));
   // A restriction that this version does not know must not be ignored.
   if (unknown !== undefined) throw new Error(`${at}.${unknown} is not known`);
   const record = value as unknown as KeyRecord;
@@ -69,7 +80,24 @@ function recordOf(value: unknown, at: string): KeyRecord {
     throw new Error(`${at}.role must be one of ${ROLE_NAMES.join(", ")}`);
   if (record.expires !== undefined && Number.isNaN(Date.parse(record.expires)))
     throw new Error(`${at}.expires must be a time in ISO 8601`);
+  for (const object of record.scope ?? []) {
+    const fault = faultOfScope(object);
+    if (fault !== undefined) throw new Error(`${at}.scope has a mistake: ${fault}`);
+  }
   return record;
+}
+
+function isListOfNames(value: unknown): boolean {
+  return Array.isArray(value) && value.every((each) => typeof each === "string" && each !== "");
+}
+
+/** Returns why a key cannot be restricted to an object: the root restricts nothing, and some names no object can have. */
+export function faultOfScope(object: string): string | undefined {
+  try {
+    return parseIdentifier(object).length === 0 ? "the root restricts nothing" : undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
+import { parseIdentifier } from "../../namespace/identifier.ts";
 import type { Way } from "../authenticator.ts";
 import type { KeyRefusal, KeyRing } from "./key-ring.ts";
 
@@ -23,8 +24,9 @@ export function proveByKeys(keys: KeyRing): Way {
         const headers = { "www-authenticate": CHALLENGE };
         throw new LanceError("Unauthenticated", REASONS[found], { headers });
       }
-      const { name, id: credentialId, role } = found;
-      return { by: "api-key", name, credentialId, role, groups: [], claims: {} };
+      const { name, id: credentialId, role, groups = [] } = found;
+      const scope = found.scope?.map((object) => parseIdentifier(object));
+      return { by: "api-key", name, credentialId, role, groups, claims: {}, ...(scope && { scope }) };
     },
     close: keys.close,
   };

@@ -1,5 +1,5 @@
 import { drawKey } from "../../auth/api-keys/key.ts";
-import { changeKeyFile, type KeyRecord, readKeyFile } from "../../auth/api-keys/key-file.ts";
+import { changeKeyFile, faultOfScope, type KeyRecord, readKeyFile } from "../../auth/api-keys/key-file.ts";
 import { readTable } from "../../config/layers.ts";
 import { type OptionTable, type OptionValues, UsageError } from "../../config/option-spec.ts";
 import { parseAge, parseChoice, parseText } from "../../config/parsers.ts";
@@ -7,6 +7,12 @@ import { ROLE_NAMES } from "../../namespace/principal.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { textTable } from "./text-table.ts";
+
+function parseScope(text: string): string {
+  const fault = faultOfScope(text);
+  if (fault === undefined) return text;
+  throw new UsageError(`must be an object such as sales$raw (${fault})`);
+}
 
 const OPTIONS = {
   file: {
@@ -27,6 +33,20 @@ const OPTIONS = {
     help: "What the caller may do, for create (docs/security.md).",
     parse: parseChoice(ROLE_NAMES),
   },
+  groups: {
+    flag: "group",
+    value: "NAME",
+    help: "Group of the caller, for create.",
+    parse: parseText,
+    repeatable: true,
+  },
+  scope: {
+    flag: "scope",
+    value: "ID",
+    help: "Object that the key is restricted to, with everything below it, for create, such as sales$raw; the database comes first if there are several. Default: everything.",
+    parse: parseScope,
+    repeatable: true,
+  },
   expires: {
     flag: "expires",
     value: "AGE",
@@ -42,13 +62,15 @@ type Options = OptionValues<typeof OPTIONS>;
 type Act = (file: string, options: Options, id: string | undefined) => Promise<string>;
 
 const ACTIONS: Readonly<Record<string, Act>> = {
-  async create(file, { name, role, expires }) {
+  async create(file, { name, role, groups, scope, expires }) {
     if (name === undefined) throw new UsageError("create needs --name");
     if (role === undefined) throw new UsageError("create needs --role");
     const { text, id, hash } = drawKey();
     const now = Date.now();
     const record: KeyRecord = {
       ...{ id, name, role, hash },
+      ...(groups.length > 0 && { groups }),
+      ...(scope.length > 0 && { scope }),
       created: new Date(now).toISOString(),
       ...(expires !== undefined && { expires: new Date(now + expires).toISOString() }),
     };
@@ -60,14 +82,11 @@ const ACTIONS: Readonly<Record<string, Act>> = {
     // A hash is of no use to a reader, and of some to a thief.
     const keys = (await readKeyFile(file)).map(({ hash: _, ...facts }) => facts);
     if (json) return `${JSON.stringify({ keys }, null, 2)}\n`;
-    const rows = keys.map(({ id, name, role, created, expires = "never" }) => [
-      id,
-      name,
-      role,
-      created,
-      expires,
+    const rows = keys.map(({ id, name, role, groups = [], scope, created, expires = "never" }) => [
+      ...[id, name, role, groups.join(" "), scope?.join(" ") ?? "everything"],
+      ...[created, expires],
     ]);
-    return textTable([["ID", "NAME", "ROLE", "CREATED", "EXPIRES"], ...rows]);
+    return textTable([["ID", "NAME", "ROLE", "GROUPS", "SCOPE", "CREATED", "EXPIRES"], ...rows]);
   },
 
   async revoke(file, _, id) {
