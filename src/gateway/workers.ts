@@ -26,7 +26,6 @@ const DIVIDED = [
   "maxOpenTables",
   "indexCacheBytes",
   "metadataCacheBytes",
-  "maxWaitingMutations",
   "upkeepConcurrency",
   "upstreamMaxCalls",
   "upstreamMaxWaiting",

@@ -1,3 +1,5 @@
+import type { MessagePort } from "node:worker_threads";
+
 /** A quantity of a process, to which each of its workers adds a part. */
 export interface SharedQuantity {
   /** Replaces this worker's part; the others see it at once. */
@@ -31,6 +33,11 @@ export interface SharedDatabase {
   readonly catalogVersion: SharedCounter;
   /** Number of calls that wrote to an upstream. */
   readonly upstreamWrites: SharedCounter;
+  /**
+   * Calls back with each port between the first worker, which commits to the catalog, and another one: in the first
+   * worker with those to the others, in the others with the one to the first, again whenever it has been replaced.
+   */
+  commitPorts(listener: (port: MessagePort) => void): void;
 }
 
 /** The quantity of a process without workers. */

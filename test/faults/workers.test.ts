@@ -13,10 +13,10 @@ const WORKERS = 2;
 
 /** Names the thread that serves a connection, and injects faults into it. */
 const PLUGIN = `
-  import { threadId } from "node:worker_threads";
+  import { threadId, threadName } from "node:worker_threads";
   export default {
     fastify(app, _options, done) {
-      app.get("/test/thread", () => ({ thread: threadId }));
+      app.get("/test/thread", () => ({ thread: threadId, name: threadName }));
       app.get("/test/throw", () => {
         setImmediate(() => { throw new Error("nobody catches this"); });
         return new Promise(() => {});
@@ -30,6 +30,8 @@ const PLUGIN = `
 /** A client with a single connection, and so a single worker. */
 interface Connection {
   readonly thread: number;
+  /** Name of the thread, which a worker inherits from the one that it replaces. */
+  readonly name: string;
   readonly agent: Agent;
   send(method: string, path: string, body?: string | Uint8Array): Promise<Record<string, unknown>>;
 }
@@ -69,8 +71,8 @@ describe("a gateway with workers", () => {
       const answer = await sendHttp(port, { method, path, agent, body, headers });
       return answer.bytes.length === 0 ? {} : jsonOf(answer);
     };
-    const { thread } = await send("GET", "/test/thread");
-    return { thread: thread as number, agent, send };
+    const { thread, name } = await send("GET", "/test/thread");
+    return { thread: thread as number, name: name as string, agent, send };
   }
   /** Opens connections until there is one to each worker. */
   async function connectToAll(): Promise<readonly Connection[]> {
@@ -176,6 +178,35 @@ describe("a gateway with workers", () => {
         .toMatch(new RegExp(`"reason":"${reason}".*"msg":"a worker is replaced"`));
     });
   }
+
+  test("changes through the other workers go on when the worker that commits for all ends", async () => {
+    const workers = await connectToAll();
+    const committer = workers.find(({ name }) => name === "worker 1");
+    const other = workers.find(({ name }) => name === "worker 2");
+    assert.ok(committer && other);
+    const acknowledged: string[] = [];
+    let ended = false;
+    const ending = expect
+      .poll(() => acknowledged.length)
+      .toBeGreaterThan(10)
+      .then(() => assert.rejects(committer.send("GET", "/test/throw")))
+      .finally(() => {
+        ended = true;
+      });
+    for (let number = 0, after = 0; after < 20; number++) {
+      const name = `go-on-${number}`;
+      const answer = await other.send("POST", `/v1/namespace/${name}/create`, "{}");
+      if (answer["error"] === undefined) acknowledged.push(name);
+      else assert.match(String(answer["error"]), /may be stored or not/);
+      if (ended) after++;
+    }
+    await ending;
+    assert.ok(acknowledged.length >= 20 + 10 - 1, `${acknowledged.length} changes were acknowledged`);
+    for (const { send } of await connectToAll()) {
+      const { namespaces } = await send("GET", "/v1/namespace/$/list");
+      for (const name of acknowledged) assert.ok((namespaces as string[]).includes(name), name);
+    }
+  });
 
   test("log lines have the number of their worker", async () => {
     const numbers = [...stderr.matchAll(/"worker":(\d+)/g)].map(([, number]) => Number(number));

@@ -81,6 +81,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     maintenance: base.readOnly === undefined ? options.maintenance : false,
     committed: shared?.catalogVersion,
     inTurn: commits && ((commit) => commits.withLocks(["next"], commit)),
+    workers: shared,
   });
   const maxRunning = shared && Math.ceil(MAX_RUNNING_JOBS / shared.workers);
   const jobs = createJobs({

@@ -2,6 +2,7 @@ import type { MessagePort } from "node:worker_threads";
 import type { Logger } from "pino";
 import type { Workers } from "../../gateway/workers.ts";
 import type { ProcessSnapshot, Snapshot } from "../../metrics/aggregate.ts";
+import { createCommitPorts } from "./commit-ports.ts";
 import type { ToSupervisor, ToWorker } from "./messages.ts";
 import type { SharedMemory } from "./shared-memory.ts";
 
@@ -18,6 +19,7 @@ export interface JoinOptions {
 /** Connects a gateway with the supervisor, and so with the other workers. */
 export function joinWorkers({ port, shared, worker, log }: JoinOptions): Workers {
   const gathering = new Map<number, (metrics: ProcessSnapshot | undefined) => void>();
+  const ports = createCommitPorts();
   let gathers = 0;
   let onReadiness = (_ready: boolean) => {};
   let readMetrics = async (): Promise<Snapshot> => [];
@@ -32,6 +34,7 @@ export function joinWorkers({ port, shared, worker, log }: JoinOptions): Workers
   }
   port.on("message", (message: ToWorker) => {
     if (message.type === "readiness") onReadiness(message.ready);
+    else if (message.type === "commit port") ports.add(message.database, message.port);
     else if (message.type === "read metrics") void answerMetrics(message.id);
     else if (message.type === "gathered") {
       gathering.get(message.id)?.(message.metrics);
@@ -49,6 +52,7 @@ export function joinWorkers({ port, shared, worker, log }: JoinOptions): Workers
       tableUseMs: shared.databaseQuantity(worker, position, "tableUseMs"),
       catalogVersion: shared.counter(position, "catalogVersion"),
       upstreamWrites: shared.counter(position, "upstreamWrites"),
+      commitPorts: (listener) => ports.take(position, listener),
     }),
     announce: (ready) => post({ type: "readiness", ready }),
     onReadiness(listener) {

@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import type { MessagePort } from "node:worker_threads";
 import type { Configuration } from "../../config/configuration.ts";
 import type { ProcessSnapshot, Snapshot } from "../../metrics/aggregate.ts";
 import type { MemoryShape } from "./shared-memory.ts";
@@ -20,6 +21,8 @@ export type ToWorker =
   | { readonly type: "read metrics"; readonly id: number }
   /** Answers "gather"; without metrics if they cannot be read. */
   | { readonly type: "gathered"; readonly id: number; readonly metrics: ProcessSnapshot | undefined }
+  /** A port to another worker, for the commits of a database's catalog. */
+  | { readonly type: "commit port"; readonly database: number; readonly port: MessagePort }
   /** Begins the drain. */
   | { readonly type: "close" };
 

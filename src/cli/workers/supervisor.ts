@@ -4,6 +4,7 @@ import type { Configuration } from "../../config/configuration.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
 import { checkIsFree } from "./check-port.ts";
+import { linkCommits } from "./commit-ports.ts";
 import { createCrewReadiness } from "./crew-readiness.ts";
 import { openSharedMemory } from "./shared-memory.ts";
 import { watchBeats } from "./watch-beats.ts";
@@ -63,6 +64,7 @@ export async function startWorkers(
     if (signal.aborted) await thread.terminate();
     thread.send({ type: "readiness", ready: readiness.ready });
     crew[worker] = thread;
+    linkCommits(crew, worker, memory.shape.databases);
     beats.begin(worker, !thread.ready);
     readiness.update();
     return thread;

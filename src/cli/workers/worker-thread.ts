@@ -1,5 +1,5 @@
 import { extname } from "node:path";
-import { Worker } from "node:worker_threads";
+import { type MessagePort, Worker } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import type { Snapshot } from "../../metrics/aggregate.ts";
@@ -11,7 +11,8 @@ export interface WorkerThread extends Pick<Gateway, "address" | "readOnly" | "cl
   readonly ended: Promise<Error | undefined>;
   /** Whether its backend can answer calls. */
   readonly ready: boolean;
-  send(message: ToWorker): void;
+  /** @param ports the ports in the message */
+  send(message: ToWorker, ports?: readonly MessagePort[]): void;
   /** Returns its metrics; undefined if it does not answer in time. */
   readMetrics(): Promise<Snapshot | undefined>;
   terminate(): Promise<void>;
@@ -73,7 +74,7 @@ export async function startWorker(start: WorkerStart, events: (thread: WorkerThr
     closed.resolve(false);
     for (const answer of reading.values()) answer(undefined);
   });
-  const send = (message: ToWorker) => worker.postMessage(message);
+  const send: WorkerThread["send"] = (message, ports = []) => worker.postMessage(message, ports);
   const { address, readOnly } = await listening.promise.catch(async (error: unknown) => {
     await worker.terminate();
     throw error;

@@ -1,4 +1,4 @@
-import type { SharedCounter } from "../../../namespace/sharing.ts";
+import type { SharedCounter, SharedDatabase } from "../../../namespace/sharing.ts";
 import type { TakeTurn } from "./commit-queue.ts";
 
 /** Options of a catalog. */
@@ -15,4 +15,6 @@ export interface CatalogOptions {
   readonly committed?: SharedCounter | undefined;
   /** Lets the workers of the process commit one after the other. Default: there is a single worker. */
   readonly inTurn?: TakeTurn | undefined;
+  /** The other workers of the process, with which it commits in groups. Default: there is a single worker. */
+  readonly workers?: Pick<SharedDatabase, "isFirst" | "commitPorts"> | undefined;
 }

@@ -8,14 +8,18 @@ import { UnsyncedError } from "../format/local-errors.ts";
 import type { CatalogOptions } from "./catalog-options.ts";
 import { StateMismatch } from "./commit-plan.ts";
 import { createCommitQueue } from "./commit-queue.ts";
-import { type Decision, decide, type Mutation, type Outcome } from "./decide.ts";
+import type { Mutation, Outcome } from "./decide.ts";
+import { decideOn } from "./decide-on.ts";
+import { type Exchange, joinExchange } from "./exchange/exchange.ts";
+import type { MadeVersion } from "./exchange/messages.ts";
+import { createForgettable } from "./forgettable.ts";
 import { allowStaleness, type Head, startStopwatch } from "./freshness.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createIntegrity } from "./integrity.ts";
 import type { ManifestTable } from "./manifest-table.ts";
 import { MAX_ROWS_AT_ONCE } from "./reader.ts";
 import { type CatalogState, createState } from "./state.ts";
-import { inSlicesOn, StateChanged } from "./steps.ts";
+import { StateChanged } from "./steps.ts";
 import { verdictsIn } from "./verdicts.ts";
 import type { Changes } from "./view.ts";
 import { type Committed, NothingCommitted } from "./writer.ts";
@@ -74,6 +78,7 @@ export function createCatalog(
     maintenance = true,
     committed: newest,
     inTurn,
+    workers,
   }: CatalogOptions = {},
 ): Catalog {
   let state = createState([]);
@@ -90,8 +95,7 @@ export function createCatalog(
   /** Whether the last commit was not the next version of the state in memory, or failed. */
   let hasLost = false;
   const integrity = createIntegrity(log);
-  /** Changes whose verdicts the next commit removes. */
-  const forgettable = new Set<string>();
+  const forgettable = createForgettable();
   const chores = maintenance ? manifest.chores({ current, join }, log) : [];
   const housekeeping = createHousekeeping(chores, log);
 
@@ -120,15 +124,18 @@ export function createCatalog(
     if (whole !== undefined && state.duplicates > 0) log.warn({ version }, "the manifest has duplicate rows");
   }
   const refresh = createSharedCheck(async () => {
+    let seen = version;
     let head = await manifest.head();
     // This process is about to apply its own commit, so nothing needs to be read.
-    if (head.version !== version && committing !== undefined) {
-      await committing.catch(() => {});
+    const running = head.version === version ? undefined : (committing ?? exchange?.catchUp());
+    if (running !== undefined) {
+      await running.catch(() => {});
+      seen = version;
       head = await manifest.head();
     }
-    // The look may have started before a commit of this process.
-    if (head.version < version) head = await manifest.head();
-    await integrity.guard(head.version, version, async () => {
+    // A commit of this process that ended during the look has made the state newer.
+    if (head.generation === generation && head.version >= seen && head.version < version) return;
+    await integrity.guard(head.version, seen, async () => {
       if (!isNewest(head)) await load(head);
     });
   });
@@ -154,7 +161,7 @@ export function createCatalog(
     isNewest?.catch(() => {});
     hasLost = true;
     const [base, onto] = [version, state];
-    const decision = await decideGroup(group, base, onto);
+    const decision = await decideOn(manifest, base, onto, group);
     if (decision === undefined) return undefined;
     const { changes, recorded, outcomes } = decision;
     // The answer that nothing needs to change is based on the newest version, so that version must be durable.
@@ -167,40 +174,11 @@ export function createCatalog(
       await manifest.ensure();
       return undefined;
     }
-    const verdicts = { recorded, forgotten: forgottenIn(onto) };
+    const verdicts = { recorded, forgotten: forgettable.in(onto) };
     const work = () => manifest.commit(base, onto, changes, verdicts, isNewest ?? Promise.resolve(true));
     if (!(await take(sinceRefresh, changes, work))) return undefined;
     hasLost = false;
     return outcomes;
-  }
-
-  /**
-   * Decides a group without the mutations that would lose values of rows; returns undefined if the version has
-   * disappeared.
-   */
-  async function decideGroup(
-    group: readonly Mutation<unknown>[],
-    base: number,
-    onto: CatalogState,
-  ): Promise<Decision | undefined> {
-    const kept = new Set<string>();
-    // A refused mutation changes the state that later ones see, and these may then lose further rows. Each turn finds
-    // at least one.
-    for (;;) {
-      const decision = await inSlicesOn(onto, decide(onto, group, kept));
-      if (base === 0 || decision.changes.size === 0) return decision;
-      const losing = await manifest.losing(base, onto, decision.changes);
-      if (losing === undefined) return undefined;
-      const known = kept.size;
-      for (const id of losing) kept.add(id);
-      if (kept.size === known) return decision;
-    }
-  }
-
-  /** Returns those of the forgettable verdicts that a state has; the others have been removed. */
-  function forgottenIn({ verdicts }: CatalogState): ReadonlySet<string> {
-    for (const id of forgettable) if (!verdicts.has(id)) forgettable.delete(id);
-    return new Set(forgettable);
   }
 
   /**
@@ -248,6 +226,7 @@ export function createCatalog(
     }
     state.apply(changes, committed.addresses);
     state.verdicts = verdictsIn(committed.file.manifest);
+    exchange?.tell(version, changes, committed);
     version = committed.version;
   }
 
@@ -283,6 +262,25 @@ export function createCatalog(
     throw new LanceError("ConcurrentModification", "the catalog kept changing; try again");
   }
 
+  /** Applies a version that the committing worker of the process has made, if it follows the state in memory. */
+  function adopt({ base, version: next, changes, addresses, file }: MadeVersion): void {
+    if (!isSound || version !== base || committing !== undefined) return;
+    state.apply(changes, addresses);
+    state.verdicts = verdictsIn(manifest.adopt(file));
+    version = next;
+  }
+  const exchange: Exchange | undefined =
+    workers &&
+    joinExchange(workers, {
+      known: () => state,
+      refresh,
+      mutateHere: queue.mutate,
+      forgetHere: forgettable.add,
+      applied: async () => void (await committing?.catch(() => {})),
+      adopt,
+      maxRetries,
+    });
+
   const refreshForRead = allowStaleness(
     async () => {
       const head = manifest.headNow();
@@ -303,11 +301,13 @@ export function createCatalog(
       const { tableMetadata = {} } = (version === 0 ? undefined : await manifest.manifestOf(version)) ?? {};
       return Object.fromEntries(Object.entries(tableMetadata).filter(([key]) => !key.startsWith("lance.")));
     },
-    mutate: queue.mutate,
+    mutate: exchange?.mutate ?? queue.mutate,
     forget(changeId) {
       forgettable.add(changeId);
+      exchange?.forget(changeId);
     },
     async close() {
+      exchange?.close();
       await housekeeping.close();
       await queue.drained();
       await manifest.close();

@@ -7,7 +7,7 @@ import type { Lease } from "../engine/handles.ts";
 import type { NativeTable } from "../engine/native.ts";
 import { manifestKey } from "../format/dataset.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
-import type { ManifestFile } from "../format/manifest-file.ts";
+import { type ManifestFile, manifestFileOf, parseManifestFile } from "../format/manifest-file.ts";
 import { keyIn, type ObjectStore } from "../format/storage.ts";
 import { createStorageClock } from "../format/storage-clock.ts";
 import { latestVersion, readVersion } from "../format/version-files.ts";
@@ -83,6 +83,12 @@ export interface ManifestTable {
   ): Promise<PreparedJoin>;
   /** Commits a join as the version after the given one; returns undefined if that is no longer possible. */
   join(version: number, prepared: PreparedJoin): Promise<Committed | undefined>;
+  /**
+   * Notes a version that another worker of the process has made, as if it had been committed here.
+   *
+   * @returns its manifest
+   */
+  adopt(file: { readonly key: string; readonly bytes: Uint8Array }): Manifest;
   /** Returns the background work that keeps the table small. */
   chores(access: ChoreAccess, log: Logger): readonly Chore[];
   /**
@@ -243,6 +249,12 @@ export function createManifestTable(
     },
     async join(version, prepared) {
       return landed(await withBase(version, (base) => writer.join(base, prepared)));
+    },
+    adopt({ key, bytes }) {
+      const manifest = parseManifestFile(key, bytes);
+      newest = manifestFileOf(key, bytes, manifest);
+      noteMade(Number(manifest.version));
+      return manifest;
     },
     chores({ current, join }, log) {
       // The first of all dates as cutoff disables the engine's own pruning, which would remove too much.

@@ -20,6 +20,8 @@ import type { Changes } from "./view.ts";
 export interface Committed {
   readonly version: number;
   readonly file: ManifestFile;
+  /** Content of the file. */
+  readonly bytes: Uint8Array;
   /** Addresses of the rows in the new fragment: those that were put, and those that were moved. */
   readonly addresses: ReadonlyMap<string, RowAddress>;
 }
@@ -177,7 +179,8 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     remember(manifest, added, rows);
     const fragment = Number(addedId);
     const addresses = new Map(rows.map(({ objectId }, offset) => [objectId, { fragment, offset }]));
-    return { version: Number(next.file.manifest.version), file: next.file, addresses };
+    const { file, bytes } = next;
+    return { version: Number(file.manifest.version), file, bytes, addresses };
   }
   /** Plans the parts of a commit; writes nothing. */
   function* prepare({ manifest }: ManifestFile, format: RowFormat, state: CatalogState, changes: Changes) {

@@ -1,0 +1,186 @@
+import assert from "node:assert/strict";
+import { MessageChannel, type MessagePort } from "node:worker_threads";
+import { expect, type TestContext, test } from "vitest";
+import { LanceError } from "../../../../namespace/errors.ts";
+import { failsWith, silent } from "../../test-support.ts";
+import { type Catalog, createCatalog } from "../catalog.ts";
+import { openBaseDirectory, table } from "../catalog-fixture.ts";
+import type { Mutation } from "../decide.ts";
+import type { ManifestTable } from "../manifest-table.ts";
+
+type Change = (manifest: ManifestTable) => Partial<ManifestTable>;
+
+/** Opens the catalogs of workers on one directory: the first commits for the others. */
+async function openWorkers(t: TestContext, count: number, changeFirst: Change = () => ({})) {
+  const { manifestTable, open } = await openBaseDirectory(t);
+  const channels = Array.from({ length: count - 1 }, () => new MessageChannel());
+  for (const { port1 } of channels) t.onTestFinished(() => port1.close());
+  const reads: number[] = [];
+  let versions = 0;
+
+  function openOne(worker: number): Catalog {
+    const plain = manifestTable();
+    const change: Partial<ManifestTable> = {
+      async changes(from, to) {
+        reads.push(worker);
+        return plain.changes(from, to);
+      },
+      async read(version) {
+        reads.push(worker);
+        return plain.read(version);
+      },
+      async commit(...args) {
+        const committed = await plain.commit(...args);
+        if (committed !== undefined) versions++;
+        return committed;
+      },
+    };
+    const commitPorts = (listener: (port: MessagePort) => void) => {
+      const ports = worker === 0 ? channels.map(({ port1 }) => port1) : [channels[worker - 1]?.port2];
+      for (const port of ports) if (port !== undefined) listener(port);
+    };
+    const manifest = { ...plain, ...change, ...(worker === 0 && changeFirst(plain)) };
+    const workers = { isFirst: worker === 0, commitPorts };
+    return createCatalog(manifest, silent, { maintenance: false, workers });
+  }
+  const catalogs = Array.from({ length: count }, (_, worker) => openOne(worker));
+  await declare(catalogs[0] as Catalog, "first");
+  for (const catalog of catalogs) await catalog.read();
+  versions = 0;
+  reads.length = 0;
+  return {
+    catalogs: catalogs as [Catalog, Catalog, Catalog],
+    /** Opens a catalog like another process. */
+    other: () => open(),
+    /** Ends the committing worker for the others. */
+    disconnect() {
+      for (const { port1 } of channels) port1.close();
+    },
+    /** Workers that have read rows from the storage. */
+    reads,
+    versions: () => versions,
+  };
+}
+
+const declare = (catalog: Catalog, id: string) =>
+  catalog.mutate((draft) => {
+    if (draft.get(id) !== undefined) throw new LanceError("TableAlreadyExists", id);
+    draft.put(table(id));
+  });
+
+test("mutations of all workers are few commits, which no worker reads from the storage", async (t) => {
+  const { catalogs, reads, versions } = await openWorkers(t, 3);
+  const names = Array.from({ length: 60 }, (_, number) => `t${number}`);
+  await Promise.all(names.map((name, number) => declare(catalogs[number % 3] as Catalog, name)));
+  assert.ok(versions() < 10, `${versions()} commits`);
+  for (const catalog of catalogs) {
+    const state = await catalog.read();
+    for (const name of names) assert.ok(state.get(name), name);
+  }
+  assert.deepEqual(reads, []);
+});
+
+test("a decision on an old state is made again, so that one of several workers gets a name", async (t) => {
+  const { catalogs, other } = await openWorkers(t, 3);
+  for (let round = 0; round < 5; round++) {
+    const outcomes = await Promise.allSettled(catalogs.map((catalog) => declare(catalog, `n${round}`)));
+    assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 1);
+    for (const outcome of outcomes)
+      if (outcome.status === "rejected") assert.ok(failsWith("TableAlreadyExists")(outcome.reason));
+  }
+  await declare(other(), "foreign");
+  await assert.rejects(declare(catalogs[1], "foreign"), failsWith("TableAlreadyExists"));
+  await catalogs[1].mutate((draft) => draft.delete("foreign"));
+  await declare(catalogs[2], "foreign");
+});
+
+test("a refusal that an old state gave is not the answer", async (t) => {
+  const { catalogs } = await openWorkers(t, 2);
+  const [first, second] = catalogs;
+  const need = (draft: Parameters<Parameters<Catalog["mutate"]>[0]>[0]) => {
+    if (draft.get("parent") === undefined) throw new LanceError("NamespaceNotFound", "parent");
+    draft.put(table("parent$child"));
+  };
+  await assert.rejects(second.mutate(need), failsWith("NamespaceNotFound"));
+  const known = second.known();
+  await Promise.all([declare(first, "parent"), expect.poll(() => known.get("parent")).toBeDefined()]);
+  await second.mutate(need);
+  assert.ok((await first.read()).get("parent$child"));
+});
+
+test("verdicts of changes are known to all workers, and forgotten by the one that commits", async (t) => {
+  const { catalogs } = await openWorkers(t, 2);
+  const [first, second] = catalogs;
+  assert.equal(await second.mutate((draft) => draft.record("change", "committed")), "committed");
+  assert.equal(await first.mutate((draft) => draft.record("change", "refused")), "committed");
+  second.forget("change");
+  await declare(second, "later");
+  await declare(first, "last");
+  for (const catalog of catalogs) assert.equal((await catalog.read()).verdictOf("change"), undefined);
+});
+
+test("a mutation of many rows is committed by its own worker", async (t) => {
+  const { catalogs } = await openWorkers(t, 2);
+  const [first, second] = catalogs;
+  const names = Array.from({ length: 1_500 }, (_, number) => `many$t${number}`);
+  await second.mutate((draft) => {
+    for (const name of names) draft.put(table(name));
+  });
+  assert.equal((await first.read()).size, 1 + names.length);
+  await second.mutate(function* (draft) {
+    for (const id of draft.descendants("many")) {
+      draft.delete(id);
+      yield;
+    }
+  } as Mutation<void>);
+  for (const catalog of catalogs) assert.equal((await catalog.read()).size, 1);
+});
+
+test("errors of a commit reach the worker whose mutation it was, with their kind", async (t) => {
+  let failure: LanceError | undefined;
+  const { catalogs } = await openWorkers(t, 2, (manifest) => ({
+    async commit(...args) {
+      if (failure !== undefined) throw failure;
+      return manifest.commit(...args);
+    },
+  }));
+  failure = new LanceError("Throttling", "the storage is busy", { headers: { "retry-after": "1" } });
+  await assert.rejects(declare(catalogs[1], "t"), (error: LanceError) => {
+    assert.deepEqual([error.kind, error.message], ["Throttling", "the storage is busy"]);
+    assert.deepEqual(error.headers, { "retry-after": "1" });
+    return true;
+  });
+});
+
+test("when the committing worker ends, the others go on; what it was asked may be stored or not", async (t) => {
+  const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let isSlow = false;
+  const { catalogs, disconnect } = await openWorkers(t, 3, (manifest) => ({
+    async commit(...args) {
+      if (isSlow) {
+        begun.resolve();
+        await gate.promise;
+      }
+      return manifest.commit(...args);
+    },
+  }));
+  const [, second, third] = catalogs;
+  isSlow = true;
+  const asked = declare(second, "asked");
+  await begun.promise;
+  disconnect();
+  await assert.rejects(asked, failsWith("ServiceUnavailable"));
+  await Promise.all([declare(second, "a"), declare(third, "b")]);
+  for (const name of ["a", "b"]) assert.ok((await second.read()).get(name));
+  gate.resolve();
+});
+
+test("a worker that closes commits no longer for others, which commit themselves", async (t) => {
+  const { catalogs } = await openWorkers(t, 2);
+  const [first, second] = catalogs;
+  const before = declare(second, "before");
+  await before;
+  await first.close();
+  await declare(second, "after");
+  assert.ok((await second.read()).get("after"));
+});

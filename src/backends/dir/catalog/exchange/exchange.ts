@@ -1,0 +1,54 @@
+import type { SharedDatabase } from "../../../../namespace/sharing.ts";
+import type { Mutation } from "../decide.ts";
+import type { Changes } from "../view.ts";
+import type { Committed } from "../writer.ts";
+import { createCommitter } from "./committer.ts";
+import { createForwarder, type ForwarderOptions } from "./forwarder.ts";
+
+/** The catalog of a worker among those of the process's other workers. */
+export interface Exchange {
+  /** Commits a mutation, together with those of all workers. @throws the errors of a catalog's `mutate` */
+  mutate<T>(mutation: Mutation<T>): Promise<T>;
+  /** Has the verdict of a change removed by the worker that commits. */
+  forget(changeId: string): void;
+  /** Waits a moment for a version that another worker is about to tell; undefined if this one commits. */
+  catchUp(): Promise<void> | undefined;
+  /** Tells the other workers of a version that this one has made, if it commits for them. */
+  tell(base: number, changes: Changes, committed: Committed): void;
+  /** Commits no longer for the other workers. */
+  close(): void;
+}
+
+/** A catalog as its exchange uses it. */
+export interface ExchangeOptions extends ForwarderOptions {
+  readonly forgetHere: (changeId: string) => void;
+  /** Waits until the running commit, if there is one, is applied to the state. */
+  readonly applied: () => Promise<void>;
+}
+
+/**
+ * Joins the catalogs of a process's workers, so that their mutations form groups: the first worker commits for all.
+ * While it is being replaced, the others commit on their own, in turn.
+ */
+export function joinExchange(
+  { isFirst, commitPorts }: Pick<SharedDatabase, "isFirst" | "commitPorts">,
+  options: ExchangeOptions,
+): Exchange {
+  const { mutateHere, forgetHere, applied } = options;
+  if (!isFirst) {
+    const { connect, ...forwarder } = createForwarder(options);
+    commitPorts(connect);
+    return { ...forwarder, tell() {}, close() {} };
+  }
+  const committer = createCommitter(mutateHere, forgetHere, applied);
+  commitPorts(committer.serve);
+  return {
+    mutate: mutateHere,
+    forget() {},
+    catchUp: () => undefined,
+    tell(base, changes, { version, addresses, file, bytes }) {
+      committer.tell({ base, version, changes, addresses, file: { key: file.key, bytes } });
+    },
+    close: committer.close,
+  };
+}

@@ -1,0 +1,61 @@
+import type { ErrorName } from "../../../../namespace/errors.ts";
+import type { Row } from "../row.ts";
+import type { RowAddress } from "../stored-row.ts";
+import type { Verdict } from "../verdicts.ts";
+import type { Changes } from "../view.ts";
+import type { Instant } from "./instant.ts";
+import type { Observation } from "./observed-view.ts";
+
+/** A mutation as a worker has decided it on its own state; it counts wherever its observations hold. */
+export interface Decided {
+  readonly observations: readonly Observation[];
+  /** Rows to put, and ids of rows to delete. */
+  readonly changes: readonly (readonly [objectId: string, row: Row | undefined])[];
+  readonly recorded: readonly (readonly [changeId: string, verdict: Verdict])[];
+  /** When it was decided. */
+  readonly at: Instant;
+}
+
+/** A version that the committing worker has made, for the states of the others. */
+export interface MadeVersion {
+  /** The version that it follows. */
+  readonly base: number;
+  readonly version: number;
+  readonly changes: Changes;
+  readonly addresses: ReadonlyMap<string, RowAddress>;
+  readonly file: { readonly key: string; readonly bytes: Uint8Array };
+}
+
+/** Messages to the worker that commits. */
+export type ToCommitter =
+  | { readonly type: "commit"; readonly id: number; readonly decided: Decided }
+  /** Asks for an answer when the running commit, if there is one, has been told. */
+  | { readonly type: "catch up"; readonly id: number }
+  /** The verdict of a change can be removed. */
+  | { readonly type: "forget"; readonly changeId: string };
+
+/** Outcome of a mutation that another worker has decided. */
+export type RemoteOutcome =
+  | "committed"
+  /** An observation did not hold. */
+  | "stale"
+  /** The worker commits no more; nothing was tried. */
+  | "closed"
+  | PlainError;
+
+/** Messages from the worker that commits. */
+export type FromCommitter =
+  | { readonly type: "outcome"; readonly id: number; readonly outcome: RemoteOutcome }
+  | { readonly type: "caught up"; readonly id: number }
+  | { readonly type: "made"; readonly made: MadeVersion };
+
+/** An error as plain data. */
+export interface PlainError {
+  /** Row of the error table; undefined for an error that clients do not see. */
+  readonly kind: ErrorName | undefined;
+  readonly message: string;
+  readonly stack: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether a loss of power may undo the change. */
+  readonly isUnsynced: boolean;
+}
