@@ -70,6 +70,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "create, list and revoke API keys",
     load: async () => (await import("./keys.ts")).keys,
   },
+  policy: {
+    group: "Security",
+    summary: "check, test and explain policies, and print those of the roles",
+    load: async () => (await import("./policy.ts")).policy,
+  },
   gc: {
     group: "Maintenance",
     summary: "find what crashes left in a directory, and remove it with --delete",
