@@ -120,6 +120,11 @@ export function loopCalls(tables: number): Readonly<Record<string, LoopCall>> {
       run: (send) =>
         send("transaction/rows$00000000-0000-4000-8000-000000000000/describe", {}).catch(() => {}),
     },
+    create: {
+      title: "create a table of 4,000 structs, 6 levels deep",
+      prepare: (send) => send("table/small/create", columns(2)),
+      run: (send) => send("table/deep/create", structs(4000, 6)),
+    },
     wide: {
       title: "describe a table of 10,000 columns in detail",
       prepare: (send) => send("table/wide/create", columns(10_000)),

@@ -4,6 +4,7 @@ import { clone } from "@bufbuild/protobuf";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { createPace } from "../../../namespace/pace.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { manifestKey } from "./dataset.ts";
 import { noteDurable } from "./durable-versions.ts";
@@ -154,17 +155,20 @@ async function newestFile(dataset: DatasetRef): Promise<ManifestFile | undefined
 
 /** Creates the version 0 that a first version follows; the store does not have it. */
 function beforeFirst(dataset: DatasetRef, like: ManifestFile): ManifestFile {
-  const manifest = Object.assign(clone(ManifestSchema, like.manifest), { version: 0n });
-  return { ...like, key: manifestKey(dataset, 0n, "V2"), manifest };
+  return { ...like, key: manifestKey(dataset, 0n, "V2"), manifest: { ...like.manifest, version: 0n } };
 }
 
 function alreadyExists(): LanceError {
   return new LanceError("TableAlreadyExists", "the table already exists");
 }
 
-function build(dataset: DatasetRef, base: ManifestFile, apply: ApplyChange): Promise<NextVersion> {
+async function build(dataset: DatasetRef, base: ManifestFile, apply: ApplyChange): Promise<NextVersion> {
+  const pace = createPace();
   const manifest = clone(ManifestSchema, base.manifest);
+  if (pace.isDue()) await pace.pause();
   const change = apply(manifest);
+  // A manifest may have thousands of fields or fragments.
+  if (pace.isDue()) await pace.pause();
   return buildNextVersion(dataset, base, manifest, change);
 }
 

@@ -11,6 +11,7 @@ import {
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { createPace } from "../../../../namespace/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
@@ -91,8 +92,11 @@ async function details(context: TableContext, table: FoundTable, native: NativeT
   // Not at the same time: a handle cannot be closed while the engine works on it, not even after a failure.
   const version = await engineCall(() => native.version());
   const ipcFile = await engineCall(() => native.schema());
+  const pace = createPace();
   const schema = decodeSchema(splitIpcFile(ipcFile).schemaMetadata);
   const { manifest } = await readVersion(datasetOf(context, table, branch), BigInt(version));
+  // Each of these steps takes long for thousands of fields.
+  if (pace.isDue()) await pace.pause();
   return {
     version: BigInt(version),
     schema: toJsonSchema(schema),

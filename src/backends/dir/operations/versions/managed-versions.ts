@@ -19,6 +19,7 @@ import {
   sameIdentifier,
 } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { createPace } from "../../../../namespace/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { dropVersions, resolveAbandoned } from "../../batch/resolve.ts";
 import { type BatchOutcome, checkNotCancelled, runBatch } from "../../batch/run.ts";
@@ -99,9 +100,7 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
         entries.map(({ id }) => id),
         call,
         async (planner) => {
-          const versions: PreparedVersion[] = [];
-          for (const entry of entries) versions.push(await planner.createVersion(entry.id, entry));
-          return versions;
+          return inTurn(entries, (entry) => planner.createVersion(entry.id, entry));
         },
       );
       return create(BatchCreateTableVersionsResponseSchema, {
@@ -114,9 +113,7 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
         operations.map(({ id }) => id),
         call,
         async (planner) => {
-          const answers: ((outcome: BatchOutcome) => CommitResult | Promise<CommitResult>)[] = [];
-          for (const { id, operation } of operations) answers.push(await plan(planner, id, operation));
-          return answers;
+          return inTurn(operations, ({ id, operation }) => plan(planner, id, operation));
         },
       );
       const results = await Promise.all(planned.map((answer) => answer(outcome)));
@@ -164,6 +161,18 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
       }
     }
   }
+}
+
+/** Plans the parts of a batch one after the other, and lets other calls run between them. */
+async function inTurn<P, T>(parts: readonly P[], plan: (part: P) => Promise<T>): Promise<T[]> {
+  const pace = createPace();
+  const planned: T[] = [];
+  for (const part of parts) {
+    planned.push(await plan(part));
+    // On a disk, nothing in a plan has to wait.
+    if (pace.isDue()) await pace.pause();
+  }
+  return planned;
 }
 
 type AnyOperation = BatchCommitTablesRequest["operations"][number]["operation"];
