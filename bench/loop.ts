@@ -7,7 +7,8 @@ import { parseArgs } from "node:util";
 import { type LoopCall, loopCalls, type Send } from "./loop/calls.ts";
 import { startWatched } from "./loop/gateway.ts";
 import type { LoopFigures } from "./loop/watch.ts";
-import { roundsOf, writeResult } from "./support/result-file.ts";
+import { roundsOf } from "./support/result-file.ts";
+import { writeResults } from "./support/results.ts";
 
 const HERE = join(import.meta.dirname, "..");
 const OPTIONS = {
@@ -46,7 +47,7 @@ export async function run(args: readonly string[]): Promise<void> {
     console.log(`| ${[call.title, ...cells].join(" | ")} |`);
     results[name] = { title: call.title, ...rounds };
   }
-  if (positionals.length === 0) await writeResult("loop", { calls: results });
+  console.log(`\nThe rounds are in ${writeResults("loop", { calls: results })}`);
 }
 
 async function measure(checkout: string, call: LoopCall): Promise<LoopFigures> {

@@ -1,4 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { createPace } from "../../../namespace/pace.ts";
 import type { Mutation, Outcome } from "./decide.ts";
 import { NothingCommitted } from "./writer.ts";
 
@@ -45,6 +46,7 @@ export function createCommitQueue(
 ): CommitQueue {
   const waiting: Waiting[] = [];
   const turns: (() => Promise<void>)[] = [];
+  const pace = createPace();
   let draining: Promise<void> | undefined;
 
   /** Commits a group and answers each caller. A group that fails as a whole is halved, so that a fault affects its own caller alone. */
@@ -72,7 +74,11 @@ export function createCommitQueue(
     if (group.length > 0) await answer(group);
   }
   async function drain(): Promise<void> {
-    while (waiting.length > 0 || turns.length > 0) await inTurn(takeTurn);
+    while (waiting.length > 0 || turns.length > 0) {
+      await inTurn(takeTurn);
+      // On a disk, groups that change nothing wait for nothing, and a caller may ask for thousands of them.
+      if (pace.isDue()) await pace.pause();
+    }
     draining = undefined;
   }
   return {

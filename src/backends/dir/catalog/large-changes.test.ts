@@ -107,3 +107,21 @@ test("a walk over the tables lets other work run", async (t) => {
   }
   assert.ok(turned && seen < MANY, `no other work ran during ${seen} tables`);
 });
+
+test("mutations that change nothing let other work run, however many there are", async (t) => {
+  const { open } = await openBaseDirectory(t);
+  const catalog = open();
+  await catalog.mutate((draft) => draft.put(table("a")));
+  let turned = false;
+  setImmediate(() => {
+    turned = true;
+  });
+  const look = () =>
+    catalog.mutate((draft) => {
+      // Longer than any stretch of work without a pause.
+      for (const start = performance.now(); !turned && performance.now() - start < 20; );
+      return draft.get("a") !== undefined;
+    });
+  for (let i = 0; i < 3; i++) assert.ok(await look());
+  assert.ok(turned);
+});
