@@ -4,7 +4,7 @@ import type { Principal } from "../namespace/principal.ts";
 import { createFailureDelay, type FailureDelay } from "./failure-delay.ts";
 
 /** The parts of a call that prove who its caller is. */
-export type Evidence = Pick<Call, "identity">;
+export type Evidence = Pick<Call, "identity" | "certificate">;
 
 /** A way in which callers prove who they are: a kind of credential, and how it is checked. */
 export interface Way {

@@ -1,20 +1,18 @@
 import { existsSync } from "node:fs";
-import { resolve } from "node:path";
 import type { Logger } from "pino";
 import { HAS_THREAD_LOCKS } from "../backends/dir/concurrency/thread-locks.ts";
-import type { Configuration, Databases } from "../config/configuration.ts";
+import type { Configuration } from "../config/configuration.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { secretsOf } from "../config/secrets.ts";
 import { type Gateway, startGateway } from "../gateway/compose.ts";
-import { refuseStrangers } from "../gateway/exposure.ts";
+import { refuseStrangers, travelsInTheClear } from "../gateway/exposure.ts";
 import { STANDARD_OUTPUT } from "../gateway/open-audit.ts";
 import { prepareEngine } from "../gateway/open-backend.ts";
-import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { createLog } from "../log/log.ts";
 import { redactText } from "../log/redact.ts";
+import { greeting } from "./greeting.ts";
 import { watchForUnhandled } from "./unhandled.ts";
-import { packageVersion } from "./version.ts";
 import { canSharePort } from "./workers/check-port.ts";
 import { startWorkers } from "./workers/supervisor.ts";
 
@@ -42,17 +40,19 @@ export async function runServer(
   endOnSignal(gateway);
   if (options.auth.length === 0 && options.insecure)
     log.warn("everyone who reaches the port may do everything, because of --insecure");
+  if (options.auth.length > 0 && (await travelsInTheClear(options)))
+    log.warn("callers' credentials travel in the clear; --tls-cert and --tls-key encrypt them");
   const { stdout, stderr } = process;
   // An audit log on standard output has nothing but its lines there.
   const people = options.auditLog === STANDARD_OUTPUT ? stderr : stdout;
-  people.write(greeting(whatIsServed(options, databases), gateway, options));
+  people.write(greeting(options, databases, gateway));
 }
 
 /** Starts the gateway in this thread, or in as many workers as the options say. */
 async function start(configuration: Configuration, log: Logger): Promise<Gateway> {
   const { options, databases } = configuration;
   if (options.workers > 1) {
-    const obstacle = await obstacleToWorkers(options.host);
+    const obstacle = await obstacleToWorkers(options);
     if (obstacle === undefined) return startWorkers(configuration, log, () => process.exit(1));
     log.warn({ workers: options.workers }, `a single thread serves: ${obstacle}`);
   }
@@ -60,7 +60,8 @@ async function start(configuration: Configuration, log: Logger): Promise<Gateway
 }
 
 /** Returns why workers cannot share the work; undefined if they can. */
-async function obstacleToWorkers(host: string): Promise<string | undefined> {
+async function obstacleToWorkers({ host, socketPath }: ServeOptions): Promise<string | undefined> {
+  if (socketPath !== undefined) return "workers cannot share a Unix socket";
   if (!HAS_THREAD_LOCKS) return "workers need a Node that has locks between threads (24.5 or newer)";
   if (!(await canSharePort(host)))
     return "this system does not spread the connections of a port over workers";
@@ -116,45 +117,4 @@ function defaultDrainDelayMs(environment: Environment): number {
   if (process.stdout.isTTY || process.stderr.isTTY) return 0;
   const inContainer = environment["KUBERNETES_SERVICE_HOST"] !== undefined || MARKS.some(existsSync);
   return inContainer ? IN_CONTAINER_MS : 0;
-}
-
-/** The text for the catalog that is served in the first line. */
-function whatIsServed(options: ServeOptions, databases: Databases | undefined): string {
-  if (databases !== undefined) return `the databases ${[...databases.byName.keys()].join(", ")}`;
-  switch (options.backend) {
-    case "dir":
-      return options.root.includes("://") ? redactText(options.root) : resolve(options.root);
-    case "rest":
-      return options.uris.map(withoutCredentials).join(", ");
-    case "grpc":
-      return options.addresses.join(", ");
-    default:
-      return options.backend;
-  }
-}
-
-function withoutCredentials(uri: string): string {
-  const parsed = URL.parse(uri);
-  return parsed === null ? uri : `${parsed.origin}${parsed.pathname}`;
-}
-
-function greeting(
-  served: string,
-  { address: { address, family, port }, readOnly }: Gateway,
-  { auth }: ServeOptions,
-): string {
-  const authority = family === "IPv6" ? `[${address}]:${port}` : `${address}:${port}`;
-  const rpc = `http://${authority}/${LanceNamespaceService.typeName}/`;
-  return [
-    `Lance Gateway ${packageVersion()} serves ${served}`,
-    `  REST      http://${authority}/v1`,
-    `  gRPC      ${authority} (HTTP/2 without TLS)`,
-    `  Connect   ${rpc}`,
-    `  gRPC-Web  ${rpc}`,
-    auth.length === 0
-      ? "  open: everyone who reaches the port may do everything (docs/security.md)"
-      : `  for callers that prove who they are: ${auth.join(", ")}`,
-    ...readOnly.map((reason) => `  for reading only: ${reason}`),
-    "",
-  ].join("\n");
 }

@@ -44,7 +44,8 @@ function read(spec: OptionSpec, layers: readonly Layer[]): unknown {
     if (spec.repeatable) return [];
     return spec.fallback === undefined ? undefined : spec.parse(spec.fallback);
   }
-  const values = given.texts.map((text, index) => parseOne(spec, text, given, index));
+  const texts = spec.commas ? given.texts.flatMap(splitAtCommas) : given.texts;
+  const values = texts.map((text, index) => parseOne(spec, text, given, index));
   return spec.repeatable ? values : values.at(-1);
 }
 
@@ -64,6 +65,10 @@ export function environmentLayer(environment: Environment): Layer {
     const source = environmentName(flag);
     const text = environment[source];
     if (text === undefined) return undefined;
-    return { source, texts: repeatable ? text.split(",").map((part) => part.trim()) : [text] };
+    return { source, texts: repeatable ? splitAtCommas(text) : [text] };
   };
+}
+
+function splitAtCommas(text: string): string[] {
+  return text.split(",").map((part) => part.trim());
 }

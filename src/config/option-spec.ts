@@ -35,6 +35,10 @@ export interface OptionSpec {
    */
   readonly repeatable?: true;
   /**
+   * Whether commas separate the values of a repeatable option in every source. Default: in the environment variable only.
+   */
+  readonly commas?: true;
+  /**
    * Kinds of backends that it applies to. A database of the configuration file can set its own value. Default: it
    * applies to the whole server.
    */

@@ -8,6 +8,7 @@ import type { OptionTable, OptionValues } from "./option-spec.ts";
 import { RESILIENCE_OPTIONS } from "./resilience-options.ts";
 import { SECURITY_OPTIONS } from "./security-options.ts";
 import { SERVER_OPTIONS } from "./server-options.ts";
+import { TLS_OPTIONS } from "./tls-options.ts";
 import { TOKEN_OPTIONS } from "./token-options.ts";
 import { UPSTREAM_OPTIONS } from "./upstream-options.ts";
 
@@ -18,6 +19,7 @@ export const OPTION_GROUPS = {
   Server: SERVER_OPTIONS,
   Security: SECURITY_OPTIONS,
   Tokens: TOKEN_OPTIONS,
+  TLS: TLS_OPTIONS,
   "Audit log": AUDIT_OPTIONS,
   Limits: LIMIT_OPTIONS,
   "Limits of callers": CALLER_LIMIT_OPTIONS,
@@ -33,6 +35,7 @@ export const SERVE_OPTIONS = {
   ...SERVER_OPTIONS,
   ...SECURITY_OPTIONS,
   ...TOKEN_OPTIONS,
+  ...TLS_OPTIONS,
   ...AUDIT_OPTIONS,
   ...LIMIT_OPTIONS,
   ...CALLER_LIMIT_OPTIONS,

@@ -1,5 +1,6 @@
 import { availableParallelism } from "node:os";
 import { parseAge as ageOf } from "../namespace/age.ts";
+import { ROLE_NAMES, type Role } from "../namespace/principal.ts";
 import { type Parse, UsageError } from "./option-spec.ts";
 
 const SIZE = /^(\d+)(?: ?(B|KiB|MiB|GiB))?$/i;
@@ -107,4 +108,29 @@ export function parseOrigin(text: string): string {
 export function parseHost(text: string): string {
   if (/^(?:\*|(?:\*\.)?[A-Za-z0-9._-]+)$/.test(text)) return text;
   throw new UsageError("must be a host without a port such as lance.example.com or *.example.com, or *");
+}
+
+/** Parses the role of callers with certificates, `role=pattern` of their names. */
+export function parseCertificateRole(text: string): { readonly role: Role; readonly pattern: string } {
+  const [, given, pattern = ""] = /^(\w+)=(.+)$/.exec(text) ?? [];
+  const role = ROLE_NAMES.find((name) => name === given);
+  if (role === undefined)
+    throw new UsageError(
+      `must be a role and a name, such as reader=*.example.org; roles are ${ROLE_NAMES.join(", ")}`,
+    );
+  return { role, pattern };
+}
+
+/** Parses the place of a Unix socket, `unix:` and a path; returns the path. */
+export function parseSocketPath(text: string): string {
+  const [, path] = /^unix:(?!\/\/)(.+)$/s.exec(text) ?? [];
+  if (path === undefined || path.includes("\0"))
+    throw new UsageError("must be unix: and a path, such as unix:/run/lance/gateway.sock");
+  return path;
+}
+
+/** Parses the mode of a file in octal digits, such as `0660`. */
+export function parseFileMode(text: string): number {
+  if (!/^0?[0-7]{3}$/.test(text)) throw new UsageError("must be a mode in octal digits, such as 0660");
+  return Number.parseInt(text, 8);
 }

@@ -6,9 +6,10 @@ export const SECURITY_OPTIONS = {
   auth: {
     flag: "auth",
     value: "WAY",
-    help: "Way in which callers prove who they are: api-key (with --api-keys-file), oidc (with --oidc-issuer) or kubernetes (with --kubernetes-audience). Default: everyone who reaches the port may do everything.",
-    parse: parseChoice(["api-key", "oidc", "kubernetes"]),
+    help: "Ways in which callers prove who they are, separated by commas: api-key (with --api-keys-file), oidc (with --oidc-issuer), kubernetes (with --kubernetes-audience) or mtls (with --tls-client-ca). Default: everyone who reaches the port may do everything.",
+    parse: parseChoice(["api-key", "oidc", "kubernetes", "mtls"]),
     repeatable: true,
+    commas: true,
   },
   apiKeysFile: {
     flag: "api-keys-file",

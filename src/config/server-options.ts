@@ -2,9 +2,11 @@ import type { OptionTable } from "./option-spec.ts";
 import {
   parseChoice,
   parseDuration,
+  parseFileMode,
   parseHost,
   parseInteger,
   parseOrigin,
+  parseSocketPath,
   parseSwitch,
   parseText,
   parseWorkers,
@@ -26,6 +28,19 @@ export const SERVER_OPTIONS = {
     help: "Port to listen on; 0 for a free one.",
     fallback: "2333",
     parse: parseInteger(0, 65_535),
+  },
+  socketPath: {
+    flag: "listen",
+    value: "unix:PATH",
+    help: "Unix socket to listen on in place of --host and --port, for callers on this machine (docs/security.md#unix-sockets).",
+    parse: parseSocketPath,
+  },
+  socketMode: {
+    flag: "listen-mode",
+    value: "MODE",
+    help: "Mode of the file of --listen, in octal digits: who may write it may connect.",
+    fallback: "0600",
+    parse: parseFileMode,
   },
   workers: {
     flag: "workers",

@@ -17,17 +17,20 @@ import type { Database } from "../pipeline/databases.ts";
 import type { Addressing } from "../server/addressing.ts";
 import { createReadiness, type Readiness } from "../server/readiness.ts";
 import { createServer } from "../server/server.ts";
+import type { TlsIdentity } from "../server/tls/identity.ts";
 import { createApi } from "./api.ts";
 import { openAudit } from "./open-audit.ts";
 import { openAuthenticator } from "./open-authenticator.ts";
 import { openAuthorizer } from "./open-authorizer.ts";
 import { openBackend } from "./open-backend.ts";
+import { openTls } from "./open-tls.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
 import type { Workers } from "./workers.ts";
 
 /** A listening gateway. */
 export interface Gateway {
+  /** Where it listens; on a Unix socket the path, the family `unix` and the port 0. */
   readonly address: AddressInfo;
   /** Reasons why catalogs are served read-only; an entry for each. */
   readonly readOnly: readonly string[];
@@ -53,6 +56,8 @@ export type WireOptions = Pick<
       | "corsOrigins"
       | "allowedHosts"
       | "readOnly"
+      | "socketPath"
+      | "socketMode"
       | keyof CallerLimits
     >
   >;
@@ -70,6 +75,8 @@ export interface GatewayContext {
   readonly authorizer?: Authorizer | undefined;
   /** Receives a line about each call; closing the gateway closes it. Default: lines are not written. */
   readonly trail?: FileTrail | undefined;
+  /** Certificate of the port; closing the gateway closes it. Default: the port speaks plain text. */
+  readonly tls?: TlsIdentity | undefined;
   /** The other workers of the process, which listen on the port, too. Default: none. */
   readonly workers?: Workers | undefined;
 }
@@ -113,7 +120,7 @@ interface Served extends Pick<ServiceOptions, "databases" | "routes"> {
 async function listen(
   { databases, backends, routes, addressing }: Served,
   options: WireOptions,
-  { log, metrics, plugins = [], authenticator, authorizer, trail, workers }: GatewayContext,
+  { log, metrics, plugins = [], authenticator, authorizer, trail, tls, workers }: GatewayContext,
 ): Promise<Gateway> {
   const { maxBufferedBytes, readOnly } = options;
   const { bufferedBytes, connections } = workers ?? {};
@@ -134,8 +141,12 @@ async function listen(
     metrics: metrics?.page,
     log,
     addressing,
+    tls,
   });
-  const address = await server.listen({ ...options, reusePort: workers !== undefined });
+  const { socketPath: path, socketMode: mode = DEFAULT_SOCKET_MODE, host, port } = options;
+  const address = await server.listen(
+    path === undefined ? { host, port, reusePort: workers !== undefined } : { path, mode },
+  );
   // The engine takes a moment to load. Calls that need it wait meanwhile, and the probes report when it is ready.
   void announceReadiness(backends, own);
   return {
@@ -147,6 +158,7 @@ async function listen(
       const finished = await server.close({ graceMs: drainSeconds * 1000, delayMs });
       authenticator?.close();
       authorizer?.close();
+      tls?.close();
       await closeAll(backends);
       await trail?.close();
       return finished;
@@ -170,6 +182,9 @@ function joinReadiness(ofProcess: Readiness, workers: Workers): Readiness {
   workers.onReadiness(ofProcess.set);
   return own;
 }
+
+/** Only the owner of the file of a socket may connect. */
+const DEFAULT_SOCKET_MODE = 0o600;
 
 /** Interval between checks of a backend until it is ready, and after that, in milliseconds. */
 const READINESS_INTERVAL_MS = { unready: 1_000, ready: 3_000 } as const;
@@ -216,7 +231,8 @@ export async function startGateway(
   const authenticator = await openAuthenticator(options, log);
   const authorizer = await openAuthorizer(options, log);
   const trail = await openAudit(options, log, (lines) => metrics?.loseAuditLines(lines));
-  const context = { log, metrics, plugins, authenticator, authorizer, trail, workers };
+  const tls = await openTls(options, log);
+  const context = { log, metrics, plugins, authenticator, authorizer, trail, tls, workers };
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
   const surroundings = { log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) };
   const opened = new Map<string, Database>();
@@ -241,6 +257,7 @@ export async function startGateway(
   } catch (error) {
     authenticator?.close();
     authorizer?.close();
+    tls?.close();
     await closeAll([...opened.values()].map(({ backend }) => backend));
     await trail?.close();
     throw error;

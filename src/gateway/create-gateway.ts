@@ -4,10 +4,11 @@ import type { Metrics } from "../metrics/metrics.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Interceptor } from "../pipeline/interceptor.ts";
 import { type Gateway, serveBackend, type WireOptions } from "./compose.ts";
+import { openTls, type TlsOptions } from "./open-tls.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
 
 /** Options of {@link createGateway}. The wires have the same defaults as in `lance-gateway serve`. */
-export interface GatewayOptions extends Partial<WireOptions> {
+export interface GatewayOptions extends Partial<WireOptions>, TlsOptions {
   readonly backend: Backend;
   /** Interceptors that every call passes, after those of plugins. Default: none. */
   readonly interceptors?: readonly Interceptor[];
@@ -23,11 +24,12 @@ export interface GatewayOptions extends Partial<WireOptions> {
  * Serves a backend through gRPC, gRPC-Web, Connect and REST on a port of its own. Closing the gateway closes the
  * backend, too.
  *
- * @throws Error of node:net, if the gateway cannot listen on the port.
+ * @throws Error of node:net, if the gateway cannot listen on the port, and UsageError for files of TLS that cannot be used.
  */
-export function createGateway(options: GatewayOptions): Promise<Gateway> {
+export async function createGateway(options: GatewayOptions): Promise<Gateway> {
   const { backend, interceptors = [], plugins = [], metrics, ...wires } = options;
   const { log = pino({ level: "silent" }) } = options;
   const all = [...plugins, { interceptors }];
-  return serveBackend(backend, { ...readServeOptions([]), ...wires }, { log, metrics, plugins: all });
+  const tls = await openTls(options, log);
+  return serveBackend(backend, { ...readServeOptions([]), ...wires }, { log, metrics, plugins: all, tls });
 }

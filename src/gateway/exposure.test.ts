@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
 import { UsageError } from "../config/option-spec.ts";
-import { refuseStrangers } from "./exposure.ts";
+import { refuseStrangers, travelsInTheClear } from "./exposure.ts";
 
 const open = { auth: [], insecure: false } as const;
 
@@ -21,4 +21,15 @@ describe("the address of an open gateway", () => {
       await refuseStrangers({ ...open, host, insecure: true });
     });
   }
+
+  it("may be a Unix socket", () => refuseStrangers({ ...open, host: "0.0.0.0", socketPath: "/run/a.sock" }));
+});
+
+describe("credentials", () => {
+  it("travel in the clear between machines without TLS", async () => {
+    assert.equal(await travelsInTheClear({ host: "0.0.0.0" }), true);
+    assert.equal(await travelsInTheClear({ host: "0.0.0.0", tlsCert: "a.pem" }), false);
+    assert.equal(await travelsInTheClear({ host: "127.0.0.1" }), false);
+    assert.equal(await travelsInTheClear({ host: "0.0.0.0", socketPath: "/run/a.sock" }), false);
+  });
 });

@@ -7,6 +7,9 @@ const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
 LOOPBACK.addAddress("::1", "ipv6");
 
+/** Options that say where the gateway listens. */
+type Place = Pick<ServeOptions, "host"> & Partial<Pick<ServeOptions, "socketPath">>;
+
 /**
  * Refuses to listen where other machines can connect, if callers need not prove who they are and the operator has not said that this
  * is intended.
@@ -14,14 +17,27 @@ LOOPBACK.addAddress("::1", "ipv6");
  * @throws UsageError
  */
 export async function refuseStrangers({
-  host,
   auth,
   insecure,
-}: Pick<ServeOptions, "host" | "auth" | "insecure">): Promise<void> {
-  if (auth.length > 0 || insecure || (await isLoopback(host))) return;
+  ...place
+}: Place & Pick<ServeOptions, "auth" | "insecure">): Promise<void> {
+  if (auth.length > 0 || insecure || (await isLocal(place))) return;
+  const { host } = place;
   throw new UsageError(
     `--host ${host} can be reached from other machines, where everyone could do everything: use --auth api-key, or --insecure`,
   );
+}
+
+/** Whether credentials travel in the clear between machines. */
+export async function travelsInTheClear({
+  tlsCert,
+  ...place
+}: Place & Partial<Pick<ServeOptions, "tlsCert">>): Promise<boolean> {
+  return tlsCert === undefined && !(await isLocal(place));
+}
+
+async function isLocal({ host, socketPath }: Place): Promise<boolean> {
+  return socketPath !== undefined || isLoopback(host);
 }
 
 /** Whether a host names this machine alone. A name that cannot be resolved fails when the gateway listens. */

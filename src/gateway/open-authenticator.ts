@@ -2,6 +2,7 @@ import type { Logger } from "pino";
 import { openKeyRing } from "../auth/api-keys/key-ring.ts";
 import { proveByKeys } from "../auth/api-keys/way.ts";
 import { type Authenticator, createAuthenticator, type Way } from "../auth/authenticator.ts";
+import { proveByCertificates } from "../auth/certificates/way.ts";
 import { proveByTokens } from "../auth/tokens/way.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
@@ -18,6 +19,8 @@ const NEEDS_WAY = [
   ["kubernetesIssuer", "--kubernetes-issuer", ["kubernetes"]],
   ["kubernetesApiServer", "--kubernetes-api-server", ["kubernetes"]],
   ["grants", "--grant", ["oidc", "kubernetes"]],
+  ["tlsClientCa", "--tls-client-ca", ["mtls"]],
+  ["mtlsRoles", "--mtls-role", ["mtls"]],
 ] as const satisfies readonly (readonly [keyof ServeOptions, string, readonly WayName[]])[];
 
 /**
@@ -40,7 +43,14 @@ export async function openAuthenticator(
   const verifiers = await openVerifiers(options, log);
   if (auth.includes("api-key")) ways.push(await keyWay(options, log));
   if (verifiers.length > 0) ways.push(proveByTokens({ verifiers, passesOn: options.passTokens }));
+  // A credential of the request counts before the certificate of its connection.
+  if (auth.includes("mtls")) ways.push(certificateWay(options));
   return createAuthenticator(ways);
+}
+
+function certificateWay({ tlsClientCa, mtlsRoles }: ServeOptions): Way {
+  if (tlsClientCa === undefined) throw new UsageError("--auth mtls needs --tls-client-ca beside it");
+  return proveByCertificates(mtlsRoles);
 }
 
 async function keyWay({ apiKeysFile: path }: ServeOptions, log: Logger): Promise<Way> {

@@ -107,11 +107,31 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
   };
 }
 
-/** Ends a connection of HTTP/2 before its first call, with a text for the client's log. */
+/**
+ * Refuses the first request of an HTTP/2 connection, and then the connection. A connection that ended before its first
+ * request would make clients of gRPC reconnect hundreds of times a second.
+ */
 export function refuseHttp2(socket: Socket, text: string): void {
   socket.allowHalfOpen = false;
   const session = performServerHandshake(socket);
   session.on("error", () => {});
-  session.goaway(constants.NGHTTP2_INADEQUATE_SECURITY, 0, Buffer.from(text));
-  session.close();
+  session.on("stream", (stream, headers) => {
+    stream.on("error", () => {});
+    if (stream.destroyed) return;
+    if (headers["content-type"]?.startsWith("application/grpc")) {
+      const trailers = { "grpc-status": GRPC_INVALID_ARGUMENT, "grpc-message": text };
+      stream.respond({ "content-type": "application/grpc", ...trailers }, { endStream: true });
+    } else {
+      stream.respond({ ":status": constants.HTTP_STATUS_BAD_REQUEST, "content-type": "text/plain" });
+      stream.end(`${text}\n`);
+    }
+    // Node's client drops answers that are on their way when it is told to go.
+    stream.on("close", () => {
+      if (session.closed) return;
+      session.goaway(constants.NGHTTP2_INADEQUATE_SECURITY, stream.id, Buffer.from(text));
+      session.close();
+    });
+  });
 }
+
+const GRPC_INVALID_ARGUMENT = "3";

@@ -13,6 +13,7 @@ import { LONGEST_ROUND_TRIP_MS, settlesWithin } from "./drain.ts";
 import { createEntrance, NEEDS_TLS } from "./entrance.ts";
 import { createHttp1 } from "./http1.ts";
 import { createHttp2Sessions } from "./http2-sessions.ts";
+import { type ListenAddress, listenOn } from "./listen.ts";
 import { createSpareConnections, SPARE_FIRST_BYTES_MS } from "./spare-connections.ts";
 import { readTarget } from "./target.ts";
 import type { TlsIdentity } from "./tls/identity.ts";
@@ -78,18 +79,9 @@ export interface ListenerOptions extends ConnectionLimits {
   readonly refused?: NoteRefusal | undefined;
 }
 
-/** Where a listener accepts connections. */
-export interface ListenAddress {
-  readonly host: string;
-  /** 0 for a free one. */
-  readonly port: number;
-  /** Whether several listeners share the port; the system spreads connections over them. Default: false. */
-  readonly reusePort?: boolean | undefined;
-}
-
 /** A port for HTTP/1.1 and HTTP/2. */
 export interface Listener {
-  /** Starts to accept connections. */
+  /** Starts to accept connections. A Unix socket has its path as address, the family `unix` and the port 0. */
   listen(options: ListenAddress): Promise<AddressInfo>;
   /**
    * Tells clients to reconnect with every answer, and serves everything for `delayMs` milliseconds, including new
@@ -224,15 +216,11 @@ export function createListener(options: ListenerOptions): Listener {
   }
 
   return {
-    listen: ({ host, port: number, reusePort = false }) =>
-      new Promise((resolve, reject) => {
-        port.once("error", reject);
-        port.listen({ port: number, host, reusePort }, () => {
-          port.off("error", reject);
-          port.on("error", (error) => log.error({ err: error }, "the port failed"));
-          resolve(port.address() as AddressInfo);
-        });
-      }),
+    async listen(where) {
+      const address = await listenOn(port, where);
+      port.on("error", (error) => log.error({ err: error }, "the port failed"));
+      return address;
+    },
 
     async close(graceMs, delayMs = 0) {
       leaving = true;

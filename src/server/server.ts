@@ -13,7 +13,8 @@ import { type Addressing, createTakeAddress } from "./addressing.ts";
 import { createApp } from "./app.ts";
 import { healthRpcs } from "./health.ts";
 import { createHostCheck } from "./host-check.ts";
-import { type ConnectionLimits, createListener, type ListenAddress } from "./listener.ts";
+import type { ListenAddress } from "./listen.ts";
+import { type ConnectionLimits, createListener } from "./listener.ts";
 import type { MetricsPage } from "./metrics-page.ts";
 import { paceRequests } from "./pace-requests.ts";
 import type { Readiness } from "./readiness.ts";
@@ -95,7 +96,7 @@ export function createServer(options: ServerOptions): GatewayServer {
     async listen(where) {
       await app.fastify.ready();
       const address = await listener.listen(where);
-      hosts.listensOn(where.host, address.address);
+      hosts.listensOn("path" in where ? where.path : where.host, address.address);
       return address;
     },
     async close({ graceMs = DEFAULT_GRACE_MS, delayMs = 0 } = {}) {

@@ -81,7 +81,7 @@ function spawnProgram(
       return new Promise((resolve, reject) => {
         child.stdout.on("data", (piece) => {
           seen += piece;
-          const port = /REST\s+http:\/\/127\.0\.0\.1:(\d+)/.exec(seen)?.[1];
+          const port = /REST\s+https?:\/\/127\.0\.0\.1:(\d+)/.exec(seen)?.[1];
           if (port !== undefined) resolve(Number(port));
         });
         void ended.then(({ stderr }) => reject(new Error(`it ended before it listened: ${stderr}`)));

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
-import type { ListenAddress } from "../../server/listener.ts";
+import type { PortAddress } from "../../server/listen.ts";
 
 /**
  * Checks that nobody listens on an address. Workers share their port, also with another process of the same user, which
@@ -8,7 +8,7 @@ import type { ListenAddress } from "../../server/listener.ts";
  *
  * @throws Error of node:net, if the address is in use or does not exist
  */
-export async function checkIsFree({ host, port }: ListenAddress): Promise<void> {
+export async function checkIsFree({ host, port }: PortAddress): Promise<void> {
   if (port !== 0) await listenOnce({ host, port });
 }
 
@@ -25,7 +25,7 @@ export async function canSharePort(host: string): Promise<boolean> {
 
 const UNSUPPORTED = ["ENOTSUP", "EINVAL", "ENOPROTOOPT"];
 
-async function listenOnce(where: ListenAddress): Promise<void> {
+async function listenOnce(where: PortAddress): Promise<void> {
   const server = createServer().listen(where);
   await once(server, "listening");
   server.close();

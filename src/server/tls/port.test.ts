@@ -11,6 +11,7 @@ import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_
 import type { ClientCertificate } from "../../namespace/call.ts";
 import { callUnary, fakeService, rawCall, statusOf } from "../../wires/grpc/fixture.ts";
 import { encodeFrame } from "../../wires/grpc/frame.ts";
+import { NEEDS_TLS } from "../entrance.ts";
 import { rawConnection, startServer } from "../fixture.ts";
 import { makeTlsFiles } from "./fixture.ts";
 import type { TlsIdentity } from "./identity.ts";
@@ -124,13 +125,27 @@ describe("a port that speaks TLS", () => {
     assert.match(await plain.text(), /speaks TLS: use https:\/\//);
     const session = connectHttp2(`http://${server.address}`);
     session.on("error", () => {});
-    const [code, , text] = await once(session, "goaway");
-    assert.deepEqual([code, /use https:/.test(String(text))], [0xc, true]);
+    const goaway = once(session, "goaway");
+    const rest = await rawCall(session, undefined, {
+      ":method": "GET",
+      ":path": "/v1/x",
+      "content-type": undefined,
+    });
+    assert.deepEqual([rest.headers[":status"], rest.body.toString()], [400, `${NEEDS_TLS}\n`]);
+    const [code, , text] = await goaway;
+    assert.deepEqual([code, String(text)], [0xc, NEEDS_TLS]);
     if (!session.destroyed) await closing(session);
     const client = new Client(server.address, credentials.createInsecure());
-    const { error } = await callUnary(client, {}, new Metadata(), { deadline: Date.now() + 10_000 });
-    assert.equal(error?.code, 14);
+    const { error } = await callUnary(client, {}, new Metadata());
+    assert.deepEqual([error?.code, error?.details], [3, NEEDS_TLS]);
     client.close();
+  });
+
+  it("ends a connection of HTTP/2 in plain text that makes no call", async () => {
+    await using server = await startServer({ tls, firstBytesMs: 50 });
+    const session = connectHttp2(`http://${server.address}`);
+    session.on("error", () => {});
+    await closing(session);
   });
 
   it("answers no probe in plain text", async () => {

@@ -1,0 +1,71 @@
+import { resolve } from "node:path";
+import type { Databases } from "../config/configuration.ts";
+import type { ServeOptions } from "../config/options.ts";
+import type { Gateway } from "../gateway/compose.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { redactText } from "../log/redact.ts";
+import { packageVersion } from "./version.ts";
+
+/** Returns the first lines for people: what is served, where, and for whom. */
+export function greeting(options: ServeOptions, databases: Databases | undefined, gateway: Gateway): string {
+  return [
+    `Lance Gateway ${packageVersion()} serves ${whatIsServed(options, databases)}`,
+    ...(options.socketPath === undefined ? placesOnPort(options, gateway) : placesOnSocket(options, gateway)),
+    forWhom(options),
+    ...gateway.readOnly.map((reason) => `  for reading only: ${reason}`),
+    "",
+  ].join("\n");
+}
+
+function placesOnPort({ tlsCert }: ServeOptions, { address: { address, family, port } }: Gateway): string[] {
+  const isPlain = tlsCert === undefined;
+  const authority = family === "IPv6" ? `[${address}]:${port}` : `${address}:${port}`;
+  const origin = `${isPlain ? "http" : "https"}://${authority}`;
+  const rpc = `${origin}/${LanceNamespaceService.typeName}/`;
+  return [
+    `  REST      ${origin}/v1`,
+    `  gRPC      ${authority} (HTTP/2 ${isPlain ? "without" : "with"} TLS)`,
+    `  Connect   ${rpc}`,
+    `  gRPC-Web  ${rpc}`,
+  ];
+}
+
+function placesOnSocket({ tlsCert }: ServeOptions, { address: { address } }: Gateway): string[] {
+  return [
+    `  unix:${address} (REST, gRPC, Connect and gRPC-Web, ${tlsCert === undefined ? "without" : "with"} TLS)`,
+  ];
+}
+
+/** Credentials by the way in which callers prove who they are. */
+const CREDENTIALS: Readonly<Record<ServeOptions["auth"][number], string>> = {
+  "api-key": "an API key",
+  oidc: "a token",
+  kubernetes: "a token of a service account",
+  mtls: "a client certificate",
+};
+
+function forWhom({ auth, socketPath }: ServeOptions): string {
+  if (auth.length > 0) return `  for callers with ${auth.map((way) => CREDENTIALS[way]).join(" or ")}`;
+  const place = socketPath === undefined ? "the port" : "the socket";
+  return `  open: everyone who reaches ${place} may do everything (docs/security.md)`;
+}
+
+/** The text for the catalog that is served in the first line. */
+function whatIsServed(options: ServeOptions, databases: Databases | undefined): string {
+  if (databases !== undefined) return `the databases ${[...databases.byName.keys()].join(", ")}`;
+  switch (options.backend) {
+    case "dir":
+      return options.root.includes("://") ? redactText(options.root) : resolve(options.root);
+    case "rest":
+      return options.uris.map(withoutCredentials).join(", ");
+    case "grpc":
+      return options.addresses.join(", ");
+    default:
+      return options.backend;
+  }
+}
+
+function withoutCredentials(uri: string): string {
+  const parsed = URL.parse(uri);
+  return parsed === null ? uri : `${parsed.origin}${parsed.pathname}`;
+}
