@@ -22,6 +22,7 @@ export interface ErrorEntry {
 
 const GRPC = {
   cancelled: 1,
+  unknown: 2,
   invalidArgument: 3,
   deadlineExceeded: 4,
   notFound: 5,
@@ -72,6 +73,8 @@ const rows = [
   ["DeadlineExceeded", 17, 504, GRPC.deadlineExceeded],
   ["Cancelled", 17, 499, GRPC.cancelled],
   ["DataLoss", 18, 500, GRPC.dataLoss],
+  // Clients and proxies repeat the registered statuses of failures.
+  ["OutcomeUnknown", 18, 520, GRPC.unknown],
 ] as const;
 
 /** Name of a row of the error table. */
@@ -115,6 +118,8 @@ export type UpstreamFault =
   | "silent"
   /** The answer broke off after its start, or is invalid. */
   | "broken"
+  /** The answer arrived, and is larger than the gateway takes. */
+  | "oversized"
   /** The call was not sent, because too many others were in flight or waiting. */
   | "crowded";
 

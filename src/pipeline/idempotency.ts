@@ -23,6 +23,7 @@ const RELEASING: ReadonlySet<ErrorName> = new Set(["Throttling", "ConcurrentModi
 
 /** Failures after which nobody knows whether something was changed. */
 const UNCLEAR: ReadonlySet<ErrorName> = new Set([
+  "OutcomeUnknown",
   "ServiceUnavailable",
   "Internal",
   "DeadlineExceeded",

@@ -44,7 +44,8 @@ function logFailure(call: Call, started: number, thrown: unknown): LanceError {
   const entry = { ...fields(call, started), code: error.entry.name, error: error.message };
   if (error.is("Internal") || error.is("DataLoss"))
     call.log.error({ ...entry, err: error.cause ?? error }, "call failed");
-  else if (error.is("ServiceUnavailable")) call.log.warn({ ...entry, err: error.cause }, "call failed");
+  else if (error.is("ServiceUnavailable") || error.is("OutcomeUnknown"))
+    call.log.warn({ ...entry, err: error.cause }, "call failed");
   else call.log.debug(entry, "call refused");
   return error;
 }

@@ -24,7 +24,7 @@ const SEED = seedOf("DISK_SEED");
 const CALLS = 16;
 
 /** The failure whose outcome is unknown. Any other failure is a refusal. */
-const OPEN_OUTCOME: ErrorName = "ServiceUnavailable";
+const OPEN_OUTCOME: ErrorName = "OutcomeUnknown";
 
 /** Opens a catalog on a disk that fails on request. */
 async function openFaulty(root: string) {

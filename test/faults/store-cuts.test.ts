@@ -140,7 +140,7 @@ describe("a bucket whose process ends at a step, or that does not answer one", (
           if (endsAgain) await startAndEnd(root, again);
           const open = [earlier, ...(scenario.between?.(earlier, later) ?? []), later];
           // A client does not hear the refusals of a process that has ended, so the outcome of its last change is open.
-          const refused = refusal === "ServiceUnavailable" || moment.fault.lasts ? open : [earlier];
+          const refused = refusal === "OutcomeUnknown" || moment.fault.lasts ? open : [earlier];
           const allowed = refusal === undefined ? [later] : refused;
           const leftovers: LeftoverKind[] = LEAVE_NOTES.has(name) ? ["note"] : [];
           const { storage } = createSteppingStore(root);

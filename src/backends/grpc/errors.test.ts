@@ -64,7 +64,13 @@ describe("upstreamError", () => {
     [status.INTERNAL, "Received RST_STREAM with code 2 (Internal server error)", "reset", "broken", "reset"],
     [status.INTERNAL, "Response message parsing error: no", "broken", "broken", "broken"],
     [status.UNIMPLEMENTED, "No message received", "broken", "broken", "broken"],
-    [status.RESOURCE_EXHAUSTED, "Received message larger than max (1 vs 0)", undefined, undefined, undefined],
+    [
+      status.RESOURCE_EXHAUSTED,
+      "Received message larger than max (1 vs 0)",
+      "oversized",
+      "oversized",
+      "oversized",
+    ],
   ] as const;
   for (const [code, words, fault, begun, bodySent] of ownWords) {
     it(`takes "${words}" for the library's own words`, () => {

@@ -47,6 +47,7 @@ const OWN_WORDS: readonly { code: number; words: RegExp; text: string; fault?: U
     code: status.RESOURCE_EXHAUSTED,
     words: /^Received message larger than max/,
     text: BROKEN,
+    fault: "oversized",
   },
 ];
 
@@ -105,7 +106,7 @@ function faultAfter(
   fault: UpstreamFault | undefined,
   { begun = false, bodySent = false }: Progress,
 ): UpstreamFault | undefined {
-  if (fault === undefined) return undefined;
+  if (fault === undefined || fault === "oversized") return fault;
   if (begun) return "broken";
   return bodySent && fault === "unreached" ? "reset" : fault;
 }

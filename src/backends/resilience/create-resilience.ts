@@ -5,7 +5,7 @@ import { healthOf, mayRepeat } from "./faults.ts";
 import { hedge } from "./hedge.ts";
 import type { ResilienceOptions } from "./options.ts";
 import type { Attempt, Endpoint, Repeatable, Resilience, ResilientCall } from "./resilience.ts";
-import { refusal } from "./resilience.ts";
+import { refusal, withOutcome } from "./resilience.ts";
 import { RetryBudget } from "./retry-budget.ts";
 
 const nobody = () => {};
@@ -105,7 +105,11 @@ export function createResilience<T>(
       const address = addresses.pick(repeatable);
       if (address === undefined) return Promise.reject(refusal(call, addresses.closedForMs));
       const running = { call, repeatable, attempt, startedAt: Date.now() };
-      return once(address, running).catch((error: unknown) => again(address, error, running));
+      const first = once(address, running);
+      return withOutcome(
+        repeatable,
+        first.catch((error: unknown) => again(address, error, running)),
+      );
     },
     replace: (all) => addresses.replace(all),
   };

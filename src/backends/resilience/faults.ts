@@ -28,6 +28,7 @@ const RULES: Readonly<Record<UpstreamFault, FaultRule>> = {
   throttled: { repeats: SAFE, health: "working" },
   silent: { repeats: NONE, health: "failing" },
   broken: { repeats: NONE, health: "failing" },
+  oversized: { repeats: NONE, health: "working" },
   crowded: { repeats: NONE, health: "unknown" },
 };
 

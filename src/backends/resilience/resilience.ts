@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { isRead } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
-import { LanceError } from "../../namespace/errors.ts";
+import { isLanceError, LanceError, type UpstreamFault } from "../../namespace/errors.ts";
 
 /** How a call may be retried. */
 export type Repeatable =
@@ -61,7 +61,40 @@ export interface Resilience<T> {
 
 /** Calls a target, once. */
 export function callOnce<T>(target: T): Pick<Resilience<T>, "run"> {
-  return { run: ({ signal }, _, attempt) => attempt(target, signal, { elapsedMs: 0, onSent() {} }) };
+  return {
+    run: ({ signal }, repeatable, attempt) =>
+      withOutcome(repeatable, attempt(target, signal, { elapsedMs: 0, onSent() {} })),
+  };
+}
+
+/**
+ * Waits for a call. If a change was sent and its answer is lost, the error says so: a client would repeat the change
+ * after a ServiceUnavailable.
+ *
+ * @throws LanceError OutcomeUnknown, or the error of the call
+ */
+export async function withOutcome<R>(repeatable: Repeatable, called: Promise<R>): Promise<R> {
+  try {
+    return await called;
+  } catch (error) {
+    const isLost = error instanceof LanceError && error.fault !== undefined && LOST.has(error.fault);
+    throw repeatable === "unsent" && isLost ? lostAnswer(error) : error;
+  }
+}
+
+/** Faults of an upstream that has got a request, or a part of it, and whose answer is lost. */
+const LOST: ReadonlySet<UpstreamFault> = new Set<UpstreamFault>(["reset", "broken", "oversized"]);
+
+/** Returns the error of a change whose answer is lost; a DeadlineExceeded says as much by itself. */
+export function lostAnswer(error: unknown): unknown {
+  if (!isLanceError(error, "ServiceUnavailable")) return error;
+  const { message, fault, headers, instance } = error;
+  return new LanceError("OutcomeUnknown", `${message}; look before you repeat the change`, {
+    cause: error,
+    fault,
+    headers,
+    ...(instance !== undefined && { instance }),
+  });
 }
 
 /**

@@ -42,6 +42,7 @@ const BY_STATUS: Readonly<Record<number, ErrorName>> = {
   500: "Internal",
   501: "Unsupported",
   504: "DeadlineExceeded",
+  520: "OutcomeUnknown",
 };
 
 const MISSING: Readonly<Record<string, ErrorName>> = {
@@ -54,7 +55,7 @@ const BY_FAILURE: Readonly<Record<FailureKind, readonly [ErrorName, fault?: Upst
   reset: ["ServiceUnavailable", "reset"],
   truncated: ["ServiceUnavailable", "broken"],
   malformed: ["ServiceUnavailable", "broken"],
-  oversized: ["ServiceUnavailable"],
+  oversized: ["ServiceUnavailable", "oversized"],
   "first-byte": ["DeadlineExceeded", "silent"],
   idle: ["DeadlineExceeded", "broken"],
   total: ["DeadlineExceeded", "silent"],

@@ -2,12 +2,14 @@ import { create, type DescMethod, type Message, type MessageInitShape } from "@b
 import { ARROW_FILE, ARROW_STREAM, acceptedArrow, isIpcFile } from "../../arrow/ipc-forms.ts";
 import { freeAtOnce, WORTH_FREEING_BYTES } from "../../arrow/memory.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
+import { isRead } from "../../namespace/actions.ts";
 import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { DEFAULT_DELIMITER, type Identifier, joinIdentifier } from "../../namespace/identifier.ts";
 import { mayPass, passedBody } from "../../namespace/passed-answer.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
+import { lostAnswer } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import { BYTES, rangeHeader, readsBytes, tellRange } from "./byte-ranges.ts";
 import { errorOfFailure } from "./errors.ts";
@@ -44,11 +46,20 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
     policy.returned(response.headers, call);
     if (tellCache(response, call) || binding.responseBody === "empty") return create(method.output);
     const text = response.body.toString("utf8");
-    const message = binding.read(text, contentTypeOf(response), mayPass(call, "json"));
+    const message = readAnswer(text, contentTypeOf(response), mayPass(call, "json"));
     if (passedBody(message, "json") !== undefined) return message;
     policy.filterContext(message, call);
     return message;
   }
+
+  /** Reads a success; a change is made even if its answer cannot be read. */
+  const readAnswer: typeof binding.read = (...answer) => {
+    try {
+      return binding.read(...answer);
+    } catch (error) {
+      throw isRead(method) ? error : lostAnswer(error);
+    }
+  };
 
   async function unary(request: Message, call: Call): Promise<Message> {
     address(request, call);

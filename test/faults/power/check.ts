@@ -19,6 +19,7 @@ const ALLOWED: ReadonlySet<LeftoverKind> = new Set<LeftoverKind>([
   "manifest file",
   "temporary file",
   "job file",
+  "work note",
   "upload",
   "probe",
 ]);
@@ -48,7 +49,7 @@ export function expectedAfter(name: string, { log, observations }: Recording, { 
   return { allowed: eitherOf(name, before, after), broken: brokenBy(name, before, after) };
 }
 
-/** Returns the states that a step with a failed sync may leave: the outcome of a ServiceUnavailable is unknown. */
+/** Returns the states that a step with a failed sync may leave: an OutcomeUnknown says so itself. */
 export function expectedAfterFailure(
   name: string,
   { observations, refusals }: Recording,
@@ -58,7 +59,7 @@ export function expectedAfterFailure(
   const [before, after] = [observations[step], clean.observations[step + 1]] as [Observation, Observation];
   const refusal = refusals[step];
   if (refusal === undefined) return { allowed: [after], broken: new Map() };
-  if (refusal !== "ServiceUnavailable") return { allowed: [before], broken: new Map() };
+  if (refusal !== "OutcomeUnknown") return { allowed: [before], broken: new Map() };
   return { allowed: eitherOf(name, before, after), broken: brokenBy(name, before, after) };
 }
 

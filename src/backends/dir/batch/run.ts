@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { LanceError } from "../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type Steps, stepsOf } from "../../../namespace/pace.ts";
 import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
 import { allOrNothing, type Mutation } from "../catalog/decide.ts";
@@ -117,7 +117,7 @@ async function carryOut(context: ChangeContext, batch: Batch, intent: Intent): P
     else if (!(error instanceof NotCommitted)) own.abandon();
     else if (mayStillArrive(context, intent, error.cause)) own.abandon();
     else await end();
-    throw error instanceof NotCommitted ? error.cause : error;
+    throw error instanceof NotCommitted ? refusalOf(error) : error;
   }
   try {
     // If another process has taken the change over, it completes the change.
@@ -133,8 +133,24 @@ async function carryOut(context: ChangeContext, batch: Batch, intent: Intent): P
   }
 }
 
+/** Returns the error of a batch that is undone, so that it may be repeated. */
+function refusalOf({ cause }: NotCommitted): unknown {
+  if (!isLanceError(cause, "OutcomeUnknown")) return cause;
+  return new LanceError(
+    "ServiceUnavailable",
+    "the storage of the catalog failed, and the change was undone",
+    { cause },
+  );
+}
+
 /** Failures of the storage after which a commit may or may not exist. */
-const UNDECIDED = ["Internal", "ServiceUnavailable", "Throttling", "DeadlineExceeded"] as const;
+const UNDECIDED = [
+  "OutcomeUnknown",
+  "Internal",
+  "ServiceUnavailable",
+  "Throttling",
+  "DeadlineExceeded",
+] as const;
 
 /** Whether a failure is certain: nothing has been committed, and nothing can be committed later. */
 export function isRefusal(error: unknown): boolean {

@@ -6,6 +6,7 @@ import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import { type ErrorName, isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local-store.ts";
+import { RefusedRequest } from "../format/refused-request.ts";
 import { keyIn, type ObjectStore } from "../format/storage.ts";
 import type { Bucket } from "../stores/bucket.ts";
 import { createRemoteStore } from "../stores/remote-store.ts";
@@ -26,7 +27,13 @@ const FAILURES: Readonly<Record<Exclude<Fault, "busy">, ErrorName>> = {
   denied: "ServiceUnavailable",
 };
 
-const failure = (fault: Exclude<Fault, "busy">) => new LanceError(FAILURES[fault], `the storage: ${fault}`);
+/** Failures by which the storage says that it has not carried a request out. */
+const REFUSALS: readonly Fault[] = ["throttled", "denied"];
+
+function failure(fault: Exclude<Fault, "busy">): LanceError {
+  const Kind = REFUSALS.includes(fault) ? RefusedRequest : LanceError;
+  return new Kind(FAILURES[fault], `the storage: ${fault}`);
+}
 
 /** Creates an object store without features of disks, whose objects are files that the engine also finds. */
 function createFakeStore(weather: Weather): ObjectStore {
@@ -159,7 +166,7 @@ test("finds a commit with an unknown outcome at the next one", async (t) => {
     if (!away || !key.endsWith(".manifest")) return undefined;
     return request === "create" ? (faults.shift() ?? "denied") : "timed out";
   });
-  await assert.rejects(declare(catalog, "t", "ours"), failsWith("ServiceUnavailable"));
+  await assert.rejects(declare(catalog, "t", "ours"), failsWith("OutcomeUnknown"));
   away = false;
   await assert.rejects(declare(catalog, "t", "again"), failsWith("TableAlreadyExists"));
   assert.deepEqual((await state()).get("t")?.properties, { by: "ours" });

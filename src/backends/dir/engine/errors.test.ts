@@ -76,8 +76,8 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
     "Error encountered while parsing lance.auto_cleanup.interval as u64: invalid digit",
   ],
   [
-    "lance error: Wrapped error: Commit result for version 4 is unknown: the commit may or may not have been applied; check the table state before retrying: commit conflict, /cargo/commit.rs:1:2",
-    "ServiceUnavailable",
+    "lance error: Wrapped error: Commit result for version 4 is unknown: the commit may or may not have been applied; check the table state before retrying: error sending request, /cargo/commit.rs:1:2",
+    "OutcomeUnknown",
     "the storage of the table failed during a commit, which may be stored or not; look before you repeat it",
   ],
   [

@@ -13,6 +13,11 @@ export const UNKNOWN: Meaning = [
 /** Failures of the storage, whose texts may appear within any other; and of bodies, whose texts are like those of damage. */
 export const FIRST_MEANINGS: readonly Meaning[] = [
   [
+    /Commit result for version \d+ is unknown|Operation timed out: Commit timed out/,
+    "OutcomeUnknown",
+    "the storage of the table failed during a commit, which may be stored or not; look before you repeat it",
+  ],
+  [
     /SlowDown|Please reduce your request rate|429 Too Many Requests|503 (?:Service Unavailable|Slow Down)|ServerBusy/,
     "Throttling",
     "the storage of the table asks for fewer requests",
@@ -45,11 +50,6 @@ export const FIRST_MEANINGS: readonly Meaning[] = [
 /** All other failures except damage. The first pattern that matches decides. */
 export const MEANINGS: readonly Meaning[] = [
   [/\btask \d+ panicked with message/, UNKNOWN[1], UNKNOWN[2]],
-  [
-    /^(?:lance error: )?(?:Wrapped error: )?Commit result for version \d+ is unknown|Operation timed out: Commit timed out/,
-    "ServiceUnavailable",
-    "the storage of the table failed during a commit, which may be stored or not; look before you repeat it",
-  ],
   [
     /commit conflict|Incompatible transaction: |concurrent (?:transaction|modification|writer)|Too many concurrent writers|Retryable commit|does not have a transaction file/i,
     "ConcurrentModification",

@@ -194,7 +194,7 @@ describe("metadata commits at the same time", () => {
     const fail = () => Promise.reject(new Error("disk full"));
     await assert.rejects(
       commitMetadata({ ...dataset, store: { ...dataset.store, putIfAbsent: fail } }, change),
-      (error) => isLanceError(error, "ServiceUnavailable") && /disk full/.test(String(error.cause)),
+      (error) => isLanceError(error, "OutcomeUnknown") && /disk full/.test(String(error.cause)),
     );
     const put = (key: string, bytes: Uint8Array) =>
       key.endsWith("hint.json") ? fail() : dataset.store.put(key, bytes);

@@ -5,6 +5,7 @@ import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createPace } from "../../../namespace/pace.ts";
+import { afterChange } from "./after-change.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { manifestKey } from "./dataset.ts";
 import { noteDurable } from "./durable-versions.ts";
@@ -112,7 +113,7 @@ export async function commitFirst(
   const next = await build(dataset, beforeFirst(dataset, like), apply);
   if (!(await publish(dataset, next))) throw alreadyExists();
   // The directory may have been created by a declaration or by the engine.
-  await dataset.store.files?.syncObjects([next.key], dirname(dataset.root));
+  await afterChange(async () => dataset.store.files?.syncObjects([next.key], dirname(dataset.root)));
   return finish(dataset, next);
 }
 

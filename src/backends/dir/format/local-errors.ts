@@ -21,7 +21,7 @@ const MEANINGS: Readonly<Record<string, readonly [name: ErrorName, message: stri
 export class UnsyncedError extends LanceError {
   constructor(cause: unknown) {
     super(
-      "ServiceUnavailable",
+      "OutcomeUnknown",
       "the storage of the catalog failed to sync a change, which may be stored or not; look before you repeat it",
       { cause },
     );

@@ -2,6 +2,7 @@ import { dirname } from "node:path/posix";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
 import { UnsyncedError } from "./local-errors.ts";
+import { RefusedRequest } from "./refused-request.ts";
 import type { ObjectStore } from "./storage.ts";
 import { noteOwnManifest } from "./version-ledger.ts";
 
@@ -21,8 +22,8 @@ const PUT_PAUSE = 200;
  * @param written resolves when everything that the version refers to is durable; if it fails, the call fails. Default:
  *   resolved
  * @returns false if another writer has the number; then nothing has been written
- * @throws UnsyncedError if readers see the version and a loss of power may undo it; LanceError ServiceUnavailable, or
- *   the error of the store, if the version may exist or may still arrive
+ * @throws UnsyncedError if readers see the version and a loss of power may undo it; LanceError OutcomeUnknown if the
+ *   version may exist or may still arrive; ServiceUnavailable, or the error of the store, if it does not
  */
 export async function publishVersion(
   store: ObjectStore,
@@ -35,6 +36,7 @@ export async function publishVersion(
     noteOwnManifest(store, key);
     return true;
   };
+  let isOpen = false;
   for (let tries = 1; ; tries++) {
     try {
       if (await store.putIfAbsent(key, bytes, written)) return ours();
@@ -47,20 +49,37 @@ export async function publishVersion(
       if (error instanceof UnsyncedError) throw error;
       // If this has failed, the version was not tried.
       await written;
-      const found = await store.get(key).catch(() => undefined);
+      const found = await store.get(key).catch(() => {
+        isOpen = true;
+        return undefined;
+      });
       if (found !== undefined && !isOurs(found)) return false;
       if (found !== undefined) {
         // Another call may have put equal bytes without having synced their name yet.
         await store.files?.syncObjects([key], dirname(key));
         return ours();
       }
-      if (tries === PUTS) throw unavailable(error);
+      isOpen ||= isUnanswered(store, error);
+      if (tries === PUTS) throw isOpen ? unknownOutcome(error) : unavailable(error);
     }
     await sleep(PUT_PAUSE);
   }
 }
 
 const REFUSED = "the storage of the catalog refuses a version as taken and has none";
+
+/** Whether a request may have been carried out, or may be later, after it has failed and the version is not there. */
+function isUnanswered({ files }: ObjectStore, error: unknown): boolean {
+  return files === undefined && !(error instanceof RefusedRequest);
+}
+
+function unknownOutcome(cause: unknown): LanceError {
+  return new LanceError(
+    "OutcomeUnknown",
+    "the storage failed during a commit, which may be stored or not; look before you repeat it",
+    { cause },
+  );
+}
 
 function unavailable(error: unknown): LanceError {
   if (error instanceof LanceError) return error;

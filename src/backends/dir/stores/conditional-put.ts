@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { RefusedRequest } from "../format/refused-request.ts";
 
 /** Outcome of an attempt to write an object unless one exists. */
 export type PutOutcome =
@@ -31,20 +32,27 @@ export async function conditionalPut(
   attempt: (attempts: number) => Promise<PutOutcome>,
   ownerOf: () => Promise<Owner>,
 ): Promise<boolean> {
+  const ownerAfter = (failure: unknown) =>
+    ownerOf().catch(() => {
+      throw failure;
+    });
   let unclear = false;
   let failure: unknown;
   for (let count = 0; count < ATTEMPTS; count++) {
     if (count > 0) await sleep(Math.random() * PAUSE * 2 ** count);
-    const outcome = await attempt(count);
+    const outcome = await attempt(count).catch((error: unknown) => {
+      throw unclear ? failure : error;
+    });
     if (outcome === "created") return true;
-    if (outcome === "taken") return unclear && (await ownerOf()) === "ours";
+    if (outcome === "taken") return unclear && (await ownerAfter(failure)) === "ours";
     if (outcome === "busy") continue;
     unclear = true;
-    failure = outcome.unclear;
+    // A request that was refused says nothing about an earlier one.
+    if (failure === undefined || failure instanceof RefusedRequest) failure = outcome.unclear;
   }
   // The other writer that was busy all the time has written it.
   if (!unclear) return false;
-  const owner = await ownerOf();
+  const owner = await ownerAfter(failure);
   if (owner === "nobody's") throw failure;
   return owner === "ours";
 }

@@ -1,4 +1,5 @@
 import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
+import { RefusedRequest } from "../format/refused-request.ts";
 
 /** Facts of a failure from the answer of an object store, or from its absence. */
 export interface StoreFailure {
@@ -41,6 +42,10 @@ const MEANINGS: readonly Meaning[] = [
   [/ -$/, "ServiceUnavailable", "the storage of the catalog does not answer"],
 ];
 
+/** Failures of requests that were not sent, or not carried out, by `<code> <status>`. */
+const REFUSED =
+  /^(?:CredentialsProviderError|CredentialUnavailableError|AuthenticationRequiredError|ECONNREFUSED|ENOTFOUND|EAI_AGAIN) | (?:4\d\d|503)$/;
+
 const RETRY_LATER = { headers: { "retry-after": "1" } };
 
 /**
@@ -55,7 +60,8 @@ export function toStoreError(service: string, { status, code, requestId }: Store
   if (name === undefined || message === undefined) {
     return new LanceError("Internal", "the storage refused a request; the log has it", { cause });
   }
-  return new LanceError(name, message, { cause, ...(name === "Throttling" && RETRY_LATER) });
+  const Kind = REFUSED.test(said) ? RefusedRequest : LanceError;
+  return new Kind(name, message, { cause, ...(name === "Throttling" && RETRY_LATER) });
 }
 
 /** Whether the request may succeed later. */

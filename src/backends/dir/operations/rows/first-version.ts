@@ -3,6 +3,7 @@ import type { ChangeContext } from "../../batch/change-context.ts";
 import { isRootDirectory } from "../../catalog/base-layout.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
+import { afterChange } from "../../format/after-change.ts";
 import type { FoundTable } from "../tables/lookup.ts";
 import { withStagedFile } from "./staged-write.ts";
 
@@ -36,7 +37,7 @@ export async function writeFirst(
 ): Promise<number> {
   await context.layout.checkNoEscape(location);
   const version = await write();
-  if (listed) await confirmWritten(context, location);
+  if (listed) await afterChange(() => confirmWritten(context, location), "ConcurrentModification");
   return version;
 }
 

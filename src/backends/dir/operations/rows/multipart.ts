@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { joinIpcStreams } from "../../../../arrow/join-streams.ts";
 import type { Call } from "../../../../namespace/call.ts";
-import { LanceError } from "../../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
-import { UnsyncedError } from "../../format/local-errors.ts";
 import { newStagingId } from "../../format/staging-key.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import type { DirContext, UploadContext } from "../context.ts";
@@ -113,8 +112,8 @@ export function createMultipartWrites(
         const overwrite = names.includes(OVERWRITE);
         outcome = await insertRows(context, { table, branch, overwrite }, data, { ...call, ownsBody: false });
       } catch (error) {
-        // Readers see rows whose sync failed: a second completion would add them twice.
-        if (!(error instanceof UnsyncedError)) await store.delete(mark).catch(() => {});
+        // The table may have the rows: a second completion would add them twice.
+        if (!isLanceError(error, "OutcomeUnknown")) await store.delete(mark).catch(() => {});
         throw error;
       }
       // The rows are in the table; a later sweep removes what is left here.

@@ -6,6 +6,7 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
+import { afterChange } from "../../format/after-change.ts";
 import type { ManifestFile } from "../../format/manifest-file.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { appendNothing, takesStagedRows } from "../../format/staged-rows.ts";
@@ -116,7 +117,7 @@ function wholeRows(context: TableContext, part: UploadPart, branch: string | und
   const { file, rows } = part;
   async function durable(table: FoundTable, committed: Promise<number>): Promise<number> {
     const version = await committed;
-    await syncVersion(datasetOf(context, table, branch), BigInt(version));
+    await afterChange(() => syncVersion(datasetOf(context, table, branch), BigInt(version)));
     return version;
   }
   return {

@@ -214,7 +214,7 @@ async function moveData(from: DatasetRef, to: DatasetRef, commit: () => Promise<
 
 /** Whether a failure leaves the outcome open: the storage may have done what it did not acknowledge. */
 function isUnclear(error: LanceError): boolean {
-  return ["ServiceUnavailable", "Throttling", "Internal"].includes(error.entry.name);
+  return ["OutcomeUnknown", "ServiceUnavailable", "Throttling", "Internal"].includes(error.entry.name);
 }
 
 /** Number of files that are moved at a time. */

@@ -5,6 +5,7 @@ import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
+import { afterChange } from "../../format/after-change.ts";
 import { syncVersion } from "../../format/sync-version.ts";
 import { noteOwnVersion } from "../../format/version-ledger.ts";
 import { datasetOf, type FoundTable, openData, type Reference, requireOpenTable } from "./lookup.ts";
@@ -70,8 +71,10 @@ export async function openGuarded(
           repeatConflicts(lease.table, work, () => !call.signal.aborted),
         );
         const dataset = datasetOf(context, found, reference.branch);
-        noteOwnVersion(dataset, BigInt(await lease.table.version()));
-        await syncVersion(dataset);
+        await afterChange(async () => {
+          noteOwnVersion(dataset, BigInt(await lease.table.version()));
+          await syncVersion(dataset);
+        });
         return result;
       }),
     release() {
