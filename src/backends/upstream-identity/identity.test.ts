@@ -177,6 +177,17 @@ describe("client credentials", () => {
 describe("token exchange", () => {
   const grant = "token_exchange";
 
+  test("exchanges a token that ends at the gateway", async () => {
+    const { tokenEndpoint, asked } = await startProvider();
+    const upstream = await guarded(options(tokenEndpoint, { grant }), (token) => token === "Bearer token-1");
+    const brought = { apiKey: undefined, authToken: "theirs" };
+    await callUnary(upstream, describeTable, {}, { ...caller(), brought });
+    assert.deepEqual(
+      asked.map(({ form }) => form.get("subject_token")),
+      ["theirs"],
+    );
+  });
+
   test("gives each client a token of its own, and asks as RFC 8693 says", async () => {
     const { tokenEndpoint, asked } = await startProvider((form) => ({
       status: 200,
