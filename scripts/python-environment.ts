@@ -4,8 +4,12 @@ import { join } from "node:path";
 
 const checkout = join(import.meta.dirname, "..");
 
-/** Environments, each with its folder below `.cache` and its requirements below `test`. */
-const ENVIRONMENTS = { clients: "python", engines: "engines-python" } as const;
+/** Environments, each with its folder below `.cache`, and the folder below `test` that has its requirements. */
+const ENVIRONMENTS = {
+  clients: ["python", "clients/python"],
+  engines: ["engines-python", "engines/python"],
+  moto: ["moto", "clients/moto"],
+} as const;
 
 /**
  * The interpreter of an environment with pinned Python packages, which is made the first time and again
@@ -14,8 +18,9 @@ const ENVIRONMENTS = { clients: "python", engines: "engines-python" } as const;
  * @param name the folder of the tests that use it. Default: the clients'
  */
 export function pythonInterpreter(name: keyof typeof ENVIRONMENTS = "clients"): string {
-  const environment = join(checkout, ".cache", ENVIRONMENTS[name]);
-  const requirements = join(checkout, "test", name, "python", "requirements.txt");
+  const [folder, source] = ENVIRONMENTS[name];
+  const environment = join(checkout, ".cache", folder);
+  const requirements = join(checkout, "test", source, "requirements.txt");
   const python = join(environment, "bin", "python");
   const stamp = join(environment, "requirements.txt");
   const wanted = readFileSync(requirements, "utf8");

@@ -11,6 +11,7 @@ import { SERVER_OPTIONS } from "./server-options.ts";
 import { TLS_OPTIONS } from "./tls-options.ts";
 import { TOKEN_OPTIONS } from "./token-options.ts";
 import { UPSTREAM_OPTIONS } from "./upstream-options.ts";
+import { VENDING_OPTIONS } from "./vending-options.ts";
 
 /** Options of `lance-gateway serve`, by the headings under which help and docs list them. */
 export const OPTION_GROUPS = {
@@ -21,6 +22,7 @@ export const OPTION_GROUPS = {
   Tokens: TOKEN_OPTIONS,
   TLS: TLS_OPTIONS,
   "Audit log": AUDIT_OPTIONS,
+  "Credential vending": VENDING_OPTIONS,
   Limits: LIMIT_OPTIONS,
   "Limits of callers": CALLER_LIMIT_OPTIONS,
   Upstream: UPSTREAM_OPTIONS,
@@ -37,6 +39,7 @@ export const SERVE_OPTIONS = {
   ...TOKEN_OPTIONS,
   ...TLS_OPTIONS,
   ...AUDIT_OPTIONS,
+  ...VENDING_OPTIONS,
   ...LIMIT_OPTIONS,
   ...CALLER_LIMIT_OPTIONS,
   ...UPSTREAM_OPTIONS,

@@ -4,7 +4,7 @@ import type { UpstreamDecision } from "./decisions.ts";
 import type { LanceError } from "./errors.ts";
 import type { Identifier } from "./identifier.ts";
 import type { PassedBodies } from "./passed-answer.ts";
-import type { Principal } from "./principal.ts";
+import type { Action, Principal } from "./principal.ts";
 
 /** Protocols by which a call may arrive. */
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
@@ -103,6 +103,11 @@ export interface Call extends CallInit {
   brought?: Credentials | undefined;
   /** The caller, as far as it has proved who it is. Default: the gateway asks nobody. */
   principal?: Principal | undefined;
+  /**
+   * Whether the caller may do every operation of a kind to the object of the call. Default: nothing decides about
+   * callers.
+   */
+  may?: ((action: Action) => boolean | Promise<boolean>) | undefined;
   /**
    * Takes memory for the call's body beyond the received bytes, in bytes, until it is released.
    *

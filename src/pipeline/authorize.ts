@@ -10,6 +10,7 @@ export const authorize: Interceptor = (call, request, next) => {
   const { principal, method, id } = call;
   const action = actionOf(method);
   if (principal === undefined || !allows(principal, action)) throw refusal(call, method.name, action, id);
+  call.may = (other) => allows(principal, other);
   return next(call, request);
 };
 

@@ -111,6 +111,8 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     maxPageSize: options.maxPageSize ?? 10_000,
     managedVersioning: options.managedVersioning ?? false,
     clientStorageOptions: { ...clientOptions, ...options.clientStorageOptions },
+    vendor: options.vendor,
+    mostVended: base.readOnly === undefined ? undefined : "read",
     maxStalenessMs,
   };
   return {

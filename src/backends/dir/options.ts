@@ -5,6 +5,7 @@ import type { AutoRefreshTimes } from "./operations/views/auto-refresh.ts";
 import type { OpenedStore } from "./stores/open-store.ts";
 import type { StorageOptions } from "./stores/storage-options.ts";
 import type { UpkeepOptions } from "./upkeep/upkeep.ts";
+import type { Vendor } from "./vending/vendor.ts";
 
 /** Options of {@link createDirectoryBackend}. */
 export interface DirectoryBackendOptions {
@@ -23,6 +24,8 @@ export interface DirectoryBackendOptions {
    * in their place. Every caller that may describe a table gets them. Default: none.
    */
   readonly clientStorageOptions?: StorageOptions | undefined;
+  /** Hands out credentials of an object store to callers. Default: clients bring their own. */
+  readonly vendor?: Vendor | undefined;
   /** The storage of the root, if it is open already. Default: the storage that the root names. */
   readonly storage?: OpenedStore | undefined;
   /**

@@ -128,7 +128,8 @@ function run(program: string, args: readonly string[], env: Record<string, strin
   return spawn(program, args, { stdio: ["ignore", "ignore", "inherit"], env: { ...process.env, ...env } });
 }
 
-async function freePort(): Promise<number> {
+/** Returns a port that was free a moment ago. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -136,7 +137,8 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function untilListening(port: number, child: ChildProcess): Promise<void> {
+/** Waits until a server listens. @throws Error if it ends first */
+export async function untilListening(port: number, child: ChildProcess): Promise<void> {
   for (let tries = 0; tries < 200; tries++) {
     if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`);
     const socket = connect(port, "127.0.0.1");

@@ -2,6 +2,7 @@ import type { PartBufferPool } from "../../../arrow/part-buffer.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import type { Jobs } from "../jobs/jobs.ts";
+import type { Permission, Vendor } from "../vending/vendor.ts";
 import type { ReadAhead } from "./read/read-ahead.ts";
 
 /** Limits and memory of uploads. */
@@ -37,6 +38,10 @@ export interface DirectAccessContext {
   readonly managedVersioning: boolean;
   /** Options with which clients open the storage, without credentials. */
   readonly clientStorageOptions: Readonly<Record<string, string>>;
+  /** Hands out credentials of the storage. Default: clients bring their own. */
+  readonly vendor?: Vendor | undefined;
+  /** The most that credentials may allow. Default: the vendor decides. */
+  readonly mostVended?: Permission | undefined;
 }
 
 /** Everything that the operations of a directory work with. Each operation names the parts that it needs. */

@@ -25,17 +25,36 @@ const SCHEMES: ReadonlyMap<string, Opener> = new Map<string, Opener>([
  * @throws Error with a single line for an invalid root or option, or a missing package
  */
 export async function openStore(root: string, options: StorageOptions): Promise<OpenedStore> {
-  const [, scheme, bucket, path = ""] =
-    /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(?:\/([^?#]*))?$/i.exec(root) ?? [];
-  if (scheme === undefined && !root.includes("://")) return openDisk(root);
-  if (scheme === "file") return openDisk(fileURLToPath(root));
-  const open = SCHEMES.get(scheme ?? "");
-  if (open === undefined || !bucket) {
+  const place = placeOf(root);
+  if (place === undefined) return openDisk(root);
+  if (place.scheme === "file") return openDisk(fileURLToPath(root));
+  const open = SCHEMES.get(place.scheme);
+  if (open === undefined || place.bucket === "") {
     throw new Error(`${root} is no root: it must be a path, or a URI such as s3://bucket/prefix`);
   }
+  return { ...(await open(place.bucket, options)), root: place.key };
+}
+
+/** A directory of a bucket, or the bucket itself. */
+export interface BucketPlace {
+  readonly scheme: string;
+  readonly bucket: string;
+  /** Key of the directory, without percent-encoding; empty for the bucket. */
+  readonly key: string;
+}
+
+/**
+ * Returns the place that a URI names; undefined for a path.
+ *
+ * @throws Error with a single line for a URI with dot segments
+ */
+export function placeOf(uri: string): BucketPlace | undefined {
+  if (!uri.includes("://")) return undefined;
+  const [, scheme = "", bucket = "", path = ""] =
+    /^([a-z][a-z0-9+.-]*):\/\/([^/?#]*)(?:\/([^?#]*))?$/i.exec(uri) ?? [];
   const parts = decodeURIComponent(path).split("/").filter(Boolean);
-  if (parts.some((part) => part === "." || part === "..")) throw new Error(`${root} is no plain URI`);
-  return { ...(await open(bucket, options)), root: parts.join("/") };
+  if (parts.some((part) => part === "." || part === "..")) throw new Error(`${uri} is no plain URI`);
+  return { scheme, bucket, key: parts.join("/") };
 }
 
 function openDisk(root: string): OpenedStore {

@@ -17,11 +17,12 @@ import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import type { CatalogView } from "../../catalog/view.ts";
+import type { StorageOptions } from "../../stores/storage-options.ts";
 import type { DirectAccessContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
+import { credentialsFor, directAccess } from "./direct-access.ts";
 import {
   checkNewIdentifier,
-  directAccess,
   isUnlistedTable,
   mayBeUnlisted,
   objectIdOf,
@@ -36,11 +37,17 @@ export function createDeclareOperations(
   const { catalog, journal, layout } = context;
 
   return {
-    async declareTable({ location: wanted, properties }, { id }) {
+    async declareTable(request, call) {
+      const { location: wanted, properties } = request;
+      const { id } = call;
       checkNewIdentifier(id);
       checkTableProperties(properties);
       const claim = await planClaim(context, catalog.read, id, properties, wanted || undefined);
-      return declaredTable(context, await takeName(context, claim), properties);
+      const vend = (location: string) => credentialsFor(context, layout.pathOf(location), request, call);
+      // Before the name is taken, so that a failure leaves nothing behind.
+      await vend(claim.location);
+      const location = await takeName(context, claim);
+      return declaredTable(context, location, properties, await vend(location));
     },
     async registerTable({ location, mode, properties }, { id, signal }) {
       checkNewIdentifier(id);
@@ -71,11 +78,12 @@ export function declaredTable(
   context: Pick<CatalogContext, "layout"> & DirectAccessContext,
   location: string,
   properties: Readonly<Record<string, string>>,
+  credentials?: StorageOptions,
 ): DeclareTableResponse {
   return create(DeclareTableResponseSchema, {
     location: context.layout.pathOf(location),
     properties: { ...properties },
-    ...directAccess(context, properties),
+    ...directAccess(context, properties, credentials),
   });
 }
 

@@ -18,15 +18,8 @@ import type { NativeTable } from "../../engine/native.ts";
 import { readTag, tagNotFound } from "../../format/refs.ts";
 import { readVersion } from "../../format/version-files.ts";
 import type { DirectAccessContext } from "../context.ts";
-import {
-  datasetOf,
-  directAccess,
-  type FoundTable,
-  isMain,
-  type Reference,
-  requireTable,
-  withData,
-} from "./lookup.ts";
+import { credentialsFor, directAccess } from "./direct-access.ts";
+import { datasetOf, type FoundTable, isMain, type Reference, requireTable, withData } from "./lookup.ts";
 import { isWritten } from "./table-data.ts";
 
 /** The operations that describe a table. */
@@ -34,15 +27,17 @@ export function createDescribeOperations(
   context: TableContext & DirectAccessContext,
 ): Pick<LanceNamespace, "describeTable" | "tableExists"> {
   return {
-    async describeTable(request, { id }) {
+    async describeTable(request, call) {
       checkReference(request);
+      const { id } = call;
       const table = await requireTable(context, id);
+      const credentials = await credentialsFor(context, table.path, request, call);
       const response = create(DescribeTableResponseSchema, {
         table: id.at(-1) ?? "",
         namespace: id.slice(0, -1),
         location: table.path,
         properties: { ...table.properties },
-        ...directAccess(context, table.properties),
+        ...directAccess(context, table.properties, credentials),
         ...(request.withTableUri && { tableUri: uriOf(context, table.path) }),
       });
       const pinned = request.version !== undefined || request.tag !== undefined || !isMain(request.branch);

@@ -7,7 +7,6 @@ import type { Lease } from "../../engine/handles.ts";
 import { readSchema } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
-import type { DirectAccessContext } from "../context.ts";
 import { isWritten } from "./table-data.ts";
 
 /** A table as the catalog knows it. */
@@ -191,23 +190,6 @@ export async function openData(
     lease.release();
     throw error;
   }
-}
-
-/**
- * Returns the fields by which descriptions and declarations say how clients open the storage, and how they commit:
- * `managedVersioning` is true when writers must call CreateTableVersion, and absent otherwise. A table's own property
- * overrides the setting of the catalog.
- */
-export function directAccess(
-  context: DirectAccessContext,
-  properties: Readonly<Record<string, string>>,
-): { storageOptions: Record<string, string>; managedVersioning?: true } {
-  const own = properties["table_version_tracking_enabled"];
-  const managed = own === undefined ? context.managedVersioning : own === "true";
-  return {
-    storageOptions: { ...context.clientStorageOptions },
-    ...(managed && { managedVersioning: true }),
-  };
 }
 
 /**

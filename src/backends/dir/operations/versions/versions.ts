@@ -19,14 +19,8 @@ import { readTransaction } from "../../format/transaction-records.ts";
 import { describeVersion, listVersions, readVersion, type VersionEntry } from "../../format/version-files.ts";
 import type { DirectAccessContext, PageContext } from "../context.ts";
 import { decodeToken, encodeToken, pageSize } from "../paging.ts";
-import {
-  datasetOf,
-  directAccess,
-  type FoundTable,
-  isMain,
-  requireTable,
-  withData,
-} from "../tables/lookup.ts";
+import { commitsHere } from "../tables/direct-access.ts";
+import { datasetOf, type FoundTable, isMain, requireTable, withData } from "../tables/lookup.ts";
 import { isWritten } from "../tables/table-data.ts";
 import { adoptVersions } from "./adopt.ts";
 
@@ -36,8 +30,7 @@ export function createVersionOperations(
 ): Pick<LanceNamespace, "listTableVersions" | "describeTableVersion" | "restoreTable"> {
   /** Clients with managed versioning ask for the newest version before they commit. */
   async function adoptNewest(table: FoundTable, dataset: DatasetRef, newest: bigint): Promise<void> {
-    if (directAccess(context, table.properties).managedVersioning)
-      await adoptVersions(context.log, dataset, newest);
+    if (commitsHere(context, table.properties)) await adoptVersions(context.log, dataset, newest);
   }
   return {
     async listTableVersions({ branch, descending = false, limit, pageToken }, { id }) {

@@ -1,0 +1,79 @@
+import type { Call } from "../../../namespace/call.ts";
+import { createTokenCache, type Token } from "../../upstream-identity/token-cache.ts";
+import type { StorageOptions } from "../stores/storage-options.ts";
+import { inEverySpelling } from "./spellings.ts";
+
+/** Kinds of permissions that credentials carry; each includes those before it. */
+export const PERMISSIONS = ["read", "write", "manage"] as const;
+
+/** What credentials allow with the files of a table: reading, also adding and replacing, also deleting. */
+export type Permission = (typeof PERMISSIONS)[number];
+
+/** Issues storage options with credentials for the directory of a table. */
+export interface CredentialSource {
+  /** @throws LanceError if the credentials cannot be issued */
+  issue(key: string, permission: Permission): Promise<Token<StorageOptions>>;
+}
+
+/** Hands out credentials to the callers that may have them. */
+export interface Vendor {
+  /**
+   * Returns storage options with credentials for a table; none for a caller that may not read it.
+   *
+   * @param key key of the table's directory in its bucket
+   * @param most the most that the credentials may allow
+   * @throws LanceError if the credentials cannot be issued
+   */
+  vend(call: Pick<Call, "may">, key: string, most?: Permission): Promise<StorageOptions>;
+}
+
+/** Options of {@link createVendor}. */
+export interface VendorOptions {
+  readonly source: CredentialSource;
+  /** The most that credentials allow, whatever a caller may do. */
+  readonly most: Permission;
+  /** Whether the gateway asks nobody who calls, so that everyone gets {@link most}. Default: false. */
+  readonly isOpen?: boolean | undefined;
+  /** Maximum number of credentials that are kept. Default: 10,000. */
+  readonly maxKept?: number | undefined;
+  /** The time in epoch milliseconds. Default: the system's. */
+  readonly now?: (() => number) | undefined;
+}
+
+/**
+ * How long before their expiry other credentials are issued, in milliseconds, unless a tenth of their life is less.
+ * Clients describe a table again a minute before the expiry.
+ */
+const RENEW_BEFORE_MS = 5 * 60_000;
+
+/**
+ * Creates a vendor. It keeps credentials until shortly before they expire, by table and permission: callers with the
+ * same permission get the same ones.
+ */
+export function createVendor(options: VendorOptions): Vendor {
+  const { source, isOpen = false, maxKept: maxTokens = 10_000, now } = options;
+  const kept = createTokenCache<StorageOptions>({
+    async fetch(subject) {
+      const [permission, key] = JSON.parse(subject) as [Permission, string];
+      const { value, expiresAt } = await source.issue(key, permission);
+      const ends = Number.isFinite(expiresAt);
+      const spelled = inEverySpelling(value);
+      return { value: ends ? { ...spelled, expires_at_millis: String(expiresAt) } : spelled, expiresAt };
+    },
+    renewBeforeMs: RENEW_BEFORE_MS,
+    maxTokens,
+    now,
+  });
+  return {
+    async vend({ may }, key, most = "manage") {
+      const limits = [options.most, most].map((each) => PERMISSIONS.indexOf(each));
+      let granted: Permission | undefined;
+      for (const permission of PERMISSIONS.slice(0, Math.min(...limits) + 1)) {
+        const allowed = may === undefined ? isOpen : await may(permission);
+        if (!allowed) break;
+        granted = permission;
+      }
+      return granted === undefined ? {} : kept.get(JSON.stringify([granted, key]));
+    },
+  };
+}
