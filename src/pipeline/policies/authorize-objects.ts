@@ -7,6 +7,7 @@ import { refusal } from "../authorize.ts";
 import type { Databases } from "../databases.ts";
 import type { Interceptor, OperationRequest } from "../interceptor.ts";
 import { createLookups } from "./lookups.ts";
+import { mayAll } from "./may-all.ts";
 import { METHODS, type Permissions } from "./permissions.ts";
 
 /**
@@ -32,6 +33,7 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
     const { own, more } = await reachOf(request.operation, request.message, call.id, lookups);
     await check(call, own, own);
     if (more !== undefined) await check(call, await more(), own);
+    call.may = (action) => mayAll(permissions, call, action);
     return next(call, request);
   };
 }

@@ -13,8 +13,8 @@ export function commitsHere(
 }
 
 /**
- * Returns the credentials for the directory of a table that an answer carries: none if the request or the operator does
- * not want any.
+ * Returns the credentials for the directory of a table that an answer carries: none if the request or the operator
+ * does not want any.
  *
  * @param path the absolute path, as in answers
  * @throws LanceError if they cannot be issued
@@ -23,9 +23,12 @@ export async function credentialsFor(
   { vendor, mostVended, store }: DirectAccessContext & Pick<TableContext, "store">,
   path: string,
   { vendCredentials = true }: { readonly vendCredentials?: boolean | undefined },
-  call: Pick<Call, "may">,
+  call: Pick<Call, "may" | "headers">,
 ): Promise<StorageOptions> {
-  return vendor === undefined || !vendCredentials ? {} : vendor.vend(call, store.keyOf(path), mostVended);
+  // An answer under such a key may be kept, and credentials must not be.
+  const mayBeKept = call.headers["idempotency-key"] !== undefined;
+  if (vendor === undefined || !vendCredentials || mayBeKept) return {};
+  return vendor.vend(call, store.keyOf(path), mostVended);
 }
 
 /**

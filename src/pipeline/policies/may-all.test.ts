@@ -1,0 +1,35 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { beginCall } from "../../../test/support/caller.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import type { Touch } from "../../namespace/objects.ts";
+import { mayAll } from "./may-all.ts";
+
+const call = Object.assign(beginCall(LanceNamespaceService.method.describeTable), { id: ["ns", "t"] });
+
+function permissionsWithout(...refused: readonly string[]) {
+  const asked: Touch[] = [];
+  const allow = (_: unknown, touch: Touch) => {
+    asked.push(touch);
+    return !refused.includes(touch.operation);
+  };
+  return { asked, permissions: { allow, databaseOf: () => undefined } };
+}
+
+test("a caller may write to the files of a table if it may do everything that writes to the table", async () => {
+  const { permissions, asked } = permissionsWithout("dropTable", "describeTable");
+  assert.equal(await mayAll(permissions, call, "write"), true);
+  assert.equal(await mayAll(permissions, call, "manage"), false);
+  for (const { kind, id } of asked) assert.deepEqual({ kind, id }, { kind: "Table", id: ["ns", "t"] });
+  for (const operation of ["createTable", "insertIntoTable", "updateTable", "deleteFromTable"] as const)
+    assert.ok(
+      asked.some((touch) => touch.operation === operation),
+      operation,
+    );
+});
+
+test("a caller from whom one of these operations is kept may not", async () => {
+  for (const operation of ["deleteFromTable", "restoreTable", "createTableVersion"])
+    assert.equal(await mayAll(permissionsWithout(operation).permissions, call, "write"), false);
+  assert.equal(await mayAll(permissionsWithout("queryTable").permissions, call, "read"), false);
+});
