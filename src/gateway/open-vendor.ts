@@ -8,7 +8,7 @@ import { readVendFile } from "./vend-file.ts";
 
 type Mode = NonNullable<ServeOptions["vend"]>;
 
-/** What a source is created from. */
+/** Facts from which a source is created. */
 interface Settings {
   readonly options: ServeOptions;
   readonly place: BucketPlace;

@@ -31,9 +31,13 @@ export function evaluate(
 
 function matcherOf(pattern: string): RegExp {
   const source = pattern.replaceAll(/\$\{([^}]*)\}|[\s\S]/gu, (found, variable: string | undefined) => {
-    if (variable !== undefined) return RegExp.escape(/^[*?$]$/.test(variable) ? variable : "root");
+    if (variable !== undefined) return escaped(/^[*?$]$/.test(variable) ? variable : "root");
     if (found === "*") return ".*";
-    return found === "?" ? "." : RegExp.escape(found);
+    return found === "?" ? "." : escaped(found);
   });
   return new RegExp(`^${source}$`, "su");
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }

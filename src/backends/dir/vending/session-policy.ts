@@ -26,7 +26,7 @@ const MAX_LENGTH = 2048;
 /**
  * Returns the session policy that cuts a role to the directory of a table: its objects, and listings below it.
  *
- * Who may write, but not manage, may not write the marks by which the catalog knows dropped and declared tables.
+ * A caller that may write, but not manage, may not write the marks by which the catalog knows dropped and declared tables.
  *
  * @throws LanceError InvalidInput for an empty key; Unsupported for a key that is too long for a policy
  */

@@ -5,7 +5,7 @@ import { type CredentialSource, PERMISSIONS, type Permission } from "./vendor.ts
 export interface StaticOptions {
   /** Key of the directory; empty for the whole bucket. */
   readonly key: string;
-  /** What the credentials among the options allow. */
+  /** Permission that the credentials among the options carry. */
   readonly permission: Permission;
   readonly options: StorageOptions;
 }

@@ -6,7 +6,7 @@ import { inEverySpelling } from "./spellings.ts";
 /** Kinds of permissions that credentials carry; each includes those before it. */
 export const PERMISSIONS = ["read", "write", "manage"] as const;
 
-/** What credentials allow with the files of a table: reading, also adding and replacing, also deleting. */
+/** Permission for the files of a table: reading, also adding and replacing, also deleting. */
 export type Permission = (typeof PERMISSIONS)[number];
 
 /** Issues storage options with credentials for the directory of a table. */

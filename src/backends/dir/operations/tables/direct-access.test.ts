@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
-import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
-import { beginCall } from "../../../../../test/support/caller.ts";
-import { LanceNamespaceService } from "../../../../gen/lance/namespace/v1/service_pb.ts";
-import { DeclareTableRequestSchema } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { createDirectoryBackend } from "../../index.ts";
 import { rows } from "../../rows-fixture.ts";
-import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
+import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
 import { type CredentialSource, createVendor } from "../../vending/vendor.ts";
 
 const CREDENTIALS = ["access_key_id", "aws_access_key_id", "expires_at_millis"];
@@ -27,9 +22,9 @@ test("descriptions and declarations carry credentials for the directory of the t
   await client.call("createNamespace", "ns");
   for (const vendCredentials of [undefined, true]) {
     const declared = await client.call("declareTable", `ns$t${vendCredentials}`, { vendCredentials });
-    assert.equal(declared.storageOptions["aws_access_key_id"], `write ${declared.location.slice(1)}`);
+    assert.equal(declared.storageOptions["aws_access_key_id"], `write ${declared.location?.slice(1)}`);
     const described = await client.call("describeTable", "t", { vendCredentials });
-    assert.equal(described.storageOptions["aws_access_key_id"], `write ${described.location.slice(1)}`);
+    assert.equal(described.storageOptions["aws_access_key_id"], `write ${described.location?.slice(1)}`);
     assert.deepEqual(Object.keys(described.storageOptions).sort(), CREDENTIALS);
   }
 });
@@ -39,15 +34,6 @@ test("descriptions and declarations without credentials are to be had", async (t
   const declared = await client.call("declareTable", "t", { vendCredentials: false });
   const described = await client.call("describeTable", "t", { vendCredentials: false });
   for (const { storageOptions } of [declared, described]) assert.deepEqual({ ...storageOptions }, {});
-});
-
-test("an answer that may be kept under an idempotency key carries none", async (t) => {
-  const backend = await createDirectoryBackend({ root: await temporaryDirectory(t), log: silent, vendor });
-  t.onTestFinished(() => backend.close());
-  const headers = { "idempotency-key": "k" };
-  const call = beginCall(LanceNamespaceService.method.declareTable, { id: ["t"], headers });
-  const answer = await backend.operations.declareTable?.(create(DeclareTableRequestSchema), call);
-  assert.deepEqual({ ...answer?.storageOptions }, {});
 });
 
 test("a catalog that cannot be written gets credentials for reading", async (t) => {

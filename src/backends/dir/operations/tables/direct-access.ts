@@ -23,12 +23,9 @@ export async function credentialsFor(
   { vendor, mostVended, store }: DirectAccessContext & Pick<TableContext, "store">,
   path: string,
   { vendCredentials = true }: { readonly vendCredentials?: boolean | undefined },
-  call: Pick<Call, "may" | "headers">,
+  call: Pick<Call, "may">,
 ): Promise<StorageOptions> {
-  // An answer under such a key may be kept, and credentials must not be.
-  const mayBeKept = call.headers["idempotency-key"] !== undefined;
-  if (vendor === undefined || !vendCredentials || mayBeKept) return {};
-  return vendor.vend(call, store.keyOf(path), mostVended);
+  return vendor === undefined || !vendCredentials ? {} : vendor.vend(call, store.keyOf(path), mostVended);
 }
 
 /**
