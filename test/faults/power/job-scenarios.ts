@@ -43,7 +43,7 @@ function jobsOf({ context, client }: World, retryMs: number): Jobs {
 /** Maximum number of looks for the beginning of a job. */
 const MAX_LOOKS = 400;
 
-/** Waits for a job to succeed. @throws LanceError ServiceUnavailable when no process works on it */
+/** Waits for a job to succeed. @throws LanceError OutcomeUnknown when no process works on it */
 async function succeeded(jobs: Jobs, id: string): Promise<void> {
   let [wasActive, isActive] = [false, false];
   for (let looks = 0; wasActive ? isActive : looks < MAX_LOOKS; looks++) {
@@ -52,7 +52,7 @@ async function succeeded(jobs: Jobs, id: string): Promise<void> {
     wasActive ||= isActive;
   }
   if ((await jobs.get(id))?.state === "succeeded") return;
-  throw new LanceError("ServiceUnavailable", "the job has not succeeded");
+  throw new LanceError("OutcomeUnknown", "the job has not succeeded");
 }
 
 async function withJobs(world: World, retryMs: number, work: (jobs: Jobs) => Promise<void>): Promise<void> {

@@ -48,7 +48,7 @@ async function joinFragments({ context }: World): Promise<void> {
     await table.join(version, await table.prepareJoin(version, state, fragments));
   } catch (error) {
     // No client gets the outcome of a join; the next join begins again.
-    throw new LanceError("ServiceUnavailable", "the join failed", { cause: error });
+    throw new LanceError("OutcomeUnknown", "the join failed", { cause: error });
   } finally {
     await table.close();
   }

@@ -10,7 +10,7 @@ async function optimize({ context }: World): Promise<void> {
   const leases = createUpkeepLeases(layout.baseKey, store, clock);
   for await (const result of optimizeTables(context, { tables: [["n", "a"]], leases, waitMs: 0 })) {
     if (result.outcome !== "optimized")
-      throw new LanceError("ServiceUnavailable", JSON.stringify(result.outcome));
+      throw new LanceError("OutcomeUnknown", JSON.stringify(result.outcome));
   }
 }
 
