@@ -1,5 +1,6 @@
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { setImmediate as turn } from "node:timers/promises";
 import type { DetailedError } from "@cedar-policy/cedar-wasm/nodejs";
 import { type Cedar, textOf } from "./cedar.ts";
 import { type Policy, policyOf } from "./policy.ts";
@@ -7,6 +8,9 @@ import { SCHEMA } from "./schema.ts";
 
 /** Extension of the files with policies. */
 const EXTENSION = ".cedar";
+
+/** Policies that are checked at a time: reading the schema takes as long as checking some twenty. */
+const CHECKED = 32;
 
 /** Largest file of policies, in bytes. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024;
@@ -23,7 +27,7 @@ export async function policyFiles(directory: string): Promise<string[]> {
 /**
  * Reads the policies of a directory, and checks them against the schema.
  *
- * @throws Error with a single line for each mistake: the file, the policy and the reason.
+ * @throws Error with a single line for each mistake of the first group that has any: the policy and the reason.
  */
 export async function readPolicies(cedar: Cedar, directory: string): Promise<readonly Policy[]> {
   const files = await policyFiles(directory);
@@ -41,11 +45,16 @@ export async function readPolicies(cedar: Cedar, directory: string): Promise<rea
   const names = policies.map(({ name }) => name);
   const doubled = new Set(names.filter((name, index) => names.indexOf(name) < index));
   for (const name of doubled) mistakes.push(`two policies have the name ${JSON.stringify(name)}`);
+  for (let i = 0; mistakes.length === 0 && i < policies.length; i += CHECKED) {
+    mistakes.push(...checkPolicies(cedar, policies.slice(i, i + CHECKED)));
+    // A gateway that reads its policies again answers calls meanwhile.
+    await turn();
+  }
   if (mistakes.length > 0) throw new Error(mistakes.join("\n"));
   return policies;
 }
 
-/** Parses and checks the text of a file. */
+/** Parses the text of a file. */
 export function parsePolicies(
   cedar: Cedar,
   text: string,
@@ -71,22 +80,24 @@ export function parsePolicies(
     }
     policies[place - 1] = policyOf(converted.json.annotations?.["id"] ?? at, own, converted.json);
   }
-  for (const policy of policies.filter(Boolean)) mistakes.push(...checkPolicy(cedar, policy));
   return { policies: policies.filter(Boolean), mistakes };
 }
 
-/** Returns what is wrong with a policy by the schema; a policy that can never apply is a mistake, too. */
-function checkPolicy(cedar: Cedar, { name, text }: Policy): readonly string[] {
+/**
+ * Returns what is wrong with policies by the schema, which the library reads once for all of them. A policy that can
+ * never apply is a mistake, too.
+ */
+function checkPolicies(cedar: Cedar, policies: readonly Policy[]): readonly string[] {
   const answer = cedar.validate({
     schema: SCHEMA,
-    policies: { staticPolicies: { [name]: text } },
+    policies: { staticPolicies: Object.fromEntries(policies.map(({ name, text }) => [name, text])) },
     validationSettings: { mode: "strict" },
   });
-  if (answer.type === "failure") return answer.errors.map((error) => `${name}: ${textOf(error)}`);
-  const { validationErrors, validationWarnings } = answer;
+  if (answer.type === "failure") return answer.errors.map((error) => textOf(error));
+  const found = [...answer.validationErrors, ...answer.validationWarnings];
+  const byPolicy = Map.groupBy(found, ({ policyId }) => policyId);
   // An error is the reason of the warnings beside it.
-  const [first] = [...validationErrors, ...validationWarnings];
-  return first === undefined ? [] : [`${name}: ${textOf(first.error)}`];
+  return [...byPolicy].map(([name, [first]]) => `${name}: ${first === undefined ? "" : textOf(first.error)}`);
 }
 
 /** Returns the places of policies in their file; the library sorts them by the texts `policy0`, `policy1`, … */
