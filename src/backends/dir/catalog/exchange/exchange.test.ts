@@ -169,7 +169,7 @@ test("when the committing worker ends, the others go on; what it was asked may b
   const asked = declare(second, "asked");
   await begun.promise;
   disconnect();
-  await assert.rejects(asked, failsWith("ServiceUnavailable"));
+  await assert.rejects(asked, failsWith("OutcomeUnknown"));
   await Promise.all([declare(second, "a"), declare(third, "b")]);
   for (const name of ["a", "b"]) assert.ok((await second.read()).get(name));
   gate.resolve();

@@ -19,7 +19,7 @@ export interface Forwarder {
    * Commits a mutation: through the committing worker, or itself while there is none.
    *
    * @throws LanceError the error of the mutation; the errors of the commit; ConcurrentModification if the state kept
-   *   changing; ServiceUnavailable if the committing worker ends meanwhile, and then it may be committed or not
+   *   changing; OutcomeUnknown if the committing worker ends meanwhile, and then it may be committed or not
    */
   mutate<T>(mutation: Mutation<T>): Promise<T>;
   forget(changeId: string): void;
@@ -159,7 +159,7 @@ async function decideOn(
 
 function lost(): LanceError {
   return new LanceError(
-    "ServiceUnavailable",
+    "OutcomeUnknown",
     "the worker that commits ended meanwhile; the change may be stored or not; look before you repeat it",
   );
 }
