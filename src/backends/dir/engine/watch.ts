@@ -75,9 +75,13 @@ function watchVersions(store: ObjectStore): Watcher {
     const dataset: DatasetRef = { store, root: store.keyOf(location) };
     let known = await withTag(dataset, await latestVersion(dataset));
     return async (table) => {
+      // The handle answers at once, so the listing need not wait for it; were it late, the table would be opened again.
+      const [version, { newest, earlier }] = await Promise.all([
+        table.version(),
+        latestVersionAnd(dataset, known),
+      ]);
       // A version that the handle has made or seen before the listing is missing there only if it was deleted.
-      const at = BigInt(await table.version());
-      const { newest, earlier } = await latestVersionAnd(dataset, known);
+      const at = BigInt(version);
       const now = await withTag(dataset, newest);
       if (now.version < at) return "replaced";
       if (now.version === known.version) return now.eTag === known.eTag ? "same" : "replaced";
