@@ -20,9 +20,13 @@ const byKeys = (delay?: FailureDelay) => createAuthenticator([proveByKeys(ring)]
 
 const TOKEN = "a token for the upstream";
 
-function callWith(apiKey: string | undefined, signal = new AbortController().signal): Call {
+function callWith(
+  apiKey: string | undefined,
+  signal = new AbortController().signal,
+  peer = "192.0.2.1",
+): Call {
   const call = createCall({
-    ...{ method, protocol: "rest", requestId: "r", headers: {}, signal, peer: "192.0.2.1" },
+    ...{ method, protocol: "rest", requestId: "r", headers: {}, signal, peer },
     ...{ deadline: undefined, accept: undefined, log: pino({ level: "silent" }) },
   });
   call.identity = { apiKey, authToken: TOKEN };
@@ -99,7 +103,7 @@ describe("identify", () => {
     );
   });
 
-  it("counts a wrong key for the address that it comes from", async () => {
+  it("counts a wrong key for the address that it comes from, and in IPv6 for the network of 64 bits", async () => {
     const addresses: (string | undefined)[] = [];
     const delay = {
       failed(address: string | undefined) {
@@ -107,11 +111,14 @@ describe("identify", () => {
         return 0;
       },
     };
-    await assert.rejects(
-      Promise.resolve(identify(byKeys(delay))(callWith("wrong"), unread, refuseNext)),
-      (error) => isLanceError(error, "Unauthenticated"),
-    );
-    assert.deepEqual(addresses, ["192.0.2.1"]);
+    const step = identify(byKeys(delay));
+    for (const peer of ["192.0.2.1", "2001:db8:0:1::1", "2001:db8::1:f:0:0:2"]) {
+      await assert.rejects(
+        Promise.resolve(step(callWith("wrong", undefined, peer), unread, refuseNext)),
+        (error) => isLanceError(error, "Unauthenticated"),
+      );
+    }
+    assert.deepEqual(addresses, ["192.0.2.1", "2001:db8:0:1", "2001:db8:0:1"]);
   });
 
   it("lets a bounded number of refusals wait, and refuses more at once", async () => {

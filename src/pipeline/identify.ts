@@ -4,6 +4,7 @@ import type { Call } from "../namespace/call.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import type { Principal } from "../namespace/principal.ts";
 import { whileWaiting } from "../namespace/while-waiting.ts";
+import { addressKey } from "./caller-key.ts";
 import type { Interceptor } from "./interceptor.ts";
 
 /** Maximum number of refused calls whose answers wait. */
@@ -26,7 +27,7 @@ export function identify(authenticator: Authenticator): Interceptor {
     }
     waiting += 1;
     try {
-      await sleep(authenticator.failed(call.peer), undefined, { signal: call.signal });
+      await sleep(authenticator.failed(addressKey(call)), undefined, { signal: call.signal });
     } finally {
       waiting -= 1;
     }
