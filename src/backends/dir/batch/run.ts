@@ -6,6 +6,7 @@ import { allOrNothing, type Mutation } from "../catalog/decide.ts";
 import { createDraft, type Draft } from "../catalog/draft.ts";
 import type { CatalogState } from "../catalog/state.ts";
 import { inSlicesOn, StateChanged } from "../catalog/steps.ts";
+import { afterChange } from "../format/after-change.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { VersionRange } from "../format/delete-versions.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
@@ -122,9 +123,10 @@ async function carryOut(context: ChangeContext, batch: Batch, intent: Intent): P
   try {
     // If another process has taken the change over, it completes the change.
     const { deleted, tidy } = own.isHeld()
-      ? await complete(context, intent, "owner")
+      ? await afterChange(() => complete(context, intent, "owner"))
       : { deleted: [], tidy: false };
-    if (tidy) await end();
+    // A note that stays costs the next batch a look at it.
+    if (tidy) await end().catch(() => own.abandon());
     else own.abandon();
     return { deleted };
   } catch (error) {

@@ -1,8 +1,8 @@
 import { dirname } from "node:path/posix";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
+import { isUnanswered, unknownOutcome } from "./decisive-request.ts";
 import { UnsyncedError } from "./local-errors.ts";
-import { RefusedRequest } from "./refused-request.ts";
 import type { ObjectStore } from "./storage.ts";
 import { noteOwnManifest } from "./version-ledger.ts";
 
@@ -67,19 +67,6 @@ export async function publishVersion(
 }
 
 const REFUSED = "the storage of the catalog refuses a version as taken and has none";
-
-/** Whether a request may have been carried out, or may be later, after it has failed and the version is not there. */
-function isUnanswered({ files }: ObjectStore, error: unknown): boolean {
-  return files === undefined && !(error instanceof RefusedRequest);
-}
-
-function unknownOutcome(cause: unknown): LanceError {
-  return new LanceError(
-    "OutcomeUnknown",
-    "the storage failed during a commit, which may be stored or not; look before you repeat it",
-    { cause },
-  );
-}
 
 function unavailable(error: unknown): LanceError {
   if (error instanceof LanceError) return error;

@@ -1,6 +1,7 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { checkTagName, normalizeBranch, refsDirectory } from "./dataset.ts";
+import { decisiveRequest } from "./decisive-request.ts";
 import { listNames } from "./storage.ts";
 import { describeVersion } from "./version-files.ts";
 
@@ -78,7 +79,7 @@ export async function updateTag(dataset: DatasetRef, name: string, target: TagTa
   const old = await readRef(dataset, key);
   if (!old) throw tagNotFound(name);
   const content = { ...old, ...(await encodeTarget(dataset, target)), updatedAt: new Date().toISOString() };
-  await dataset.store.put(key, encodeJson(content));
+  await decisiveRequest(dataset.store, () => dataset.store.put(key, encodeJson(content)));
   return decodeTag(content);
 }
 
@@ -91,7 +92,8 @@ export async function deleteTag(dataset: DatasetRef, name: string): Promise<void
   const key = tagKey(dataset, name);
   // An object store does not report whether a deleted object existed.
   const found = dataset.store.files !== undefined || (await dataset.store.head(key)) !== undefined;
-  if (!found || !(await dataset.store.delete(key))) throw tagNotFound(name);
+  const isDeleted = found && (await decisiveRequest(dataset.store, () => dataset.store.delete(key)));
+  if (!isDeleted) throw tagNotFound(name);
 }
 
 /** Lists all branches of a table except main, by name. */

@@ -3,6 +3,7 @@ import { joinIpcStreams } from "../../../../arrow/join-streams.ts";
 import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
+import { decisiveRequest } from "../../format/decisive-request.ts";
 import { newStagingId } from "../../format/staging-key.ts";
 import { keyIn, listNames } from "../../format/storage.ts";
 import type { DirContext, UploadContext } from "../context.ts";
@@ -78,11 +79,19 @@ export function createMultipartWrites(
     yield* bytes;
   }
 
+  /** Removes the parts of a write that has ended; a later sweep removes what is left. */
+  async function clear(directory: string, last?: string): Promise<void> {
+    await store.deleteDirectory(directory, last).catch((error: unknown) => {
+      log.warn({ err: error }, "the parts of a write are left behind");
+    });
+  }
+
   return {
     async begin(table, branch) {
       await sweepStaging(context);
       const id = newStagingId();
-      await store.put(`${directoryOf(id)}/${TARGET}`, Buffer.from(targetOf(table, branch)));
+      const target = Buffer.from(targetOf(table, branch));
+      await decisiveRequest(store, () => store.put(`${directoryOf(id)}/${TARGET}`, target));
       return id;
     },
     async stage({ write, name, overwrite }, data, call) {
@@ -116,16 +125,13 @@ export function createMultipartWrites(
         if (!isLanceError(error, "OutcomeUnknown")) await store.delete(mark).catch(() => {});
         throw error;
       }
-      // The rows are in the table; a later sweep removes what is left here.
-      await store.deleteDirectory(directory, TAKEN).catch((error: unknown) => {
-        log.warn({ err: error }, "the parts of a completed write are left behind");
-      });
+      await clear(directory, TAKEN);
       return outcome;
     },
     async abort(write) {
       const directory = await find(write);
-      await store.delete(`${directory}/${TARGET}`);
-      await store.deleteDirectory(directory);
+      await decisiveRequest(store, () => store.delete(`${directory}/${TARGET}`));
+      await clear(directory);
     },
   };
 }

@@ -11,7 +11,7 @@ import type { ManifestFile } from "../../format/manifest-file.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { appendRows, putStagingBase, replaceRows } from "../../format/staged-rows.ts";
 import { isStagingName, newStagingKey } from "../../format/staging-key.ts";
-import { keyIn, listNames, listTree } from "../../format/storage.ts";
+import { keyIn, listNames, listTree, type ObjectStore } from "../../format/storage.ts";
 import { latestVersion, readVersion } from "../../format/version-files.ts";
 import type { DirContext } from "../context.ts";
 
@@ -85,7 +85,7 @@ export async function withStagedRows<T>(
     });
   } finally {
     engine.forget(path);
-    await store.deleteDirectory(root);
+    await removeStaged(store, root);
   }
 
   async function writeParts(): Promise<number> {
@@ -132,8 +132,13 @@ export async function withStagedFile<T>(
     });
   } finally {
     engine.forget(path);
-    await store.deleteDirectory(staging.root);
+    await removeStaged(store, staging.root);
   }
+}
+
+/** Removes staged rows, whose outcome is known already. A sweep removes what is left. */
+async function removeStaged(store: ObjectStore, root: string): Promise<void> {
+  await store.deleteDirectory(root).catch(() => {});
 }
 
 /** Implements {@link StagedRows.asNext}. */
