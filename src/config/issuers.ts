@@ -1,8 +1,8 @@
-import { BlockList, isIP } from "node:net";
 import type { Grant } from "../namespace/grants.ts";
 import { isJsonObject } from "../namespace/json.ts";
 import { ROLE_NAMES } from "../namespace/principal.ts";
 import { checkKeys, type Section, subsection, textAt } from "./config-file.ts";
+import { isLoopbackAddress } from "./loopback.ts";
 import { UsageError } from "./option-spec.ts";
 import { parseChoice, parseDuration, parseText } from "./parsers.ts";
 
@@ -107,10 +107,6 @@ function named<T>(key: string, parse: () => T): T {
   }
 }
 
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
-LOOPBACK.addAddress("::1", "ipv6");
-
 /** Parses the address of a server that the gateway believes: `https:`, or `http:` on this machine. */
 export function parseServerAddress(text: string): string {
   const { protocol, hostname = "", username, search, hash } = URL.parse(text) ?? {};
@@ -121,8 +117,7 @@ export function parseServerAddress(text: string): string {
 
 function isThisMachine(hostname: string): boolean {
   const host = hostname.replace(/^\[(.*)\]$/, "$1");
-  const version = isIP(host);
-  return host === "localhost" || (version !== 0 && LOOPBACK.check(host, version === 6 ? "ipv6" : "ipv4"));
+  return host === "localhost" || isLoopbackAddress(host);
 }
 
 const GRANT = /^(\w+)=(?:(anyone)|(name|group|scope):(.+)|claim:([^=]+)=(.+))$/s;

@@ -1,11 +1,7 @@
 import { lookup } from "node:dns/promises";
-import { BlockList, isIPv6 } from "node:net";
+import { isLoopbackAddress } from "../config/loopback.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
-
-const LOOPBACK = new BlockList();
-LOOPBACK.addSubnet("127.0.0.0", 8, "ipv4");
-LOOPBACK.addAddress("::1", "ipv6");
 
 /** Options that say where the gateway listens. */
 type Place = Pick<ServeOptions, "host"> & Partial<Pick<ServeOptions, "socketPath">>;
@@ -43,5 +39,5 @@ async function isLocal({ host, socketPath }: Place): Promise<boolean> {
 /** Whether a host names this machine alone. A name that cannot be resolved fails when the gateway listens. */
 async function isLoopback(host: string): Promise<boolean> {
   const found = await lookup(host, { all: true }).catch(() => []);
-  return found.every(({ address }) => LOOPBACK.check(address, isIPv6(address) ? "ipv6" : "ipv4"));
+  return found.every(({ address }) => isLoopbackAddress(address));
 }
