@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { constants } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
@@ -13,7 +14,7 @@ import {
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { callUnary, fakeService, rawCall, startGrpc, statusOf } from "./fixture.ts";
+import { callUnary, fakeService, METHODS, pathOfMethod, rawCall, startGrpc, statusOf } from "./fixture.ts";
 import { encodeFrame } from "./frame.ts";
 
 const request = toBinary(DescribeTableRequestSchema, create(DescribeTableRequestSchema, { id: ["a", "b"] }));
@@ -184,19 +185,24 @@ test("a deadline aborts the call and answers at once", async () => {
 });
 
 test("a cancelled call aborts its signal", async () => {
-  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const begun = Promise.withResolvers<Call>();
   await using server = await startGrpc(
     fakeService({
-      async unary(_method, _request, call) {
-        await once(call.signal, "abort");
-        resolve(call.signal.reason);
-        return create(DescribeTableResponseSchema, {});
+      unary(_method, _request, call) {
+        begun.resolve(call);
+        return new Promise(() => {});
       },
     }),
   );
-  void callUnary(server.client, {}, new Metadata(), { deadline: Date.now() + 20 });
-  const reason = await promise;
-  assert.ok(reason instanceof LanceError);
+  const headers = { ":method": "POST", ":path": pathOfMethod(METHODS.describeTable) };
+  const stream = server.session.request({ ...headers, "content-type": "application/grpc" });
+  stream.on("error", () => {});
+  stream.end(encodeFrame(request, false));
+  const { signal } = await begun.promise;
+  const aborted = once(signal, "abort");
+  stream.close(constants.NGHTTP2_CANCEL);
+  await aborted;
+  assert.ok(signal.reason instanceof LanceError);
 });
 
 test("the number of messages must be one, and whole", async () => {

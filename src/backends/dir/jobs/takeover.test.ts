@@ -158,18 +158,25 @@ test("a lease that is renewed while its job ends leaves no record of an open job
 test("a process that closes waits for the renewal of a lease that is on its way", async (t) => {
   const inner = storeIn(await temporaryDirectory(t));
   const [held, release] = gate();
-  let looks = 0;
+  let [isAtWork, renewals] = [false, 0];
   const store: JobStore = {
     ...inner,
     async isCancelRequested(id) {
-      // The first look precedes the work, and the others belong to renewals.
-      if (++looks > 1) await held;
+      // Once the work has begun, only renewals look.
+      if (isAtWork) {
+        renewals++;
+        await held;
+      }
       return inner.isCancelRequested(id);
     },
   };
-  const jobs = jobsOn(t, store, { endless }, 30);
+  const work: JobWork = (job, signal) => {
+    isAtWork = true;
+    return endless(job, signal);
+  };
+  const jobs = jobsOn(t, store, { endless: work }, 30);
   const { id } = await jobs.submit(request("endless"));
-  while (looks < 2) await sleep(1);
+  while (renewals === 0) await sleep(1);
   let isClosed = false;
   const closed = jobs.close().then(() => {
     isClosed = true;
