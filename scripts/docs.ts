@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { checkProse } from "./prose/check.ts";
 import { clientTable } from "./tables/clients.ts";
 import { configurationTable } from "./tables/configuration.ts";
+import { contractReference } from "./tables/contract.ts";
 import { coresTable } from "./tables/cores.ts";
 import { errorTable } from "./tables/errors.ts";
 import { lancedbDifferenceTable } from "./tables/lancedb-differences.ts";
@@ -19,6 +20,7 @@ const check = process.argv.includes("--check");
 /** Each page and the tables in it, by the name in its markers. */
 const pages: Readonly<Record<string, Readonly<Record<string, () => string | Promise<string>>>>> = {
   "README.md": { clients: clientTable, operations: operationTable },
+  "docs/contract.md": { contract: contractReference },
   "docs/errors.md": { errors: errorTable },
   "docs/lancedb-clients.md": { methods: lancedbMethodTable, differences: lancedbDifferenceTable },
   "docs/observability.md": {

@@ -2,9 +2,9 @@ import { resolve } from "node:path";
 import type { Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { Gateway } from "../gateway/compose.ts";
+import { packageVersion } from "../gateway/version.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { redactText } from "../log/redact.ts";
-import { packageVersion } from "./version.ts";
 
 /** Returns the first lines for people: what is served, where, and for whom. */
 export function greeting(options: ServeOptions, databases: Databases | undefined, gateway: Gateway): string {

@@ -1,11 +1,11 @@
 import { Command, CommanderError } from "commander";
 import { environmentLayer, type Layer } from "../config/layers.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
+import { packageVersion } from "../gateway/version.ts";
 import type { CommandDefinition } from "./commands/command.ts";
 import { COMMANDS } from "./commands/table.ts";
 import { addCompletion } from "./completion.ts";
 import { addOptions } from "./flags.ts";
-import { packageVersion } from "./version.ts";
 
 const DESCRIPTION =
   "Serves the Lance Namespace API over REST, gRPC, Connect and gRPC-Web on one port, and works on its catalogs.";

@@ -91,6 +91,12 @@ export const SERVER_OPTIONS = {
     fallback: "false",
     parse: parseSwitch,
   },
+  noDocs: {
+    flag: "no-docs",
+    help: "Turn off /openapi.json (docs/contract.md#openapi).",
+    fallback: "false",
+    parse: parseSwitch,
+  },
   keepAliveMs: {
     flag: "keep-alive",
     value: "TIME",

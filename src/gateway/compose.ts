@@ -23,6 +23,7 @@ import { openAudit } from "./open-audit.ts";
 import { openAuthenticator } from "./open-authenticator.ts";
 import { openAuthorizer } from "./open-authorizer.ts";
 import { openBackend } from "./open-backend.ts";
+import { openDocument } from "./open-document.ts";
 import { openTls } from "./open-tls.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
@@ -58,6 +59,8 @@ export type WireOptions = Pick<
       | "readOnly"
       | "socketPath"
       | "socketMode"
+      | "auth"
+      | "noDocs"
       | keyof CallerLimits
     >
   >;
@@ -139,6 +142,7 @@ async function listen(
     plugins: plugins.flatMap(({ fastify }) => fastify ?? []),
     readiness,
     metrics: metrics?.page,
+    readDocument: openDocument(options),
     log,
     addressing,
     tls,

@@ -11,6 +11,7 @@ import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
 import { type Addressing, createTakeAddress } from "./addressing.ts";
 import { createApp } from "./app.ts";
+import type { ReadDocument } from "./document-page.ts";
 import { healthRpcs } from "./health.ts";
 import { createHostCheck } from "./host-check.ts";
 import type { ListenAddress } from "./listen.ts";
@@ -32,6 +33,8 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   readonly readiness: Readiness;
   /** Content of `/metrics`. Default: the path does not exist. */
   readonly metrics?: MetricsPage | undefined;
+  /** Text of `/openapi.json`. Default: the path does not exist. */
+  readonly readDocument?: ReadDocument | undefined;
   /** Parts of addresses that name databases. Default: none. */
   readonly addressing?: Addressing | undefined;
   /** Origins whose pages may call from browsers; `*` matches any. Default: none. */

@@ -26,9 +26,13 @@ export interface Binding {
   readonly template: Template;
   /** Whether a request has a body, and whether it is JSON or raw bytes. */
   readonly requestBody: "none" | "json" | "raw";
+  /** Field of the request that the body is; undefined if it is the whole message, or if there is none. */
+  readonly requestField: DescField | undefined;
   /** Local name of the request's field of type google.api.HttpBody, if the body is raw. */
   readonly rawRequestField: string | undefined;
   readonly responseBody: "json" | "raw" | "empty";
+  /** Field of the response that the body is; undefined if it is the whole message, or if there is none. */
+  readonly responseField: DescField | undefined;
   /** Local name of the response's field of type google.api.HttpBody, if the body is raw. */
   readonly rawResponseField: string | undefined;
   /** Whether a client of the dialect understands an answer in the specification's JSON. */
@@ -120,8 +124,10 @@ function compile(method: DescMethod, rule: HttpRule, { forms, decoders, encoders
     httpMethod: pattern.case.toUpperCase(),
     template,
     requestBody: rawRequest !== undefined ? "raw" : readBody !== undefined ? "json" : "none",
+    requestField: bodyField,
     rawRequestField: rawRequest?.localName,
     responseBody: rawResponse !== undefined ? "raw" : encode === undefined ? "empty" : "json",
+    responseField,
     rawResponseField: rawResponse?.localName,
     takesJson: encode !== undefined && forms.size === 0,
     successStatus,

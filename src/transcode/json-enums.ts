@@ -4,7 +4,7 @@ import { FieldError } from "./field-error.ts";
 import type { DecodeScalar, EncodeScalar } from "./json-scalars.ts";
 
 /** Returns the spelling that the REST API writes: its own, or the value's name in PascalCase without the prefix. */
-function restSpelling(descriptor: DescEnum, value: DescEnum["values"][number]): string {
+export function restSpelling(descriptor: DescEnum, value: DescEnum["values"][number]): string {
   return getOption(value, rest_value) || toPascalCase(withoutPrefix(descriptor, value.name));
 }
 

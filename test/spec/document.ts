@@ -12,15 +12,18 @@ export interface Schema {
   readonly properties?: Readonly<Record<string, unknown>>;
   readonly additionalProperties?: unknown;
   readonly items?: unknown;
+  readonly prefixItems?: readonly unknown[];
+  readonly contentEncoding?: string;
   readonly minItems?: number;
   readonly maxItems?: number;
   /** The name among the document's schemas, when it has one. */
   readonly name?: string;
 }
 
-/** A body: its media type and what it holds. */
+/** A body: its media type, or the first of several, and what it holds. */
 export interface Body {
   readonly mediaType: string;
+  readonly mediaTypes: readonly string[];
   readonly schema: Schema;
 }
 
@@ -42,92 +45,128 @@ export interface SpecOperation {
   readonly request: (Body & { readonly required: boolean }) | undefined;
   /** The only status of a success, and its body, if it has one. */
   readonly success: { readonly status: number; readonly body: Body | undefined };
+  /** The statuses of errors, such as `404` or `5XX`. */
+  readonly errors: readonly string[];
 }
 
 type Json = Readonly<Record<string, unknown>>;
 
-const file = join(import.meta.dirname, "lance-namespace-0.11.1.yaml");
-const document = parse(readFileSync(file, "utf8")) as Json;
-const components = document["components"] as Readonly<Record<string, Json>>;
-
-/** The names of all schemas. */
-export const schemaNames: readonly string[] = Object.keys(components["schemas"] as Json);
-
-/** The schema of that name. */
-export function schemaNamed(name: string): Schema {
-  return schemaAt({ $ref: `#/components/schemas/${name}` });
+/** A document of OpenAPI, as far as the tests read it. */
+export interface Document {
+  /** The names of all schemas. */
+  readonly schemaNames: readonly string[];
+  /** Returns the schema of that name. */
+  schemaNamed(name: string): Schema;
+  /** Returns the schema at a place of the document. Fields beside a reference override those that it refers to. */
+  schemaAt(node: unknown): Schema;
+  /** All operations, in the document's order. */
+  readonly operations: readonly SpecOperation[];
 }
 
-/** Returns the schema at a place of the document. Fields beside a reference override those that it refers to. */
-export function schemaAt(node: unknown): Schema {
-  const { $ref, oneOf, type, ...rest } = node as Json & { $ref?: string; oneOf?: readonly Json[] };
-  if ($ref !== undefined)
-    return { ...schemaAt(follow($ref)), ...rest, name: $ref.split("/").at(-1) as string };
-  const union = oneOf?.filter((option) => option["type"] !== "null");
-  if (union !== undefined) {
-    if (union.length !== 1) throw new Error(`a union of ${union.length} kinds is more than these tests know`);
-    return { ...schemaAt(union[0]), ...rest };
+/** Reads a document. */
+export function readDocument(document: Json): Document {
+  const components = document["components"] as Readonly<Record<string, Json>>;
+
+  function schemaAt(node: unknown): Schema {
+    const {
+      $ref,
+      oneOf,
+      anyOf = oneOf,
+      type,
+      ...rest
+    } = node as Json & {
+      $ref?: string;
+      oneOf?: readonly Json[];
+      anyOf?: readonly Json[];
+    };
+    if ($ref !== undefined)
+      return { ...schemaAt(follow($ref)), ...rest, name: $ref.split("/").at(-1) as string };
+    const union = anyOf?.filter((option) => option["type"] !== "null");
+    if (union !== undefined) {
+      if (union.length !== 1)
+        throw new Error(`a union of ${union.length} kinds is more than these tests know`);
+      return { ...schemaAt(union[0]), ...rest };
+    }
+    const types = [type].flat().filter((each) => each !== "null");
+    if (types.length > 1)
+      throw new Error(`a schema of the types ${types.join(", ")} is more than these tests know`);
+    return { ...rest, ...(types[0] === undefined ? {} : { type: types[0] as string }) };
   }
-  const types = [type].flat().filter((each) => each !== "null");
-  if (types.length > 1)
-    throw new Error(`a schema of the types ${types.join(", ")} is more than these tests know`);
-  return { ...rest, ...(types[0] === undefined ? {} : { type: types[0] as string }) };
-}
 
-/** All operations, in the document's order. */
-export const specOperations: readonly SpecOperation[] = Object.entries(document["paths"] as Json).flatMap(
-  ([path, item]) => {
-    const { parameters: shared = [], ...methods } = item as Json & { parameters?: readonly Json[] };
-    return Object.entries(methods).map(([httpMethod, operation]) =>
-      readOperation(httpMethod.toUpperCase(), path, operation as Json, shared),
-    );
-  },
-);
+  function readOperation(
+    httpMethod: string,
+    path: string,
+    node: Json,
+    shared: readonly Json[],
+  ): SpecOperation {
+    const own = (node["parameters"] ?? []) as readonly Json[];
+    const request = node["requestBody"] as Json | undefined;
+    const responses = Object.entries(node["responses"] as Json);
+    const successes = responses.filter(([status]) => status.startsWith("2"));
+    const [success] = successes;
+    if (success === undefined || successes.length > 1)
+      throw new Error(`${path}: not one success but several`);
+    const body = request && bodyOf(request);
+    return {
+      id: node["operationId"] as string,
+      httpMethod,
+      path,
+      parameters: [...shared, ...own].map(readParameter),
+      request: body && { ...body, required: request["required"] === true },
+      success: { status: Number(success[0]), body: bodyOf(success[1] as Json) },
+      errors: responses.map(([status]) => status).filter((status) => !status.startsWith("2")),
+    };
+  }
 
-function readOperation(httpMethod: string, path: string, node: Json, shared: readonly Json[]): SpecOperation {
-  const own = (node["parameters"] ?? []) as readonly Json[];
-  const request = node["requestBody"] as Json | undefined;
-  const responses = Object.entries(node["responses"] as Json);
-  const successes = responses.filter(([status]) => status.startsWith("2"));
-  const [success] = successes;
-  if (success === undefined || successes.length > 1) throw new Error(`${path}: not one success but several`);
-  const body = request && bodyOf(request);
+  function readParameter(node: Json): Parameter {
+    const { name, in: place, required = false, schema = JSON_TEXT, description } = deref(node);
+    return {
+      name: name as string,
+      in: place as string,
+      required: required as boolean,
+      schema: {
+        ...schemaAt(schema),
+        ...(description === undefined ? {} : { description: description as string }),
+      },
+    };
+  }
+
+  function bodyOf(node: Json): Body | undefined {
+    const contents = Object.entries((deref(node)["content"] ?? {}) as Readonly<Record<string, Json>>);
+    const [content] = contents;
+    if (content === undefined) return undefined;
+    const mediaTypes = contents.map(([mediaType]) => mediaType);
+    return { mediaType: content[0], mediaTypes, schema: schemaAt(content[1]["schema"]) };
+  }
+
+  function deref(node: Json): Json {
+    return typeof node["$ref"] === "string" ? follow(node["$ref"]) : node;
+  }
+
+  function follow(reference: string): Json {
+    const [, ...names] = reference.split("/");
+    return names.reduce((at, name) => at[name] as Json, document);
+  }
+
   return {
-    id: node["operationId"] as string,
-    httpMethod,
-    path,
-    parameters: [...shared, ...own].map(readParameter),
-    request: body && { ...body, required: request["required"] === true },
-    success: { status: Number(success[0]), body: bodyOf(success[1] as Json) },
+    schemaNames: Object.keys(components["schemas"] as Json),
+    schemaNamed: (name) => schemaAt({ $ref: `#/components/schemas/${name}` }),
+    schemaAt,
+    operations: Object.entries(document["paths"] as Json).flatMap(([path, item]) => {
+      const { parameters: shared = [], ...methods } = item as Json & { parameters?: readonly Json[] };
+      return Object.entries(methods).map(([httpMethod, operation]) =>
+        readOperation(httpMethod.toUpperCase(), path, operation as Json, shared),
+      );
+    }),
   };
 }
 
-function readParameter(node: Json): Parameter {
-  const { name, in: place, required = false, schema, description } = deref(node);
-  return {
-    name: name as string,
-    in: place as string,
-    required: required as boolean,
-    schema: {
-      ...schemaAt(schema),
-      ...(description === undefined ? {} : { description: description as string }),
-    },
-  };
-}
+/** The schema of a parameter whose text is JSON. */
+const JSON_TEXT: Json = { type: "string" };
 
-function bodyOf(node: Json): Body | undefined {
-  const contents = Object.entries((deref(node)["content"] ?? {}) as Readonly<Record<string, Json>>);
-  const [content] = contents;
-  if (content === undefined) return undefined;
-  if (contents.length > 1) throw new Error("a body of several media types is more than these tests know");
-  return { mediaType: content[0], schema: schemaAt(content[1]["schema"]) };
-}
+const file = join(import.meta.dirname, "lance-namespace-0.11.1.yaml");
 
-function deref(node: Json): Json {
-  return typeof node["$ref"] === "string" ? follow(node["$ref"]) : node;
-}
+/** The public specification. */
+export const specification: Document = readDocument(parse(readFileSync(file, "utf8")) as Json);
 
-function follow(reference: string): Json {
-  const [, ...names] = reference.split("/");
-  return names.reduce((at, name) => at[name] as Json, document);
-}
+export const { schemaAt, schemaNamed, schemaNames, operations: specOperations } = specification;

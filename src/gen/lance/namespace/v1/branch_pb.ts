@@ -17,7 +17,7 @@ export const file_lance_namespace_v1_branch: GenFile = /*@__PURE__*/
   fileDesc("Ch9sYW5jZS9uYW1lc3BhY2UvdjEvYnJhbmNoLnByb3RvEhJsYW5jZS5uYW1lc3BhY2UudjEiwwIKDkJyYW5jaENvbnRlbnRzEiwKDXBhcmVudF9icmFuY2gYASABKAlCENraGAxwYXJlbnRCcmFuY2hIAIgBARIsCg5wYXJlbnRfdmVyc2lvbhgCIAEoA0IU4EEC2toYDXBhcmVudFZlcnNpb24SIgoJY3JlYXRlX2F0GAMgASgDQg/gQQLa2hgIY3JlYXRlQXQSKgoNbWFuaWZlc3Rfc2l6ZRgEIAEoA0IT4EEC2toYDG1hbmlmZXN0U2l6ZRJCCghtZXRhZGF0YRgFIAMoCzIwLmxhbmNlLm5hbWVzcGFjZS52MS5CcmFuY2hDb250ZW50cy5NZXRhZGF0YUVudHJ5Gi8KDU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIQCg5fcGFyZW50X2JyYW5jaCLSAgoYTGlzdFRhYmxlQnJhbmNoZXNSZXF1ZXN0EgoKAmlkGAEgAygJEhIKCmlkZW50aWZpZXIYAiABKAkSFgoJZGVsaW1pdGVyGAMgASgJSACIAQESLgoIaWRlbnRpdHkYBCABKAsyHC5sYW5jZS5uYW1lc3BhY2UudjEuSWRlbnRpdHkSSgoHY29udGV4dBgFIAMoCzI5LmxhbmNlLm5hbWVzcGFjZS52MS5MaXN0VGFibGVCcmFuY2hlc1JlcXVlc3QuQ29udGV4dEVudHJ5EhcKCnBhZ2VfdG9rZW4YBiABKAlIAYgBARISCgVsaW1pdBgHIAEoBUgCiAEBGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgwKCl9kZWxpbWl0ZXJCDQoLX3BhZ2VfdG9rZW5CCAoGX2xpbWl0IukCChlMaXN0VGFibGVCcmFuY2hlc1Jlc3BvbnNlEksKB2NvbnRleHQYASADKAsyOi5sYW5jZS5uYW1lc3BhY2UudjEuTGlzdFRhYmxlQnJhbmNoZXNSZXNwb25zZS5Db250ZXh0RW50cnkSUgoIYnJhbmNoZXMYAiADKAsyOy5sYW5jZS5uYW1lc3BhY2UudjEuTGlzdFRhYmxlQnJhbmNoZXNSZXNwb25zZS5CcmFuY2hlc0VudHJ5QgPgQQISFwoKcGFnZV90b2tlbhgDIAEoCUgAiAEBGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGlMKDUJyYW5jaGVzRW50cnkSCwoDa2V5GAEgASgJEjEKBXZhbHVlGAIgASgLMiIubGFuY2UubmFtZXNwYWNlLnYxLkJyYW5jaENvbnRlbnRzOgI4AUINCgtfcGFnZV90b2tlbiL1AgoYQ3JlYXRlVGFibGVCcmFuY2hSZXF1ZXN0EgoKAmlkGAEgAygJEhIKCmlkZW50aWZpZXIYAiABKAkSFgoJZGVsaW1pdGVyGAMgASgJSACIAQESLgoIaWRlbnRpdHkYBCABKAsyHC5sYW5jZS5uYW1lc3BhY2UudjEuSWRlbnRpdHkSSgoHY29udGV4dBgFIAMoCzI5LmxhbmNlLm5hbWVzcGFjZS52MS5DcmVhdGVUYWJsZUJyYW5jaFJlcXVlc3QuQ29udGV4dEVudHJ5EhEKBG5hbWUYBiABKAlCA+BBAhIYCgtmcm9tX2JyYW5jaBgHIAEoCUgBiAEBEhkKDGZyb21fdmVyc2lvbhgIIAEoA0gCiAEBGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgwKCl9kZWxpbWl0ZXJCDgoMX2Zyb21fYnJhbmNoQg8KDV9mcm9tX3ZlcnNpb24iyAEKGUNyZWF0ZVRhYmxlQnJhbmNoUmVzcG9uc2USSwoHY29udGV4dBgBIAMoCzI6LmxhbmNlLm5hbWVzcGFjZS52MS5DcmVhdGVUYWJsZUJyYW5jaFJlc3BvbnNlLkNvbnRleHRFbnRyeRIbCg50cmFuc2FjdGlvbl9pZBgCIAEoCUgAiAEBGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhEKD190cmFuc2FjdGlvbl9pZCKfAgoYRGVsZXRlVGFibGVCcmFuY2hSZXF1ZXN0EgoKAmlkGAEgAygJEhIKCmlkZW50aWZpZXIYAiABKAkSFgoJZGVsaW1pdGVyGAMgASgJSACIAQESLgoIaWRlbnRpdHkYBCABKAsyHC5sYW5jZS5uYW1lc3BhY2UudjEuSWRlbnRpdHkSSgoHY29udGV4dBgFIAMoCzI5LmxhbmNlLm5hbWVzcGFjZS52MS5EZWxldGVUYWJsZUJyYW5jaFJlcXVlc3QuQ29udGV4dEVudHJ5EhEKBG5hbWUYBiABKAlCA+BBAhouCgxDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZGVsaW1pdGVyIsgBChlEZWxldGVUYWJsZUJyYW5jaFJlc3BvbnNlEksKB2NvbnRleHQYASADKAsyOi5sYW5jZS5uYW1lc3BhY2UudjEuRGVsZXRlVGFibGVCcmFuY2hSZXNwb25zZS5Db250ZXh0RW50cnkSGwoOdHJhbnNhY3Rpb25faWQYAiABKAlIAIgBARouCgxDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIRCg9fdHJhbnNhY3Rpb25faWRiBnByb3RvMw", [file_google_api_field_behavior, file_lance_namespace_v1_common, file_lance_namespace_v1_options]);
 
 /**
- * What is known of a branch.
+ * The known facts about a branch.
  *
  * @generated from message lance.namespace.v1.BranchContents
  */
@@ -79,7 +79,7 @@ export type ListTableBranchesRequest = Message<"lance.namespace.v1.ListTableBran
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -94,7 +94,7 @@ export type ListTableBranchesRequest = Message<"lance.namespace.v1.ListTableBran
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -130,7 +130,7 @@ export const ListTableBranchesRequestSchema: GenMessage<ListTableBranchesRequest
   messageDesc(file_lance_namespace_v1_branch, 1);
 
 /**
- * One page of branches.
+ * A page of branches.
  *
  * @generated from message lance.namespace.v1.ListTableBranchesResponse
  */
@@ -178,7 +178,7 @@ export type CreateTableBranchRequest = Message<"lance.namespace.v1.CreateTableBr
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -193,7 +193,7 @@ export type CreateTableBranchRequest = Message<"lance.namespace.v1.CreateTableBr
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -277,7 +277,7 @@ export type DeleteTableBranchRequest = Message<"lance.namespace.v1.DeleteTableBr
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -292,7 +292,7 @@ export type DeleteTableBranchRequest = Message<"lance.namespace.v1.DeleteTableBr
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */

@@ -153,7 +153,7 @@ export const StringMapSchema: GenMessage<StringMap> = /*@__PURE__*/
  */
 export type NullableString = Message<"lance.namespace.v1.NullableString"> & {
   /**
-   * The string; not set stands for null.
+   * The string; not set for null.
    *
    * @generated from field: optional string value = 1;
    */

@@ -33,7 +33,7 @@ export type CreateTableRequest = Message<"lance.namespace.v1.CreateTableRequest"
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -48,7 +48,7 @@ export type CreateTableRequest = Message<"lance.namespace.v1.CreateTableRequest"
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -70,7 +70,7 @@ export type CreateTableRequest = Message<"lance.namespace.v1.CreateTableRequest"
   data?: HttpBody | undefined;
 
   /**
-   * What to do if the table exists. Default: CREATE. In the first message only.
+   * Action if the table exists. Default: CREATE. In the first message only.
    *
    * @generated from field: optional lance.namespace.v1.CreateTableMode mode = 7;
    */
@@ -135,7 +135,7 @@ export type CreateTableResponse = Message<"lance.namespace.v1.CreateTableRespons
   version?: bigint | undefined;
 
   /**
-   * What a reader needs to open the storage; handed to Lance as it is.
+   * The options with which a reader opens the storage; handed to Lance as it is.
    *
    * @generated from field: map<string, string> storage_options = 5;
    */
@@ -171,7 +171,7 @@ export type InsertIntoTableRequest = Message<"lance.namespace.v1.InsertIntoTable
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -186,7 +186,7 @@ export type InsertIntoTableRequest = Message<"lance.namespace.v1.InsertIntoTable
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -302,7 +302,7 @@ export type MergeInsertIntoTableRequest = Message<"lance.namespace.v1.MergeInser
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -317,7 +317,7 @@ export type MergeInsertIntoTableRequest = Message<"lance.namespace.v1.MergeInser
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -507,7 +507,7 @@ export type UpdateTableRequest = Message<"lance.namespace.v1.UpdateTableRequest"
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -522,7 +522,7 @@ export type UpdateTableRequest = Message<"lance.namespace.v1.UpdateTableRequest"
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -572,7 +572,7 @@ export const UpdateTableRequestSchema: GenMessage<UpdateTableRequest> = /*@__PUR
   messageDesc(file_lance_namespace_v1_data, 6);
 
 /**
- * One field and its new value; REST writes it as an array of two strings.
+ * A field and its new value; REST writes it as an array of two strings.
  *
  * @generated from message lance.namespace.v1.ColumnUpdate
  */
@@ -663,7 +663,7 @@ export type DeleteFromTableRequest = Message<"lance.namespace.v1.DeleteFromTable
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -678,7 +678,7 @@ export type DeleteFromTableRequest = Message<"lance.namespace.v1.DeleteFromTable
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */

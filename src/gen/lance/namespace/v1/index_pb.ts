@@ -30,7 +30,7 @@ export type CreateTableIndexRequest = Message<"lance.namespace.v1.CreateTableInd
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -45,7 +45,7 @@ export type CreateTableIndexRequest = Message<"lance.namespace.v1.CreateTableInd
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -228,7 +228,7 @@ export type CreateTableIndexRequest = Message<"lance.namespace.v1.CreateTableInd
   prefixOnly?: boolean | undefined;
 
   /**
-   * For FTS: the words to leave out in place of the language's own; none stands for those.
+   * For FTS: the words to leave out in place of the language's own; empty for those.
    *
    * @generated from field: repeated string custom_stop_words = 30;
    */
@@ -340,7 +340,7 @@ export type CreateTableScalarIndexRequest = Message<"lance.namespace.v1.CreateTa
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -355,7 +355,7 @@ export type CreateTableScalarIndexRequest = Message<"lance.namespace.v1.CreateTa
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -538,7 +538,7 @@ export type CreateTableScalarIndexRequest = Message<"lance.namespace.v1.CreateTa
   prefixOnly?: boolean | undefined;
 
   /**
-   * For FTS: the words to leave out in place of the language's own; none stands for those.
+   * For FTS: the words to leave out in place of the language's own; empty for those.
    *
    * @generated from field: repeated string custom_stop_words = 30;
    */
@@ -650,7 +650,7 @@ export type ListTableIndicesRequest = Message<"lance.namespace.v1.ListTableIndic
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -665,7 +665,7 @@ export type ListTableIndicesRequest = Message<"lance.namespace.v1.ListTableIndic
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -715,7 +715,7 @@ export const ListTableIndicesRequestSchema: GenMessage<ListTableIndicesRequest> 
   messageDesc(file_lance_namespace_v1_index, 4);
 
 /**
- * One page of indices.
+ * A page of indices.
  *
  * @generated from message lance.namespace.v1.ListTableIndicesResponse
  */
@@ -750,7 +750,7 @@ export const ListTableIndicesResponseSchema: GenMessage<ListTableIndicesResponse
   messageDesc(file_lance_namespace_v1_index, 5);
 
 /**
- * What is known of an index.
+ * The known facts about an index.
  *
  * @generated from message lance.namespace.v1.IndexContent
  */
@@ -840,7 +840,7 @@ export type IndexContent = Message<"lance.namespace.v1.IndexContent"> & {
   indexVersion?: number | undefined;
 
   /**
-   * What else there is to know, as JSON text whose shape depends on the kind.
+   * Further facts, as JSON text whose shape depends on the kind.
    *
    * @generated from field: optional string index_details = 13;
    */
@@ -868,7 +868,7 @@ export type DescribeTableIndexStatsRequest = Message<"lance.namespace.v1.Describ
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -883,7 +883,7 @@ export type DescribeTableIndexStatsRequest = Message<"lance.namespace.v1.Describ
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -995,7 +995,7 @@ export type DropTableIndexRequest = Message<"lance.namespace.v1.DropTableIndexRe
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -1010,7 +1010,7 @@ export type DropTableIndexRequest = Message<"lance.namespace.v1.DropTableIndexRe
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */

@@ -22,14 +22,14 @@ export const file_lance_namespace_v1_namespace: GenFile = /*@__PURE__*/
  */
 export type CreateNamespaceRequest = Message<"lance.namespace.v1.CreateNamespaceRequest"> & {
   /**
-   * The names that lead from the root to the namespace; empty stands for the root.
+   * The names that lead from the root to the namespace; empty for the root.
    *
    * @generated from field: repeated string id = 1;
    */
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -44,7 +44,7 @@ export type CreateNamespaceRequest = Message<"lance.namespace.v1.CreateNamespace
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -58,7 +58,7 @@ export type CreateNamespaceRequest = Message<"lance.namespace.v1.CreateNamespace
   context: { [key: string]: string };
 
   /**
-   * What to do if the namespace exists. Default: CREATE.
+   * Action if the namespace exists. Default: CREATE.
    *
    * @generated from field: optional lance.namespace.v1.CreateNamespaceMode mode = 6;
    */
@@ -121,14 +121,14 @@ export const CreateNamespaceResponseSchema: GenMessage<CreateNamespaceResponse> 
  */
 export type ListNamespacesRequest = Message<"lance.namespace.v1.ListNamespacesRequest"> & {
   /**
-   * The names that lead from the root to the namespace; empty stands for the root.
+   * The names that lead from the root to the namespace; empty for the root.
    *
    * @generated from field: repeated string id = 1;
    */
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -143,7 +143,7 @@ export type ListNamespacesRequest = Message<"lance.namespace.v1.ListNamespacesRe
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -179,7 +179,7 @@ export const ListNamespacesRequestSchema: GenMessage<ListNamespacesRequest> = /*
   messageDesc(file_lance_namespace_v1_namespace, 2);
 
 /**
- * One page of namespaces.
+ * A page of namespaces.
  *
  * @generated from message lance.namespace.v1.ListNamespacesResponse
  */
@@ -220,14 +220,14 @@ export const ListNamespacesResponseSchema: GenMessage<ListNamespacesResponse> = 
  */
 export type DescribeNamespaceRequest = Message<"lance.namespace.v1.DescribeNamespaceRequest"> & {
   /**
-   * The names that lead from the root to the namespace; empty stands for the root.
+   * The names that lead from the root to the namespace; empty for the root.
    *
    * @generated from field: repeated string id = 1;
    */
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -242,7 +242,7 @@ export type DescribeNamespaceRequest = Message<"lance.namespace.v1.DescribeNames
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -264,7 +264,7 @@ export const DescribeNamespaceRequestSchema: GenMessage<DescribeNamespaceRequest
   messageDesc(file_lance_namespace_v1_namespace, 4);
 
 /**
- * What is known of a namespace.
+ * The known facts about a namespace.
  *
  * @generated from message lance.namespace.v1.DescribeNamespaceResponse
  */
@@ -298,14 +298,14 @@ export const DescribeNamespaceResponseSchema: GenMessage<DescribeNamespaceRespon
  */
 export type DropNamespaceRequest = Message<"lance.namespace.v1.DropNamespaceRequest"> & {
   /**
-   * The names that lead from the root to the namespace; empty stands for the root.
+   * The names that lead from the root to the namespace; empty for the root.
    *
    * @generated from field: repeated string id = 1;
    */
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -320,7 +320,7 @@ export type DropNamespaceRequest = Message<"lance.namespace.v1.DropNamespaceRequ
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -334,14 +334,14 @@ export type DropNamespaceRequest = Message<"lance.namespace.v1.DropNamespaceRequ
   context: { [key: string]: string };
 
   /**
-   * What to do if the namespace does not exist. Default: FAIL.
+   * Action if the namespace does not exist. Default: FAIL.
    *
    * @generated from field: optional lance.namespace.v1.DropNamespaceMode mode = 6;
    */
   mode?: DropNamespaceMode | undefined;
 
   /**
-   * What to do if the namespace is not empty. Default: RESTRICT.
+   * Action if the namespace is not empty. Default: RESTRICT.
    *
    * @generated from field: optional lance.namespace.v1.DropNamespaceBehavior behavior = 7;
    */
@@ -369,7 +369,7 @@ export type DropNamespaceResponse = Message<"lance.namespace.v1.DropNamespaceRes
   context: { [key: string]: string };
 
   /**
-   * The properties that the namespace had; empty if it had none or there was no such namespace.
+   * The properties that the namespace had; empty if it had none or the namespace did not exist.
    *
    * @generated from field: map<string, string> properties = 2;
    */
@@ -398,14 +398,14 @@ export const DropNamespaceResponseSchema: GenMessage<DropNamespaceResponse> = /*
  */
 export type NamespaceExistsRequest = Message<"lance.namespace.v1.NamespaceExistsRequest"> & {
   /**
-   * The names that lead from the root to the namespace; empty stands for the root.
+   * The names that lead from the root to the namespace; empty for the root.
    *
    * @generated from field: repeated string id = 1;
    */
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -420,7 +420,7 @@ export type NamespaceExistsRequest = Message<"lance.namespace.v1.NamespaceExists
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */

@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file lance/namespace/v1/options.proto.
  */
 export const file_lance_namespace_v1_options: GenFile = /*@__PURE__*/
-  fileDesc("CiBsYW5jZS9uYW1lc3BhY2UvdjEvb3B0aW9ucy5wcm90bxISbGFuY2UubmFtZXNwYWNlLnYxIjwKClJlc3RNZXRob2QSFgoOc3VjY2Vzc19zdGF0dXMYASABKAUSFgoOZW1wdHlfcmVzcG9uc2UYAiABKAgqTwoIUmVzdEZvcm0SGQoVUkVTVF9GT1JNX1VOU1BFQ0lGSUVEEAASEwoPUkVTVF9GT1JNX1ZBTFVFEAESEwoPUkVTVF9GT1JNX1RVUExFEAI6YQoLcmVzdF9tZXRob2QSHi5nb29nbGUucHJvdG9idWYuTWV0aG9kT3B0aW9ucxipiwMgASgLMh4ubGFuY2UubmFtZXNwYWNlLnYxLlJlc3RNZXRob2RSCnJlc3RNZXRob2Q6XAoJcmVzdF9mb3JtEh8uZ29vZ2xlLnByb3RvYnVmLk1lc3NhZ2VPcHRpb25zGKqLAyABKA4yHC5sYW5jZS5uYW1lc3BhY2UudjEuUmVzdEZvcm1SCHJlc3RGb3JtOjwKCXJlc3RfbmFtZRIdLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE9wdGlvbnMYq4sDIAEoCVIIcmVzdE5hbWU6QgoKcmVzdF92YWx1ZRIhLmdvb2dsZS5wcm90b2J1Zi5FbnVtVmFsdWVPcHRpb25zGKyLAyABKAlSCXJlc3RWYWx1ZWIGcHJvdG8z", [file_google_protobuf_descriptor]);
+  fileDesc("CiBsYW5jZS9uYW1lc3BhY2UvdjEvb3B0aW9ucy5wcm90bxISbGFuY2UubmFtZXNwYWNlLnYxIlIKClJlc3RNZXRob2QSFgoOc3VjY2Vzc19zdGF0dXMYASABKAUSFgoOZW1wdHlfcmVzcG9uc2UYAiABKAgSFAoMcXVlcnlfZmllbGRzGAMgAygJKk8KCFJlc3RGb3JtEhkKFVJFU1RfRk9STV9VTlNQRUNJRklFRBAAEhMKD1JFU1RfRk9STV9WQUxVRRABEhMKD1JFU1RfRk9STV9UVVBMRRACOmEKC3Jlc3RfbWV0aG9kEh4uZ29vZ2xlLnByb3RvYnVmLk1ldGhvZE9wdGlvbnMYqYsDIAEoCzIeLmxhbmNlLm5hbWVzcGFjZS52MS5SZXN0TWV0aG9kUgpyZXN0TWV0aG9kOlwKCXJlc3RfZm9ybRIfLmdvb2dsZS5wcm90b2J1Zi5NZXNzYWdlT3B0aW9ucxiqiwMgASgOMhwubGFuY2UubmFtZXNwYWNlLnYxLlJlc3RGb3JtUghyZXN0Rm9ybTo8CglyZXN0X25hbWUSHS5nb29nbGUucHJvdG9idWYuRmllbGRPcHRpb25zGKuLAyABKAlSCHJlc3ROYW1lOkIKCnJlc3RfdmFsdWUSIS5nb29nbGUucHJvdG9idWYuRW51bVZhbHVlT3B0aW9ucxisiwMgASgJUglyZXN0VmFsdWViBnByb3RvMw", [file_google_protobuf_descriptor]);
 
 /**
  * The parts of a REST answer that the HTTP rule has no words for.
@@ -21,7 +21,7 @@ export const file_lance_namespace_v1_options: GenFile = /*@__PURE__*/
  */
 export type RestMethod = Message<"lance.namespace.v1.RestMethod"> & {
   /**
-   * The HTTP status of a success; 0 stands for 200.
+   * The HTTP status of a success; 0 for 200.
    *
    * @generated from field: int32 success_status = 1;
    */
@@ -33,6 +33,14 @@ export type RestMethod = Message<"lance.namespace.v1.RestMethod"> & {
    * @generated from field: bool empty_response = 2;
    */
   emptyResponse: boolean;
+
+  /**
+   * Names of fields that clients also send in the query, beside a body that is the whole message. The
+   * query can set every scalar; these are the ones that a document lists.
+   *
+   * @generated from field: repeated string query_fields = 3;
+   */
+  queryFields: string[];
 };
 
 /**

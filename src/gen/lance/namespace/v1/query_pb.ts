@@ -33,7 +33,7 @@ export type QueryTableRequest = Message<"lance.namespace.v1.QueryTableRequest"> 
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -48,7 +48,7 @@ export type QueryTableRequest = Message<"lance.namespace.v1.QueryTableRequest"> 
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -187,7 +187,7 @@ export type QueryTableRequest = Message<"lance.namespace.v1.QueryTableRequest"> 
   minimumNprobes?: number | undefined;
 
   /**
-   * Partitions of an IVF index to search if the ones before gave too few rows; 0 stands for all.
+   * Partitions of an IVF index to search if the ones before gave too few rows; 0 for all.
    *
    * @generated from field: optional int32 maximum_nprobes = 23;
    */
@@ -282,7 +282,7 @@ export const QueryTableResponseSchema: GenMessage<QueryTableResponse> = /*@__PUR
  */
 export type QueryVector = Message<"lance.namespace.v1.QueryVector"> & {
   /**
-   * One vector.
+   * A single vector.
    *
    * @generated from field: repeated float single_vector = 1;
    */
@@ -304,7 +304,7 @@ export const QueryVectorSchema: GenMessage<QueryVector> = /*@__PURE__*/
   messageDesc(file_lance_namespace_v1_query, 2);
 
 /**
- * One of several vectors; REST writes it as an array of numbers.
+ * A vector among several; REST writes it as an array of numbers.
  *
  * @generated from message lance.namespace.v1.FloatVector
  */
@@ -353,7 +353,7 @@ export const QueryColumnsSchema: GenMessage<QueryColumns> = /*@__PURE__*/
   messageDesc(file_lance_namespace_v1_query, 4);
 
 /**
- * One key of the order of a result.
+ * A key of the order of a result.
  *
  * @generated from message lance.namespace.v1.ColumnOrdering
  */
@@ -543,7 +543,7 @@ export type MatchQuery = Message<"lance.namespace.v1.MatchQuery"> & {
   fuzziness?: number | undefined;
 
   /**
-   * The terms that an inexact term may stand for, at most. Default: 50.
+   * The terms that an inexact term may match, at most. Default: 50.
    *
    * @generated from field: optional int32 max_expansions = 4;
    */
@@ -645,14 +645,14 @@ export const PhraseQuerySchema: GenMessage<PhraseQuery> = /*@__PURE__*/
  */
 export type BoostQuery = Message<"lance.namespace.v1.BoostQuery"> & {
   /**
-   * What to look for.
+   * The text to look for.
    *
    * @generated from field: lance.namespace.v1.FtsQuery positive = 1;
    */
   positive?: FtsQuery | undefined;
 
   /**
-   * What makes a result less welcome.
+   * The query that makes a result less welcome.
    *
    * @generated from field: lance.namespace.v1.FtsQuery negative = 2;
    */
@@ -743,7 +743,7 @@ export type CountTableRowsRequest = Message<"lance.namespace.v1.CountTableRowsRe
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -758,7 +758,7 @@ export type CountTableRowsRequest = Message<"lance.namespace.v1.CountTableRowsRe
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -842,7 +842,7 @@ export type ExplainTableQueryPlanRequest = Message<"lance.namespace.v1.ExplainTa
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -857,7 +857,7 @@ export type ExplainTableQueryPlanRequest = Message<"lance.namespace.v1.ExplainTa
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -941,7 +941,7 @@ export type AnalyzeTableQueryPlanRequest = Message<"lance.namespace.v1.AnalyzeTa
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -956,7 +956,7 @@ export type AnalyzeTableQueryPlanRequest = Message<"lance.namespace.v1.AnalyzeTa
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -1095,7 +1095,7 @@ export type AnalyzeTableQueryPlanRequest = Message<"lance.namespace.v1.AnalyzeTa
   minimumNprobes?: number | undefined;
 
   /**
-   * Partitions of an IVF index to search if the ones before gave too few rows; 0 stands for all.
+   * Partitions of an IVF index to search if the ones before gave too few rows; 0 for all.
    *
    * @generated from field: optional int32 maximum_nprobes = 23;
    */

@@ -145,7 +145,7 @@ export type AlterTableAddColumnsRequest = Message<"lance.namespace.v1.AlterTable
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -160,7 +160,7 @@ export type AlterTableAddColumnsRequest = Message<"lance.namespace.v1.AlterTable
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -196,7 +196,7 @@ export const AlterTableAddColumnsRequestSchema: GenMessage<AlterTableAddColumnsR
   messageDesc(file_lance_namespace_v1_schema, 3);
 
 /**
- * One new column; one of `expression`, `computed` and `virtual_column`.
+ * A new column; exactly one of `expression`, `computed` and `virtual_column`.
  *
  * @generated from message lance.namespace.v1.AddColumnsEntry
  */
@@ -330,7 +330,7 @@ export const AddVirtualColumnEntrySchema: GenMessage<AddVirtualColumnEntry> = /*
   messageDesc(file_lance_namespace_v1_schema, 5);
 
 /**
- * One column that a user-defined function writes.
+ * A column that a user-defined function writes.
  *
  * @generated from message lance.namespace.v1.AddVirtualColumnOutputEntry
  */
@@ -420,7 +420,7 @@ export type AlterTableAlterColumnsRequest = Message<"lance.namespace.v1.AlterTab
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -435,7 +435,7 @@ export type AlterTableAlterColumnsRequest = Message<"lance.namespace.v1.AlterTab
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -646,7 +646,7 @@ export type AlterTableDropColumnsRequest = Message<"lance.namespace.v1.AlterTabl
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -661,7 +661,7 @@ export type AlterTableDropColumnsRequest = Message<"lance.namespace.v1.AlterTabl
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -732,7 +732,7 @@ export const AlterTableDropColumnsResponseSchema: GenMessage<AlterTableDropColum
   messageDesc(file_lance_namespace_v1_schema, 13);
 
 /**
- * Asks to start a job that fills a computed column. Whatever is not set is up to the server.
+ * Asks to start a job that fills a computed column. The server chooses what is not set.
  *
  * @generated from message lance.namespace.v1.AlterTableBackfillColumnsRequest
  */
@@ -745,7 +745,7 @@ export type AlterTableBackfillColumnsRequest = Message<"lance.namespace.v1.Alter
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -760,7 +760,7 @@ export type AlterTableBackfillColumnsRequest = Message<"lance.namespace.v1.Alter
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -929,7 +929,7 @@ export type UpdateFieldMetadataRequest = Message<"lance.namespace.v1.UpdateField
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -944,7 +944,7 @@ export type UpdateFieldMetadataRequest = Message<"lance.namespace.v1.UpdateField
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -1064,7 +1064,7 @@ export type UpdateTableSchemaMetadataRequest = Message<"lance.namespace.v1.Updat
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -1079,7 +1079,7 @@ export type UpdateTableSchemaMetadataRequest = Message<"lance.namespace.v1.Updat
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */

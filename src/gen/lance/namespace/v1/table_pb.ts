@@ -24,14 +24,14 @@ export const file_lance_namespace_v1_table: GenFile = /*@__PURE__*/
  */
 export type ListTablesRequest = Message<"lance.namespace.v1.ListTablesRequest"> & {
   /**
-   * The names that lead from the root to the namespace; empty stands for the root.
+   * The names that lead from the root to the namespace; empty for the root.
    *
    * @generated from field: repeated string id = 1;
    */
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -46,7 +46,7 @@ export type ListTablesRequest = Message<"lance.namespace.v1.ListTablesRequest"> 
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -89,7 +89,7 @@ export const ListTablesRequestSchema: GenMessage<ListTablesRequest> = /*@__PURE_
   messageDesc(file_lance_namespace_v1_table, 0);
 
 /**
- * One page of tables.
+ * A page of tables.
  *
  * @generated from message lance.namespace.v1.ListTablesResponse
  */
@@ -137,7 +137,7 @@ export type ListAllTablesRequest = Message<"lance.namespace.v1.ListAllTablesRequ
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -180,7 +180,7 @@ export const ListAllTablesRequestSchema: GenMessage<ListAllTablesRequest> = /*@_
   messageDesc(file_lance_namespace_v1_table, 2);
 
 /**
- * One page of tables.
+ * A page of tables.
  *
  * @generated from message lance.namespace.v1.ListAllTablesResponse
  */
@@ -228,7 +228,7 @@ export type RegisterTableRequest = Message<"lance.namespace.v1.RegisterTableRequ
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -243,7 +243,7 @@ export type RegisterTableRequest = Message<"lance.namespace.v1.RegisterTableRequ
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -264,7 +264,7 @@ export type RegisterTableRequest = Message<"lance.namespace.v1.RegisterTableRequ
   location: string;
 
   /**
-   * What to do if the table exists. Default: CREATE.
+   * Action if the table exists. Default: CREATE.
    *
    * @generated from field: optional lance.namespace.v1.RegisterTableMode mode = 7;
    */
@@ -341,7 +341,7 @@ export type DescribeTableRequest = Message<"lance.namespace.v1.DescribeTableRequ
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -356,7 +356,7 @@ export type DescribeTableRequest = Message<"lance.namespace.v1.DescribeTableRequ
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -429,7 +429,7 @@ export const DescribeTableRequestSchema: GenMessage<DescribeTableRequest> = /*@_
   messageDesc(file_lance_namespace_v1_table, 6);
 
 /**
- * What is known of a table.
+ * The known facts about a table.
  *
  * @generated from message lance.namespace.v1.DescribeTableResponse
  */
@@ -484,7 +484,7 @@ export type DescribeTableResponse = Message<"lance.namespace.v1.DescribeTableRes
   schema?: JsonArrowSchema | undefined;
 
   /**
-   * What a reader needs to open the storage; handed to Lance as it is. Credentials that run out come
+   * The options with which a reader opens the storage; handed to Lance as it is. Credentials that run out come
    * with `expires_at_millis`, in milliseconds since 1970.
    *
    * @generated from field: map<string, string> storage_options = 8;
@@ -577,7 +577,7 @@ export type TableExistsRequest = Message<"lance.namespace.v1.TableExistsRequest"
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -592,7 +592,7 @@ export type TableExistsRequest = Message<"lance.namespace.v1.TableExistsRequest"
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -655,7 +655,7 @@ export type DropTableRequest = Message<"lance.namespace.v1.DropTableRequest"> & 
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -670,7 +670,7 @@ export type DropTableRequest = Message<"lance.namespace.v1.DropTableRequest"> & 
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -754,7 +754,7 @@ export type DeregisterTableRequest = Message<"lance.namespace.v1.DeregisterTable
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -769,7 +769,7 @@ export type DeregisterTableRequest = Message<"lance.namespace.v1.DeregisterTable
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -853,7 +853,7 @@ export type RestoreTableRequest = Message<"lance.namespace.v1.RestoreTableReques
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -868,7 +868,7 @@ export type RestoreTableRequest = Message<"lance.namespace.v1.RestoreTableReques
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -945,7 +945,7 @@ export type RenameTableRequest = Message<"lance.namespace.v1.RenameTableRequest"
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -960,7 +960,7 @@ export type RenameTableRequest = Message<"lance.namespace.v1.RenameTableRequest"
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -1037,7 +1037,7 @@ export type DeclareTableRequest = Message<"lance.namespace.v1.DeclareTableReques
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -1052,7 +1052,7 @@ export type DeclareTableRequest = Message<"lance.namespace.v1.DeclareTableReques
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -1066,7 +1066,7 @@ export type DeclareTableRequest = Message<"lance.namespace.v1.DeclareTableReques
   context: { [key: string]: string };
 
   /**
-   * Where the data will be. Default: a place that the server picks.
+   * Where the data goes. Default: a place that the server picks.
    *
    * @generated from field: optional string location = 6;
    */
@@ -1123,7 +1123,7 @@ export type DeclareTableResponse = Message<"lance.namespace.v1.DeclareTableRespo
   location?: string | undefined;
 
   /**
-   * What a writer needs to open the storage; handed to Lance as it is.
+   * The options with which a writer opens the storage; handed to Lance as it is.
    *
    * @generated from field: map<string, string> storage_options = 4;
    */
@@ -1166,7 +1166,7 @@ export type GetTableStatsRequest = Message<"lance.namespace.v1.GetTableStatsRequ
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -1181,7 +1181,7 @@ export type GetTableStatsRequest = Message<"lance.namespace.v1.GetTableStatsRequ
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */

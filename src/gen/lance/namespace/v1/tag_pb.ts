@@ -17,7 +17,7 @@ export const file_lance_namespace_v1_tag: GenFile = /*@__PURE__*/
   fileDesc("ChxsYW5jZS9uYW1lc3BhY2UvdjEvdGFnLnByb3RvEhJsYW5jZS5uYW1lc3BhY2UudjEibwoLVGFnQ29udGVudHMSEwoGYnJhbmNoGAEgASgJSACIAQESFAoHdmVyc2lvbhgCIAEoA0ID4EECEioKDW1hbmlmZXN0X3NpemUYAyABKANCE+BBAtraGAxtYW5pZmVzdFNpemVCCQoHX2JyYW5jaCLKAgoUTGlzdFRhYmxlVGFnc1JlcXVlc3QSCgoCaWQYASADKAkSEgoKaWRlbnRpZmllchgCIAEoCRIWCglkZWxpbWl0ZXIYAyABKAlIAIgBARIuCghpZGVudGl0eRgEIAEoCzIcLmxhbmNlLm5hbWVzcGFjZS52MS5JZGVudGl0eRJGCgdjb250ZXh0GAUgAygLMjUubGFuY2UubmFtZXNwYWNlLnYxLkxpc3RUYWJsZVRhZ3NSZXF1ZXN0LkNvbnRleHRFbnRyeRIXCgpwYWdlX3Rva2VuGAYgASgJSAGIAQESEgoFbGltaXQYByABKAVIAogBARouCgxDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZGVsaW1pdGVyQg0KC19wYWdlX3Rva2VuQggKBl9saW1pdCLOAgoVTGlzdFRhYmxlVGFnc1Jlc3BvbnNlEkcKB2NvbnRleHQYASADKAsyNi5sYW5jZS5uYW1lc3BhY2UudjEuTGlzdFRhYmxlVGFnc1Jlc3BvbnNlLkNvbnRleHRFbnRyeRJGCgR0YWdzGAIgAygLMjMubGFuY2UubmFtZXNwYWNlLnYxLkxpc3RUYWJsZVRhZ3NSZXNwb25zZS5UYWdzRW50cnlCA+BBAhIXCgpwYWdlX3Rva2VuGAMgASgJSACIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEaTAoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRIuCgV2YWx1ZRgCIAEoCzIfLmxhbmNlLm5hbWVzcGFjZS52MS5UYWdDb250ZW50czoCOAFCDQoLX3BhZ2VfdG9rZW4ioAIKGUdldFRhYmxlVGFnVmVyc2lvblJlcXVlc3QSCgoCaWQYASADKAkSEgoKaWRlbnRpZmllchgCIAEoCRIWCglkZWxpbWl0ZXIYAyABKAlIAIgBARIuCghpZGVudGl0eRgEIAEoCzIcLmxhbmNlLm5hbWVzcGFjZS52MS5JZGVudGl0eRJLCgdjb250ZXh0GAUgAygLMjoubGFuY2UubmFtZXNwYWNlLnYxLkdldFRhYmxlVGFnVmVyc2lvblJlcXVlc3QuQ29udGV4dEVudHJ5EhAKA3RhZxgGIAEoCUID4EECGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgwKCl9kZWxpbWl0ZXIi0AEKGkdldFRhYmxlVGFnVmVyc2lvblJlc3BvbnNlEkwKB2NvbnRleHQYASADKAsyOy5sYW5jZS5uYW1lc3BhY2UudjEuR2V0VGFibGVUYWdWZXJzaW9uUmVzcG9uc2UuQ29udGV4dEVudHJ5EhQKB3ZlcnNpb24YAiABKANCA+BBAhITCgZicmFuY2gYAyABKAlIAIgBARouCgxDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIJCgdfYnJhbmNoIs4CChVDcmVhdGVUYWJsZVRhZ1JlcXVlc3QSCgoCaWQYASADKAkSEgoKaWRlbnRpZmllchgCIAEoCRIWCglkZWxpbWl0ZXIYAyABKAlIAIgBARIuCghpZGVudGl0eRgEIAEoCzIcLmxhbmNlLm5hbWVzcGFjZS52MS5JZGVudGl0eRJHCgdjb250ZXh0GAUgAygLMjYubGFuY2UubmFtZXNwYWNlLnYxLkNyZWF0ZVRhYmxlVGFnUmVxdWVzdC5Db250ZXh0RW50cnkSEAoDdGFnGAYgASgJQgPgQQISFAoHdmVyc2lvbhgHIAEoA0ID4EECEhMKBmJyYW5jaBgIIAEoCUgBiAEBGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgwKCl9kZWxpbWl0ZXJCCQoHX2JyYW5jaCLCAQoWQ3JlYXRlVGFibGVUYWdSZXNwb25zZRJICgdjb250ZXh0GAEgAygLMjcubGFuY2UubmFtZXNwYWNlLnYxLkNyZWF0ZVRhYmxlVGFnUmVzcG9uc2UuQ29udGV4dEVudHJ5EhsKDnRyYW5zYWN0aW9uX2lkGAIgASgJSACIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEQoPX3RyYW5zYWN0aW9uX2lkIpgCChVEZWxldGVUYWJsZVRhZ1JlcXVlc3QSCgoCaWQYASADKAkSEgoKaWRlbnRpZmllchgCIAEoCRIWCglkZWxpbWl0ZXIYAyABKAlIAIgBARIuCghpZGVudGl0eRgEIAEoCzIcLmxhbmNlLm5hbWVzcGFjZS52MS5JZGVudGl0eRJHCgdjb250ZXh0GAUgAygLMjYubGFuY2UubmFtZXNwYWNlLnYxLkRlbGV0ZVRhYmxlVGFnUmVxdWVzdC5Db250ZXh0RW50cnkSEAoDdGFnGAYgASgJQgPgQQIaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDAoKX2RlbGltaXRlciLCAQoWRGVsZXRlVGFibGVUYWdSZXNwb25zZRJICgdjb250ZXh0GAEgAygLMjcubGFuY2UubmFtZXNwYWNlLnYxLkRlbGV0ZVRhYmxlVGFnUmVzcG9uc2UuQ29udGV4dEVudHJ5EhsKDnRyYW5zYWN0aW9uX2lkGAIgASgJSACIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEQoPX3RyYW5zYWN0aW9uX2lkIs4CChVVcGRhdGVUYWJsZVRhZ1JlcXVlc3QSCgoCaWQYASADKAkSEgoKaWRlbnRpZmllchgCIAEoCRIWCglkZWxpbWl0ZXIYAyABKAlIAIgBARIuCghpZGVudGl0eRgEIAEoCzIcLmxhbmNlLm5hbWVzcGFjZS52MS5JZGVudGl0eRJHCgdjb250ZXh0GAUgAygLMjYubGFuY2UubmFtZXNwYWNlLnYxLlVwZGF0ZVRhYmxlVGFnUmVxdWVzdC5Db250ZXh0RW50cnkSEAoDdGFnGAYgASgJQgPgQQISFAoHdmVyc2lvbhgHIAEoA0ID4EECEhMKBmJyYW5jaBgIIAEoCUgBiAEBGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgwKCl9kZWxpbWl0ZXJCCQoHX2JyYW5jaCLCAQoWVXBkYXRlVGFibGVUYWdSZXNwb25zZRJICgdjb250ZXh0GAEgAygLMjcubGFuY2UubmFtZXNwYWNlLnYxLlVwZGF0ZVRhYmxlVGFnUmVzcG9uc2UuQ29udGV4dEVudHJ5EhsKDnRyYW5zYWN0aW9uX2lkGAIgASgJSACIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEQoPX3RyYW5zYWN0aW9uX2lkYgZwcm90bzM", [file_google_api_field_behavior, file_lance_namespace_v1_common, file_lance_namespace_v1_options]);
 
 /**
- * What a tag points to.
+ * The target of a tag.
  *
  * @generated from message lance.namespace.v1.TagContents
  */
@@ -65,7 +65,7 @@ export type ListTableTagsRequest = Message<"lance.namespace.v1.ListTableTagsRequ
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -80,7 +80,7 @@ export type ListTableTagsRequest = Message<"lance.namespace.v1.ListTableTagsRequ
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -116,7 +116,7 @@ export const ListTableTagsRequestSchema: GenMessage<ListTableTagsRequest> = /*@_
   messageDesc(file_lance_namespace_v1_tag, 1);
 
 /**
- * One page of tags.
+ * A page of tags.
  *
  * @generated from message lance.namespace.v1.ListTableTagsResponse
  */
@@ -164,7 +164,7 @@ export type GetTableTagVersionRequest = Message<"lance.namespace.v1.GetTableTagV
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -179,7 +179,7 @@ export type GetTableTagVersionRequest = Message<"lance.namespace.v1.GetTableTagV
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -208,7 +208,7 @@ export const GetTableTagVersionRequestSchema: GenMessage<GetTableTagVersionReque
   messageDesc(file_lance_namespace_v1_tag, 3);
 
 /**
- * What version a tag points to.
+ * The version that a tag points to.
  *
  * @generated from message lance.namespace.v1.GetTableTagVersionResponse
  */
@@ -256,7 +256,7 @@ export type CreateTableTagRequest = Message<"lance.namespace.v1.CreateTableTagRe
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -271,7 +271,7 @@ export type CreateTableTagRequest = Message<"lance.namespace.v1.CreateTableTagRe
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -355,7 +355,7 @@ export type DeleteTableTagRequest = Message<"lance.namespace.v1.DeleteTableTagRe
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -370,7 +370,7 @@ export type DeleteTableTagRequest = Message<"lance.namespace.v1.DeleteTableTagRe
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -440,7 +440,7 @@ export type UpdateTableTagRequest = Message<"lance.namespace.v1.UpdateTableTagRe
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -455,7 +455,7 @@ export type UpdateTableTagRequest = Message<"lance.namespace.v1.UpdateTableTagRe
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */

@@ -34,7 +34,7 @@ export type DescribeTransactionRequest = Message<"lance.namespace.v1.DescribeTra
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -49,7 +49,7 @@ export type DescribeTransactionRequest = Message<"lance.namespace.v1.DescribeTra
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -71,7 +71,7 @@ export const DescribeTransactionRequestSchema: GenMessage<DescribeTransactionReq
   messageDesc(file_lance_namespace_v1_transaction, 0);
 
 /**
- * What is known of a transaction.
+ * The known facts about a transaction.
  *
  * @generated from message lance.namespace.v1.DescribeTransactionResponse
  */
@@ -119,7 +119,7 @@ export type AlterTransactionRequest = Message<"lance.namespace.v1.AlterTransacti
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -134,7 +134,7 @@ export type AlterTransactionRequest = Message<"lance.namespace.v1.AlterTransacti
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -163,7 +163,7 @@ export const AlterTransactionRequestSchema: GenMessage<AlterTransactionRequest> 
   messageDesc(file_lance_namespace_v1_transaction, 2);
 
 /**
- * One change of a transaction.
+ * A change of a transaction.
  *
  * @generated from message lance.namespace.v1.AlterTransactionAction
  */
@@ -249,7 +249,7 @@ export type AlterTransactionSetProperty = Message<"lance.namespace.v1.AlterTrans
   value?: string | undefined;
 
   /**
-   * What to do if the property is set. Default: OVERWRITE.
+   * Action if the property is set. Default: OVERWRITE.
    *
    * @generated from field: optional lance.namespace.v1.SetPropertyMode mode = 3;
    */
@@ -277,7 +277,7 @@ export type AlterTransactionUnsetProperty = Message<"lance.namespace.v1.AlterTra
   key?: string | undefined;
 
   /**
-   * What to do if the property is not set. Default: SKIP.
+   * Action if the property is not set. Default: SKIP.
    *
    * @generated from field: optional lance.namespace.v1.UnsetPropertyMode mode = 2;
    */
@@ -340,7 +340,7 @@ export type BatchCommitTablesRequest = Message<"lance.namespace.v1.BatchCommitTa
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -369,7 +369,7 @@ export const BatchCommitTablesRequestSchema: GenMessage<BatchCommitTablesRequest
   messageDesc(file_lance_namespace_v1_transaction, 8);
 
 /**
- * One thing to do to a table. The table's `id` is in the request inside.
+ * A change of a table. The table's `id` is in the request inside.
  *
  * @generated from message lance.namespace.v1.CommitTableOperation
  */
@@ -450,7 +450,7 @@ export type CommitTableResult = Message<"lance.namespace.v1.CommitTableResult"> 
     case: "createTableVersion";
   } | {
     /**
-     * What was deleted.
+     * The deleted records.
      *
      * @generated from field: lance.namespace.v1.BatchDeleteTableVersionsResponse delete_table_versions = 3;
      */

@@ -85,7 +85,7 @@ export type ListTableVersionsRequest = Message<"lance.namespace.v1.ListTableVers
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -100,7 +100,7 @@ export type ListTableVersionsRequest = Message<"lance.namespace.v1.ListTableVers
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -150,7 +150,7 @@ export const ListTableVersionsRequestSchema: GenMessage<ListTableVersionsRequest
   messageDesc(file_lance_namespace_v1_version, 1);
 
 /**
- * One page of versions.
+ * A page of versions.
  *
  * @generated from message lance.namespace.v1.ListTableVersionsResponse
  */
@@ -198,7 +198,7 @@ export type CreateTableVersionRequest = Message<"lance.namespace.v1.CreateTableV
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -213,7 +213,7 @@ export type CreateTableVersionRequest = Message<"lance.namespace.v1.CreateTableV
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -332,7 +332,7 @@ export type DescribeTableVersionRequest = Message<"lance.namespace.v1.DescribeTa
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -347,7 +347,7 @@ export type DescribeTableVersionRequest = Message<"lance.namespace.v1.DescribeTa
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -383,7 +383,7 @@ export const DescribeTableVersionRequestSchema: GenMessage<DescribeTableVersionR
   messageDesc(file_lance_namespace_v1_version, 5);
 
 /**
- * What is known of a version.
+ * The known facts about a version.
  *
  * @generated from message lance.namespace.v1.DescribeTableVersionResponse
  */
@@ -424,7 +424,7 @@ export type BatchDeleteTableVersionsRequest = Message<"lance.namespace.v1.BatchD
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -439,7 +439,7 @@ export type BatchDeleteTableVersionsRequest = Message<"lance.namespace.v1.BatchD
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -551,7 +551,7 @@ export type BatchCreateTableVersionsRequest = Message<"lance.namespace.v1.BatchC
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -580,7 +580,7 @@ export const BatchCreateTableVersionsRequestSchema: GenMessage<BatchCreateTableV
   messageDesc(file_lance_namespace_v1_version, 10);
 
 /**
- * One version to commit.
+ * A version to commit.
  *
  * @generated from message lance.namespace.v1.CreateTableVersionEntry
  */

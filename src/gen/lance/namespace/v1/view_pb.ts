@@ -32,7 +32,7 @@ export type CreateMaterializedViewRequest = Message<"lance.namespace.v1.CreateMa
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -47,7 +47,7 @@ export type CreateMaterializedViewRequest = Message<"lance.namespace.v1.CreateMa
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
@@ -267,7 +267,7 @@ export const CreateMaterializedViewResponseSchema: GenMessage<CreateMaterialized
   messageDesc(file_lance_namespace_v1_view, 2);
 
 /**
- * Asks to start a job that brings a view up to date. Whatever is not set is up to the server.
+ * Asks to start a job that brings a view up to date. The server chooses what is not set.
  *
  * @generated from message lance.namespace.v1.RefreshMaterializedViewRequest
  */
@@ -280,7 +280,7 @@ export type RefreshMaterializedViewRequest = Message<"lance.namespace.v1.Refresh
   id: string[];
 
   /**
-   * The same names as one string, joined with `delimiter`, the way a REST route has them. If this and
+   * These names as a single string, joined with `delimiter`, as in the path of a REST route. If this and
    * `id` are both set, they have to agree.
    *
    * @generated from field: string identifier = 2;
@@ -295,7 +295,7 @@ export type RefreshMaterializedViewRequest = Message<"lance.namespace.v1.Refresh
   delimiter?: string | undefined;
 
   /**
-   * Who calls; credentials in headers come before it.
+   * The caller; credentials in headers override it.
    *
    * @generated from field: lance.namespace.v1.Identity identity = 4;
    */
