@@ -7,8 +7,9 @@ import type { ServeOptions } from "../config/options.ts";
 import { secretsOf } from "../config/secrets.ts";
 import { type Gateway, startGateway } from "../gateway/compose.ts";
 import { refuseStrangers, travelsInTheClear } from "../gateway/exposure.ts";
-import { STANDARD_OUTPUT } from "../gateway/open-audit.ts";
 import { prepareEngine } from "../gateway/open-backend.ts";
+import { STANDARD_OUTPUT } from "../gateway/open-lines.ts";
+import { packageVersion } from "../gateway/version.ts";
 import { createLog } from "../log/log.ts";
 import { redactText } from "../log/redact.ts";
 import { greeting } from "./greeting.ts";
@@ -29,6 +30,7 @@ export async function runServer(
   await refuseStrangers(options);
   // Standard output is for people: where the server listens. The log goes to standard error.
   const log = createLog(options.logLevel, secretsOf({ options, databases }, environment));
+  log.info({ version: packageVersion(), node: process.version, backend: options.backend }, "starting");
   watchForUnhandled(log, "process");
   prepareEngine();
   const { drainDelayMs = defaultDrainDelayMs(environment) } = options;
@@ -37,14 +39,15 @@ export async function runServer(
     if (error instanceof UsageError) throw error;
     throw new Error(startFailure(error, options), { cause: error });
   });
-  endOnSignal(gateway);
+  endOnSignal(gateway, log);
   if (options.auth.length === 0 && options.insecure)
     log.warn("everyone who reaches the port may do everything, because of --insecure");
   if (options.auth.length > 0 && (await travelsInTheClear(options)))
     log.warn("callers' credentials travel in the clear; --tls-cert and --tls-key encrypt them");
   const { stdout, stderr } = process;
-  // An audit log on standard output has nothing but its lines there.
-  const people = options.auditLog === STANDARD_OUTPUT ? stderr : stdout;
+  // A log on standard output has nothing but its lines there.
+  const hasLog = [options.auditLog, options.accessLog].includes(STANDARD_OUTPUT);
+  const people = hasLog ? stderr : stdout;
   people.write(greeting(options, databases, gateway));
 }
 
@@ -72,7 +75,7 @@ async function obstacleToWorkers({ host, socketPath }: ServeOptions): Promise<st
 const SAME_SIGNAL_MS = 500;
 
 /** SIGHUP, from a terminal or a caller that has gone, begins the end and never hurries it. */
-function endOnSignal(gateway: Gateway): void {
+function endOnSignal(gateway: Gateway, log: Logger): void {
   let begun: number | undefined;
   const end = (signal: NodeJS.Signals) => {
     if (begun !== undefined) {
@@ -80,6 +83,7 @@ function endOnSignal(gateway: Gateway): void {
       return;
     }
     begun = performance.now();
+    log.info({ signal }, "stopping");
     gateway.close().then(
       () => process.exit(0),
       (error: unknown) => {

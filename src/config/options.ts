@@ -4,6 +4,7 @@ import { CATALOG_OPTIONS } from "./catalog-options.ts";
 import { DIRECTORY_OPTIONS } from "./directory-options.ts";
 import { IDENTITY_OPTIONS } from "./identity-options.ts";
 import { LIMIT_OPTIONS } from "./limit-options.ts";
+import { OBSERVABILITY_OPTIONS } from "./observability-options.ts";
 import type { OptionTable, OptionValues } from "./option-spec.ts";
 import { RESILIENCE_OPTIONS } from "./resilience-options.ts";
 import { SECURITY_OPTIONS } from "./security-options.ts";
@@ -21,6 +22,7 @@ export const OPTION_GROUPS = {
   Security: SECURITY_OPTIONS,
   Tokens: TOKEN_OPTIONS,
   TLS: TLS_OPTIONS,
+  Observability: OBSERVABILITY_OPTIONS,
   "Audit log": AUDIT_OPTIONS,
   "Credential vending": VENDING_OPTIONS,
   Limits: LIMIT_OPTIONS,
@@ -38,6 +40,7 @@ export const SERVE_OPTIONS = {
   ...SECURITY_OPTIONS,
   ...TOKEN_OPTIONS,
   ...TLS_OPTIONS,
+  ...OBSERVABILITY_OPTIONS,
   ...AUDIT_OPTIONS,
   ...VENDING_OPTIONS,
   ...LIMIT_OPTIONS,

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { availableParallelism } from "node:os";
 import { parseAge as ageOf } from "../namespace/age.ts";
 import { ROLE_NAMES, type Role } from "../namespace/principal.ts";
@@ -133,4 +134,13 @@ export function parseSocketPath(text: string): string {
 export function parseFileMode(text: string): number {
   if (!/^0?[0-7]{3}$/.test(text)) throw new UsageError("must be a mode in octal digits, such as 0660");
   return Number.parseInt(text, 8);
+}
+
+/** Parses a network of proxies: an address, with or without the length of its prefix, or `unix`. */
+export function parseProxies(text: string): string {
+  const [, address = "", prefix = "0"] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const family = isIP(address);
+  if (text !== "unix" && (family === 0 || Number(prefix) > (family === 4 ? 32 : 128)))
+    throw new UsageError("must be a network such as 10.0.0.0/8 or fd00::/8, an address, or unix");
+  return text;
 }

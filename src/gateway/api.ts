@@ -9,7 +9,7 @@ import type { Service } from "../namespace/service.ts";
 import type { SharedQuantity } from "../namespace/sharing.ts";
 import type { CallerLimits } from "../pipeline/caller-limits.ts";
 import { createService, type ServiceOptions } from "../pipeline/create-service.ts";
-import { createRefusalNotes, type NoteRefusal } from "../pipeline/refusals.ts";
+import { createMaskPath, createRefusalNotes, type MaskPath, type NoteRefusal } from "../pipeline/refusals.ts";
 import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
 import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 
@@ -42,6 +42,7 @@ export interface Api {
   readonly service: Service;
   readonly transcoders: readonly Transcoder[];
   readonly refused: NoteRefusal;
+  readonly mask: MaskPath;
   /** Memory of requests, across wires and databases. */
   readonly budget: ByteBudget;
   /** Shares turns of the event loop among the calls of all wires. */
@@ -53,16 +54,21 @@ export function createApi({ maxBufferedBytes, bufferedBytes, log, metrics, ...op
   const budget = createByteBudget(maxBufferedBytes, bufferedBytes);
   const services = [LanceNamespaceService, LanceDbService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
+  const mask = createMaskPath(knownSegments(services, transcoders));
   return {
     service: createService({ ...options, metrics: metrics?.calls, budget }),
     transcoders,
-    refused: createRefusalNotes(log, knownSegments(services, transcoders), metrics?.refuse),
+    refused: createRefusalNotes(log, mask, metrics?.refuse),
+    mask,
     budget,
     pace: createLoopPace(),
   };
 }
 
-/** Returns the literal segments of the paths in the contract, including names of services and methods. */
+/** Pages beside the contract. */
+const PAGES = ["healthz", "readyz", "metrics", "openapi.json"];
+
+/** Returns the literal segments of the paths in the contract and of pages, including names of services and methods. */
 function knownSegments(
   services: readonly DescService[],
   transcoders: readonly Transcoder[],
@@ -72,5 +78,5 @@ function knownSegments(
     bindings.flatMap(({ template }) => template.segments),
   );
   const literals = segments.flatMap((segment) => (typeof segment === "object" ? [segment.literal] : []));
-  return new Set([...names, ...literals]);
+  return new Set([...names, ...literals, ...PAGES]);
 }

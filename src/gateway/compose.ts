@@ -7,7 +7,7 @@ import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import type { Databases } from "../config/configuration.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
-import type { FileTrail } from "../log/audit/audit-trail.ts";
+import type { FileTrail } from "../log/lines/trail.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
@@ -19,6 +19,7 @@ import { createReadiness, type Readiness } from "../server/readiness.ts";
 import { createServer } from "../server/server.ts";
 import type { TlsIdentity } from "../server/tls/identity.ts";
 import { createApi } from "./api.ts";
+import { type AccessLog, openAccess } from "./open-access.ts";
 import { openAudit } from "./open-audit.ts";
 import { openAuthenticator } from "./open-authenticator.ts";
 import { openAuthorizer } from "./open-authorizer.ts";
@@ -61,6 +62,7 @@ export type WireOptions = Pick<
       | "socketMode"
       | "auth"
       | "noDocs"
+      | "trustedProxies"
       | keyof CallerLimits
     >
   >;
@@ -78,6 +80,8 @@ export interface GatewayContext {
   readonly authorizer?: Authorizer | undefined;
   /** Receives a line about each call; closing the gateway closes it. Default: lines are not written. */
   readonly trail?: FileTrail | undefined;
+  /** Receives a line about each request; closing the gateway closes it. Default: lines are not written. */
+  readonly access?: AccessLog | undefined;
   /** Certificate of the port; closing the gateway closes it. Default: the port speaks plain text. */
   readonly tls?: TlsIdentity | undefined;
   /** The other workers of the process, which listen on the port, too. Default: none. */
@@ -123,7 +127,7 @@ interface Served extends Pick<ServiceOptions, "databases" | "routes"> {
 async function listen(
   { databases, backends, routes, addressing }: Served,
   options: WireOptions,
-  { log, metrics, plugins = [], authenticator, authorizer, trail, tls, workers }: GatewayContext,
+  { log, metrics, plugins = [], authenticator, authorizer, trail, access, tls, workers }: GatewayContext,
 ): Promise<Gateway> {
   const { maxBufferedBytes, readOnly } = options;
   const { bufferedBytes, connections } = workers ?? {};
@@ -135,6 +139,7 @@ async function listen(
   });
   const readiness = createReadiness();
   const own = workers === undefined ? readiness : joinReadiness(readiness, workers);
+  own.subscribe(() => log.info(own.closed ? "draining" : own.ready ? "ready" : "not ready"));
   const server = createServer({
     ...options,
     ...api,
@@ -143,6 +148,7 @@ async function listen(
     readiness,
     metrics: metrics?.page,
     readDocument: openDocument(options),
+    noteAccess: access?.noteBy(api.mask),
     log,
     addressing,
     tls,
@@ -151,6 +157,7 @@ async function listen(
   const address = await server.listen(
     path === undefined ? { host, port, reusePort: workers !== undefined } : { path, mode },
   );
+  log.info({ address: address.address, port: address.port }, "listening");
   // The engine takes a moment to load. Calls that need it wait meanwhile, and the probes report when it is ready.
   void announceReadiness(backends, own);
   return {
@@ -164,7 +171,8 @@ async function listen(
       authorizer?.close();
       tls?.close();
       await closeAll(backends);
-      await trail?.close();
+      await Promise.all([trail?.close(), access?.close()]);
+      log.info({ finished }, "stopped");
       return finished;
     },
   };
@@ -234,9 +242,10 @@ export async function startGateway(
   if (metrics !== undefined) workers?.provideMetrics(metrics.snapshot);
   const authenticator = await openAuthenticator(options, log);
   const authorizer = await openAuthorizer(options, log);
-  const trail = await openAudit(options, log, (lines) => metrics?.loseAuditLines(lines));
+  const trail = await openAudit(options, log, (lines) => metrics?.loseLines("audit", lines));
+  const access = await openAccess(options.accessLog, log, (lines) => metrics?.loseLines("access", lines));
   const tls = await openTls(options, log);
-  const context = { log, metrics, plugins, authenticator, authorizer, trail, tls, workers };
+  const context = { log, metrics, plugins, authenticator, authorizer, trail, access, tls, workers };
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
   const surroundings = { log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) };
   const opened = new Map<string, Database>();
@@ -263,7 +272,7 @@ export async function startGateway(
     authorizer?.close();
     tls?.close();
     await closeAll([...opened.values()].map(({ backend }) => backend));
-    await trail?.close();
+    await Promise.all([trail?.close(), access?.close()]);
     throw error;
   }
 }

@@ -1,14 +1,8 @@
-import { write } from "node:fs";
-import { promisify } from "node:util";
 import type { Logger } from "pino";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
-import { createAuditTrail, type FileTrail } from "../log/audit/audit-trail.ts";
-import { createLineWriter, type LineTarget } from "../log/audit/line-writer.ts";
-import { openRotatingFile } from "../log/audit/rotating-file.ts";
-
-/** Value of `--audit-log` for standard output. */
-export const STANDARD_OUTPUT = "-";
+import { createTrail, type FileTrail } from "../log/lines/trail.ts";
+import { openLines, STANDARD_OUTPUT } from "./open-lines.ts";
 
 type AuditOptions = Pick<ServeOptions, "auditLog" | "auditRequired" | "auditMaxBytes" | "auditFiles">;
 
@@ -32,27 +26,7 @@ export async function openAudit(
   if (path === STANDARD_OUTPUT && maxBytes !== undefined) {
     throw new UsageError("--audit-max-bytes has no meaning for standard output");
   }
-  const target = path === STANDARD_OUTPUT ? standardOutput : await openFile(path, maxBytes, keep, log);
-  return createAuditTrail({ writer: createLineWriter(target), required, log, onLost });
+  const name = "audit log";
+  const writer = await openLines({ flag: "--audit-log", path, name, maxBytes, keep, log });
+  return createTrail({ name, writer, required, log, onLost });
 }
-
-async function openFile(
-  path: string,
-  maxBytes: number | undefined,
-  keep: number,
-  log: Logger,
-): Promise<LineTarget> {
-  return openRotatingFile({ path, maxBytes, keep, log }).catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`--audit-log ${path} cannot be opened: ${error.code ?? error.message}`, {
-      cause: error,
-    });
-  });
-}
-
-const writeTo = promisify(write);
-
-const standardOutput: LineTarget = {
-  async prepare() {},
-  write: async (bytes, offset) => (await writeTo(1, bytes, offset)).bytesWritten,
-  async close() {},
-};

@@ -89,6 +89,12 @@ export const METRICS = {
     labels: [],
     help: "Lines that the audit log lacks because they could not be written.",
   },
+  accessLost: {
+    name: "lance_gateway_access_lines_lost_total",
+    type: "counter",
+    labels: [],
+    help: "Lines that the access log lacks because they could not be written.",
+  },
   workers: {
     name: "lance_gateway_workers",
     type: "gauge",

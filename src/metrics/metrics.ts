@@ -7,7 +7,7 @@ import { aggregate, type MetricSnapshot, type ProcessSnapshot, type Snapshot } f
 import { registerTallies } from "./collectors.ts";
 import { createPages, type Page, type Readable } from "./pages.ts";
 import { readWatched, watchProcess } from "./process-metrics.ts";
-import { createTallies } from "./tallies.ts";
+import { createTallies, type LineLog } from "./tallies.ts";
 import { createUpkeepTallies } from "./upkeep-tallies.ts";
 
 /** Metrics of a gateway. */
@@ -15,8 +15,8 @@ export interface Metrics {
   readonly calls: CallMetrics;
   /** Counts requests that never became a call. */
   readonly refuse: CountRefusal;
-  /** Counts lines that the audit log lacks. */
-  loseAuditLines(lines: number): void;
+  /** Counts lines that a log lacks. */
+  loseLines(log: LineLog, lines: number): void;
   /**
    * Returns the counter of decisions about a database's upstream that belong to no call; without a name, the only
    * database.
@@ -76,7 +76,7 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>): Metrics 
   return {
     calls: tallies,
     refuse: tallies.refuse,
-    loseAuditLines: tallies.loseAuditLines,
+    loseLines: tallies.loseLines,
     noteFor: (database) => tallies.noteFor(database),
     upkeepFor: (database = "") => upkeep.of(database),
     page: {

@@ -22,15 +22,18 @@ export interface HistogramSample {
   readonly exemplars: readonly (Exemplar | undefined)[];
 }
 
+/** Logs of lines that may get lost. */
+export type LineLog = "audit" | "access";
+
 /** Counts of the gateway, in a form that is cheap to increment. */
 export interface Tallies extends CallMetrics {
   /** Returns the counter of a database's decisions that belong to no call. */
   noteFor(database: string | undefined): NoteDecision;
   /** Counts a request that never became a call. */
   readonly refuse: CountRefusal;
-  /** Counts lines that the audit log lacks. */
-  loseAuditLines(lines: number): void;
-  readonly auditLinesLost: number;
+  /** Counts lines that a log lacks. */
+  loseLines(log: LineLog, lines: number): void;
+  linesLost(log: LineLog): number;
   readonly running: number;
   calls(): Iterable<Sample>;
   refusals(): Iterable<Sample>;
@@ -56,7 +59,7 @@ export function createTallies(): Tallies {
   const decided = new Map<string, Map<UpstreamDecision, number>>();
   const refused = new Map<string, Map<string, number>>();
   let running = 0;
-  let auditLinesLost = 0;
+  const linesLost: Record<LineLog, number> = { audit: 0, access: 0 };
 
   function tallyOf({ method, protocol }: Call): CallTally {
     const byProtocol = entry(methods, method, () => new Map<Protocol, CallTally>());
@@ -111,13 +114,11 @@ export function createTallies(): Tallies {
       }
     },
 
-    loseAuditLines(lines) {
-      auditLinesLost += lines;
+    loseLines(log, lines) {
+      linesLost[log] += lines;
     },
 
-    get auditLinesLost() {
-      return auditLinesLost;
-    },
+    linesLost: (log) => linesLost[log],
 
     get running() {
       return running;

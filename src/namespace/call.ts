@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import type { UpstreamDecision } from "./decisions.ts";
-import type { LanceError } from "./errors.ts";
+import type { ErrorName, LanceError } from "./errors.ts";
 import type { Identifier } from "./identifier.ts";
 import type { PassedBodies } from "./passed-answer.ts";
 import type { Action, Principal } from "./principal.ts";
@@ -88,6 +88,8 @@ export interface Call extends CallInit {
   database: string | undefined;
   /** Whether every step of the pipeline has let the call through to its backend. Default: not yet. */
   admitted?: boolean;
+  /** How the call ended: success, or a row of the error table. Default: it has not ended. */
+  outcome?: "OK" | ErrorName | undefined;
   /** Whether the pipeline has the call, and logs and counts it; the wire reports failures before that. */
   begun?: boolean;
   /**
@@ -166,6 +168,7 @@ export function createCall(init: CallInit): Call {
     id: [],
     database: undefined,
     begun: false,
+    outcome: undefined,
     admitted: false,
     takes: undefined,
     context: undefined,

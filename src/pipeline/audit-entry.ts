@@ -2,15 +2,13 @@ import { actionOf } from "../namespace/actions.ts";
 import type { Call } from "../namespace/call.ts";
 import { errorEntry } from "../namespace/errors.ts";
 import { joinIdentifier } from "../namespace/identifier.ts";
+import { clipped, escapeInvisible } from "../namespace/line-text.ts";
 import type { OperationRequest } from "./interceptor.ts";
 import type { Outcome } from "./measure.ts";
 import { otherObjects } from "./other-objects.ts";
 
 /** Moment of a call that a line is about; only downloads have a line for their begin. */
 export type Stage = "begin" | "end";
-
-/** Longest name of an object in a line, in characters: a refused request may name anything. */
-const MAX_NAME_LENGTH = 300;
 
 /** Most objects in a line, beside the object of the call. */
 const MAX_OBJECTS = 1_000;
@@ -52,15 +50,4 @@ export function auditEntry(
       ms: Math.round(ms * 1000) / 1000,
     }),
   );
-}
-
-function clipped(name: string): string {
-  return name.length <= MAX_NAME_LENGTH ? name : `${name.slice(0, MAX_NAME_LENGTH - 1)}…`;
-}
-
-/** Characters that JSON leaves as they are, and that end lines or change how a terminal shows them. */
-const INVISIBLE = /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
-
-function escapeInvisible(json: string): string {
-  return json.replace(INVISIBLE, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

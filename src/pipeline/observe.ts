@@ -36,11 +36,13 @@ async function* observed(
 }
 
 function logEnd(call: Call, started: number): void {
+  call.outcome = "OK";
   if (call.log.isLevelEnabled("debug")) call.log.debug(fields(call, started), "call");
 }
 
 function logFailure(call: Call, started: number, thrown: unknown): LanceError {
   const error = failureOf(call, thrown);
+  call.outcome = error.kind;
   const entry = { ...fields(call, started), code: error.entry.name, error: error.message };
   if (error.is("Internal") || error.is("DataLoss"))
     call.log.error({ ...entry, err: error.cause ?? error }, "call failed");

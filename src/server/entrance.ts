@@ -76,7 +76,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
   }
 
   function refuseTls(socket: Socket): void {
-    refused?.({ protocol: "http", code: "InvalidInput", fault: "tls" });
+    refused?.({ protocol: "http", code: "InvalidInput", fault: "tls", peer: socket.remoteAddress });
     if (performance.now() - toldAt > TELL_EVERY_MS) {
       toldAt = performance.now();
       log.warn(
@@ -88,7 +88,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
 
   function refusePlain(socket: Socket, protocol: "http1" | "http2"): void {
     if (protocol === "http2") {
-      refused?.({ protocol: "http", code: "InvalidInput", fault: "plain text" });
+      refused?.({ protocol: "http", code: "InvalidInput", fault: "plain text", peer: socket.remoteAddress });
       refuseHttp2(socket, NEEDS_TLS);
     } else {
       tooPlain.add(socket);

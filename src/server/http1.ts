@@ -40,12 +40,12 @@ export function createHttp1(options: Http1Options, answer: RequestListener): Ser
     });
     answer(request, response);
   });
-  http1.on("checkExpectation", (_request, response) => {
-    refused?.({ protocol: "http", code: "InvalidInput", fault: "expectation" });
+  http1.on("checkExpectation", ({ socket: { remoteAddress: peer } }, response) => {
+    refused?.({ protocol: "http", code: "InvalidInput", fault: "expectation", peer });
     response.writeHead(417, { connection: "close" }).end();
   });
-  http1.on("connect", (_request, socket) => {
-    refused?.({ protocol: "http", code: "MethodNotAllowed", fault: "connect" });
+  http1.on("connect", ({ socket: { remoteAddress: peer } }, socket) => {
+    refused?.({ protocol: "http", code: "MethodNotAllowed", fault: "connect", peer });
     socket.end("HTTP/1.1 405 Method Not Allowed\r\nconnection: close\r\n\r\n");
   });
   // This server never listens, and node watches its timeouts only from that event on.

@@ -9,6 +9,7 @@ import type { NoteRefusal } from "../pipeline/refusals.ts";
 import type { GrpcHandler } from "../wires/grpc/handler.ts";
 import { DEFAULT_SILENCE_MS } from "../wires/stall.ts";
 import type { TakeAddress } from "./addressing.ts";
+import type { Arrivals } from "./arrivals.ts";
 import { LONGEST_ROUND_TRIP_MS, settlesWithin } from "./drain.ts";
 import { createEntrance, NEEDS_TLS } from "./entrance.ts";
 import { createHttp1 } from "./http1.ts";
@@ -68,6 +69,8 @@ export interface ListenerOptions extends ConnectionLimits {
   readonly crowded: HttpHandler;
   /** Answers a request with an error. */
   readonly refuse: (request: IncomingMessage, response: ServerResponse, error: LanceError) => void;
+  /** Keeps account of the requests. Default: nobody does. */
+  readonly arrivals?: Arrivals | undefined;
   /** Extracts the database from a request's address. Default: addresses name none. */
   readonly takeAddress?: TakeAddress | undefined;
   /** Certificate of the port, which speaks TLS only. Default: the port speaks plain text only. */
@@ -107,7 +110,7 @@ const NO_HTTP: readonly (readonly [RegExp, ErrorName])[] = [
 
 /** Creates a listener: the first bytes of a connection, encrypted or not, decide between HTTP/1.1 and HTTP/2. */
 export function createListener(options: ListenerOptions): Listener {
-  const { grpc, http, crowded, refuse, takeAddress, accepted, log, refused } = options;
+  const { grpc, http, crowded, refuse, takeAddress, arrivals, accepted, log, refused } = options;
   const { firstBytesMs = 10_000, headersMs = 30_000, keepAliveMs = 620_000 } = options;
   const { silenceMs = DEFAULT_SILENCE_MS, maxConnections = 4096, connections = UNSHARED } = options;
   const { firstCallMs = 60_000, idleSessionMs: idleMs = 900_000 } = options;
@@ -126,6 +129,7 @@ export function createListener(options: ListenerOptions): Listener {
   // This server never listens; it makes request and response objects for streams that are not gRPC.
   const compatibility = createHttp2Server((request, response) => {
     ignoreErrors(request, response);
+    arrivals?.http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
     http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
   });
   const sessions = createHttp2Sessions({
@@ -134,8 +138,10 @@ export function createListener(options: ListenerOptions): Listener {
     onBroken: (error) => onBroken(error, "an HTTP/2 session broke"),
     onStream(stream, headers, flags, rawHeaders) {
       if (takeAddress !== undefined) headers[":path"] = takeAddress(headers[":path"] ?? "", headers);
-      if (GRPC_CONTENT_TYPE.test(headers["content-type"] ?? "")) grpc(stream, headers);
-      else compatibility.emit("stream", stream, headers, flags, rawHeaders);
+      if (GRPC_CONTENT_TYPE.test(headers["content-type"] ?? "")) {
+        arrivals?.stream(stream, headers);
+        grpc(stream, headers);
+      } else compatibility.emit("stream", stream, headers, flags, rawHeaders);
     },
   });
   const entrance = createEntrance({
@@ -157,7 +163,8 @@ export function createListener(options: ListenerOptions): Listener {
       socket,
       setTimeout(() => socket.destroy(), patienceMs),
     );
-    socket.on("error", (error) => onBroken(error, "a connection broke"));
+    const { remoteAddress: peer } = socket;
+    socket.on("error", (error) => onBroken(error, "a connection broke", peer));
     socket.on("close", () => {
       sockets.delete(socket);
       connections.publish(sockets.size);
@@ -186,12 +193,12 @@ export function createListener(options: ListenerOptions): Listener {
   }
 
   /** A client that sends bytes other than HTTP is refused; one that has disconnected is not. */
-  function onBroken(error: NodeJS.ErrnoException, text: string): void {
+  function onBroken(error: NodeJS.ErrnoException, text: string, peer?: string): void {
     const { code: fault = "" } = error;
     const code = NO_HTTP.find(([pattern]) => pattern.test(fault))?.[1];
     if (code === undefined) log.debug({ err: error }, text);
     // A session and its socket fail with the same error.
-    else if (!told.has(error)) refused?.({ protocol: "http", code, fault });
+    else if (!told.has(error)) refused?.({ protocol: "http", code, fault, peer });
     told.add(error);
   }
 
@@ -208,10 +215,12 @@ export function createListener(options: ListenerOptions): Listener {
     if (leaving || isPlain || spare.has(socket)) response.setHeader("connection", "close");
     const fault = isPlain ? new LanceError("InvalidInput", NEEDS_TLS) : readTarget(request);
     if (fault !== undefined) {
+      arrivals?.http(request, response);
       refuse(request, response, fault);
       return;
     }
     if (takeAddress !== undefined) request.url = takeAddress(request.url ?? "", request.headers);
+    arrivals?.http(request, response);
     (spare.has(socket) ? crowded : http)(request, response);
   }
 

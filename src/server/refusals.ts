@@ -53,6 +53,7 @@ export function refuse(
   error: LanceError,
   refused: NoteRefusal | undefined,
 ): LanceError {
-  refused?.({ protocol: "http", code: error.kind, requestId: request.id, path: pathOf(request) });
+  const { id: requestId, raw } = request;
+  refused?.({ protocol: "http", code: error.kind, requestId, path: pathOf(request), headers: raw.headers });
   return error;
 }

@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
+import type { NoteAccess } from "../pipeline/access-entry.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import type { Transcoder } from "../transcode/transcoder.ts";
 import { createGrpcHandler, type GrpcLimits } from "../wires/grpc/handler.ts";
@@ -11,6 +12,8 @@ import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
 import { type Addressing, createTakeAddress } from "./addressing.ts";
 import { createApp } from "./app.ts";
+import { createArrivals } from "./arrivals.ts";
+import { createFindClient } from "./clients.ts";
 import type { ReadDocument } from "./document-page.ts";
 import { healthRpcs } from "./health.ts";
 import { createHostCheck } from "./host-check.ts";
@@ -46,6 +49,10 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   readonly log: Logger;
   /** Shares turns of the event loop among calls. Default: a pace of this server alone. */
   readonly pace?: LoopPace | undefined;
+  /** Networks of proxies that name the client. Default: the client is the peer of the connection. */
+  readonly trustedProxies?: readonly string[] | undefined;
+  /** Called at the end of each request. Default: requests are not noted. */
+  readonly noteAccess?: NoteAccess | undefined;
   /** Called for requests that fail before they become a call. */
   readonly refused?: NoteRefusal | undefined;
 }
@@ -71,7 +78,9 @@ const DEFAULT_GRACE_MS = 30_000;
 /**
  * Creates the server: gRPC, gRPC-Web, Connect, REST, probes, metrics, gRPC health and reflection on a single port.
  */
-export function createServer(options: ServerOptions): GatewayServer {
+export function createServer(given: ServerOptions): GatewayServer {
+  const arrivals = openArrivals(given);
+  const options = { ...given, arrivals, refused: arrivals?.refused ?? given.refused };
   const { service, readiness, transcoders = [], corsOrigins: origins = [], allowedHosts = [] } = options;
   const { pace = createLoopPace() } = options;
   const health = healthRpcs(readiness, [LanceNamespaceService.typeName]);
@@ -109,6 +118,12 @@ export function createServer(options: ServerOptions): GatewayServer {
       return finished;
     },
   };
+}
+
+/** Keeping account of requests costs something, so it is left out where nothing needs it. */
+function openArrivals({ trustedProxies = [], noteAccess: note, refused }: ServerOptions) {
+  if (trustedProxies.length === 0 && note === undefined) return undefined;
+  return createArrivals({ findClient: createFindClient(trustedProxies), note, refused });
 }
 
 function crowded(): LanceError {

@@ -5,12 +5,11 @@ import type { ByteHold } from "../namespace/byte-budget.ts";
 import { type Call, createCall, type Protocol } from "../namespace/call.ts";
 import { toLanceError } from "../namespace/errors.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
-import { addressOf } from "./address.ts";
+import { noteCall, originOf } from "./arrival.ts";
 import { abortErrorOf, toConnectError, withLanceErrors } from "./connect-error.ts";
 import { type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
 import { startDeadline, timeAllowed } from "./deadline.ts";
 import type { ErrorDetails } from "./grpc/status.ts";
-import { peerOf } from "./peer.ts";
 import { hasKnownEnd } from "./rest/http.ts";
 import { pathOf, type Rpc, type StreamRpc, type UnaryRpc } from "./rpc.ts";
 
@@ -47,7 +46,7 @@ function unaryImplementation(rpc: UnaryRpc, options: ConnectCallOptions) {
       return response;
     } catch (thrown) {
       copyHeaders(call, context);
-      throw failed(thrown, call, options);
+      throw failed(thrown, call, context, options);
     }
   };
 }
@@ -64,7 +63,7 @@ function streamImplementation(rpc: StreamRpc, options: ConnectCallOptions): unkn
       copyHeaders(call, context);
     } catch (thrown) {
       copyHeaders(call, context);
-      throw failed(thrown, call, options);
+      throw failed(thrown, call, context, options);
     }
   }
   switch (rpc.method.methodKind) {
@@ -82,10 +81,16 @@ function streamImplementation(rpc: StreamRpc, options: ConnectCallOptions): unkn
 }
 
 /** Converts as {@link toConnectError}, and records failures that precede the pipeline. */
-function failed(thrown: unknown, call: Call, { refused, errorDetails }: ConnectCallOptions): ConnectError {
+function failed(
+  thrown: unknown,
+  call: Call,
+  context: HandlerContext,
+  { refused, errorDetails }: ConnectCallOptions,
+): ConnectError {
   if (!call.begun) {
     const { requestId, protocol, method } = call;
-    refused?.({ protocol, code: toLanceError(thrown).kind, requestId, path: pathOf(method) });
+    const { headers } = exchangeOf(context).request;
+    refused?.({ protocol, code: toLanceError(thrown).kind, requestId, path: pathOf(method), headers });
   }
   return toConnectError(thrown, call, errorDetails);
 }
@@ -112,8 +117,7 @@ function begin(method: DescMethod, context: HandlerContext, log: Logger, default
     protocol: context.protocolName as Protocol,
     requestId: exchange.requestId,
     headers: Object.assign(Object.create(null), Object.fromEntries(context.requestHeader)),
-    address: addressOf(exchange.request.headers),
-    ...peerOf(exchange.request.socket),
+    ...originOf(exchange.request.headers, exchange.request.socket),
     signal: controller.signal,
     deadline: remaining === undefined ? undefined : Date.now() + remaining,
     accept: undefined,
@@ -122,6 +126,7 @@ function begin(method: DescMethod, context: HandlerContext, log: Logger, default
     hasKnownEnd: hasKnownEnd(exchange.request),
   });
   exchange.call = call;
+  noteCall(exchange.request.headers, call);
   return call;
 }
 

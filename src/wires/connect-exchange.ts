@@ -107,7 +107,8 @@ export class ConnectExchange {
     const { requestId, path } = this;
     const isGrpcWeb = this.request.headers["content-type"]?.startsWith("application/grpc-web") === true;
     const code = this.refusal?.kind ?? REFUSALS.get(this.response.statusCode) ?? "InvalidInput";
-    refused?.({ protocol: isGrpcWeb ? "grpc-web" : "connect", code, requestId, path });
+    const { headers } = this.request;
+    refused?.({ protocol: isGrpcWeb ? "grpc-web" : "connect", code, requestId, path, headers });
   }
 }
 

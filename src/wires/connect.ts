@@ -41,10 +41,11 @@ export const connectPlugin: FastifyPluginCallback<ConnectOptions> = (app, option
  *
  * @throws LanceError InvalidInput
  */
-function checkAuthority({ id, host, originalUrl }: FastifyRequest, { refused }: ConnectOptions): void {
+function checkAuthority({ id, host, originalUrl, raw }: FastifyRequest, { refused }: ConnectOptions): void {
   if (URL.canParse(`http://${host}`)) return;
   const error = new LanceError("InvalidInput", `${JSON.stringify(host)} is not the name of a host`);
-  refused?.({ protocol: "connect", code: error.kind, requestId: id, path: withoutQuery(originalUrl) });
+  const path = withoutQuery(originalUrl);
+  refused?.({ protocol: "connect", code: error.kind, requestId: id, path, headers: raw.headers });
   throw error;
 }
 

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it, type TestContext } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
@@ -18,6 +19,34 @@ async function serve({ onTestFinished }: TestContext, ...args: readonly string[]
   };
   return { folder, program, call };
 }
+
+describe("lance-gateway serve --access-log", () => {
+  it("writes a line about each request, and the log says when the gateway starts, serves and ends", async (context) => {
+    const folder = await temporaryDirectory();
+    context.onTestFinished(folder.remove);
+    const file = join(folder.path, "access.jsonl");
+    const { program, call } = await serve(context, "--access-log", file);
+    const port = await program.listening();
+    await call(port, "/namespace/a/create");
+    await call(port, "/nothing");
+    program.child.kill();
+    const { stderr } = await program.ended;
+    const lines = (await readFile(file, "utf8")).trimEnd().split("\n");
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line)).map(({ code, status }) => [code, status]),
+      [
+        ["OK", 200],
+        ["RouteNotFound", 404],
+      ],
+    );
+    const told = stderr.match(/"msg":"\w+( ready)?"/g)?.map((text) => text.slice(7, -1)) ?? [];
+    const expected = ["starting", "listening", "stopping", "draining", "stopped"];
+    assert.deepEqual(
+      told.filter((text) => expected.includes(text)),
+      expected,
+    );
+  });
+});
 
 describe("lance-gateway serve --audit-log", () => {
   it("fails calls with --audit-required while the disk is full, and says so once", async (context) => {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, test } from "vitest";
 import { drawKey } from "../../src/auth/api-keys/key.ts";
 import { proveByKeys } from "../../src/auth/api-keys/way.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
-import { createAuditTrail } from "../../src/log/audit/audit-trail.ts";
+import { createTrail } from "../../src/log/lines/trail.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { CallError, type LanceClient } from "../support/client.ts";
 import { createProtocolClients, PROTOCOLS } from "../support/protocols.ts";
@@ -29,7 +29,7 @@ test("calls that depend on the audit log change nothing while it cannot be writt
     async close() {},
   };
   const log = pino({ level: "silent" });
-  const trail = createAuditTrail({ writer, required: true, log, onLost() {} });
+  const trail = createTrail({ name: "audit log", writer, required: true, log, onLost() {} });
   const server = await startDirectoryServer({}, { trail });
   const clients = createProtocolClients(server.port);
   onTestFinished(async () => {

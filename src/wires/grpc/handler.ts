@@ -4,11 +4,10 @@ import { type ByteBudget, createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "..
 import { type Call, createCall } from "../../namespace/call.ts";
 import { type ErrorName, errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
-import { addressOf } from "../address.ts";
+import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";
 import { createLoopPace, type LoopPace, UNPACED } from "../loop-pace.ts";
-import { peerOf } from "../peer.ts";
 import { pathOf, type Rpc } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS } from "../stall.ts";
 import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";
@@ -104,8 +103,7 @@ function begin(serverCall: ServerCall, rpc: Rpc, headers: IncomingHttpHeaders, d
     protocol: "grpc",
     requestId: serverCall.requestId,
     headers: metadataOf(headers),
-    address: addressOf(headers),
-    ...peerOf(serverCall.stream.session?.socket),
+    ...originOf(headers, serverCall.stream.session?.socket),
     signal: serverCall.signal,
     deadline: milliseconds === undefined ? undefined : Date.now() + milliseconds,
     accept: undefined,
@@ -116,6 +114,7 @@ function begin(serverCall: ServerCall, rpc: Rpc, headers: IncomingHttpHeaders, d
   });
   if (rpc.kind === "unary") call.takes = "binary";
   serverCall.call = call;
+  noteCall(headers, call);
   serverCall.responseHeaders = call.responseHeaders;
   if (milliseconds !== undefined) serverCall.expireIn(milliseconds);
   return call;

@@ -46,6 +46,7 @@ export class ServerCall {
   #trailers: Readonly<Record<string, string>> = OK_TRAILERS;
 
   readonly #namedByClient: boolean;
+  readonly #requestHeaders: IncomingHttpHeaders;
   readonly #refused: NoteRefusal | undefined;
 
   constructor(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, log: Logger, refused?: NoteRefusal) {
@@ -54,6 +55,7 @@ export class ServerCall {
     this.requestId = requestIdOf(givenId);
     this.path = headers[":path"] ?? "";
     this.#namedByClient = givenId !== undefined;
+    this.#requestHeaders = headers;
     this.log = log;
     this.#refused = refused;
     // A reset is an error event to node; only the "close" that follows it matters here.
@@ -131,7 +133,7 @@ export class ServerCall {
   /** Reports that the request is refused before it becomes a call. */
   noteRefusal(code: ErrorName): void {
     const { requestId, path } = this;
-    this.#refused?.({ protocol: "grpc", code, requestId, path });
+    this.#refused?.({ protocol: "grpc", code, requestId, path, headers: this.#requestHeaders });
   }
 
   #end(trailers: Readonly<Record<string, string>>): void {

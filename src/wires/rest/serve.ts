@@ -20,11 +20,10 @@ import { LanceError } from "../../namespace/errors.ts";
 import type { Service } from "../../namespace/service.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
 import type { Binding } from "../../transcode/binding.ts";
-import { addressOf } from "../address.ts";
+import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";
 import { createLoopPace, type LoopPace } from "../loop-pace.ts";
-import { peerOf } from "../peer.ts";
 import { checkNoForm, readJsonText, readPieces } from "./body.ts";
 import { knownError } from "./error-body.ts";
 import type { Exchange } from "./exchange.ts";
@@ -114,8 +113,8 @@ export function createServeCall(options: RestCallOptions): ServeCall {
 }
 
 /** Returns the record of a request that fails before it becomes a call. */
-export function refusalOf({ requestId, path }: Pick<Exchange, "requestId" | "path">, thrown: unknown) {
-  return { protocol: "rest", code: knownError(thrown).kind, requestId, path } as const;
+export function refusalOf({ requestId, path, request: { headers } }: Exchange, thrown: unknown) {
+  return { protocol: "rest", code: knownError(thrown).kind, requestId, path, headers } as const;
 }
 
 type MessageFields = Message & Record<string, unknown>;
@@ -135,8 +134,7 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs
     protocol: "rest",
     requestId: exchange.requestId,
     headers,
-    address: addressOf(exchange.request.headers),
-    ...peerOf(exchange.request.socket),
+    ...originOf(exchange.request.headers, exchange.request.socket),
     signal: exchange.signal,
     deadline: timeout === undefined ? undefined : Date.now() + timeout,
     accept: headers["accept"],
@@ -149,6 +147,7 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs
   });
   if (binding.takesJson) call.takes = "json";
   exchange.call = call;
+  noteCall(exchange.request.headers, call);
   exchange.responseHeaders = call.responseHeaders;
   exchange.statusOf = ({ entry }) => errorStatus(dialect, entry.name, typeName) ?? entry.httpStatus;
   if (timeout !== undefined) exchange.expireIn(timeout);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { pino } from "pino";
 import { describe, it } from "vitest";
 import { isLanceError } from "../../namespace/errors.ts";
-import { createAuditTrail } from "./audit-trail.ts";
+import { createTrail } from "./trail.ts";
 
 /** Returns a trail to a writer in memory, which fails while `broken` is set. */
 function trailTo({ required = false } = {}) {
@@ -23,7 +23,12 @@ function trailTo({ required = false } = {}) {
   const onLost = (lines: number) => {
     state.lost += lines;
   };
-  return { trail: createAuditTrail({ writer, required, log, onLost }), appended, logged, state };
+  return {
+    trail: createTrail({ name: "audit log", writer, required, log, onLost }),
+    appended,
+    logged,
+    state,
+  };
 }
 
 const isUnavailable = (error: unknown) => isLanceError(error, "ServiceUnavailable");

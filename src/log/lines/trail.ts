@@ -2,8 +2,10 @@ import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
 import type { LineWriter } from "./line-writer.ts";
 
-/** Options of {@link createAuditTrail}. */
-export interface AuditTrailOptions {
+/** Options of {@link createTrail}. */
+export interface TrailOptions {
+  /** Name of the log in messages, such as `audit log`. */
+  readonly name: string;
   readonly writer: LineWriter;
   /** Whether a call fails whose line cannot be written. */
   readonly required: boolean;
@@ -12,7 +14,7 @@ export interface AuditTrailOptions {
   readonly onLost: (lines: number) => void;
 }
 
-/** The lines of the audit log on their way to a file. */
+/** The lines of a log on their way to a file. */
 export interface FileTrail {
   requireWritable(): void;
   write(line: string): Promise<void>;
@@ -33,7 +35,7 @@ interface Batch {
  * Creates the way of lines to a file. Lines of a turn of the event loop, and those that arrive while the file is
  * written, go to the system together.
  */
-export function createAuditTrail({ writer, required, log, onLost }: AuditTrailOptions): FileTrail {
+export function createTrail({ name, writer, required, log, onLost }: TrailOptions): FileTrail {
   let waiting: Batch | undefined;
   let waitingLength = 0;
   let working: Promise<void> | undefined;
@@ -43,12 +45,12 @@ export function createAuditTrail({ writer, required, log, onLost }: AuditTrailOp
   function unwritten(lines: number, error: Error): void {
     onLost(lines);
     lost += lines;
-    if (fault === undefined) log.error({ err: error, required }, "the audit log cannot be written");
+    if (fault === undefined) log.error({ err: error, required }, `the ${name} cannot be written`);
     fault = error;
   }
   function recovered(): void {
     if (fault === undefined) return;
-    log.warn({ lost }, "the audit log can be written again");
+    log.warn({ lost }, `the ${name} can be written again`);
     fault = undefined;
     lost = 0;
   }
@@ -81,13 +83,13 @@ export function createAuditTrail({ writer, required, log, onLost }: AuditTrailOp
   }
   return {
     requireWritable() {
-      if (required && fault !== undefined) throw unavailable(fault);
+      if (required && fault !== undefined) throw unavailable(name, fault);
     },
     async write(line) {
       try {
         await enqueue(line);
       } catch (cause) {
-        if (required) throw unavailable(cause);
+        if (required) throw unavailable(name, cause);
       }
     },
     async close() {
@@ -97,7 +99,7 @@ export function createAuditTrail({ writer, required, log, onLost }: AuditTrailOp
   };
 }
 
-function unavailable(cause: unknown): LanceError {
+function unavailable(name: string, cause: unknown): LanceError {
   const headers = { "retry-after": "1" };
-  return new LanceError("ServiceUnavailable", "the audit log cannot be written", { cause, headers });
+  return new LanceError("ServiceUnavailable", `the ${name} cannot be written`, { cause, headers });
 }

@@ -19,7 +19,7 @@ async function writerOf(
   options: Partial<RotatingFileOptions> = {},
 ) {
   const log = pino({ level: "silent" });
-  const writer = createLineWriter(await openRotatingFile({ path, keep: 3, log, ...options }));
+  const writer = createLineWriter(await openRotatingFile({ path, name: "log", keep: 3, log, ...options }));
   onTestFinished(() => writer.close());
   return writer;
 }

@@ -8,6 +8,8 @@ import type { LineTarget } from "./line-writer.ts";
 /** Options of {@link openRotatingFile}. */
 export interface RotatingFileOptions {
   readonly path: string;
+  /** Name of the log in messages, such as `audit log`. */
+  readonly name: string;
   /** Size from which on the file is moved away, in bytes. Default: it never is. */
   readonly maxBytes?: number | undefined;
   /** Number of files that are kept beside the newest. */
@@ -32,7 +34,7 @@ const SUFFIX = /^\.\d{8}T\d{9}Z-[0-9a-f]{8}$/;
  * @throws Error of node:fs if the file cannot be opened.
  */
 export async function openRotatingFile(options: RotatingFileOptions): Promise<LineTarget> {
-  const { path, maxBytes = Number.POSITIVE_INFINITY, keep, log, checkMs = 1_000 } = options;
+  const { path, name, maxBytes = Number.POSITIVE_INFINITY, keep, log, checkMs = 1_000 } = options;
   let handle = await open(path, APPEND, OWNER_ONLY);
   let own = await handle.stat();
   let checkedAt = performance.now();
@@ -55,7 +57,7 @@ export async function openRotatingFile(options: RotatingFileOptions): Promise<Li
       await prune(path, keep);
       isStuck = false;
     } catch (error) {
-      if (!isStuck) log.error({ err: error }, "the audit log grows on, because it cannot be rotated");
+      if (!isStuck) log.error({ err: error }, `the ${name} grows on, because it cannot be rotated`);
       isStuck = true;
     }
   }

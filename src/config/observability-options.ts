@@ -1,0 +1,20 @@
+import type { OptionTable } from "./option-spec.ts";
+import { parseProxies, parseText } from "./parsers.ts";
+
+/** Options about what the gateway reports of its requests (docs/observability.md). */
+export const OBSERVABILITY_OPTIONS = {
+  accessLog: {
+    flag: "access-log",
+    value: "FILE",
+    help: "File to which the gateway appends a line of JSON about each request, refused ones included; - for standard output (docs/observability.md#access-log). Default: no access log.",
+    parse: parseText,
+  },
+  trustedProxies: {
+    flag: "trusted-proxy",
+    value: "CIDR",
+    help: "Network of proxies whose forwarded or x-forwarded-for header names the client, such as 10.0.0.0/8; unix for callers of a Unix socket. Default: the client is the peer of the connection.",
+    parse: parseProxies,
+    repeatable: true,
+    commas: true,
+  },
+} as const satisfies OptionTable;

@@ -1,0 +1,35 @@
+import type { Logger } from "pino";
+import { createTrail } from "../log/lines/trail.ts";
+import type { NoteAccess } from "../pipeline/access-entry.ts";
+import { accessLine } from "../pipeline/access-line.ts";
+import type { MaskPath } from "../pipeline/refusals.ts";
+import { openLines } from "./open-lines.ts";
+
+/** The access log of a gateway. */
+export interface AccessLog {
+  /** Creates the function that writes a line about each request. */
+  noteBy(mask: MaskPath): NoteAccess;
+  /** Writes what waits and closes the file. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the access log in a file; undefined without one.
+ *
+ * @param onLost counts lines that could not be written
+ * @throws UsageError for a file that cannot be opened.
+ */
+export async function openAccess(
+  path: string | undefined,
+  log: Logger,
+  onLost: (lines: number) => void,
+): Promise<AccessLog | undefined> {
+  if (path === undefined) return undefined;
+  const name = "access log";
+  const writer = await openLines({ flag: "--access-log", path, name, log });
+  const trail = createTrail({ name, writer, required: false, log, onLost });
+  return {
+    noteBy: (mask) => (entry) => void trail.write(accessLine(entry, mask)),
+    close: trail.close,
+  };
+}
