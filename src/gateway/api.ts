@@ -24,6 +24,7 @@ export interface ApiOptions
     | "authorizer"
     | "readOnly"
     | "trail"
+    | "tracing"
     | keyof CallerLimits
   > {
   /** Maximum memory for all requests, in bytes. Default: unlimited. */

@@ -11,6 +11,7 @@ import type { FileTrail } from "../log/lines/trail.ts";
 import { createMetrics, type Metrics } from "../metrics/metrics.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
+import { setTracing } from "../namespace/tracing.ts";
 import type { CallerLimits } from "../pipeline/caller-limits.ts";
 import type { ServiceOptions } from "../pipeline/create-service.ts";
 import type { Database } from "../pipeline/databases.ts";
@@ -28,6 +29,7 @@ import { openDocument } from "./open-document.ts";
 import { openTls } from "./open-tls.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
+import { type OpenTracing, openTracing } from "./tracing/open-tracing.ts";
 import type { Workers } from "./workers.ts";
 
 /** A listening gateway. */
@@ -80,6 +82,8 @@ export interface GatewayContext {
   readonly authorizer?: Authorizer | undefined;
   /** Receives a line about each call; closing the gateway closes it. Default: lines are not written. */
   readonly trail?: FileTrail | undefined;
+  /** Traces the calls; closing the gateway closes it. Default: calls are not traced. */
+  readonly tracing?: OpenTracing | undefined;
   /** Receives a line about each request; closing the gateway closes it. Default: lines are not written. */
   readonly access?: AccessLog | undefined;
   /** Certificate of the port; closing the gateway closes it. Default: the port speaks plain text. */
@@ -127,7 +131,18 @@ interface Served extends Pick<ServiceOptions, "databases" | "routes"> {
 async function listen(
   { databases, backends, routes, addressing }: Served,
   options: WireOptions,
-  { log, metrics, plugins = [], authenticator, authorizer, trail, access, tls, workers }: GatewayContext,
+  {
+    log,
+    metrics,
+    plugins = [],
+    authenticator,
+    authorizer,
+    trail,
+    access,
+    tracing,
+    tls,
+    workers,
+  }: GatewayContext,
 ): Promise<Gateway> {
   const { maxBufferedBytes, readOnly } = options;
   const { bufferedBytes, connections } = workers ?? {};
@@ -135,7 +150,7 @@ async function listen(
   const api = createApi({
     ...callerLimitsOf(options),
     ...{ databases, routes, interceptors, authenticator, authorizer, readOnly, trail },
-    ...{ maxBufferedBytes, bufferedBytes, log, metrics },
+    ...{ maxBufferedBytes, bufferedBytes, log, metrics, tracing: tracing?.tracing },
   });
   const readiness = createReadiness();
   const own = workers === undefined ? readiness : joinReadiness(readiness, workers);
@@ -171,7 +186,7 @@ async function listen(
       authorizer?.close();
       tls?.close();
       await closeAll(backends);
-      await Promise.all([trail?.close(), access?.close()]);
+      await Promise.all([trail?.close(), access?.close(), tracing?.close()]);
       log.info({ finished }, "stopped");
       return finished;
     },
@@ -244,8 +259,10 @@ export async function startGateway(
   const authorizer = await openAuthorizer(options, log);
   const trail = await openAudit(options, log, (lines) => metrics?.loseLines("audit", lines));
   const access = await openAccess(options.accessLog, log, (lines) => metrics?.loseLines("access", lines));
+  const tracing = await openTracing(process.env, log);
+  setTracing(tracing?.tracing);
   const tls = await openTls(options, log);
-  const context = { log, metrics, plugins, authenticator, authorizer, trail, access, tls, workers };
+  const context = { log, metrics, plugins, authenticator, authorizer, trail, access, tracing, tls, workers };
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
   const surroundings = { log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) };
   const opened = new Map<string, Database>();
@@ -272,7 +289,7 @@ export async function startGateway(
     authorizer?.close();
     tls?.close();
     await closeAll([...opened.values()].map(({ backend }) => backend));
-    await Promise.all([trail?.close(), access?.close()]);
+    await Promise.all([trail?.close(), access?.close(), tracing?.close()]);
     throw error;
   }
 }

@@ -3,6 +3,7 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
+import type { Tracing } from "../namespace/tracing.ts";
 import { type AuditTrail, audit } from "./audit.ts";
 import { authorize, readOnly } from "./authorize.ts";
 import { type CallerLimits, limitAddresses, limitKnownCallers } from "./caller-limits.ts";
@@ -21,6 +22,7 @@ import { filterListings } from "./policies/filter-listings.ts";
 import { createPermissions } from "./policies/permissions.ts";
 import { resolve } from "./resolve.ts";
 import { chooseDatabase, type Route } from "./route.ts";
+import { traceBackend, traceCalls } from "./trace.ts";
 
 /** Options of {@link createService}. */
 export interface ServiceOptions extends CallerLimits {
@@ -29,6 +31,8 @@ export interface ServiceOptions extends CallerLimits {
   readonly routes?: readonly Route[] | undefined;
   /** Receives counts of the calls. Default: calls are not counted. */
   readonly metrics?: CallMetrics | undefined;
+  /** Traces the calls. Default: calls are not traced. */
+  readonly tracing?: Tracing | undefined;
   /** Receives a line about each call. Default: lines are not written. */
   readonly trail?: AuditTrail | undefined;
   /** Memory for the Arrow bodies of calls. Default: no bound. */
@@ -45,9 +49,10 @@ export interface ServiceOptions extends CallerLimits {
 
 /** Creates the pipeline: the chain of interceptors that every call passes, on every wire, and the backends at its end. */
 export function createService(options: ServiceOptions): Service {
-  const { databases, routes, metrics, trail, authenticator, interceptors = [] } = options;
+  const { databases, routes, tracing, metrics, trail, authenticator, interceptors = [] } = options;
   const { budget = createByteBudget() } = options;
   const chain: readonly Interceptor[] = [
+    ...(tracing === undefined ? [] : [traceCalls(tracing)]),
     ...(metrics === undefined ? [] : [measure(metrics)]),
     observe,
     ...(trail === undefined ? [] : [audit(trail)]),
@@ -63,6 +68,7 @@ export function createService(options: ServiceOptions): Service {
     fitResponse,
     keepAnswers(databases),
     ...(interceptors.length === 0 ? [] : [needMessages, ...interceptors]),
+    ...(tracing === undefined ? [] : [traceBackend(tracing)]),
   ];
   return serviceOf(compose(chain, callBackend(databases)));
 }

@@ -2,6 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import { type Call, OF_CALL } from "../namespace/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import { joinIdentifier } from "../namespace/identifier.ts";
+import { parseTraceParent } from "../namespace/trace-parent.ts";
 import { type Interceptor, isStream } from "./interceptor.ts";
 
 /** Logs how each call ends; every failure leaves it as a LanceError. A download ends with its stream. */
@@ -63,6 +64,7 @@ function fields(call: Call, started: number): Record<string, unknown> {
   return {
     [OF_CALL]: call,
     requestId: call.requestId,
+    traceId: parseTraceParent(call.headers["traceparent"])?.traceId,
     operation: call.method.name,
     protocol: call.protocol,
     ...(call.database !== undefined && { database: call.database }),

@@ -17,7 +17,7 @@ import { toldToClient } from "../upstream-identity/refusal.ts";
 import { answerOf } from "./answer.ts";
 import type { Channel } from "./channels.ts";
 import { upstreamError } from "./errors.ts";
-import { toMetadata } from "./metadata.ts";
+import { inTrace, toMetadata } from "./metadata.ts";
 import { definitionOf } from "./method-definition.ts";
 import { Patience, type TimeLimits } from "./patience.ts";
 import { createPassingReader } from "./plain-message.ts";
@@ -56,7 +56,7 @@ export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
             requestSerialize,
             readAnswer,
             request,
-            metadata,
+            inTrace(metadata),
             options,
             done,
           );
@@ -85,7 +85,7 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
             path,
             requestSerialize,
             responseDeserialize,
-            metadata,
+            inTrace(metadata),
             // The sender of a body decides how long it takes.
             deadlineOf(call.deadline),
             done,
@@ -141,7 +141,7 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
             requestSerialize,
             responseDeserialize,
             request,
-            metadata,
+            inTrace(metadata),
             options,
           );
           onSent();

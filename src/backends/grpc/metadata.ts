@@ -1,5 +1,6 @@
 import { Metadata } from "@grpc/grpc-js";
 import { LanceError } from "../../namespace/errors.ts";
+import { currentTraceParent } from "../../namespace/tracing.ts";
 
 const NAME = /^[0-9a-z_.-]+$/;
 const VALUE = /^[ -~]*$/;
@@ -24,4 +25,13 @@ export function toMetadata(pairs: readonly string[]): Metadata {
       );
   }
   return metadata;
+}
+
+/** Returns metadata whose `traceparent` continues the current span; the given one if there is none. */
+export function inTrace(metadata: Metadata): Metadata {
+  const own = currentTraceParent();
+  if (own === undefined) return metadata;
+  const continued = metadata.clone();
+  continued.set("traceparent", own);
+  return continued;
 }

@@ -1,3 +1,4 @@
+import { traced } from "../../namespace/tracing.ts";
 import type { Address } from "./address.ts";
 import { Addresses } from "./addresses.ts";
 import { Delays, wait } from "./delays.ts";
@@ -37,6 +38,8 @@ export function createResilience<T>(
   function once<R>(address: Address<T>, running: Running<R>): Promise<R> {
     const { call, repeatable, attempt } = running;
     const at = (place: Address<T>, signal: AbortSignal) =>
+      traced("upstream", { "server.address": place.name }, () => run(place, signal), "client");
+    const run = (place: Address<T>, signal: AbortSignal) =>
       place.run(call, (target, onSent) => attempt(target, signal, { elapsedMs: elapsedOf(running), onSent }));
     if (hedgeAfterMs === 0 || repeatable !== "parallel") return at(address, call.signal);
     return hedge({

@@ -7,6 +7,7 @@ import { repeatableOf } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import type { UpstreamCredentials, UpstreamIdentity } from "../upstream-identity/identity.ts";
 import { toldToClient } from "../upstream-identity/refusal.ts";
+import { inTrace } from "../upstream-identity/trace-headers.ts";
 import { errorOfAnswer, errorOfFailure } from "./errors.ts";
 import { createMethodMemory } from "./method-memory.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport.ts";
@@ -92,7 +93,7 @@ export function createUpstreamCaller({
     const body = upload?.data ?? (binding.requestBody === "json" ? binding.body(request) : undefined);
     const streams = binding.responseBody === "raw";
     return upstream.run(call, repeatableOf(binding.method, pairs), async (transport, signal, progress) => {
-      const headers = [...pairs];
+      const headers = inTrace(pairs);
       addOwn(headers, upstreamCall, binding);
       const method = binding.httpMethod;
       const signed =

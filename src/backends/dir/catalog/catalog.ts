@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { traced } from "../../../namespace/tracing.ts";
 import { createOverlappingCheck } from "../concurrency/overlapping-check.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
@@ -281,6 +282,7 @@ export function createCatalog(
       maxRetries,
     });
 
+  const mutate = exchange?.mutate ?? queue.mutate;
   const refreshForRead = allowStaleness(
     async () => {
       const head = manifest.headNow();
@@ -301,7 +303,7 @@ export function createCatalog(
       const { tableMetadata = {} } = (version === 0 ? undefined : await manifest.manifestOf(version)) ?? {};
       return Object.fromEntries(Object.entries(tableMetadata).filter(([key]) => !key.startsWith("lance.")));
     },
-    mutate: exchange?.mutate ?? queue.mutate,
+    mutate: (mutation) => traced("catalog commit", {}, () => mutate(mutation)),
     forget(changeId) {
       forgettable.add(changeId);
       exchange?.forget(changeId);

@@ -2,6 +2,7 @@ import { type ArrowSchema, decodeSchema } from "../../../arrow/schema.ts";
 import { splitIpcFile } from "../../../arrow/stream.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { type SharedQuantity, UNSHARED } from "../../../namespace/sharing.ts";
+import { traced } from "../../../namespace/tracing.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { toEngineError } from "./errors.ts";
 import type { NativeTable } from "./native.ts";
@@ -182,7 +183,8 @@ export function createHandles(
     async acquire(location, check) {
       try {
         // A table that was dropped and recreated elsewhere is opened again; a second change is a failure.
-        const lease = (await use(location, check)) ?? (await use(location, check));
+        const open = async () => (await use(location, check)) ?? (await use(location, check));
+        const lease = await traced("engine open", {}, open);
         if (lease !== undefined) return lease;
       } catch (error) {
         throw toEngineError(error);

@@ -1,5 +1,6 @@
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
+import { traced } from "../../../../namespace/tracing.ts";
 import { rootLocation } from "../../catalog/base-layout.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import type { CatalogView } from "../../catalog/view.ts";
@@ -144,7 +145,7 @@ export async function withData<T>(
 ): Promise<T> {
   const lease = await openData(context, table, reference, opened);
   try {
-    return await work(lease.table, lease.schema);
+    return await traced("engine", {}, () => work(lease.table, lease.schema));
   } finally {
     lease.release();
   }
