@@ -30,6 +30,7 @@ import { openTls } from "./open-tls.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
 import { type OpenTracing, openTracing } from "./tracing/open-tracing.ts";
+import { packageVersion } from "./version.ts";
 import type { Workers } from "./workers.ts";
 
 /** A listening gateway. */
@@ -168,6 +169,12 @@ async function listen(
     addressing,
     tls,
   });
+  metrics?.watchConnections(server.figures);
+  for (const [name = "", { backend }] of databases) {
+    // The only database, or the default one, is also under no name.
+    if (backend.figures !== undefined && (name !== "" || databases.size === 1))
+      metrics?.watchBackend(name, backend.figures);
+  }
   const { socketPath: path, socketMode: mode = DEFAULT_SOCKET_MODE, host, port } = options;
   const address = await server.listen(
     path === undefined ? { host, port, reusePort: workers !== undefined } : { path, mode },
@@ -209,6 +216,8 @@ function joinReadiness(ofProcess: Readiness, workers: Workers): Readiness {
   workers.onReadiness(ofProcess.set);
   return own;
 }
+
+const BUILD = { version: packageVersion(), node: process.version };
 
 /** Only the owner of the file of a socket may connect. */
 const DEFAULT_SOCKET_MODE = 0o600;
@@ -253,10 +262,10 @@ export async function startGateway(
   workers?: Workers,
 ): Promise<Gateway> {
   const plugins = await loadPlugins(options.plugins, log);
-  const metrics = options.noMetrics ? undefined : createMetrics(workers?.gatherMetrics);
+  const metrics = options.noMetrics ? undefined : createMetrics(workers?.gatherMetrics, BUILD);
   if (metrics !== undefined) workers?.provideMetrics(metrics.snapshot);
   const authenticator = await openAuthenticator(options, log);
-  const authorizer = await openAuthorizer(options, log);
+  const authorizer = await openAuthorizer(options, log, metrics?.decidePolicy);
   const trail = await openAudit(options, log, (lines) => metrics?.loseLines("audit", lines));
   const access = await openAccess(options.accessLog, log, (lines) => metrics?.loseLines("access", lines));
   const tracing = await openTracing(process.env, log);

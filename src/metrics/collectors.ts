@@ -1,5 +1,6 @@
 import type { Metric, Registry } from "prom-client";
 import { METRICS, type MetricDeclaration, SECONDS_BOUNDS } from "./declarations.ts";
+import type { Sources } from "./sources.ts";
 import type { HistogramSample, Sample, Tallies } from "./tallies.ts";
 import type { UpkeepTallies } from "./upkeep-tallies.ts";
 
@@ -14,14 +15,42 @@ interface Value {
   readonly exemplar?: HistogramSample["exemplars"][number];
 }
 
-/** Adds the gateway's metrics to a registry. They read their values from the tallies when the registry is read. */
+/** Everything that the gateway counts. */
+export interface Counted {
+  readonly tallies: Tallies;
+  readonly upkeep: UpkeepTallies;
+  readonly sources: Sources;
+  readonly build: Build;
+}
+
+/** Version of the gateway, and that of Node. */
+export interface Build {
+  readonly version: string;
+  readonly node: string;
+}
+
+/** Adds the gateway's metrics to a registry. They read their values when the registry is read. */
 export function registerTallies(
   library: Library,
   registry: Registry,
-  tallies: Tallies,
-  upkeep: UpkeepTallies,
+  { tallies, upkeep, sources, build }: Counted,
 ): void {
   const scalars: readonly (readonly [MetricDeclaration, () => Iterable<Sample>])[] = [
+    [METRICS.buildInfo, () => [{ labels: [build.version, build.node], value: 1 }]],
+    [METRICS.connections, () => sources.ofConnections(({ open }) => open)],
+    [METRICS.accepted, () => sources.ofConnections(({ accepted }) => accepted)],
+    [METRICS.traffic, () => sources.traffic()],
+    [METRICS.limited, () => tallies.limited()],
+    [METRICS.credentials, () => tallies.credentials()],
+    [METRICS.policyDecisions, () => tallies.policyDecisions()],
+    [METRICS.catalogRows, () => sources.ofBackends(({ catalogRows }) => catalogRows)],
+    [METRICS.catalogBytes, () => sources.ofBackends(({ catalogBytes }) => catalogBytes)],
+    [METRICS.commits, () => sources.ofBackends(({ commits }) => commits.groups)],
+    [METRICS.changes, () => sources.ofBackends(({ commits }) => commits.changes)],
+    [METRICS.commitRetries, () => sources.ofBackends(({ commits }) => commits.retries)],
+    [METRICS.freshnessChecks, () => sources.namedOfBackends(({ freshnessChecks }) => freshnessChecks)],
+    [METRICS.openTables, () => sources.ofBackends(({ openTables }) => openTables)],
+    [METRICS.jobs, () => sources.namedOfBackends(({ jobs }) => jobs)],
     [METRICS.calls, () => tallies.calls()],
     [METRICS.refusals, () => tallies.refusals()],
     [METRICS.running, () => [{ labels: [], value: tallies.running }]],
@@ -35,11 +64,12 @@ export function registerTallies(
     [METRICS.upkeepBytes, () => upkeep.sums("bytesRemoved")],
     [METRICS.upkeepWaiting, () => upkeep.waiting()],
   ];
-  for (const [{ name, type, help, labels: labelNames }, samples] of scalars) {
+  for (const [{ name, type, help, labels: labelNames, aggregator = "sum" }, samples] of scalars) {
     new library[type === "counter" ? "Counter" : "Gauge"]({
       name,
       help,
       labelNames,
+      aggregator,
       registers: [registry],
       collect() {
         this.reset();

@@ -4,6 +4,8 @@ export interface MetricDeclaration {
   readonly type: "counter" | "gauge" | "histogram";
   readonly labels: readonly string[];
   readonly help: string;
+  /** How the values of several workers become one. Default: their sum. */
+  readonly aggregator?: "first" | "max";
 }
 
 /**
@@ -11,6 +13,13 @@ export interface MetricDeclaration {
  * never from a client.
  */
 export const METRICS = {
+  buildInfo: {
+    name: "lance_gateway_build_info",
+    type: "gauge",
+    labels: ["version", "node"],
+    help: "Always 1; the labels are the version of the gateway and that of Node.",
+    aggregator: "first",
+  },
   calls: {
     name: "lance_gateway_calls_total",
     type: "counter",
@@ -26,7 +35,7 @@ export const METRICS = {
   seconds: {
     name: "lance_gateway_call_seconds",
     type: "histogram",
-    labels: ["operation", "protocol"],
+    labels: ["operation", "protocol", "database"],
     help: "How long calls took, to the end of their answers, in seconds.",
   },
   running: {
@@ -40,6 +49,91 @@ export const METRICS = {
     type: "counter",
     labels: ["operation", "direction"],
     help: "Bytes of the Arrow bodies of calls that ended, received or sent.",
+  },
+  connections: {
+    name: "lance_gateway_connections",
+    type: "gauge",
+    labels: [],
+    help: "Connections that are open.",
+  },
+  accepted: {
+    name: "lance_gateway_connections_accepted_total",
+    type: "counter",
+    labels: [],
+    help: "Connections that were accepted, those beyond the maximum included.",
+  },
+  traffic: {
+    name: "lance_gateway_network_bytes_total",
+    type: "counter",
+    labels: ["direction"],
+    help: "Bytes of connections, received from clients and sent to them, those of TLS included.",
+  },
+  limited: {
+    name: "lance_gateway_calls_limited_total",
+    type: "counter",
+    labels: ["limit"],
+    help: "Calls that were refused because they met a limit of the gateway.",
+  },
+  credentials: {
+    name: "lance_gateway_credentials_total",
+    type: "counter",
+    labels: ["way", "outcome"],
+    help: "Calls by the credential that proved their caller, accepted, or refused with an empty way; absent without --auth.",
+  },
+  policyDecisions: {
+    name: "lance_gateway_policy_decisions_total",
+    type: "counter",
+    labels: ["decision"],
+    help: "Decisions of policies about single objects: allow or deny.",
+  },
+  catalogRows: {
+    name: "lance_gateway_catalog_rows",
+    type: "gauge",
+    labels: ["database"],
+    help: "Namespaces and tables of the catalog in memory.",
+    aggregator: "max",
+  },
+  catalogBytes: {
+    name: "lance_gateway_catalog_bytes",
+    type: "gauge",
+    labels: ["database"],
+    help: "Memory of the texts of the catalog, in every worker.",
+  },
+  commits: {
+    name: "lance_gateway_catalog_commits_total",
+    type: "counter",
+    labels: ["database"],
+    help: "Groups of changes of the catalog that were committed, or failed.",
+  },
+  changes: {
+    name: "lance_gateway_catalog_changes_total",
+    type: "counter",
+    labels: ["database"],
+    help: "Changes in these groups; divided by the commits, it is the mean size of a group.",
+  },
+  commitRetries: {
+    name: "lance_gateway_catalog_commit_retries_total",
+    type: "counter",
+    labels: ["database"],
+    help: "Attempts at a commit that were repeated because another process was faster.",
+  },
+  freshnessChecks: {
+    name: "lance_gateway_catalog_checks_total",
+    type: "counter",
+    labels: ["database", "kind"],
+    help: "Checks whether the catalog in memory is the newest: by a stamp of the disk, or by a look into the storage.",
+  },
+  openTables: {
+    name: "lance_gateway_open_tables",
+    type: "gauge",
+    labels: ["database"],
+    help: "Tables whose handles are open, in every worker.",
+  },
+  jobs: {
+    name: "lance_gateway_jobs",
+    type: "gauge",
+    labels: ["database", "state"],
+    help: "Jobs of this process that wait or run.",
   },
   decisions: {
     name: "lance_gateway_upstream_decisions_total",

@@ -4,9 +4,10 @@ import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
 import type { CallMetrics } from "../pipeline/measure.ts";
 import type { CountRefusal } from "../pipeline/refusals.ts";
 import { aggregate, type MetricSnapshot, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
-import { registerTallies } from "./collectors.ts";
+import { type Build, registerTallies } from "./collectors.ts";
 import { createPages, type Page, type Readable } from "./pages.ts";
 import { readWatched, watchProcess } from "./process-metrics.ts";
+import { createSources, type Sources } from "./sources.ts";
 import { createTallies, type LineLog } from "./tallies.ts";
 import { createUpkeepTallies } from "./upkeep-tallies.ts";
 
@@ -24,6 +25,10 @@ export interface Metrics {
   noteFor(database?: string): NoteDecision;
   /** Returns the counters of the upkeep of a database's tables; without a name, of the only database. */
   upkeepFor(database?: string): UpkeepMetrics;
+  /** Counts a decision of a policy. */
+  decidePolicy(isAllowed: boolean): void;
+  readonly watchBackend: Sources["watchBackend"];
+  readonly watchConnections: Sources["watchConnections"];
   readonly page: {
     /**
      * Returns the metrics, in the format that an `Accept` header prefers.
@@ -36,6 +41,8 @@ export interface Metrics {
   snapshot(): Promise<Snapshot>;
 }
 
+const UNKNOWN: Build = { version: "", node: "" };
+
 /** Time after which the process is observed without a reader, in milliseconds: the library is slow to load. */
 const WATCH_AFTER_MS = 1_000;
 
@@ -43,8 +50,10 @@ const WATCH_AFTER_MS = 1_000;
  * Creates empty metrics; their page includes the metrics of the process.
  *
  * @param gather returns the metrics of all workers of the process. Default: there is a single worker.
+ * @param build Default: the versions are not known.
  */
-export function createMetrics(gather?: () => Promise<ProcessSnapshot>): Metrics {
+export function createMetrics(gather?: () => Promise<ProcessSnapshot>, build: Build = UNKNOWN): Metrics {
+  const sources = createSources();
   const tallies = createTallies();
   const upkeep = createUpkeepTallies();
   let pages: ReturnType<typeof createPages> | undefined;
@@ -53,7 +62,7 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>): Metrics 
   function ownRegistry(): Promise<Registry> {
     own ??= watchProcess().then(({ library }) => {
       const registry = new library.Registry();
-      registerTallies(library, registry, tallies, upkeep);
+      registerTallies(library, registry, { tallies, upkeep, sources, build });
       return registry;
     });
     own.catch(() => {
@@ -79,6 +88,9 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>): Metrics 
     loseLines: tallies.loseLines,
     noteFor: (database) => tallies.noteFor(database),
     upkeepFor: (database = "") => upkeep.of(database),
+    decidePolicy: tallies.decidePolicy,
+    watchBackend: sources.watchBackend,
+    watchConnections: sources.watchConnections,
     page: {
       read: async (accept) => (gather === undefined ? readOwn(accept) : readAll(await gather(), accept)),
     },

@@ -1,6 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Call, Protocol } from "../namespace/call.ts";
 import type { NoteDecision, UpstreamDecision } from "../namespace/decisions.ts";
+import type { LimitName } from "../namespace/errors.ts";
 import type { CallMetrics, Outcome } from "../pipeline/measure.ts";
 import type { CountRefusal } from "../pipeline/refusals.ts";
 import { countIn, createCounts } from "./buckets.ts";
@@ -22,6 +23,8 @@ export interface HistogramSample {
   readonly exemplars: readonly (Exemplar | undefined)[];
 }
 
+type CredentialOutcome = "accepted" | "refused";
+
 /** Logs of lines that may get lost. */
 export type LineLog = "audit" | "access";
 
@@ -31,6 +34,13 @@ export interface Tallies extends CallMetrics {
   noteFor(database: string | undefined): NoteDecision;
   /** Counts a request that never became a call. */
   readonly refuse: CountRefusal;
+  /** Calls that met a limit. */
+  limited(): Iterable<Sample>;
+  /** Credentials of calls, by the way in which they prove a caller. */
+  credentials(): Iterable<Sample>;
+  /** Counts a decision of a policy. */
+  decidePolicy(isAllowed: boolean): void;
+  policyDecisions(): Iterable<Sample>;
   /** Counts lines that a log lacks. */
   loseLines(log: LineLog, lines: number): void;
   linesLost(log: LineLog): number;
@@ -43,7 +53,7 @@ export interface Tallies extends CallMetrics {
 }
 
 interface CallTally {
-  readonly outcomes: Map<string | undefined, Map<Outcome, number>>;
+  readonly outcomes: Map<Outcome, number>;
   readonly counts: number[];
   readonly exemplars: (Exemplar | undefined)[];
   sum: number;
@@ -55,15 +65,29 @@ interface CallTally {
  * the counters of prom-client check labels and join them to a key for every value.
  */
 export function createTallies(): Tallies {
-  const methods = new Map<DescMethod, Map<Protocol, CallTally>>();
+  const methods = new Map<DescMethod, Map<Protocol, Map<string | undefined, CallTally>>>();
   const decided = new Map<string, Map<UpstreamDecision, number>>();
   const refused = new Map<string, Map<string, number>>();
   let running = 0;
+  const limited = new Map<LimitName, number>();
+  const credentials = new Map<string, Record<CredentialOutcome, number>>();
+  const policy = { allow: 0, deny: 0 };
   const linesLost: Record<LineLog, number> = { audit: 0, access: 0 };
 
-  function tallyOf({ method, protocol }: Call): CallTally {
-    const byProtocol = entry(methods, method, () => new Map<Protocol, CallTally>());
-    return entry(byProtocol, protocol, createCallTally);
+  function tallyOf({ method, protocol, database }: Call): CallTally {
+    const byProtocol = entry(methods, method, () => new Map<Protocol, Map<string | undefined, CallTally>>());
+    return entry(
+      entry(byProtocol, protocol, () => new Map<string | undefined, CallTally>()),
+      database,
+      createCallTally,
+    );
+  }
+
+  /** A caller that has proved who it is did so in some way; a refused credential has none. */
+  function countCredential({ principal }: Call, outcome: Outcome): void {
+    if (principal === undefined && outcome !== "Unauthenticated") return;
+    const counts = entry(credentials, principal?.by ?? "", () => ({ accepted: 0, refused: 0 }));
+    counts[principal === undefined ? "refused" : "accepted"] += 1;
   }
 
   function decide(database = "", decision: UpstreamDecision): void {
@@ -73,9 +97,11 @@ export function createTallies(): Tallies {
     );
   }
 
-  function* each(): Iterable<[DescMethod, Protocol, CallTally]> {
+  function* each(): Iterable<[DescMethod, Protocol, string, CallTally]> {
     for (const [method, byProtocol] of methods) {
-      for (const [protocol, tally] of byProtocol) yield [method, protocol, tally];
+      for (const [protocol, byDatabase] of byProtocol) {
+        for (const [database = "", tally] of byDatabase) yield [method, protocol, database, tally];
+      }
     }
   }
 
@@ -84,13 +110,12 @@ export function createTallies(): Tallies {
       running += 1;
     },
 
-    ended(call, outcome, seconds, bytes) {
+    ended(call, outcome, seconds, bytes, limit) {
       running -= 1;
       const tally = tallyOf(call);
-      add(
-        entry(tally.outcomes, call.database, () => new Map()),
-        outcome,
-      );
+      add(tally.outcomes, outcome);
+      if (limit !== undefined) add(limited, limit);
+      countCredential(call, outcome);
       const bucket = countIn(tally.counts, seconds);
       const exemplar = exemplarOf(call, seconds);
       if (exemplar !== undefined) tally.exemplars[bucket] = exemplar;
@@ -114,6 +139,26 @@ export function createTallies(): Tallies {
       }
     },
 
+    *limited() {
+      for (const [limit, value] of limited) yield { labels: [limit], value };
+    },
+
+    *credentials() {
+      for (const [way, counts] of credentials) {
+        for (const [outcome, value] of Object.entries(counts)) {
+          if (value > 0) yield { labels: [way, outcome], value };
+        }
+      }
+    },
+
+    decidePolicy(isAllowed) {
+      policy[isAllowed ? "allow" : "deny"] += 1;
+    },
+
+    *policyDecisions() {
+      for (const [decision, value] of Object.entries(policy)) yield { labels: [decision], value };
+    },
+
     loseLines(log, lines) {
       linesLost[log] += lines;
     },
@@ -125,26 +170,24 @@ export function createTallies(): Tallies {
     },
 
     *calls() {
-      for (const [{ name }, protocol, { outcomes }] of each()) {
-        for (const [database = "", codes] of outcomes) {
-          for (const [code, value] of codes) yield { labels: [name, protocol, code, database], value };
-        }
+      for (const [{ name }, protocol, database, { outcomes }] of each()) {
+        for (const [code, value] of outcomes) yield { labels: [name, protocol, code, database], value };
       }
     },
 
     *seconds() {
-      for (const [{ name }, protocol, { counts, sum, exemplars }] of each()) {
-        yield { labels: [name, protocol], counts, sum, exemplars };
+      for (const [{ name }, protocol, database, { counts, sum, exemplars }] of each()) {
+        yield { labels: [name, protocol, database], counts, sum, exemplars };
       }
     },
 
     *bytes() {
-      for (const [method, byProtocol] of methods) {
-        if (method.methodKind === "unary") continue;
-        const direction = method.methodKind === "client_streaming" ? "received" : "sent";
-        const value = [...byProtocol.values()].reduce((sum, { bytes }) => sum + bytes, 0);
-        yield { labels: [method.name, direction], value };
+      const sums = new Map<DescMethod, number>();
+      for (const [method, , , { bytes }] of each()) {
+        if (method.methodKind !== "unary") sums.set(method, (sums.get(method) ?? 0) + bytes);
       }
+      for (const [{ name, methodKind }, value] of sums)
+        yield { labels: [name, methodKind === "client_streaming" ? "received" : "sent"], value };
     },
 
     *decisions() {

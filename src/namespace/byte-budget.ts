@@ -102,5 +102,6 @@ class Hold implements ByteHold {
 function exhausted(): LanceError {
   return new LanceError("Throttling", "the requests under way use all memory that is set aside for them", {
     headers: { "retry-after": "1" },
+    limit: "memory",
   });
 }

@@ -123,6 +123,16 @@ export type UpstreamFault =
   /** The call was not sent, because too many others were in flight or waiting. */
   | "crowded";
 
+/** Limit of the gateway that a call can meet. */
+export type LimitName =
+  | "rate"
+  | "concurrency"
+  | "memory"
+  | "upload_size"
+  | "query_time"
+  | "waiting_changes"
+  | "wrong_credentials";
+
 /** Options of an error, in addition to its row and its message. */
 export interface LanceErrorOptions {
   /** Longer text for people. */
@@ -135,6 +145,8 @@ export interface LanceErrorOptions {
   readonly instance?: string;
   /** Failure of an upstream. Default: none is known; the upstream has answered, or was never called. */
   readonly fault?: UpstreamFault | undefined;
+  /** Limit of the gateway that the call has met. Default: none. */
+  readonly limit?: LimitName | undefined;
 }
 
 /** Longest text of an error; messages quote what callers send, which may be megabytes. */
@@ -155,6 +167,7 @@ export class LanceError extends Error {
   readonly headers: Readonly<Record<string, string>>;
   readonly instance: string | undefined;
   readonly fault: UpstreamFault | undefined;
+  readonly limit: LimitName | undefined;
 
   constructor(name: ErrorName, message: string, options: LanceErrorOptions = {}) {
     super(shortened(message), { cause: options.cause });
@@ -164,6 +177,7 @@ export class LanceError extends Error {
     this.headers = options.headers ?? {};
     this.instance = options.instance;
     this.fault = options.fault;
+    this.limit = options.limit;
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {

@@ -6,6 +6,7 @@ import type {
 } from "@bufbuild/protobuf";
 import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { BackendFigures } from "./backend-figures.ts";
 import type { Call } from "./call.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
 import type { Identifier } from "./identifier.ts";
@@ -55,6 +56,8 @@ export interface Backend {
    * @throws LanceError InvalidInput
    */
   sourcesOf?(query: string): readonly Identifier[];
+  /** Returns figures for metrics. Default: the backend has none. */
+  figures?(): BackendFigures;
   /** Whether calls can be answered now, for readiness. */
   ready(): Promise<boolean>;
   /** Whether readiness is checked again after the backend was ready. Default: false. */

@@ -71,10 +71,12 @@ describe("the OpenAPI document", () => {
   });
 
   it("has an answer for each status of the error table, with an example of each error", () => {
-    const responses = document.components["responses"] as Record<string, never>;
+    type Examples = Readonly<Record<string, { readonly value: Readonly<Record<string, unknown>> }>>;
+    type Answer = { readonly content: { readonly "application/json": { readonly examples: Examples } } };
+    const responses = document.components["responses"] as Readonly<Record<string, Answer>>;
     for (const { httpStatus, name, code, type } of ERROR_TABLE) {
-      const { content } = responses[`Error${httpStatus}`] as Record<string, never>;
-      const { value } = content["application/json"]["examples"][name] as { value: Record<string, unknown> };
+      const { examples } = responses[`Error${httpStatus}`]?.content["application/json"] ?? assert.fail();
+      const { value } = examples[name] ?? assert.fail(name);
       assert.deepEqual([value["code"], value["type"], value["status"]], [code, type, httpStatus]);
     }
     const { responses: own } = operation("/v1/table/{id}/describe");

@@ -82,7 +82,8 @@ function placesOf(max: number, shared: SharedQuantity = UNSHARED): Places {
 
 async function holding(places: Places, call: Call, request: OperationRequest, next: Next) {
   if (!places.enter()) {
-    throw new LanceError("Throttling", places.refusal, { headers: { "retry-after": "1" } });
+    const headers = { "retry-after": "1" };
+    throw new LanceError("Throttling", places.refusal, { headers, limit: "concurrency" });
   }
   let streams = false;
   try {

@@ -23,7 +23,8 @@ export function identify(authenticator: Authenticator): Interceptor {
     if (!isLanceError(thrown, "Unauthenticated")) throw thrown;
     if (waiting >= MAX_WAITING) {
       const headers = { "retry-after": "1" };
-      throw new LanceError("Throttling", "too many calls bring wrong credentials", { headers });
+      const limit = "wrong_credentials";
+      throw new LanceError("Throttling", "too many calls bring wrong credentials", { headers, limit });
     }
     waiting += 1;
     try {

@@ -39,7 +39,9 @@ export async function* admitBody(
   for await (const chunk of chunks) {
     passed += chunk.byteLength;
     if (passed > maxUploadBytes) {
-      throw new LanceError("PayloadTooLarge", `body is larger than ${maxUploadBytes} bytes`);
+      throw new LanceError("PayloadTooLarge", `body is larger than ${maxUploadBytes} bytes`, {
+        limit: "upload_size",
+      });
     }
     hold.take(chunk.byteLength);
     yield chunk;

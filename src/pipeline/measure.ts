@@ -1,7 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import { bodyFieldOf } from "../namespace/body-field.ts";
 import type { Call } from "../namespace/call.ts";
-import { type ErrorName, toLanceError } from "../namespace/errors.ts";
+import { type ErrorName, type LimitName, toLanceError } from "../namespace/errors.ts";
 import { type Interceptor, isStream } from "./interceptor.ts";
 
 /** Outcome of a call: success, or a row of the error table. */
@@ -15,8 +15,9 @@ export interface CallMetrics {
    *
    * @param seconds from the whole request, or the parameters of an upload, to the end of the answer
    * @param bytes of the Arrow body, received or sent; 0 for calls without one
+   * @param limit that the call has met. Default: none.
    */
-  ended(call: Call, outcome: Outcome, seconds: number, bytes: number): void;
+  ended(call: Call, outcome: Outcome, seconds: number, bytes: number, limit?: LimitName): void;
 }
 
 /** Reports the start and the end of each call, including calls that a later interceptor refuses. */
@@ -32,6 +33,7 @@ export function measure(metrics: CallMetrics): Interceptor {
     const field = bodyField(call.method);
     // A reader that leaves ends this generator without an error.
     let outcome: Outcome = "Cancelled";
+    let limit: LimitName | undefined;
     let bytes = 0;
     try {
       for await (const message of messages) {
@@ -40,10 +42,10 @@ export function measure(metrics: CallMetrics): Interceptor {
       }
       outcome = "OK";
     } catch (thrown) {
-      outcome = toLanceError(thrown).kind;
+      ({ kind: outcome, limit } = toLanceError(thrown));
       throw thrown;
     } finally {
-      metrics.ended(call, outcome, secondsSince(started), bytes);
+      metrics.ended(call, outcome, secondsSince(started), bytes, limit);
     }
   }
 
@@ -64,7 +66,8 @@ export function measure(metrics: CallMetrics): Interceptor {
       metrics.ended(call, "OK", secondsSince(started), bytes);
       return response;
     } catch (thrown) {
-      metrics.ended(call, toLanceError(thrown).kind, secondsSince(started), bytes);
+      const { kind, limit } = toLanceError(thrown);
+      metrics.ended(call, kind, secondsSince(started), bytes, limit);
       throw thrown;
     }
   };

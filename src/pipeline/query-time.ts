@@ -11,7 +11,9 @@ import { type Interceptor, isStream, type OperationResponse } from "./intercepto
  * @param maxMs in milliseconds
  */
 export function limitQueryTime(maxMs: number): Interceptor {
-  const error = new LanceError("DeadlineExceeded", `calls that read rows may take ${maxMs} ms`);
+  const error = new LanceError("DeadlineExceeded", `calls that read rows may take ${maxMs} ms`, {
+    limit: "query_time",
+  });
 
   async function* limited(messages: AsyncIterable<Message>, late: Promise<never>, done: () => void) {
     const iterator = messages[Symbol.asyncIterator]();

@@ -54,7 +54,7 @@ export function limitRate(limits: readonly RateLimit[]): Interceptor {
     }
     const headers = { "retry-after": String(Math.ceil(ms / 1_000)) };
     const message = `no more than ${perSecond} calls per second ${TEXTS[scope]} are served`;
-    throw new LanceError("Throttling", message, { headers });
+    throw new LanceError("Throttling", message, { headers, limit: "rate" });
   }
 
   return (call, request, next) => {

@@ -3,6 +3,7 @@ import { createServer as createHttp2Server } from "node:http2";
 import { type AddressInfo, createServer as createNetServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
+import type { ConnectionFigures } from "../namespace/connection-figures.ts";
 import { type ErrorName, LanceError } from "../namespace/errors.ts";
 import { type SharedQuantity, UNSHARED } from "../namespace/sharing.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
@@ -92,6 +93,8 @@ export interface Listener {
    * milliseconds it cuts off the rest. Resolves to whether everything ended by itself.
    */
   close(graceMs: number, delayMs?: number): Promise<boolean>;
+  /** Returns what has come and gone since the start. */
+  figures(): ConnectionFigures;
 }
 
 const MIB = 1024 * 1024;
@@ -120,6 +123,7 @@ export function createListener(options: ListenerOptions): Listener {
   const sockets = new Map<Socket, ServerResponse | undefined>();
   const undecided = new Map<Socket, NodeJS.Timeout>();
   const told = new WeakSet<Error>();
+  const ended = { connections: 0, received: 0, sent: 0 };
   const spare = createSpareConnections();
   /** Whether clients are told to reconnect, and whether idle connections are closed. */
   let [leaving, draining] = [false, false];
@@ -167,6 +171,9 @@ export function createListener(options: ListenerOptions): Listener {
     socket.on("error", (error) => onBroken(error, "a connection broke", peer));
     socket.on("close", () => {
       sockets.delete(socket);
+      ended.connections += 1;
+      ended.received += socket.bytesRead;
+      ended.sent += socket.bytesWritten;
       connections.publish(sockets.size);
       decided(socket);
       if (sockets.size === 0) lastSocketGone?.();
@@ -229,6 +236,15 @@ export function createListener(options: ListenerOptions): Listener {
       const address = await listenOn(port, where);
       port.on("error", (error) => log.error({ err: error }, "the port failed"));
       return address;
+    },
+
+    figures() {
+      let { received, sent } = ended;
+      for (const { bytesRead, bytesWritten } of sockets.keys()) {
+        received += bytesRead;
+        sent += bytesWritten;
+      }
+      return { open: sockets.size, accepted: ended.connections + sockets.size, received, sent };
     },
 
     async close(graceMs, delayMs = 0) {

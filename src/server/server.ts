@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { FastifyPluginAsync, FastifyPluginCallback } from "fastify";
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { ConnectionFigures } from "../namespace/connection-figures.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
 import type { NoteAccess } from "../pipeline/access-entry.ts";
@@ -71,6 +72,8 @@ export interface GatewayServer {
    * `graceMs` milliseconds (default 30 s), and cuts off the rest. Resolves to whether all calls finished.
    */
   close(options?: { graceMs?: number; delayMs?: number }): Promise<boolean>;
+  /** Returns what has come and gone since the start. */
+  figures(): ConnectionFigures;
 }
 
 const DEFAULT_GRACE_MS = 30_000;
@@ -105,6 +108,7 @@ export function createServer(given: ServerOptions): GatewayServer {
     takeAddress: createTakeAddress(options.addressing ?? {}),
   });
   return {
+    figures: listener.figures,
     async listen(where) {
       await app.fastify.ready();
       const address = await listener.listen(where);

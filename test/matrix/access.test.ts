@@ -20,7 +20,8 @@ import { fakeBackend } from "../support/server.ts";
 
 const LIMITS = { maxUploadBytes: 2 ** 20 };
 const OPTIONS = { ...LIMITS, host: "127.0.0.1", port: 0, maxMessageBytes: 2 ** 20, drainSeconds: 0 };
-const RESULT_BYTES = 3_000;
+const CONNECT = { "connect-protocol-version": "1" };
+const RESULT = personStream(people(20));
 
 const backend = fakeBackend({
   async describeTable(_, { id }) {
@@ -32,7 +33,7 @@ const backend = fakeBackend({
     return create(InsertIntoTableResponseSchema);
   },
   async *queryTable() {
-    const body = create(HttpBodySchema, { contentType: ARROW_STREAM, data: new Uint8Array(RESULT_BYTES) });
+    const body = create(HttpBodySchema, { contentType: ARROW_STREAM, data: new Uint8Array(RESULT) });
     yield create(QueryTableResponseSchema, { data: body });
   },
 });
@@ -49,7 +50,11 @@ describe("the access log", () => {
       {
         log: pino({ level: "silent" }),
         access: {
-          noteBy: (mask) => (entry) => void lines.push(JSON.parse(accessLine(entry, mask))),
+          noteBy: (mask) => (entry) => {
+            // Clients of HTTP/2 may break off their sessions, at any time.
+            if (entry.refusal?.fault === "ERR_HTTP2_SESSION_ERROR") return;
+            lines.push(JSON.parse(accessLine(entry, mask)));
+          },
           close: async () => {},
         },
       },
@@ -76,7 +81,8 @@ describe("the access log", () => {
         const [line] = await linesOf(1, () => call(gateway.address.port, { headers, id: [id] }));
         const expected = { msg: "request", level: 30, operation: "DescribeTable", client: "203.0.113.9" };
         expect(line, name).toMatchObject({ ...expected, id, code, traceId, status: expect.any(Number) });
-        expect(line?.["bytesOut"], name).toBeGreaterThan(0);
+        // An error of gRPC has no body.
+        if (code === "OK") expect(line?.["bytesOut"], name).toBeGreaterThan(0);
         expect(line?.["ms"], name).toBeGreaterThan(0);
       }
     }
@@ -84,12 +90,12 @@ describe("the access log", () => {
 
   test("the bytes of bodies are counted in both directions", async () => {
     const clients = createProtocolClients(gateway.address.port);
-    const body = personStream(people(20));
+    const body = RESULT;
     for (const [name, { client }] of Object.entries(clients)) {
       const [sent] = await linesOf(1, () => client.insertIntoTable({ id: ["t"] }, body));
       expect(sent?.["bytesIn"], name).toBeGreaterThanOrEqual(body.length);
       const [received] = await linesOf(1, () => client.queryTable({ id: ["t"] }));
-      expect(received?.["bytesOut"], name).toBeGreaterThanOrEqual(RESULT_BYTES);
+      expect(received?.["bytesOut"], name).toBeGreaterThanOrEqual(RESULT.length);
     }
     const path = "/v1/table/t/insert";
     const request = { path, headers: { "content-type": ARROW_STREAM }, body };
@@ -101,7 +107,7 @@ describe("the access log", () => {
   test("a refused request has one line that says why, without what it sent", async () => {
     const json = { "content-type": "application/json" };
     const cases: readonly (readonly [RawRequest, Line])[] = [
-      [{ path: "/v1/secret/thing?key=hidden" }, { code: "RouteNotFound", status: 404, path: "/v1/*/*" }],
+      [{ path: "/v1/unknown/thing?key=hidden" }, { code: "RouteNotFound", status: 404, path: "/v1/*/*" }],
       [
         { path: "/v1/table/hidden/describe", headers: json, body: "hidden" },
         { code: "InvalidInput", status: 400, path: "/v1/table/*/describe" },
@@ -111,7 +117,11 @@ describe("the access log", () => {
         { code: "PermissionDenied", status: 403, protocol: "http" },
       ],
       [
-        { path: "/lance.namespace.v1.LanceNamespaceService/Nothing", headers: json, body: "{}" },
+        {
+          path: "/lance.namespace.v1.LanceNamespaceService/Nothing",
+          headers: { ...json, ...CONNECT },
+          body: "{}",
+        },
         { code: "RouteNotFound", protocol: "connect", status: 404 },
       ],
     ];

@@ -94,8 +94,14 @@ describe("metrics", () => {
         const series = `lance_gateway_calls_total{${labels},code="${code}",database="${database}"}`;
         assert.equal(metrics.get(series), times, series);
       }
-      assert.equal(metrics.get(`lance_gateway_call_seconds_count{${labels}}`), 3 * times);
-      assert.equal(metrics.get(`lance_gateway_call_seconds_bucket{${labels},le="+Inf"}`), 3 * times);
+      for (const [database, calls] of [
+        ["red", 2 * times],
+        ["", times],
+      ] as const) {
+        const ofDatabase = `${labels},database="${database}"`;
+        assert.equal(metrics.get(`lance_gateway_call_seconds_count{${ofDatabase}}`), calls);
+        assert.equal(metrics.get(`lance_gateway_call_seconds_bucket{${ofDatabase},le="+Inf"}`), calls);
+      }
     }
     const decisions = 'lance_gateway_upstream_decisions_total{database="red",decision="retry"}';
     assert.equal(metrics.get(decisions), Object.keys(ROUTED_CALLERS).length);

@@ -42,10 +42,10 @@ describe("the trace of a call", () => {
         tracestate: "vendor=1",
       });
       t.onTestFinished(close);
-      const id = [protocol.replaceAll(" ", "-").toLowerCase()];
+      const id = [protocol.replaceAll(/\W/g, "-").toLowerCase()];
       const spans = await spansOf(2, async () => {
         await client.createTable({ id }, personStream(people(3)));
-        await client.queryTable({ id, k: 1 });
+        await client.queryTable({ id, k: 1n });
       });
       const named = Map.groupBy(spans, ({ name }) => name);
       const only = (name: string) => named.get(name) ?? assert.fail(`no span ${name}`);
@@ -62,7 +62,10 @@ describe("the trace of a call", () => {
       }
       const backends = only("backend").map((span) => span.spanContext().spanId);
       for (const name of ["catalog commit", "engine open"])
-        assert.ok(backends.includes(only(name)[0]?.parentSpanContext?.spanId ?? ""), name);
+        assert.ok(
+          only(name).some(({ parentSpanContext }) => backends.includes(parentSpanContext?.spanId ?? "")),
+          name,
+        );
     });
   }
 

@@ -127,6 +127,13 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
         ? createIdempotencyRecords({ ...context, base: context.layout.baseKey })
         : undefined,
     sourcesOf: (query) => [parseViewQuery(query).source],
+    figures: () => ({
+      ...catalog.figures,
+      catalogRows: catalog.known().size,
+      catalogBytes: catalog.known().bytes,
+      openTables: engine.open,
+      jobs: countBy(jobs.active(), ({ state }) => state),
+    }),
     mayBecomeUnready: true,
     async ready() {
       try {
@@ -140,4 +147,9 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     },
     close,
   };
+}
+
+function countBy<T>(items: readonly T[], keyOf: (item: T) => string): Record<string, number> {
+  const groups = Map.groupBy(items, keyOf);
+  return Object.fromEntries([...groups].map(([key, each]) => [key, each.length]));
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import type { BackendFigures } from "../../../namespace/backend-figures.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { traced } from "../../../namespace/tracing.ts";
 import { createOverlappingCheck } from "../concurrency/overlapping-check.ts";
@@ -25,6 +26,9 @@ import { verdictsIn } from "./verdicts.ts";
 import type { Changes } from "./view.ts";
 import { type Committed, NothingCommitted } from "./writer.ts";
 
+/** Figures of a catalog. */
+type CatalogFigures = Pick<BackendFigures, "commits" | "freshnessChecks">;
+
 /** Objects of a base directory, according to the manifest. */
 export interface Catalog {
   /**
@@ -44,6 +48,8 @@ export interface Catalog {
    * {@link read}.
    */
   rootProperties(): Promise<Readonly<Record<string, string>>>;
+  /** Counts since the start. */
+  readonly figures: CatalogFigures;
   /**
    * Commits a change.
    *
@@ -97,6 +103,10 @@ export function createCatalog(
   let hasLost = false;
   const integrity = createIntegrity(log);
   const forgettable = createForgettable();
+  const figures = {
+    commits: { groups: 0, changes: 0, retries: 0 },
+    freshnessChecks: { stamp: 0, look: 0 },
+  } satisfies CatalogFigures;
   const chores = maintenance ? manifest.chores({ current, join }, log) : [];
   const housekeeping = createHousekeeping(chores, log);
 
@@ -125,6 +135,7 @@ export function createCatalog(
     if (whole !== undefined && state.duplicates > 0) log.warn({ version }, "the manifest has duplicate rows");
   }
   const refresh = createSharedCheck(async () => {
+    figures.freshnessChecks.look += 1;
     let seen = version;
     let head = await manifest.head();
     // This process is about to apply its own commit, so nothing needs to be read.
@@ -246,7 +257,10 @@ export function createCatalog(
     });
   }
   async function commitWithRetries(group: readonly Mutation<unknown>[]): Promise<readonly Outcome[]> {
+    figures.commits.groups += 1;
+    figures.commits.changes += group.length;
     for (let tries = 0; tries <= maxRetries; tries++) {
+      if (tries > 0) figures.commits.retries += 1;
       if (tries > 0) await sleep(Math.random() * 10 * tries);
       const outcomes = await commitGroup(group).catch((error: unknown) => {
         if (error instanceof StateChanged) return undefined;
@@ -285,6 +299,7 @@ export function createCatalog(
   const mutate = exchange?.mutate ?? queue.mutate;
   const refreshForRead = allowStaleness(
     async () => {
+      figures.freshnessChecks.stamp += 1;
       const head = manifest.headNow();
       if (head !== undefined && isNewest(head)) return;
       if (!(await confirmed?.())) await refresh();
@@ -298,6 +313,7 @@ export function createCatalog(
       return state;
     },
     known: () => state,
+    figures,
     async rootProperties() {
       await refreshForRead();
       const { tableMetadata = {} } = (version === 0 ? undefined : await manifest.manifestOf(version)) ?? {};

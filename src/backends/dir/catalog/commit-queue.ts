@@ -101,5 +101,6 @@ export function createCommitQueue(
 function tooMany(): LanceError {
   return new LanceError("Throttling", "too many changes of the catalog wait to be committed; try again", {
     headers: { "retry-after": "1" },
+    limit: "waiting_changes",
   });
 }

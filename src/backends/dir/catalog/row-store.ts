@@ -16,6 +16,8 @@ export interface RowStore {
   /** Largest number of a row so far, plus one. */
   readonly end: number;
   readonly size: number;
+  /** Memory of the texts of the rows, in bytes. */
+  readonly bytes: number;
   id(row: number): string;
   name(row: number): string;
   location(row: number): string | undefined;
@@ -176,6 +178,9 @@ export function createRowStore(hash: ByteHash, expected = 0): RowStore {
         if (isMeant(fragment[row] as number) && kind[row] !== FREE) found.push(row);
       }
       return found;
+    },
+    get bytes() {
+      return arena.bytes;
     },
     get size() {
       return size;

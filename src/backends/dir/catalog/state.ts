@@ -43,6 +43,8 @@ export interface CatalogState extends CatalogView {
    */
   remainingIn(fragment: number, physicalRows: number): Uint8Array;
   readonly size: number;
+  /** Memory of the texts of the rows, in bytes. */
+  readonly bytes: number;
   /**
    * Whether {@link CatalogState.merge} is possible: every row's address is known, and no foreign writer has duplicated
    * an id. Otherwise the whole manifest must be read.
@@ -173,6 +175,9 @@ function stateOf(rows: IndexedRows): CatalogState {
           metadata: store.metadata(row),
         };
       }
+    },
+    get bytes() {
+      return store.bytes;
     },
     get size() {
       return store.size;

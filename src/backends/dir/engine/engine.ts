@@ -29,7 +29,7 @@ export interface EngineOptions {
 }
 
 /** The Lance engine: datasets by their location. */
-export interface Engine extends Pick<Handles, "acquire" | "forget" | "longestUse"> {
+export interface Engine extends Pick<Handles, "acquire" | "open" | "forget" | "longestUse"> {
   /**
    * Writes a new dataset, or with `overwrite` a new version that replaces everything.
    *
@@ -90,6 +90,9 @@ export function createEngine(options: EngineOptions): Engine {
   );
   return {
     acquire: handles.acquire,
+    get open() {
+      return handles.open;
+    },
     forget: handles.forget,
     longestUse: handles.longestUse,
     create(location, file, mode) {

@@ -30,6 +30,8 @@ export interface Handles {
    * @throws LanceError TableNotFound, if the location has no data; the error of `check`
    */
   acquire(location: string, check?: () => Promise<void>): Promise<Lease>;
+  /** Number of open tables. */
+  readonly open: number;
   /** Closes the handle of a dropped table as soon as it is unused. */
   forget(location: string): void;
   /**
@@ -190,6 +192,9 @@ export function createHandles(
         throw toEngineError(error);
       }
       throw new LanceError("ConcurrentModification", "the table was replaced while it was opened");
+    },
+    get open() {
+      return ready.size;
     },
     forget,
     longestUse(location) {
