@@ -1,20 +1,23 @@
 import { MessageChannel, type MessagePort } from "node:worker_threads";
 import type { WorkerThread } from "./worker-thread.ts";
 
-/** Connects a worker that has started: the first one with all others, another one with the first. */
-export function linkCommits(
-  crew: readonly (WorkerThread | undefined)[],
-  started: number,
-  databases: number,
-): void {
-  const [first, ...others] = crew;
-  for (const other of started === 0 ? others : [crew[started]]) {
-    if (first === undefined || other === undefined) continue;
-    for (let database = 0; database < databases; database++) {
-      const { port1, port2 } = new MessageChannel();
-      first.send({ type: "commit port", database, port: port1 }, [port1]);
-      other.send({ type: "commit port", database, port: port2 }, [port2]);
-    }
+/**
+ * Connects the first worker with another one.
+ *
+ * @returns the other one's ports, by database
+ */
+export function openCommitPorts(first: WorkerThread, databases: number): readonly MessagePort[] {
+  return Array.from({ length: databases }, (_, database) => {
+    const { port1, port2 } = new MessageChannel();
+    first.send({ type: "commit port", database, port: port1 }, [port1]);
+    return port2;
+  });
+}
+
+/** Connects the first worker with another one that has started before. */
+export function linkCommits(first: WorkerThread, other: WorkerThread, databases: number): void {
+  for (const [database, port] of openCommitPorts(first, databases).entries()) {
+    other.send({ type: "commit port", database, port }, [port]);
   }
 }
 
@@ -25,9 +28,13 @@ export interface CommitPorts {
   take(database: number, listener: (port: MessagePort) => void): void;
 }
 
-/** Creates the ports of a worker. */
-export function createCommitPorts(): CommitPorts {
-  const waiting = new Map<number, MessagePort[]>();
+/**
+ * Creates the ports of a worker.
+ *
+ * @param first the first ports, by database
+ */
+export function createCommitPorts(first: readonly MessagePort[]): CommitPorts {
+  const waiting = new Map(first.map((port, database) => [database, [port]]));
   const listeners = new Map<number, (port: MessagePort) => void>();
   return {
     add(database, port) {

@@ -13,13 +13,15 @@ export interface JoinOptions {
   readonly shared: SharedMemory;
   /** Position of this worker. */
   readonly worker: number;
+  /** Ports to the first worker for commits, by database. */
+  readonly commitPorts: readonly MessagePort[];
   readonly log: Logger;
 }
 
 /** Connects a gateway with the supervisor, and so with the other workers. */
-export function joinWorkers({ port, shared, worker, log }: JoinOptions): Workers {
+export function joinWorkers({ port, shared, worker, commitPorts, log }: JoinOptions): Workers {
   const gathering = new Map<number, (metrics: ProcessSnapshot | undefined) => void>();
-  const ports = createCommitPorts();
+  const ports = createCommitPorts(commitPorts);
   let gathers = 0;
   let onReadiness = (_ready: boolean) => {};
   let readMetrics = async (): Promise<Snapshot> => [];

@@ -11,6 +11,8 @@ export interface WorkerStart {
   readonly worker: number;
   readonly shape: MemoryShape;
   readonly memory: SharedArrayBuffer;
+  /** Ports to the first worker for commits, by database; none if this is the first, or if it does not run. */
+  readonly commitPorts: readonly MessagePort[];
 }
 
 /** Messages from the supervisor to a worker. */
@@ -21,7 +23,7 @@ export type ToWorker =
   | { readonly type: "read metrics"; readonly id: number }
   /** Answers "gather"; without metrics if they cannot be read. */
   | { readonly type: "gathered"; readonly id: number; readonly metrics: ProcessSnapshot | undefined }
-  /** A port to another worker, for the commits of a database's catalog. */
+  /** A further port to another worker, for the commits of a database's catalog. */
   | { readonly type: "commit port"; readonly database: number; readonly port: MessagePort }
   /** Begins the drain. */
   | { readonly type: "close" };

@@ -4,7 +4,7 @@ import type { Configuration } from "../../config/configuration.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
 import { checkIsFree } from "./check-port.ts";
-import { linkCommits } from "./commit-ports.ts";
+import { linkCommits, openCommitPorts } from "./commit-ports.ts";
 import { createCrewReadiness } from "./crew-readiness.ts";
 import { openSharedMemory } from "./shared-memory.ts";
 import { watchBeats } from "./watch-beats.ts";
@@ -47,7 +47,11 @@ export async function startWorkers(
   async function start(worker: number, port: number): Promise<WorkerThread> {
     const own = { ...configuration, options: { ...options, port } };
     const { shape, buffer } = memory;
-    const thread = await startWorker({ configuration: own, worker, shape, memory: buffer }, (started) => ({
+    const first = worker === 0 ? undefined : crew[0];
+    // It reads the first one's catalog from its first call on.
+    const commitPorts = first === undefined ? [] : openCommitPorts(first, shape.databases);
+    const begin = { configuration: own, worker, shape, memory: buffer, commitPorts };
+    const thread = await startWorker(begin, (started) => ({
       onReadiness() {
         if (crew[worker] === started) beats.begin(worker, !started.ready);
         readiness.update();
@@ -64,10 +68,19 @@ export async function startWorkers(
     if (signal.aborted) await thread.terminate();
     thread.send({ type: "readiness", ready: readiness.ready });
     crew[worker] = thread;
-    linkCommits(crew, worker, memory.shape.databases);
+    link(worker, first);
     beats.begin(worker, !thread.ready);
     readiness.update();
     return thread;
+  }
+
+  /** Connects a worker that has started: the first one with all others, another one with a first that is new by now. */
+  function link(started: number, knownFirst: WorkerThread | undefined): void {
+    const [first, ...others] = crew;
+    if (first === undefined || first === knownFirst) return;
+    for (const other of started === 0 ? others : [crew[started]]) {
+      if (other !== undefined) linkCommits(first, other, memory.shape.databases);
+    }
   }
 
   /** Replaces a worker whenever it has ended, until the process drains. */

@@ -37,7 +37,11 @@ const PROGRAM = new URL(`./worker-main${extname(import.meta.filename)}`, import.
  * @throws the error for which it cannot start
  */
 export async function startWorker(start: WorkerStart, events: (thread: WorkerThread) => WorkerEvents) {
-  const worker = new Worker(PROGRAM, { workerData: start, name: `worker ${start.worker + 1}` });
+  const worker = new Worker(PROGRAM, {
+    workerData: start,
+    transferList: [...start.commitPorts],
+    name: `worker ${start.worker + 1}`,
+  });
   const reading = new Map<number, (metrics: Snapshot | undefined) => void>();
   const listening = Promise.withResolvers<Pick<Gateway, "address" | "readOnly">>();
   const closed = Promise.withResolvers<boolean>();

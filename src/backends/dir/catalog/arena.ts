@@ -1,29 +1,45 @@
+import type { Memory } from "./memory.ts";
+
 /** Memory in a few large pieces; it is freed only as a whole. */
 export interface Arena {
   readonly chunks: readonly Buffer[];
   /** Total number of reserved bytes. */
   readonly bytes: number;
+  /** Whether it began with the chunks of another arena. */
+  readonly isForeign: boolean;
   /** Reserves memory; `chunk` and `at` give its position until the next call. */
   reserve(length: number): void;
   readonly chunk: number;
   readonly at: number;
 }
 
+/** The content of an arena, which it never changes. */
+export interface SharedArena {
+  readonly chunks: readonly Uint8Array[];
+  readonly bytes: number;
+}
+
 const CHUNK_BYTES = 1024 * 1024;
 
-/** Creates an arena, which allocates no memory before the first bytes. */
-export function createArena(): Arena {
-  const chunks: Buffer[] = [];
-  let end = 0;
+/**
+ * Creates an arena, which allocates no memory before the first bytes.
+ *
+ * @param content bytes of another arena, to which it adds chunks of its own. Default: none.
+ */
+export function createArena(memory: Memory, content?: SharedArena): Arena {
+  const chunks = (content?.chunks ?? []).map(({ buffer }) => Buffer.from(buffer));
+  // Only the other arena adds to its last chunk.
+  let [end, size] = [0, 0];
   const arena = {
     chunks,
-    bytes: 0,
+    bytes: content?.bytes ?? 0,
+    isForeign: content !== undefined,
     chunk: 0,
     at: 0,
     reserve(length: number) {
-      const room = (chunks.at(-1)?.byteLength ?? 0) - end;
-      if (length > room || chunks.length === 0) {
-        chunks.push(Buffer.allocUnsafeSlow(Math.max(CHUNK_BYTES, length)));
+      if (size === 0 || length > size - end) {
+        size = Math.max(CHUNK_BYTES, length);
+        chunks.push(Buffer.from(memory.take(size)));
         end = 0;
       }
       arena.chunk = chunks.length - 1;

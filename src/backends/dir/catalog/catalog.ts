@@ -13,16 +13,17 @@ import { createCommitQueue } from "./commit-queue.ts";
 import type { Mutation, Outcome } from "./decide.ts";
 import { decideOn } from "./decide-on.ts";
 import { type Exchange, joinExchange } from "./exchange/exchange.ts";
-import type { MadeVersion } from "./exchange/messages.ts";
+import type { MadeVersion, SharedVersion } from "./exchange/messages.ts";
 import { createForgettable } from "./forgettable.ts";
 import { allowStaleness, type Head, startStopwatch } from "./freshness.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createIntegrity } from "./integrity.ts";
 import type { ManifestTable } from "./manifest-table.ts";
 import { MAX_ROWS_AT_ONCE } from "./reader.ts";
+import { createSharing } from "./sharing.ts";
 import { type CatalogState, createState } from "./state.ts";
 import { StateChanged } from "./steps.ts";
-import { verdictsIn } from "./verdicts.ts";
+import { factsOf } from "./version-facts.ts";
 import type { Changes } from "./view.ts";
 import { type Committed, NothingCommitted } from "./writer.ts";
 
@@ -88,7 +89,14 @@ export function createCatalog(
     workers,
   }: CatalogOptions = {},
 ): Catalog {
-  let state = createState([]);
+  const sharing = createSharing({
+    manifest,
+    isFirst: workers?.isFirst ?? false,
+    held: () => (isSound && version > 0 ? { version, state } : undefined),
+    refresh: () => refresh(),
+    ask: async () => exchange?.share(),
+  });
+  let state = createState([], sharing.newMemory());
   let version = 0;
   let generation = 0;
   /** The newest version that this process has committed. */
@@ -121,17 +129,18 @@ export function createCatalog(
       isSound && from > 0 && from < target && state.isMergeable
         ? await manifest.changes(from, target)
         : undefined;
-    const whole = delta === undefined ? await manifest.read(target) : undefined;
+    const whole = delta === undefined ? await sharing.read(target, isSound) : undefined;
     // A load that started later has seen at least as much.
     if (started < newestLoad) return;
     newestLoad = started;
-    if (whole !== undefined) [state, isSound] = [whole, true];
+    if (whole !== undefined) [state, isSound] = [whole.state, true];
     else if (delta !== undefined && version === from) {
       state.merge(delta);
-      state.verdicts = delta.verdicts;
+      state.facts = delta.facts;
     } else return;
-    version = target;
+    version = whole?.version ?? target;
     generation = targetGeneration;
+    exchange?.noteChange();
     if (whole !== undefined && state.duplicates > 0) log.warn({ version }, "the manifest has duplicate rows");
   }
   const refresh = createSharedCheck(async () => {
@@ -237,7 +246,7 @@ export function createCatalog(
       return;
     }
     state.apply(changes, committed.addresses);
-    state.verdicts = verdictsIn(committed.file.manifest);
+    state.facts = factsOf(committed.file.manifest);
     exchange?.tell(version, changes, committed);
     version = committed.version;
   }
@@ -281,8 +290,13 @@ export function createCatalog(
   function adopt({ base, version: next, changes, addresses, file }: MadeVersion): void {
     if (!isSound || version !== base || committing !== undefined) return;
     state.apply(changes, addresses);
-    state.verdicts = verdictsIn(manifest.adopt(file));
+    state.facts = factsOf(manifest.adopt(file));
     version = next;
+    exchange?.noteChange();
+  }
+  /** Takes over the memory of the same version in another worker. */
+  function replace(shared: SharedVersion): void {
+    if (committing === undefined) state = sharing.sameIn(shared) ?? state;
   }
   const exchange: Exchange | undefined =
     workers &&
@@ -293,6 +307,8 @@ export function createCatalog(
       forgetHere: forgettable.add,
       applied: async () => void (await committing?.catch(() => {})),
       adopt,
+      shareHere: sharing.share,
+      replace,
       maxRetries,
     });
 

@@ -1,23 +1,117 @@
 import { randomInt } from "node:crypto";
+import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
+import type { Memory } from "./memory.ts";
+
 /** Finds row numbers by a hash of 32 bits. Rows may share a hash; each row may be added once. */
 export interface HashIndex {
-  /** Returns the first row with the hash that matches; -1 if there is none. */
+  /**
+   * Returns the first row with the hash that matches; -1 if there is none. It may also offer removed rows, and rows
+   * that have another hash by now.
+   */
   find(hash: number, isMeant: (row: number) => boolean): number;
   add(hash: number, row: number): void;
   /** Removes a row that was added with this hash. */
   remove(hash: number, row: number): void;
+  /**
+   * Prepares to share the index: joins tables, so that few remain.
+   *
+   * @param isCurrent whether a row exists and has a hash
+   */
+  prepareToShare(isCurrent: (hash: number, row: number) => boolean): Steps<void>;
+  /** Returns the index as tables that are not changed from now on. */
+  share(): readonly HashTable[];
+}
+
+/** A hash table with linear probing, 8 bytes per slot, at most three quarters full. */
+export interface HashTable {
+  readonly rows: Int32Array;
+  readonly hashes: Int32Array;
+  /** Number of entries. */
+  readonly size: number;
 }
 
 const EMPTY = -1;
 
+/** How many times as large as the next younger table a table is at least. */
+const GROWTH = 8;
+
 /**
- * Creates an index: a hash table with linear probing, 8 bytes per slot, at most three quarters full.
+ * Creates an index: a table that changes, and older ones that do not.
  *
  * @param expected number of rows for which it has room from the start, because moving many rows at once takes long
+ * @param older tables of another index, from the oldest on, which are not changed. Default: none.
  */
-export function createHashIndex(expected = 0): HashIndex {
-  let rows = new Int32Array(slotsFor(expected)).fill(EMPTY);
-  let hashes = new Int32Array(rows.length);
+export function createHashIndex(
+  expected: number,
+  memory: Memory,
+  older: readonly HashTable[] = [],
+): HashIndex {
+  let tables = older;
+  let young = createTable(expected, memory);
+
+  /** Joins two tables without the entries that are no longer current. */
+  function* join(a: HashTable, b: HashTable, isCurrent: (hash: number, row: number) => boolean) {
+    const joined = createTable(a.size + b.size, memory);
+    for (const { rows, hashes } of [a, b]) {
+      for (let slot = 0; slot < rows.length; slot++) {
+        if (slot % ITEMS_PER_STEP === 0) yield;
+        const [row, hash] = [rows[slot] as number, hashes[slot] as number];
+        if (row !== EMPTY && isCurrent(hash, row)) joined.add(hash, row);
+      }
+    }
+    return joined.table();
+  }
+  function setAside(): void {
+    const table = young.table();
+    if (table.size === 0) return;
+    tables = [...tables, table];
+    young = createTable(0, memory);
+  }
+  return {
+    find(hash, isMeant) {
+      const found = young.find(hash, isMeant);
+      if (found >= 0) return found;
+      for (const table of tables) {
+        const row = findIn(table.rows, table.hashes, hash, isMeant);
+        if (row >= 0) return row;
+      }
+      return EMPTY;
+    },
+    add: (hash, row) => young.add(hash, row),
+    remove: (hash, row) => young.remove(hash, row),
+    *prepareToShare(isCurrent) {
+      setAside();
+      for (;;) {
+        const [a, b] = tables.slice(-2);
+        if (a === undefined || b === undefined || b.size * GROWTH < a.size) return;
+        const joined = yield* join(a, b, isCurrent);
+        tables = [...tables.slice(0, -2), joined];
+      }
+    },
+    share() {
+      setAside();
+      return tables;
+    },
+  };
+}
+
+function findIn(
+  rows: Int32Array,
+  hashes: Int32Array,
+  hash: number,
+  isMeant: (row: number) => boolean,
+): number {
+  const mask = rows.length - 1;
+  for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
+    const row = rows[slot] as number;
+    if (row === EMPTY) return EMPTY;
+    if (hashes[slot] === hash && isMeant(row)) return row;
+  }
+}
+
+/** Creates a table that grows. */
+function createTable(expected: number, memory: Memory) {
+  let [rows, hashes] = slots(slotsFor(expected), memory);
   let mask = rows.length - 1;
   let size = 0;
 
@@ -29,8 +123,7 @@ export function createHashIndex(expected = 0): HashIndex {
   }
   function grow(): void {
     const [oldRows, oldHashes] = [rows, hashes];
-    rows = new Int32Array(oldRows.length * 2).fill(EMPTY);
-    hashes = new Int32Array(oldRows.length * 2);
+    [rows, hashes] = slots(oldRows.length * 2, memory);
     mask = rows.length - 1;
     for (let slot = 0; slot < oldRows.length; slot++) {
       if (oldRows[slot] !== EMPTY) place(oldHashes[slot] as number, oldRows[slot] as number);
@@ -49,19 +142,13 @@ export function createHashIndex(expected = 0): HashIndex {
     rows[hole] = EMPTY;
   }
   return {
-    find(hash, isMeant) {
-      for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
-        const row = rows[slot] as number;
-        if (row === EMPTY) return -1;
-        if (hashes[slot] === hash && isMeant(row)) return row;
-      }
-    },
-    add(hash, row) {
+    find: (hash: number, isMeant: (row: number) => boolean) => findIn(rows, hashes, hash, isMeant),
+    add(hash: number, row: number): void {
       if ((size + 1) * 4 > rows.length * 3) grow();
       size++;
       place(hash, row);
     },
-    remove(hash, row) {
+    remove(hash: number, row: number): void {
       for (let slot = hash & mask; rows[slot] !== EMPTY; slot = (slot + 1) & mask) {
         if (rows[slot] !== row) continue;
         size--;
@@ -69,7 +156,13 @@ export function createHashIndex(expected = 0): HashIndex {
         return;
       }
     },
+    table: (): HashTable => ({ rows, hashes, size }),
   };
+}
+
+function slots(count: number, memory: Memory): [rows: Int32Array, hashes: Int32Array] {
+  const bytes = count * Int32Array.BYTES_PER_ELEMENT;
+  return [new Int32Array(memory.take(bytes)).fill(EMPTY), new Int32Array(memory.take(bytes))];
 }
 
 function slotsFor(rows: number): number {
@@ -81,8 +174,13 @@ function slotsFor(rows: number): number {
 /** Hashes a range of bytes to 32 bits. */
 export type ByteHash = (bytes: Uint8Array, start: number, end: number) => number;
 
-/** Creates a hash that differs between processes, so that clients cannot prepare colliding names. */
-export function createByteHash(seed = randomInt(2 ** 32)): ByteHash {
+/** Draws the seed of a hash, so that clients cannot prepare colliding names. */
+export function newSeed(): number {
+  return randomInt(2 ** 32);
+}
+
+/** Creates a hash from a seed. */
+export function createByteHash(seed: number): ByteHash {
   return (bytes, start, end) => {
     let hash = seed | 0;
     for (let i = start; i < end; i++) {

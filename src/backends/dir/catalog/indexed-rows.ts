@@ -1,11 +1,12 @@
 import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
-import { createByteHash, createHashIndex } from "./hash-index.ts";
-import { createOrderedRows, type OrderedRows } from "./ordered-rows.ts";
+import { createByteHash, createHashIndex, type HashTable, newSeed } from "./hash-index.ts";
+import type { Memory } from "./memory.ts";
+import { createOrderedRows, inBlocks, type OrderedRows, type SharedOrder } from "./ordered-rows.ts";
 import { radixSort } from "./radix-sort.ts";
 import type { Delta } from "./row-batch.ts";
 import { NO_FRAGMENT, type RowBatch } from "./row-batch.ts";
-import { compareKeys, type RowKey } from "./row-key.ts";
-import { createKey, createRowStore, type RowStore } from "./row-store.ts";
+import { compareKeys, createKey, type RowKey } from "./row-key.ts";
+import { createRowStore, type RowStore, type SharedStore } from "./row-store.ts";
 import { createSearchText } from "./search-text.ts";
 import type { RowAddress } from "./stored-row.ts";
 
@@ -37,29 +38,63 @@ export interface IndexedRows {
   from(isBefore: (key: RowKey) => boolean): IterableIterator<number>;
   /** Returns the first of the rows of {@link IndexedRows.from}. */
   first(isBefore: (key: RowKey) => boolean): number | undefined;
+  /** Prepares {@link IndexedRows.share}; the rows may change meanwhile. */
+  prepareToShare(): Steps<void>;
+  /** Returns sorted rows as memory that is not changed from now on. */
+  share(): SharedRows;
 }
 
-/** Creates an empty collection with room for a number of rows. */
-export function createIndexedRows(expected = 0): IndexedRows {
-  const hash = createByteHash();
-  const store = createRowStore(hash, expected);
-  const byId = createHashIndex(expected);
-  const byLocation = createHashIndex(expected);
+/** Sorted rows, for collections in other threads. */
+export interface SharedRows {
+  readonly seed: number;
+  readonly store: SharedStore;
+  readonly byId: readonly HashTable[];
+  readonly byLocation: readonly HashTable[];
+  readonly nested: SharedOrder;
+  readonly order: SharedOrder;
+  readonly doubled: ReadonlyMap<string, readonly RowAddress[]>;
+  readonly unplaced: number;
+}
+
+/** Options of {@link createIndexedRows}. */
+export interface IndexedRowsOptions {
+  /** Number of rows for which it has room from the start. Default: 0. */
+  readonly expected?: number;
+  readonly memory: Memory;
+  /** The first rows. Default: none. */
+  readonly content?: SharedRows;
+}
+
+const NO_ROWS: SharedOrder = inBlocks(new Int32Array());
+
+/** Creates a collection. */
+export function createIndexedRows({ expected = 0, memory, content }: IndexedRowsOptions): IndexedRows {
+  const seed = content?.seed ?? newSeed();
+  const hash = createByteHash(seed);
+  const store = createRowStore(hash, memory, content?.store);
+  const byId = createHashIndex(expected, memory, content?.byId);
+  const byLocation = createHashIndex(expected, memory, content?.byLocation);
+  const compareLocations = (a: number, b: number) => store.compareLocations(a, b) || a - b;
   /** The rows whose location is not directly in the base, in the order of their locations. */
-  const nested = createOrderedRows(new Int32Array(), (a, b) => store.compareLocations(a, b) || a - b);
-  const doubled = new Map<string, RowAddress[]>();
+  const nested = createOrderedRows(content?.nested ?? NO_ROWS, compareLocations, memory);
+  const doubled = new Map([...(content?.doubled ?? [])].map(([id, places]) => [id, [...places]]));
   const search = createSearchText();
   const [keyA, keyB] = [createKey(), createKey()];
-  let unplaced = 0;
-  let order: OrderedRows | undefined;
+  let unplaced = content?.unplaced ?? 0;
 
   const key = (row: number) => store.key(row, keyA);
   // Two ids may have equal parents and names: `x` and `$x`.
   const compareRows = (a: number, b: number) =>
     compareKeys(store.key(a, keyA), store.key(b, keyB)) || keyA.end - keyA.start - (keyB.end - keyB.start);
 
+  let order: OrderedRows | undefined = content && createOrderedRows(content.order, compareRows, memory);
+
+  // The indices may offer rows that were removed.
   function findBytes(bytes: Uint8Array, start: number, end: number): number {
-    return byId.find(hash(bytes, start, end), (row) => store.isId(row, bytes, start, end));
+    return byId.find(
+      hash(bytes, start, end),
+      (row) => !store.isFree(row) && store.isId(row, bytes, start, end),
+    );
   }
   function findIn({ objectId: { bytes, offsets } }: RowBatch, index: number): number {
     return findBytes(bytes, offsets[index] as number, offsets[index + 1] as number);
@@ -138,20 +173,21 @@ export function createIndexedRows(expected = 0): IndexedRows {
       for (let row = 0; row < lost.length; row++) if (lost[row] === 1) remove(row);
     },
     *sort() {
-      const rows = new Int32Array(store.size);
+      const rows = new Int32Array(memory.take(store.size * Int32Array.BYTES_PER_ELEMENT));
       let count = 0;
       for (const row of store.rows()) {
         rows[count++] = row;
         if (count % ITEMS_PER_STEP === 0) yield;
       }
       yield* radixSort(rows, { radix: store.radix, digit: store.digit, compare: compareRows });
-      order = createOrderedRows(rows, compareRows);
+      order = createOrderedRows(inBlocks(rows), compareRows, memory);
     },
     find,
     findLocation(location) {
       const { bytes, end } = search.encode(location);
       if (end < 0) return -1;
-      return byLocation.find(hash(bytes, 0, end), (row) => store.isLocation(row, bytes, 0, end));
+      const isMeant = (row: number) => !store.isFree(row) && store.isLocation(row, bytes, 0, end);
+      return byLocation.find(hash(bytes, 0, end), isMeant);
     },
     *inside(directory) {
       const start = Buffer.from(`${directory}/`);
@@ -171,6 +207,20 @@ export function createIndexedRows(expected = 0): IndexedRows {
     place: search.place,
     from: (isBefore) => order?.from((row) => isBefore(key(row))) ?? [].values(),
     first: (isBefore) => order?.first((row) => isBefore(key(row))),
+    *prepareToShare() {
+      yield* byId.prepareToShare((own, row) => !store.isFree(row) && store.idHash(row) === own);
+      yield* byLocation.prepareToShare((own, row) => !store.isFree(row) && store.locationHash(row) === own);
+    },
+    share: () => ({
+      seed,
+      store: store.share(),
+      byId: byId.share(),
+      byLocation: byLocation.share(),
+      nested: nested.share(),
+      order: order?.share() ?? NO_ROWS,
+      doubled,
+      unplaced,
+    }),
   };
 }
 

@@ -18,11 +18,13 @@ import { createEngineFormat } from "./engine-format.ts";
 import { foreignValues } from "./foreign-values.ts";
 import { createFreshness, type Freshness, type Head } from "./freshness.ts";
 import type { Chore } from "./housekeeping.ts";
+import type { Memory } from "./memory.ts";
 import { createFragmentWriter } from "./new-fragment.ts";
 import { readDelta, readIds, readState } from "./reader.ts";
 import type { Delta } from "./row-batch.ts";
 import { type CatalogState, createState } from "./state.ts";
-import { type Verdict, type VerdictChange, verdictsIn } from "./verdicts.ts";
+import type { VerdictChange } from "./verdicts.ts";
+import { factsOf, type VersionFacts } from "./version-facts.ts";
 import type { Changes } from "./view.ts";
 import { type Committed, createManifestWriter, type PreparedJoin } from "./writer.ts";
 
@@ -42,8 +44,12 @@ export interface ManifestTable {
   headNow(): Head | undefined;
   /** Checks whether a head is still the newest, as {@link Freshness.confirm}; undefined on a disk. */
   readonly confirm?: Freshness["confirm"];
-  /** Reads a whole version. */
-  read(version: number): Promise<CatalogState>;
+  /**
+   * Reads a whole version.
+   *
+   * @param memory memory for its rows. Default: memory that only this thread reads.
+   */
+  read(version: number, memory?: Memory): Promise<CatalogState>;
   /**
    * Reads the differences between an earlier version of this table and a later one.
    *
@@ -99,8 +105,8 @@ export interface ManifestTable {
   close(): Promise<void>;
 }
 
-/** Differences between an earlier version and a later one, and all verdicts of the later one. */
-export type VersionDelta = Delta & { readonly verdicts: ReadonlyMap<string, Verdict> };
+/** Differences between an earlier version and a later one, and the facts of the later one. */
+export type VersionDelta = Delta & { readonly facts: VersionFacts };
 
 /** Access of background work to the catalog. */
 export interface ChoreAccess {
@@ -197,17 +203,17 @@ export function createManifestTable(
     head,
     headNow,
     ...(confirm && { confirm }),
-    async read(version) {
-      if (version === 0) return createState([]);
+    async read(version, memory) {
+      if (version === 0) return createState([], memory);
       newest = await readVersion(dataset, BigInt(version));
       checkFlags(newest.manifest, "reader");
       const { fragments } = newest.manifest;
-      const verdicts = verdictsIn(newest.manifest);
+      const facts = factsOf(newest.manifest);
       const rows = Math.min(
         MAX_EXPECTED_ROWS,
         fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0),
       );
-      return Object.assign(await readAt(newest, (table) => readState(table, rows)), { verdicts });
+      return Object.assign(await readAt(newest, (table) => readState(table, rows, memory)), { facts });
     },
     async changes(from, to) {
       // A second read could return the version of another table that has replaced the known one.
@@ -217,7 +223,7 @@ export function createManifestTable(
       checkFlags(later.manifest, "reader");
       const fragments = [earlier.manifest.fragments, later.manifest.fragments] as const;
       const delta = await readAt(later, (table) => readDelta(table, ...fragments));
-      return delta && { ...delta, verdicts: verdictsIn(later.manifest) };
+      return delta && { ...delta, facts: factsOf(later.manifest) };
     },
     async ensure() {
       if ((await head()).version > 0) return;

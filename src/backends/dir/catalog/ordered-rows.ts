@@ -1,3 +1,5 @@
+import type { Memory } from "./memory.ts";
+
 /** Row numbers in an order. Reading from any place on needs no sorting, and a change moves at most a block. */
 export interface OrderedRows {
   /** Adds a row, whose place in the order must be unique. */
@@ -7,14 +9,33 @@ export interface OrderedRows {
   from(isBefore: (row: number) => boolean): IterableIterator<number>;
   /** Returns the first of the rows of {@link OrderedRows.from}. */
   first(isBefore: (row: number) => boolean): number | undefined;
+  /** Returns the rows in memory that is not changed from now on. */
+  share(): SharedOrder;
+}
+
+/** Row numbers in an order, in blocks that follow one another. */
+export interface SharedOrder {
+  readonly rows: Int32Array;
+  /** Number of rows of each block. */
+  readonly counts: readonly number[];
 }
 
 /** Maximum number of rows of a block. */
 const BLOCK_ROWS = 512;
 
 interface Block {
-  readonly rows: Int32Array;
+  rows: Int32Array;
   count: number;
+  /** Whether it has room, and nobody else reads it; otherwise it is copied before it is changed. */
+  isOwn: boolean;
+}
+
+/** Cuts rows that are in order into blocks, which get room for later rows when they are changed. */
+export function inBlocks(rows: Int32Array): SharedOrder {
+  const filled = (BLOCK_ROWS * 3) / 4;
+  const counts: number[] = [];
+  for (let at = 0; at < rows.length; at += filled) counts.push(Math.min(filled, rows.length - at));
+  return { rows, counts };
 }
 
 /**
@@ -24,14 +45,11 @@ interface Block {
  * @param compare a total order
  */
 export function createOrderedRows(
-  sorted: Int32Array,
+  sorted: SharedOrder,
   compare: (a: number, b: number) => number,
+  memory: Memory,
 ): OrderedRows {
-  const blocks: Block[] = [];
-  // Blocks keep room for later rows.
-  const filled = (BLOCK_ROWS * 3) / 4;
-  for (let at = 0; at < sorted.length; at += filled) blocks.push(blockOf(sorted.subarray(at, at + filled)));
-  if (blocks.length === 0) blocks.push(blockOf([]));
+  let blocks = blocksOf(sorted);
 
   /**
    * Returns the block, and the place in it, of the first row that is not before; the end of the last block if there is
@@ -54,16 +72,23 @@ export function createOrderedRows(
     }
     return [low, start];
   }
+  function writable(index: number): Block {
+    const block = blocks[index] as Block;
+    if (!block.isOwn) [block.rows, block.isOwn] = [copied(block.rows), true];
+    return block;
+  }
   function split(index: number): void {
     const block = blocks[index] as Block;
     const half = block.count >> 1;
-    blocks.splice(index + 1, 0, blockOf(block.rows.subarray(half, block.count)));
+    const rows = copied(block.rows.subarray(half, block.count));
+    blocks.splice(index + 1, 0, { rows, count: block.count - half, isOwn: true });
     block.count = half;
   }
   /** Joins a block with the next one if both together leave enough room. */
   function join(index: number): void {
-    const [block, next] = [blocks[index], blocks[index + 1]];
-    if (block === undefined || next === undefined || block.count + next.count > BLOCK_ROWS / 2) return;
+    const [before, next] = [blocks[index], blocks[index + 1]];
+    if (before === undefined || next === undefined || before.count + next.count > BLOCK_ROWS / 2) return;
+    const block = writable(index);
     block.rows.set(next.rows.subarray(0, next.count), block.count);
     block.count += next.count;
     blocks.splice(index + 1, 1);
@@ -76,15 +101,16 @@ export function createOrderedRows(
         split(index);
         [index, at] = locate(isBefore);
       }
-      const block = blocks[index] as Block;
+      const block = writable(index);
       block.rows.copyWithin(at + 1, at, block.count);
       block.rows[at] = row;
       block.count++;
     },
     remove(row) {
       const [index, at] = locate((other) => compare(other, row) < 0);
-      const block = blocks[index] as Block;
-      if (at === block.count || block.rows[at] !== row) return;
+      const found = blocks[index] as Block;
+      if (at === found.count || found.rows[at] !== row) return;
+      const block = writable(index);
       block.rows.copyWithin(at, at + 1, block.count);
       block.count--;
       if (block.count === 0 && blocks.length > 1) {
@@ -106,11 +132,34 @@ export function createOrderedRows(
       const { rows, count } = blocks[index] as Block;
       return at < count ? rows[at] : undefined;
     },
+    share() {
+      const counts = blocks.map(({ count }) => count);
+      const total = counts.reduce((sum, count) => sum + count, 0);
+      const rows = new Int32Array(memory.take(total * Int32Array.BYTES_PER_ELEMENT));
+      let at = 0;
+      for (const block of blocks) {
+        rows.set(block.rows.subarray(0, block.count), at);
+        at += block.count;
+      }
+      const shared = { rows, counts };
+      blocks = blocksOf(shared);
+      return shared;
+    },
   };
 }
 
-function blockOf(rows: ArrayLike<number>): Block {
-  const block = { rows: new Int32Array(BLOCK_ROWS), count: rows.length };
-  block.rows.set(rows);
-  return block;
+function blocksOf({ rows, counts }: SharedOrder): Block[] {
+  let at = 0;
+  const blocks = counts.map((count): Block => {
+    const block = { rows: rows.subarray(at, at + count), count, isOwn: false };
+    at += count;
+    return block;
+  });
+  return blocks.length > 0 ? blocks : [{ rows: copied([]), count: 0, isOwn: true }];
+}
+
+function copied(rows: ArrayLike<number>): Int32Array {
+  const copy = new Int32Array(BLOCK_ROWS);
+  copy.set(rows);
+  return copy;
 }

@@ -7,6 +7,7 @@ import {
 import { inSlices } from "../../../namespace/pace.ts";
 import type { NativeTable } from "../engine/native.ts";
 import { liveRows } from "./commit-plan.ts";
+import type { Memory } from "./memory.ts";
 import type { Delta, RowBatch } from "./row-batch.ts";
 import { type CatalogState, createStateBuilder } from "./state.ts";
 
@@ -30,9 +31,13 @@ const MAX_RANGES = 64;
  *
  * @param expected number of rows that it is likely to have
  */
-export async function readState(table: NativeTable, expected?: number): Promise<CatalogState> {
+export async function readState(
+  table: NativeTable,
+  expected?: number,
+  memory?: Memory,
+): Promise<CatalogState> {
   const { decodeBatch, ROW_COLUMNS } = await import("./row-codec.ts");
-  const builder = createStateBuilder(expected);
+  const builder = createStateBuilder(expected, memory);
   for await (const batch of query(table, ROW_COLUMNS, undefined)) {
     await inSlices(builder.add(decodeBatch(batch)));
   }

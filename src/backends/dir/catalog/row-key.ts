@@ -16,6 +16,14 @@ export interface RowKey {
   readonly kind: number;
 }
 
+/** A place in the order that is overwritten repeatedly. */
+export type MutableKey = { -readonly [K in keyof RowKey]: RowKey[K] };
+
+/** Creates a key for a place that is found repeatedly. */
+export function createKey(): MutableKey {
+  return { bytes: new Uint8Array(), start: 0, end: 0, nameStart: 0, kind: 0 };
+}
+
 /** Compares two places: negative if the first one is earlier. */
 export function compareKeys(a: RowKey, b: RowKey): number {
   return (

@@ -1,7 +1,9 @@
-import { copyBytes, createArena } from "./arena.ts";
+import { copyBytes, createArena, type SharedArena } from "./arena.ts";
+import { type ColumnPage, createColumnPages, PAGE_MASK, PAGE_ROWS, PAGE_SHIFT } from "./column-pages.ts";
 import type { ByteHash } from "./hash-index.ts";
+import type { Memory } from "./memory.ts";
 import { NO_FRAGMENT, type RowBatch, type TextColumn } from "./row-batch.ts";
-import { compareBytes, type RowKey } from "./row-key.ts";
+import { compareBytes, type MutableKey, type RowKey } from "./row-key.ts";
 import type { RowAddress } from "./stored-row.ts";
 
 /** Rows by number, as bytes: id, location and metadata text in sequence, and their positions. */
@@ -46,14 +48,20 @@ export interface RowStore {
   compareLocations(a: number, b: number): number;
   /** Whether the location of a row is before a text in the order of bytes. */
   isLocationBefore(row: number, text: Uint8Array): boolean;
+  isFree(row: number): boolean;
+  /** Returns the rows as memory that is not changed from now on. */
+  share(): SharedStore;
 }
 
-/** A place in the order that is overwritten repeatedly. */
-export type MutableKey = { -readonly [K in keyof RowKey]: RowKey[K] };
-
-/** Creates a key for {@link RowStore.key}. */
-export function createKey(): MutableKey {
-  return { bytes: new Uint8Array(), start: 0, end: 0, nameStart: 0, kind: 0 };
+/** The rows of a store, for stores in other threads. */
+export interface SharedStore {
+  readonly texts: SharedArena;
+  readonly liveBytes: number;
+  readonly pages: readonly ArrayBufferLike[];
+  readonly end: number;
+  readonly size: number;
+  /** The types by number. */
+  readonly types: readonly string[];
 }
 
 /** Length of a text that is null. */
@@ -69,17 +77,26 @@ const MIN_DEAD_BYTES = 4 * 1024 * 1024;
 /**
  * Creates a store; `hash` is applied to ids and locations.
  *
- * @param expected number of rows for which it has room from the start
+ * @param content rows of another store. Default: none.
  */
-export function createRowStore(hash: ByteHash, expected = 0): RowStore {
-  let arena = createArena();
-  let liveBytes = 0;
-  let columns = createColumns(Math.max(64, expected + (expected >> 3)));
-  let end = 0;
-  let size = 0;
-  const free: number[] = [];
-  const kinds = ["namespace", "table"].map((type) => ({ type, bytes: Buffer.from(type) }));
+export function createRowStore(hash: ByteHash, memory: Memory, content?: SharedStore): RowStore {
+  let arena = createArena(memory, content?.texts);
+  let liveBytes = content?.liveBytes ?? 0;
+  const { pages, writable, share } = createColumnPages(memory, content?.pages);
+  let end = content?.end ?? 0;
+  let size = content?.size ?? 0;
+  const types = content?.types ?? ["namespace", "table"];
+  const kinds = types.map((type) => ({ type, bytes: Buffer.from(type) }));
 
+  const pageOf = (row: number) => pages[row >>> PAGE_SHIFT] as ColumnPage;
+  const isFree = (row: number) => pageOf(row).kind[row & PAGE_MASK] === FREE;
+  const free = content === undefined ? [] : freeRows(content);
+
+  function freeRows({ end: rows, size: used }: SharedStore): number[] {
+    const found: number[] = [];
+    for (let row = 0; row < rows && found.length < rows - used; row++) if (isFree(row)) found.push(row);
+    return found;
+  }
   function kindAt({ bytes, offsets }: TextColumn, index: number): number {
     const [start, stop] = [offsets[index] as number, offsets[index + 1] as number];
     const known = kinds.findIndex(
@@ -89,35 +106,35 @@ export function createRowStore(hash: ByteHash, expected = 0): RowStore {
     const own = Buffer.from(bytes.subarray(start, stop));
     return kinds.push({ type: own.toString(), bytes: own }) - 1;
   }
-  function take(): number {
-    const row = free.pop();
-    if (row !== undefined) return row;
-    if (end === columns.kind.length) columns = grown(columns);
-    return end++;
-  }
   function chunkOf(row: number): Buffer {
-    return arena.chunks[columns.chunk[row] as number] as Buffer;
+    return arena.chunks[pageOf(row).chunk[row & PAGE_MASK] as number] as Buffer;
   }
-  const idStart = (row: number) => columns.at[row] as number;
-  const locationStart = (row: number) => idStart(row) + (columns.idLength[row] as number);
-  const metadataStart = (row: number) => locationStart(row) + lengthOf(columns.locationLength[row] as number);
-  const recordLength = (row: number) =>
-    metadataStart(row) + lengthOf(columns.metadataLength[row] as number) - idStart(row);
+  const idStart = (row: number) => pageOf(row).at[row & PAGE_MASK] as number;
+  const idLength = (row: number) => pageOf(row).idLength[row & PAGE_MASK] as number;
+  const locationLength = (row: number) => pageOf(row).locationLength[row & PAGE_MASK] as number;
+  const metadataLength = (row: number) => pageOf(row).metadataLength[row & PAGE_MASK] as number;
+  const kindOf = (row: number) => pageOf(row).kind[row & PAGE_MASK] as number;
+  const nameStartOf = (row: number) => pageOf(row).nameStart[row & PAGE_MASK] as number;
+  const locationStart = (row: number) => idStart(row) + idLength(row);
+  const metadataStart = (row: number) => locationStart(row) + lengthOf(locationLength(row));
+  const recordLength = (row: number) => metadataStart(row) + lengthOf(metadataLength(row)) - idStart(row);
 
   /** Copies used bytes to new memory if most of the old memory is unused; costs no more than the deletions before. */
   function takeBack(): void {
     const dead = arena.bytes - liveBytes;
-    if (dead < MIN_DEAD_BYTES || dead < liveBytes) return;
+    // A store that shares the texts of another one would only copy what that one takes back.
+    if (dead < MIN_DEAD_BYTES || dead < liveBytes || arena.isForeign) return;
     const old = arena;
-    arena = createArena();
+    arena = createArena(memory);
     for (let row = 0; row < end; row++) {
-      if (columns.kind[row] === FREE) continue;
+      if (isFree(row)) continue;
       const [start, length] = [idStart(row), recordLength(row)];
       arena.reserve(length);
-      const source = old.chunks[columns.chunk[row] as number] as Buffer;
+      const source = old.chunks[pageOf(row).chunk[row & PAGE_MASK] as number] as Buffer;
       copyBytes(source, start, start + length, arena.chunks[arena.chunk] as Buffer, arena.at);
-      columns.chunk[row] = arena.chunk;
-      columns.at[row] = arena.at;
+      const { chunk, at } = writable(row);
+      chunk[row & PAGE_MASK] = arena.chunk;
+      at[row & PAGE_MASK] = arena.at;
     }
   }
   function text(row: number, start: number, length: number): string {
@@ -131,23 +148,24 @@ export function createRowStore(hash: ByteHash, expected = 0): RowStore {
   }
   return {
     add(batch, index) {
-      const row = take();
+      const row = free.pop() ?? end++;
+      const [page, i] = [writable(row), row & PAGE_MASK];
       const { objectId: id, location, metadata, addresses } = batch;
       const [start, stop] = [id.offsets[index] as number, id.offsets[index + 1] as number];
       let nameStart = stop;
       while (nameStart > start && id.bytes[nameStart - 1] !== DOLLAR) nameStart--;
-      columns.kind[row] = kindAt(batch.objectType, index);
-      columns.idLength[row] = stop - start;
-      columns.nameStart[row] = nameStart - start;
-      columns.locationLength[row] = lengthAt(location, index);
-      columns.metadataLength[row] = lengthAt(metadata, index);
-      columns.fragment[row] = addresses === undefined ? NO_FRAGMENT : (addresses[index * 2 + 1] as number);
-      columns.offset[row] = addresses?.[index * 2] ?? 0;
-      columns.at[row] = 0;
+      page.kind[i] = kindAt(batch.objectType, index);
+      page.idLength[i] = stop - start;
+      page.nameStart[i] = nameStart - start;
+      page.locationLength[i] = lengthAt(location, index);
+      page.metadataLength[i] = lengthAt(metadata, index);
+      page.fragment[i] = addresses === undefined ? NO_FRAGMENT : (addresses[index * 2 + 1] as number);
+      page.offset[i] = addresses?.[index * 2] ?? 0;
+      page.at[i] = 0;
       const length = recordLength(row);
       arena.reserve(length);
-      columns.chunk[row] = arena.chunk;
-      columns.at[row] = arena.at;
+      page.chunk[i] = arena.chunk;
+      page.at[i] = arena.at;
       liveBytes += length;
       size++;
       const chunk = chunkOf(row);
@@ -159,12 +177,12 @@ export function createRowStore(hash: ByteHash, expected = 0): RowStore {
     delete(row) {
       liveBytes -= recordLength(row);
       size--;
-      columns.kind[row] = FREE;
+      writable(row).kind[row & PAGE_MASK] = FREE;
       free.push(row);
       takeBack();
     },
     *rows() {
-      for (let row = 0; row < end; row++) if (columns.kind[row] !== FREE) yield row;
+      for (let row = 0; row < end; row++) if (!isFree(row)) yield row;
     },
     rowsIn(fragments) {
       const found: number[] = [];
@@ -173,9 +191,12 @@ export function createRowStore(hash: ByteHash, expected = 0): RowStore {
         fragments.size === 1
           ? (fragment: number) => fragment === only
           : (fragment: number) => fragments.has(fragment);
-      const { fragment, kind } = columns;
-      for (let row = 0; row < end; row++) {
-        if (isMeant(fragment[row] as number) && kind[row] !== FREE) found.push(row);
+      for (let first = 0; first < end; first += PAGE_ROWS) {
+        const { fragment, kind } = pageOf(first);
+        const count = Math.min(PAGE_ROWS, end - first);
+        for (let i = 0; i < count; i++) {
+          if (isMeant(fragment[i] as number) && kind[i] !== FREE) found.push(first + i);
+        }
       }
       return found;
     },
@@ -188,62 +209,63 @@ export function createRowStore(hash: ByteHash, expected = 0): RowStore {
     get end() {
       return end;
     },
-    id: (row) => text(row, idStart(row), columns.idLength[row] as number),
+    id: (row) => text(row, idStart(row), idLength(row)),
     name(row) {
-      const nameStart = columns.nameStart[row] as number;
-      return text(row, idStart(row) + nameStart, (columns.idLength[row] as number) - nameStart);
+      const nameStart = nameStartOf(row);
+      return text(row, idStart(row) + nameStart, idLength(row) - nameStart);
     },
     location(row) {
-      const length = columns.locationLength[row] as number;
+      const length = locationLength(row);
       return length === NULL ? undefined : text(row, locationStart(row), length);
     },
     metadata(row) {
-      const length = columns.metadataLength[row] as number;
+      const length = metadataLength(row);
       return length === NULL ? undefined : text(row, metadataStart(row), length);
     },
-    type: (row) => kinds[columns.kind[row] as number]?.type ?? "",
+    type: (row) => kinds[kindOf(row)]?.type ?? "",
     kindOf: (type) => kinds.findIndex((kind) => kind.type === type),
     key(row, into) {
       into.bytes = chunkOf(row);
       into.start = idStart(row);
-      into.end = into.start + (columns.idLength[row] as number);
-      into.nameStart = into.start + (columns.nameStart[row] as number);
-      into.kind = columns.kind[row] as number;
+      into.end = into.start + idLength(row);
+      into.nameStart = into.start + nameStartOf(row);
+      into.kind = kindOf(row);
       return into;
     },
     digit(row, depth) {
-      const nameStart = columns.nameStart[row] as number;
+      const nameStart = nameStartOf(row);
       const parentLength = Math.max(0, nameStart - 1);
       // The parent's bytes, a terminator that sorts before all of them, the kind, and the bytes of the name.
       if (depth < parentLength) return 1 + (chunkOf(row)[idStart(row) + depth] as number);
       if (depth === parentLength) return 0;
-      if (depth === parentLength + 1) return columns.kind[row] as number;
+      if (depth === parentLength + 1) return kindOf(row);
       const at = nameStart + depth - parentLength - 2;
-      return at < (columns.idLength[row] as number) ? (chunkOf(row)[idStart(row) + at] as number) : -1;
+      return at < idLength(row) ? (chunkOf(row)[idStart(row) + at] as number) : -1;
     },
     get radix() {
       return Math.max(257, kinds.length);
     },
     idHash: (row) => hash(chunkOf(row), idStart(row), locationStart(row)),
     locationHash(row) {
-      if (columns.locationLength[row] === NULL) return undefined;
+      if (locationLength(row) === NULL) return undefined;
       return hash(chunkOf(row), locationStart(row), metadataStart(row));
     },
     isId: (row, bytes, start, stop) =>
       compareBytes(chunkOf(row), idStart(row), locationStart(row), bytes, start, stop) === 0,
     isLocation: (row, bytes, start, stop) =>
-      columns.locationLength[row] !== NULL &&
+      locationLength(row) !== NULL &&
       compareBytes(chunkOf(row), locationStart(row), metadataStart(row), bytes, start, stop) === 0,
     isSame: (row, batch, index) =>
-      columns.kind[row] === kindAt(batch.objectType, index) &&
-      isText(row, idStart(row), columns.idLength[row] as number, batch.objectId, index) &&
-      isText(row, locationStart(row), columns.locationLength[row] as number, batch.location, index) &&
-      isText(row, metadataStart(row), columns.metadataLength[row] as number, batch.metadata, index),
-    fragment: (row) => columns.fragment[row] as number,
-    offset: (row) => columns.offset[row] as number,
-    setAddress(row, { fragment, offset }) {
-      columns.fragment[row] = fragment;
-      columns.offset[row] = offset;
+      kindOf(row) === kindAt(batch.objectType, index) &&
+      isText(row, idStart(row), idLength(row), batch.objectId, index) &&
+      isText(row, locationStart(row), locationLength(row), batch.location, index) &&
+      isText(row, metadataStart(row), metadataLength(row), batch.metadata, index),
+    fragment: (row) => pageOf(row).fragment[row & PAGE_MASK] as number,
+    offset: (row) => pageOf(row).offset[row & PAGE_MASK] as number,
+    setAddress(row, address) {
+      const { fragment, offset } = writable(row);
+      fragment[row & PAGE_MASK] = address.fragment;
+      offset[row & PAGE_MASK] = address.offset;
     },
     compareLocations: (a, b) =>
       compareBytes(
@@ -262,28 +284,16 @@ export function createRowStore(hash: ByteHash, expected = 0): RowStore {
       for (let i = locationStart(row); i < stop; i++) if (chunk[i] === SLASH) return true;
       return false;
     },
+    isFree,
+    share: () => ({
+      texts: { chunks: arena.chunks, bytes: arena.bytes },
+      liveBytes,
+      pages: share(),
+      end,
+      size,
+      types: kinds.map(({ type }) => type),
+    }),
   };
-}
-
-/** Creates the columns of each row besides its texts: their positions and lengths, in bytes. */
-function createColumns(capacity: number) {
-  return {
-    chunk: new Uint32Array(capacity),
-    at: new Uint32Array(capacity),
-    idLength: new Uint32Array(capacity),
-    nameStart: new Uint32Array(capacity),
-    locationLength: new Uint32Array(capacity),
-    metadataLength: new Uint32Array(capacity),
-    fragment: new Uint32Array(capacity),
-    offset: new Uint32Array(capacity),
-    kind: new Uint32Array(capacity),
-  };
-}
-
-function grown(old: ReturnType<typeof createColumns>): ReturnType<typeof createColumns> {
-  const columns = createColumns(old.kind.length * 2);
-  for (const name of Object.keys(columns) as (keyof typeof columns)[]) columns[name].set(old[name]);
-  return columns;
 }
 
 function lengthOf(length: number): number {

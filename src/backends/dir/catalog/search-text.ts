@@ -1,5 +1,4 @@
-import type { RowKey } from "./row-key.ts";
-import { createKey } from "./row-store.ts";
+import { createKey, type RowKey } from "./row-key.ts";
 
 /** Encodes search texts as bytes, in memory that the next search reuses. */
 export interface SearchText {

@@ -1,18 +1,20 @@
 import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
-import { createIndexedRows, type IndexedRows } from "./indexed-rows.ts";
+import { createIndexedRows, type IndexedRows, type SharedRows } from "./indexed-rows.ts";
+import { createMemory, type Memory } from "./memory.ts";
 import type { Row } from "./row.ts";
 import { type Delta, NO_FRAGMENT, parseProperties, type RowBatch, toBatch } from "./row-batch.ts";
 import { compareBytes, compareKeys, isChild, parentEnd, type RowKey } from "./row-key.ts";
 import type { PlacedRow, RowAddress } from "./stored-row.ts";
-import type { Verdict } from "./verdicts.ts";
+import { NO_FACTS, type VersionFacts } from "./version-facts.ts";
 import type { CatalogView, Changes } from "./view.ts";
 
 /** All rows of the manifest, indexed for lookups and for listings in order. */
 export interface CatalogState extends CatalogView {
   /** Number that grows with each change of the state. */
   readonly revision: number;
-  /** Verdicts of the version; a load of another version replaces them. */
-  verdicts: ReadonlyMap<string, Verdict>;
+  /** The facts of the version; a load of another version replaces them. */
+  facts: VersionFacts;
+  readonly verdicts: VersionFacts["verdicts"];
   /**
    * Returns the names of a namespace's direct children of a kind after a given name, in the order of their UTF-8 bytes.
    */
@@ -52,6 +54,18 @@ export interface CatalogState extends CatalogView {
   readonly isMergeable: boolean;
   /** Number of ids that foreign writers have duplicated. */
   readonly duplicates: number;
+  /** Number of bytes that the state has taken for itself; a state that began as another one shares that one's memory. */
+  readonly ownBytes: number;
+  /** Prepares {@link CatalogState.share}, so that it takes little time; the state may change meanwhile. */
+  prepareToShare(): Steps<void>;
+  /** Returns the content, in memory that is not changed from now on: the state copies what it changes. */
+  share(): SharedState;
+}
+
+/** The content of a state, for states in other threads. */
+export interface SharedState {
+  readonly rows: SharedRows;
+  readonly facts: VersionFacts;
 }
 
 /** Builds a state in steps, from batches in the order of the table; of two rows with equal ids the first counts. */
@@ -61,19 +75,26 @@ export interface StateBuilder {
 }
 
 /** Indexes rows. */
-export function createState(rows: Iterable<Row>): CatalogState {
-  const builder = createStateBuilder();
+export function createState(rows: Iterable<Row>, memory?: Memory): CatalogState {
+  const builder = createStateBuilder(0, memory);
   atOnce(builder.add(toBatch([...rows])));
   return atOnce(builder.finish());
+}
+
+/** Creates a state that begins as another one. */
+export function openState({ rows: content, facts }: SharedState): CatalogState {
+  const memory = createMemory();
+  return Object.assign(stateOf(createIndexedRows({ memory, content }), memory), { facts });
 }
 
 /**
  * Starts a state. A row takes about 100 bytes besides its texts, and becomes an object only when a caller requests it.
  *
  * @param expected number of rows that are likely to come
+ * @param memory Default: memory that only this thread reads.
  */
-export function createStateBuilder(expected = 0): StateBuilder {
-  const rows = createIndexedRows(expected);
+export function createStateBuilder(expected = 0, memory = createMemory()): StateBuilder {
+  const rows = createIndexedRows({ expected, memory });
   return {
     *add(batch) {
       for (let i = 0; i < batch.length; i++) {
@@ -83,21 +104,24 @@ export function createStateBuilder(expected = 0): StateBuilder {
     },
     *finish() {
       yield* rows.sort();
-      return stateOf(rows);
+      return stateOf(rows, memory);
     },
   };
 }
 
 const NO_PROPERTIES: Readonly<Record<string, string>> = Object.freeze({});
 
-function stateOf(rows: IndexedRows): CatalogState {
+function stateOf(rows: IndexedRows, memory: Memory): CatalogState {
   const { store } = rows;
   let revision = 0;
   const state: CatalogState = {
     get revision() {
       return revision;
     },
-    verdicts: new Map(),
+    facts: NO_FACTS,
+    get verdicts() {
+      return state.facts.verdicts;
+    },
     verdictOf: (changeId) => state.verdicts.get(changeId),
     get(objectId) {
       const row = rows.find(objectId);
@@ -188,6 +212,11 @@ function stateOf(rows: IndexedRows): CatalogState {
     get duplicates() {
       return rows.duplicates;
     },
+    get ownBytes() {
+      return memory.taken;
+    },
+    prepareToShare: rows.prepareToShare,
+    share: () => ({ rows: rows.share(), facts: state.facts }),
   };
   return state;
 }

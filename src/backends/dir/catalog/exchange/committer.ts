@@ -2,7 +2,14 @@ import type { MessagePort } from "node:worker_threads";
 import type { Mutation } from "../decide.ts";
 import type { Draft } from "../draft.ts";
 import { ageOf } from "./instant.ts";
-import type { Decided, FromCommitter, MadeVersion, RemoteOutcome, ToCommitter } from "./messages.ts";
+import type {
+  Decided,
+  FromCommitter,
+  MadeVersion,
+  RemoteOutcome,
+  SharedVersion,
+  ToCommitter,
+} from "./messages.ts";
 import { stillHold } from "./observed-view.ts";
 import { toPlain } from "./plain-error.ts";
 
@@ -22,23 +29,40 @@ export interface Committer {
  */
 const MAX_AGE_MS = 5_000;
 
-/**
- * Creates the part of a catalog that commits for other workers.
- *
- * @param mutate queues a mutation for the next commit
- * @param forget removes the verdict of a change with the next commit
- * @param applied waits until the running commit is applied to the state
- */
-export function createCommitter(
-  mutate: (mutation: Mutation<RemoteOutcome>) => Promise<RemoteOutcome>,
-  forget: (changeId: string) => void,
-  applied: () => Promise<void>,
-): Committer {
+/** A catalog as its committer uses it. */
+export interface CommitterOptions {
+  /** Queues a mutation for the next commit. */
+  readonly mutateHere: <T>(mutation: Mutation<T>) => Promise<T>;
+  /** Removes the verdict of a change with the next commit. */
+  readonly forgetHere: (changeId: string) => void;
+  /** Waits until the running commit, if there is one, is applied to the state. */
+  readonly applied: () => Promise<void>;
+  /** Returns the newest version for other workers; undefined if it has none that they can recognise. */
+  readonly shareHere: () => Promise<SharedVersion | undefined>;
+}
+
+/** Creates the part of a catalog that commits for other workers. */
+export function createCommitter({ mutateHere, forgetHere, applied, shareHere }: CommitterOptions): Committer {
   const ports = new Set<MessagePort>();
   let isClosed = false;
 
   async function commit(decided: Decided): Promise<RemoteOutcome> {
-    return isClosed ? "closed" : mutate((draft) => apply(decided, draft)).catch(toPlain);
+    return isClosed ? "closed" : mutateHere((draft) => apply(decided, draft)).catch(toPlain);
+  }
+  async function answer(message: ToCommitter): Promise<FromCommitter | undefined> {
+    switch (message.type) {
+      case "forget":
+        forgetHere(message.changeId);
+        return undefined;
+      case "catch up":
+        await applied();
+        return { type: "caught up", id: message.id };
+      case "share":
+        // The other worker then reads the storage itself, and finds what is wrong.
+        return { type: "shared", id: message.id, shared: await shareHere().catch(() => undefined) };
+      case "commit":
+        return { type: "outcome", id: message.id, outcome: await commit(message.decided) };
+    }
   }
   const post = (port: MessagePort, message: FromCommitter) => port.postMessage(message);
   return {
@@ -46,13 +70,8 @@ export function createCommitter(
       ports.add(port);
       port.on("close", () => ports.delete(port));
       port.on("message", async (message: ToCommitter) => {
-        if (message.type === "forget") return forget(message.changeId);
-        if (message.type === "catch up") {
-          await applied();
-          return post(port, { type: "caught up", id: message.id });
-        }
-        const outcome = await commit(message.decided);
-        post(port, { type: "outcome", id: message.id, outcome });
+        const reply = await answer(message);
+        if (reply !== undefined) post(port, reply);
       });
       port.unref();
     },

@@ -1,72 +1,11 @@
 import assert from "node:assert/strict";
-import { MessageChannel, type MessagePort } from "node:worker_threads";
-import { expect, type TestContext, test } from "vitest";
+import { expect, test } from "vitest";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { failsWith, silent } from "../../test-support.ts";
-import { type Catalog, createCatalog } from "../catalog.ts";
-import { openBaseDirectory, table } from "../catalog-fixture.ts";
+import { failsWith } from "../../test-support.ts";
+import type { Catalog } from "../catalog.ts";
+import { table } from "../catalog-fixture.ts";
 import type { Mutation } from "../decide.ts";
-import type { ManifestTable } from "../manifest-table.ts";
-
-type Change = (manifest: ManifestTable) => Partial<ManifestTable>;
-
-/** Opens the catalogs of workers on one directory: the first commits for the others. */
-async function openWorkers(t: TestContext, count: number, changeFirst: Change = () => ({})) {
-  const { manifestTable, open } = await openBaseDirectory(t);
-  const channels = Array.from({ length: count - 1 }, () => new MessageChannel());
-  for (const { port1 } of channels) t.onTestFinished(() => port1.close());
-  const reads: number[] = [];
-  let versions = 0;
-
-  function openOne(worker: number): Catalog {
-    const plain = manifestTable();
-    const change: Partial<ManifestTable> = {
-      async changes(from, to) {
-        reads.push(worker);
-        return plain.changes(from, to);
-      },
-      async read(version) {
-        reads.push(worker);
-        return plain.read(version);
-      },
-      async commit(...args) {
-        const committed = await plain.commit(...args);
-        if (committed !== undefined) versions++;
-        return committed;
-      },
-    };
-    const commitPorts = (listener: (port: MessagePort) => void) => {
-      const ports = worker === 0 ? channels.map(({ port1 }) => port1) : [channels[worker - 1]?.port2];
-      for (const port of ports) if (port !== undefined) listener(port);
-    };
-    const manifest = { ...plain, ...change, ...(worker === 0 && changeFirst(plain)) };
-    const workers = { isFirst: worker === 0, commitPorts };
-    return createCatalog(manifest, silent, { maintenance: false, workers });
-  }
-  const catalogs = Array.from({ length: count }, (_, worker) => openOne(worker));
-  await declare(catalogs[0] as Catalog, "first");
-  for (const catalog of catalogs) await catalog.read();
-  versions = 0;
-  reads.length = 0;
-  return {
-    catalogs: catalogs as [Catalog, Catalog, Catalog],
-    /** Opens a catalog like another process. */
-    other: () => open(),
-    /** Ends the committing worker for the others. */
-    disconnect() {
-      for (const { port1 } of channels) port1.close();
-    },
-    /** Workers that have read rows from the storage. */
-    reads,
-    versions: () => versions,
-  };
-}
-
-const declare = (catalog: Catalog, id: string) =>
-  catalog.mutate((draft) => {
-    if (draft.get(id) !== undefined) throw new LanceError("TableAlreadyExists", id);
-    draft.put(table(id));
-  });
+import { declare, openWorkers } from "./workers-fixture.ts";
 
 test("mutations of all workers are few commits, which no worker reads from the storage", async (t) => {
   const { catalogs, reads, versions } = await openWorkers(t, 3);

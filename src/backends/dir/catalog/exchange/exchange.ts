@@ -2,8 +2,9 @@ import type { SharedDatabase } from "../../../../namespace/sharing.ts";
 import type { Mutation } from "../decide.ts";
 import type { Changes } from "../view.ts";
 import type { Committed } from "../writer.ts";
-import { createCommitter } from "./committer.ts";
+import { type CommitterOptions, createCommitter } from "./committer.ts";
 import { createForwarder, type ForwarderOptions } from "./forwarder.ts";
+import type { SharedVersion } from "./messages.ts";
 
 /** The catalog of a worker among those of the process's other workers. */
 export interface Exchange {
@@ -13,6 +14,10 @@ export interface Exchange {
   forget(changeId: string): void;
   /** Waits a moment for a version that another worker is about to tell; undefined if this one commits. */
   catchUp(): Promise<void> | undefined;
+  /** Returns the newest version as the committing worker has it in memory; undefined if this one has to read it. */
+  share(): Promise<SharedVersion | undefined>;
+  /** Notes that the state in memory has changed. */
+  noteChange(): void;
   /** Tells the other workers of a version that this one has made, if it commits for them. */
   tell(base: number, changes: Changes, committed: Committed): void;
   /** Commits no longer for the other workers. */
@@ -20,32 +25,29 @@ export interface Exchange {
 }
 
 /** A catalog as its exchange uses it. */
-export interface ExchangeOptions extends ForwarderOptions {
-  readonly forgetHere: (changeId: string) => void;
-  /** Waits until the running commit, if there is one, is applied to the state. */
-  readonly applied: () => Promise<void>;
-}
+export interface ExchangeOptions extends ForwarderOptions, CommitterOptions {}
 
 /**
  * Joins the catalogs of a process's workers, so that their mutations form groups: the first worker commits for all.
- * While it is being replaced, the others commit on their own, in turn.
+ * While it is being replaced, the others commit on their own, in turn. The others read its rows in memory.
  */
 export function joinExchange(
   { isFirst, commitPorts }: Pick<SharedDatabase, "isFirst" | "commitPorts">,
   options: ExchangeOptions,
 ): Exchange {
-  const { mutateHere, forgetHere, applied } = options;
   if (!isFirst) {
     const { connect, ...forwarder } = createForwarder(options);
     commitPorts(connect);
     return { ...forwarder, tell() {}, close() {} };
   }
-  const committer = createCommitter(mutateHere, forgetHere, applied);
+  const committer = createCommitter(options);
   commitPorts(committer.serve);
   return {
-    mutate: mutateHere,
+    mutate: options.mutateHere,
     forget() {},
     catchUp: () => undefined,
+    share: async () => undefined,
+    noteChange() {},
     tell(base, changes, { version, addresses, file, bytes }) {
       committer.tell({ base, version, changes, addresses, file: { key: file.key, bytes } });
     },

@@ -7,9 +7,11 @@ import { createDraft } from "../draft.ts";
 import type { CatalogState } from "../state.ts";
 import { inSlicesOn, StateChanged } from "../steps.ts";
 import { now } from "./instant.ts";
-import type { Decided, FromCommitter, MadeVersion, RemoteOutcome, ToCommitter } from "./messages.ts";
+import { type Link, openLink } from "./link.ts";
+import type { Decided, MadeVersion, SharedVersion } from "./messages.ts";
 import { observe } from "./observed-view.ts";
 import { fromPlain } from "./plain-error.ts";
+import { createResharing, type Resharing } from "./resharing.ts";
 
 /** The way of a worker's mutations to the worker that commits for all. */
 export interface Forwarder {
@@ -25,6 +27,10 @@ export interface Forwarder {
   forget(changeId: string): void;
   /** Waits a moment for a version that the committing worker is about to tell; undefined if there is none. */
   catchUp(): Promise<void> | undefined;
+  /** Returns the newest version as the committing worker has it in memory; undefined if it cannot be asked. */
+  share(): Promise<SharedVersion | undefined>;
+  /** Notes that the state has changed, and so may have taken memory of its own. */
+  noteChange(): void;
 }
 
 /** A catalog as its forwarder uses it. */
@@ -37,12 +43,11 @@ export interface ForwarderOptions {
   readonly mutateHere: <T>(mutation: Mutation<T>) => Promise<T>;
   /** Applies a version that the committing worker has made to the state. */
   readonly adopt: (made: MadeVersion) => void;
+  /** Takes over the memory of the committing worker, if that has the version of the state. */
+  readonly replace: (shared: SharedVersion) => void;
   /** Maximum number of times that a mutation is decided again. */
   readonly maxRetries: number;
 }
-
-/** Answer of the committing worker, or that it has ended before. */
-type Answer = RemoteOutcome | "caught up" | "lost";
 
 /** Longest wait for a version that the committing worker makes, in milliseconds; reading it from the storage costs more. */
 const MAX_CATCH_UP_MS = 100;
@@ -50,17 +55,11 @@ const MAX_CATCH_UP_MS = 100;
 /** Maximum number of rows that a sent mutation reads and changes: the committing worker takes it in without a pause. */
 const MAX_SENT = 1_024;
 
-/** A committing worker that can be asked. */
-interface Link {
-  commit(decided: Decided): Promise<Answer>;
-  catchUp(): Promise<Answer>;
-  forget(changeId: string): void;
-}
-
 /** Creates the forwarder of a worker. */
 export function createForwarder(options: ForwarderOptions): Forwarder {
   const { known, refresh, mutateHere, maxRetries } = options;
   let committer: Link | undefined;
+  let resharing: Resharing | undefined;
 
   return {
     connect(port) {
@@ -68,6 +67,8 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
         if (committer === link) committer = undefined;
       });
       committer = link;
+      resharing = createResharing(known, link.share, options.replace);
+      resharing.note();
     },
     async mutate<T>(mutation: Mutation<T>): Promise<T> {
       for (let tries = 0; tries <= maxRetries; tries++) {
@@ -92,44 +93,16 @@ export function createForwarder(options: ForwarderOptions): Forwarder {
       committer?.forget(changeId);
     },
     catchUp: () => committer && waitBriefly(committer.catchUp()),
+    share: async () => committer?.share(),
+    noteChange: () => resharing?.note(),
   };
 }
 
-async function waitBriefly(answer: Promise<Answer>): Promise<void> {
+async function waitBriefly(answer: Promise<void>): Promise<void> {
   const late = new AbortController();
   const { signal } = late;
   await Promise.race([answer, sleep(MAX_CATCH_UP_MS, undefined, { signal, ref: false }).catch(() => {})]);
   late.abort();
-}
-
-/** Talks to the committing worker at the other end of a port, until it ends. */
-function openLink(port: MessagePort, adopt: (made: MadeVersion) => void, onLost: () => void): Link {
-  const waiting = new Map<number, (answer: Answer) => void>();
-  let requests = 0;
-  const post = (message: ToCommitter) => port.postMessage(message);
-
-  port.on("message", (message: FromCommitter) => {
-    if (message.type === "made") return adopt(message.made);
-    waiting.get(message.id)?.(message.type === "outcome" ? message.outcome : "caught up");
-    waiting.delete(message.id);
-  });
-  port.on("close", () => {
-    onLost();
-    for (const resolve of waiting.values()) resolve("lost");
-  });
-  port.unref();
-  function ask(toMessage: (id: number) => ToCommitter): Promise<Answer> {
-    const id = requests++;
-    return new Promise((resolve) => {
-      waiting.set(id, resolve);
-      post(toMessage(id));
-    });
-  }
-  return {
-    commit: (decided) => ask((id) => ({ type: "commit", id, decided })),
-    catchUp: () => ask((id) => ({ type: "catch up", id })),
-    forget: (changeId) => post({ type: "forget", changeId }),
-  };
 }
 
 /**

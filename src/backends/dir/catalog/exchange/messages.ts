@@ -1,5 +1,6 @@
 import type { ErrorName } from "../../../../namespace/errors.ts";
 import type { Row } from "../row.ts";
+import type { SharedState } from "../state.ts";
 import type { RowAddress } from "../stored-row.ts";
 import type { Verdict } from "../verdicts.ts";
 import type { Changes } from "../view.ts";
@@ -26,11 +27,19 @@ export interface MadeVersion {
   readonly file: { readonly key: string; readonly bytes: Uint8Array };
 }
 
+/** A version as the committing worker has it in memory. */
+export interface SharedVersion {
+  readonly version: number;
+  readonly state: SharedState;
+}
+
 /** Messages to the worker that commits. */
 export type ToCommitter =
   | { readonly type: "commit"; readonly id: number; readonly decided: Decided }
   /** Asks for an answer when the running commit, if there is one, has been told. */
   | { readonly type: "catch up"; readonly id: number }
+  /** Asks for the newest version. */
+  | { readonly type: "share"; readonly id: number }
   /** The verdict of a change can be removed. */
   | { readonly type: "forget"; readonly changeId: string };
 
@@ -47,6 +56,8 @@ export type RemoteOutcome =
 export type FromCommitter =
   | { readonly type: "outcome"; readonly id: number; readonly outcome: RemoteOutcome }
   | { readonly type: "caught up"; readonly id: number }
+  /** Without a version if the worker cannot read it, or if it has none. */
+  | { readonly type: "shared"; readonly id: number; readonly shared: SharedVersion | undefined }
   | { readonly type: "made"; readonly made: MadeVersion };
 
 /** An error as plain data. */

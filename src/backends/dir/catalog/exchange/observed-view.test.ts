@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { table } from "../catalog-fixture.ts";
 import { createState } from "../state.ts";
+import { NO_FACTS } from "../version-facts.ts";
 import type { CatalogView } from "../view.ts";
 import { observe, stillHold } from "./observed-view.ts";
 
@@ -40,7 +41,8 @@ for (const [title, [query, ...changes]] of Object.entries(QUERIES)) {
 test("notices the verdict of a change", () => {
   const { view, observations } = observe(state());
   assert.equal(view.verdictOf("change"), undefined);
-  const changed = Object.assign(state(), { verdicts: new Map([["change", "refused"]]) });
+  const facts = { ...NO_FACTS, verdicts: new Map([["change", "refused"]]) };
+  const changed = Object.assign(state(), { facts });
   assert.ok(stillHold(observations, state()));
   assert.ok(!stillHold(observations, changed));
 });

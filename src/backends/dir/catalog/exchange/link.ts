@@ -1,0 +1,65 @@
+import type { MessagePort } from "node:worker_threads";
+import type {
+  Decided,
+  FromCommitter,
+  MadeVersion,
+  RemoteOutcome,
+  SharedVersion,
+  ToCommitter,
+} from "./messages.ts";
+
+/** A committing worker that can be asked. */
+export interface Link {
+  /** @returns "lost" if the worker ends before it answers */
+  commit(decided: Decided): Promise<RemoteOutcome | "lost">;
+  /** Waits until the versions that are being made have been told. */
+  catchUp(): Promise<void>;
+  share(): Promise<SharedVersion | undefined>;
+  forget(changeId: string): void;
+}
+
+/** A message that answers another one. */
+type Reply = Extract<FromCommitter, { readonly id: number }>;
+
+/**
+ * Talks to the committing worker at the other end of a port, until it ends.
+ *
+ * @param onMade called with each version that it makes
+ */
+export function openLink(port: MessagePort, onMade: (made: MadeVersion) => void, onLost: () => void): Link {
+  const waiting = new Map<number, (reply: Reply | undefined) => void>();
+  let requests = 0;
+  const post = (message: ToCommitter) => port.postMessage(message);
+
+  port.on("message", (message: FromCommitter) => {
+    if (message.type === "made") return onMade(message.made);
+    waiting.get(message.id)?.(message);
+    waiting.delete(message.id);
+  });
+  port.on("close", () => {
+    onLost();
+    for (const resolve of waiting.values()) resolve(undefined);
+  });
+  port.unref();
+  function ask(toMessage: (id: number) => ToCommitter): Promise<Reply | undefined> {
+    const id = requests++;
+    return new Promise((resolve) => {
+      waiting.set(id, resolve);
+      post(toMessage(id));
+    });
+  }
+  return {
+    async commit(decided) {
+      const reply = await ask((id) => ({ type: "commit", id, decided }));
+      return reply?.type === "outcome" ? reply.outcome : "lost";
+    },
+    async catchUp() {
+      await ask((id) => ({ type: "catch up", id }));
+    },
+    async share() {
+      const reply = await ask((id) => ({ type: "share", id }));
+      return reply?.type === "shared" ? reply.shared : undefined;
+    },
+    forget: (changeId) => post({ type: "forget", changeId }),
+  };
+}
