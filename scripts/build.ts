@@ -1,6 +1,6 @@
 // Compiles src into dist, for the package.
 import { spawnSync } from "node:child_process";
-import { rmSync } from "node:fs";
+import { cpSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 const root = join(import.meta.dirname, "..");
@@ -11,3 +11,6 @@ const { status } = spawnSync(process.execPath, [tsc, "-p", "tsconfig.build.json"
   stdio: "inherit",
 });
 if (status !== 0) process.exit(status ?? 1);
+// Files for browsers, which the compiler leaves out.
+const page = join("openapi", "page");
+cpSync(join(root, "src", page), join(root, "dist", page), { recursive: true });

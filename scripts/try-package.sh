@@ -25,6 +25,7 @@ done
 cat printed
 curl --fail --silent --show-error "$uri/v1/namespace/%24/list"
 echo
+curl --fail --silent --show-error "$uri/openapi.json" "${uri}/docs" "${uri}/docs/docs.js" "${uri}/docs/docs.css" >/dev/null
 kill -TERM "$server"
 wait "$server"
 echo "the packed package starts, answers and ends cleanly"

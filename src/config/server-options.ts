@@ -93,7 +93,7 @@ export const SERVER_OPTIONS = {
   },
   noDocs: {
     flag: "no-docs",
-    help: "Turn off /openapi.json (docs/contract.md#openapi).",
+    help: "Turn off /openapi.json and the page /docs (docs/contract.md#openapi).",
     fallback: "false",
     parse: parseSwitch,
   },

@@ -67,7 +67,7 @@ export function createApi({ maxBufferedBytes, bufferedBytes, log, metrics, ...op
 }
 
 /** Pages beside the contract. */
-const PAGES = ["healthz", "readyz", "metrics", "openapi.json"];
+const PAGES = ["healthz", "readyz", "metrics", "openapi.json", "docs", "docs.js", "docs.css"];
 
 /** Returns the literal segments of the paths in the contract and of pages, including names of services and methods. */
 function knownSegments(

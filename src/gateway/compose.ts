@@ -163,7 +163,7 @@ async function listen(
     plugins: plugins.flatMap(({ fastify }) => fastify ?? []),
     readiness,
     metrics: metrics?.page,
-    readDocument: openDocument(options),
+    documents: openDocument(options),
     noteAccess: access?.noteBy(api.mask),
     log,
     addressing,

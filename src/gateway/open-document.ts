@@ -1,18 +1,35 @@
+import { readFile } from "node:fs/promises";
 import type { ServeOptions } from "../config/options.ts";
-import type { ReadDocument } from "../server/document-page.ts";
+import type { ApiDocuments } from "../server/document-page.ts";
 import { packageVersion } from "./version.ts";
 
-/** Returns the reader of the OpenAPI document, which is made when it is read first; undefined if it is turned off. */
+/** Returns the documents of the API, which are made when they are read first; undefined if they are turned off. */
 export function openDocument({
   noDocs = false,
   auth: security = [],
-}: Partial<Pick<ServeOptions, "noDocs" | "auth">>): ReadDocument | undefined {
+}: Partial<Pick<ServeOptions, "noDocs" | "auth">>): ApiDocuments | undefined {
   if (noDocs) return undefined;
-  let text: Promise<string> | undefined;
+  const made = once(async () => {
+    const [{ createDocument }, { renderPage }] = await Promise.all([
+      import("../openapi/document.ts"),
+      import("../openapi/page.ts"),
+    ]);
+    const document = createDocument({ version: packageVersion(), security });
+    return { json: JSON.stringify(document), page: renderPage(document) };
+  });
+  return {
+    json: async () => (await made()).json,
+    async file(name) {
+      if (name === "index.html") return (await made()).page;
+      return readFile(new URL(`../openapi/page/${name}`, import.meta.url), "utf8");
+    },
+  };
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
   return () => {
-    text ??= import("../openapi/document.ts").then(({ createDocument }) =>
-      JSON.stringify(createDocument({ version: packageVersion(), security })),
-    );
-    return text;
+    made ??= make();
+    return made;
   };
 }

@@ -9,6 +9,13 @@ export interface Watched {
   readonly registry: Registry;
 }
 
+/** Gauges with names of counters, which also exist by type under other names. */
+const MISNAMED = [
+  "nodejs_active_handles_total",
+  "nodejs_active_requests_total",
+  "nodejs_active_resources_total",
+];
+
 let watched: Promise<Watched> | undefined;
 
 /** Starts to observe the process, once; the library counts from then on. */
@@ -17,6 +24,7 @@ export function watchProcess(): Promise<Watched> {
     ({ default: library }) => {
       const registry = new library.Registry();
       library.collectDefaultMetrics({ register: registry });
+      for (const name of MISNAMED) registry.removeSingleMetric(name);
       return { library, registry };
     },
     (error: unknown) => {

@@ -21,6 +21,7 @@ export interface DocumentOptions {
 /** A document of OpenAPI 3.1. */
 export interface OpenApiDocument {
   readonly openapi: string;
+  readonly info: { readonly title: string; readonly version: string };
   readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   readonly components: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 }

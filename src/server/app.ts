@@ -6,7 +6,7 @@ import { createTargetRewrite } from "../wires/rest/target-rewrite.ts";
 import { requestIdOf } from "../wires/rpc.ts";
 import { addBrowserGuard } from "./browser-guard.ts";
 import { addCors } from "./cors.ts";
-import { documentPlugin, type ReadDocument } from "./document-page.ts";
+import { type ApiDocuments, documentPlugin } from "./document-page.ts";
 import type { HostCheck } from "./host-check.ts";
 import { type MetricsPage, metricsPlugin } from "./metrics-page.ts";
 import { probesPlugin } from "./probes.ts";
@@ -18,8 +18,8 @@ export interface AppOptions extends HttpWiresOptions {
   readonly readiness: Readiness;
   /** Content of `/metrics`. Default: the path does not exist. */
   readonly metrics?: MetricsPage | undefined;
-  /** Text of `/openapi.json`. Default: the path does not exist. */
-  readonly readDocument?: ReadDocument | undefined;
+  /** Content of `/openapi.json` and `/docs`. Default: the paths do not exist. */
+  readonly documents?: ApiDocuments | undefined;
   readonly hosts: HostCheck;
   /** Origins whose pages may call from browsers; `*` matches any. */
   readonly origins: readonly string[];
@@ -40,7 +40,7 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 
 /** Creates the application: hooks for all paths first, then probes, metrics, further plugins, and the wires. */
 export function createApp(options: AppOptions): App {
-  const { readiness, metrics, readDocument, hosts, origins, plugins = [] } = options;
+  const { readiness, metrics, documents, hosts, origins, plugins = [] } = options;
   const app = createFastify(options);
   const refusals = addRefusals(app, options);
   addCors(app, origins);
@@ -48,7 +48,7 @@ export function createApp(options: AppOptions): App {
 
   app.register(probesPlugin, { readiness });
   if (metrics !== undefined) app.register(metricsPlugin, { metrics });
-  if (readDocument !== undefined) app.register(documentPlugin, { readDocument });
+  if (documents !== undefined) app.register(documentPlugin, { documents });
   for (const plugin of plugins) app.register(plugin);
   app.register(httpWires, { ...options, dropsSlashes: true });
 

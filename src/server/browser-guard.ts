@@ -5,7 +5,7 @@ import type { HostCheck } from "./host-check.ts";
 import { isProbe, pathOf, refuse } from "./refusals.ts";
 
 /** Pages without side effects, to which other pages may link. */
-const PAGES: ReadonlySet<string> = new Set(["/metrics", "/openapi.json"]);
+const PAGES: ReadonlySet<string> = new Set(["/metrics", "/openapi.json", "/docs"]);
 
 /** Options of {@link addBrowserGuard}. */
 export interface BrowserGuardOptions {

@@ -1,18 +1,49 @@
 import type { FastifyPluginCallback } from "fastify";
 import { refuseOtherMethods } from "./probes.ts";
 
-/** Returns the text of the OpenAPI document. */
-export type ReadDocument = () => Promise<string>;
+/** The documents of the REST API. */
+export interface ApiDocuments {
+  /** Returns the text of the OpenAPI document. */
+  json(): Promise<string>;
+  /** Returns the page for people, or a file that it needs. */
+  file(name: PageFile): Promise<string>;
+}
 
-/** Serves the OpenAPI document of the REST API. */
-export const documentPlugin: FastifyPluginCallback<{ readDocument: ReadDocument }> = (
+/** A file of the page. */
+export type PageFile = "index.html" | "docs.js" | "docs.css";
+
+/** Files of the page by their paths, and their types. */
+const FILES: Readonly<Record<string, readonly [PageFile, string]>> = {
+  "/docs": ["index.html", "text/html"],
+  "/docs/docs.js": ["docs.js", "text/javascript"],
+  "/docs/docs.css": ["docs.css", "text/css"],
+};
+
+/** The page loads its own files and calls its own origin, and nothing else. */
+const SAFE = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+};
+
+/** Serves the OpenAPI document of the REST API, and a page that shows it. */
+export const documentPlugin: FastifyPluginCallback<{ documents: ApiDocuments }> = (
   app,
-  { readDocument },
+  { documents },
   done,
 ) => {
   app.get("/openapi.json", async (_request, reply) =>
-    reply.type("application/json").send(await readDocument()),
+    reply.type("application/json").send(await documents.json()),
   );
-  refuseOtherMethods(app, "/openapi.json");
+  for (const [url, [name, type]] of Object.entries(FILES)) {
+    app.get(url, async (_request, reply) =>
+      reply
+        .headers(SAFE)
+        .type(type)
+        .send(await documents.file(name)),
+    );
+  }
+  for (const url of ["/openapi.json", ...Object.keys(FILES)]) refuseOtherMethods(app, url);
   done();
 };

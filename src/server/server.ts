@@ -15,7 +15,7 @@ import { type Addressing, createTakeAddress } from "./addressing.ts";
 import { createApp } from "./app.ts";
 import { createArrivals } from "./arrivals.ts";
 import { createFindClient } from "./clients.ts";
-import type { ReadDocument } from "./document-page.ts";
+import type { ApiDocuments } from "./document-page.ts";
 import { healthRpcs } from "./health.ts";
 import { createHostCheck } from "./host-check.ts";
 import type { ListenAddress } from "./listen.ts";
@@ -37,8 +37,8 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   readonly readiness: Readiness;
   /** Content of `/metrics`. Default: the path does not exist. */
   readonly metrics?: MetricsPage | undefined;
-  /** Text of `/openapi.json`. Default: the path does not exist. */
-  readonly readDocument?: ReadDocument | undefined;
+  /** Content of `/openapi.json` and `/docs`. Default: the paths do not exist. */
+  readonly documents?: ApiDocuments | undefined;
   /** Parts of addresses that name databases. Default: none. */
   readonly addressing?: Addressing | undefined;
   /** Origins whose pages may call from browsers; `*` matches any. Default: none. */
