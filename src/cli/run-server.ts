@@ -9,7 +9,6 @@ import { type Gateway, startGateway } from "../gateway/compose.ts";
 import { refuseStrangers, travelsInTheClear } from "../gateway/exposure.ts";
 import { prepareEngine } from "../gateway/open-backend.ts";
 import { STANDARD_OUTPUT } from "../gateway/open-lines.ts";
-import { packageVersion } from "../gateway/version.ts";
 import { createLog } from "../log/log.ts";
 import { redactText } from "../log/redact.ts";
 import { greeting } from "./greeting.ts";
@@ -30,7 +29,6 @@ export async function runServer(
   await refuseStrangers(options);
   // Standard output is for people: where the server listens. The log goes to standard error.
   const log = createLog(options.logLevel, secretsOf({ options, databases }, environment));
-  log.info({ version: packageVersion(), node: process.version, backend: options.backend }, "starting");
   watchForUnhandled(log, "process");
   prepareEngine();
   const { drainDelayMs = defaultDrainDelayMs(environment) } = options;

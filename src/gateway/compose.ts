@@ -179,7 +179,8 @@ async function listen(
   const address = await server.listen(
     path === undefined ? { host, port, reusePort: workers !== undefined } : { path, mode },
   );
-  log.info({ address: address.address, port: address.port }, "listening");
+  const served = [...new Set(backends.map(({ name }) => name))];
+  log.info({ ...BUILD, backends: served, address: address.address, port: address.port }, "listening");
   // The engine takes a moment to load. Calls that need it wait meanwhile, and the probes report when it is ready.
   void announceReadiness(backends, own);
   return {

@@ -14,9 +14,9 @@ export type PageFile = "index.html" | "docs.js" | "docs.css";
 
 /** Files of the page by their paths, and their types. */
 const FILES: Readonly<Record<string, readonly [PageFile, string]>> = {
-  "/docs": ["index.html", "text/html"],
-  "/docs/docs.js": ["docs.js", "text/javascript"],
-  "/docs/docs.css": ["docs.css", "text/css"],
+  "/docs": ["index.html", "text/html; charset=utf-8"],
+  "/docs/docs.js": ["docs.js", "text/javascript; charset=utf-8"],
+  "/docs/docs.css": ["docs.css", "text/css; charset=utf-8"],
 };
 
 /** The page loads its own files and calls its own origin, and nothing else. */

@@ -102,3 +102,9 @@ export async function refusing(port: number): Promise<void> {
     if (!accepted) return;
   }
 }
+
+/** Returns what a program has written to standard error, except for lines of the log up to the level info. */
+export function troublesIn(stderr: string): string[] {
+  const isInfo = (line: string) => line.startsWith("{") && JSON.parse(line).level <= 30;
+  return stderr.split("\n").filter((line) => line !== "" && !isInfo(line));
+}
