@@ -98,16 +98,6 @@ async function leave(root: string): Promise<void> {
   }
 }
 
-/**
- * Changes that ServiceUnavailable leaves open, too, because a client may repeat them: the repeat is told that the table
- * exists, or begins an upload beside one whose id nobody knows.
- */
-const REPEATABLE = new Set([
-  "create in the root",
-  "register and deregister",
-  "a multipart write that is aborted",
-]);
-
 /** Failures that a bucket that reports its faults does not explain. */
 const UNEXPECTED: readonly ErrorName[] = ["Internal", "DataLoss"];
 
@@ -151,7 +141,8 @@ describe("a bucket whose process ends at a step, or that does not answer one", (
           const open = [earlier, ...(scenario.between?.(earlier, later) ?? []), later];
           // A client does not hear the refusals of a process that has ended, so the outcome of its last change is open.
           const isOpen =
-            refusal === "OutcomeUnknown" || (refusal === "ServiceUnavailable" && REPEATABLE.has(name));
+            refusal === "OutcomeUnknown" ||
+            (refusal === "ServiceUnavailable" && scenario.repeatable?.includes(moment.change));
           const refused = isOpen || moment.fault.lasts ? open : [earlier];
           const allowed = refusal === undefined ? [later] : refused;
           const leftovers: LeftoverKind[] = LEAVE_NOTES.has(name) ? ["note"] : [];

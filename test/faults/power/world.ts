@@ -27,6 +27,11 @@ export interface Scenario {
    * table is whole once that version is deleted. Default: false.
    */
   readonly byEngine?: boolean;
+  /**
+   * Indices of steps that ServiceUnavailable leaves open, too, because a client may repeat them without another effect
+   * than that of a single one. Default: none.
+   */
+  readonly repeatable?: readonly number[];
   /** Returns further observations beside the catalog. Default: none. */
   readonly observe?: (world: World) => Promise<Observation>;
   /** Work that must succeed after any cut; it may change the catalog. Default: none. */

@@ -14,7 +14,7 @@ export async function afterChange<T>(work: () => Promise<T>, ...kept: ErrorName[
     if (["OutcomeUnknown" as const, ...kept].some((name) => isLanceError(error, name))) throw error;
     throw new LanceError(
       "OutcomeUnknown",
-      "the change was made, and the storage failed right after it; look before you repeat it",
+      "the change was made, at least in part, and then the storage failed; look before you repeat it",
       { cause: error },
     );
   }

@@ -4,12 +4,13 @@ import type { ChangeContext } from "../../batch/change-context.ts";
 import { removeTables } from "../../batch/remove-tables.ts";
 import { isRefusal } from "../../batch/run.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
+import { afterChange } from "../../format/after-change.ts";
 import { newStagingKey } from "../../format/staging-key.ts";
 import { type Claim, planClaim, takeName } from "../tables/declare.ts";
 import { checkNewIdentifier } from "../tables/lookup.ts";
 import { confirmWritten } from "./first-version.ts";
 import type { ReceivedRows } from "./received-rows.ts";
-import { publishStaged } from "./staged-write.ts";
+import { publishStaged, removeStaged } from "./staged-write.ts";
 
 /** A new table. */
 export interface NewTable {
@@ -26,7 +27,7 @@ export interface NewTable {
  * its staging directory.
  *
  * @throws LanceError TableAlreadyExists, NamespaceNotFound; ConcurrentModification, when the table was dropped
- *   meanwhile
+ *   meanwhile; OutcomeUnknown when the storage failed after the name was taken
  */
 export async function createNew(
   context: ChangeContext,
@@ -75,7 +76,7 @@ async function writeApart(
     if (await store.files.moveDirectory(staging, store.keyOf(path))) return version;
     throw new LanceError("TableAlreadyExists", "the table already exists");
   } finally {
-    await store.deleteDirectory(staging);
+    await removeStaged(store, staging);
   }
 }
 
@@ -91,10 +92,13 @@ async function createInRoot(
     // From here on the table is declared: any caller may give it data, and it stays when the write fails.
     const location = await takeName(context, claim);
     const path = layout.pathOf(location);
-    const version = await publishStaged({ store, root: staging }, { store, root: store.keyOf(path) });
-    await confirmWritten(context, location);
-    return { path, version };
+    const publish = async () => {
+      const version = await publishStaged({ store, root: staging }, { store, root: store.keyOf(path) });
+      await confirmWritten(context, location);
+      return version;
+    };
+    return { path, version: await afterChange(publish, "TableAlreadyExists", "ConcurrentModification") };
   } finally {
-    await store.deleteDirectory(staging);
+    await removeStaged(store, staging);
   }
 }

@@ -137,7 +137,7 @@ export async function withStagedFile<T>(
 }
 
 /** Removes staged rows, whose outcome is known already. A sweep removes what is left. */
-async function removeStaged(store: ObjectStore, root: string): Promise<void> {
+export async function removeStaged(store: ObjectStore, root: string): Promise<void> {
   await store.deleteDirectory(root).catch(() => {});
 }
 

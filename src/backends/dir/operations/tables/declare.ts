@@ -17,6 +17,7 @@ import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import type { CatalogView } from "../../catalog/view.ts";
+import { afterChange } from "../../format/after-change.ts";
 import type { StorageOptions } from "../../stores/storage-options.ts";
 import type { DirectAccessContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
@@ -67,7 +68,9 @@ export function createDeclareOperations(
         draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
       };
       await runBatch(context, { changes: [register], departing: "keep" }, signal);
-      if (await layout.exists(location)) await layout.setDeregistered(location, false);
+      await afterChange(async () => {
+        if (await layout.exists(location)) await layout.setDeregistered(location, false);
+      });
       return create(RegisterTableResponseSchema, { location, properties });
     },
   };
@@ -126,12 +129,17 @@ async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string
   await layout.reserveAhead(claim.location);
   // After a refusal the mark may belong to another caller that is about to take the location.
   const location = await catalog.mutate(claim.apply);
+  await afterChange(() => markDeclared(context, location));
+  return location;
+}
+
+async function markDeclared(context: CatalogContext, location: string): Promise<void> {
+  const { layout } = context;
   await layout.reveal(location);
   // Other callers that reach this location may have removed its mark or dropped the table.
   const isOwned = (await ownerOf(context, location)) !== undefined;
   if (!isOwned) await updateMark(context, location);
   else if (!(await layout.isMarked(location))) await layout.reserve(location);
-  return location;
 }
 
 /**

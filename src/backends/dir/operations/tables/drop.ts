@@ -15,13 +15,14 @@ import { runBatch } from "../../batch/run.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Mutation } from "../../catalog/decide.ts";
 import type { Draft } from "../../catalog/draft.ts";
+import { decisiveRequest } from "../../format/decisive-request.ts";
 import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
 
 /** The operations that drop and deregister tables. */
 export function createDropOperations(
   context: ChangeContext,
 ): Pick<LanceNamespace, "dropTable" | "deregisterTable"> {
-  const { journal, layout, engine } = context;
+  const { journal, layout, engine, store } = context;
 
   return {
     async dropTable(_request, { id, signal }) {
@@ -44,7 +45,7 @@ export function createDropOperations(
         takeRow(context, draft, id);
       };
       if (table.listed) await runBatch(context, { changes: [take], departing: "keep" }, signal);
-      else await layout.setDeregistered(table.location, true);
+      else await decisiveRequest(store, () => layout.setDeregistered(table.location, true));
       engine.forget(table.path);
       return deregisteredTable(id, table);
     },
@@ -58,7 +59,7 @@ async function dropUnlisted(
   table: FoundTable,
   signal: AbortSignal,
 ): Promise<FoundTable> {
-  const { engine, layout, catalog, work } = context;
+  const { engine, layout, catalog, work, store } = context;
   // Unlike a read, a mutation always decides on the newest rows.
   const isListed = await catalog.mutate((draft) => draft.ownerOf(table.location) !== undefined);
   if (isListed) throw new LanceError("ConcurrentModification", "the table got its row meanwhile; try again");
@@ -68,7 +69,7 @@ async function dropUnlisted(
     return mutateAndRemove(context, (draft) => takeRow(context, draft, id), signal);
   }
   engine.forget(table.path);
-  if (!(await layout.remove(table.location))) throw tableNotFound(id);
+  if (!(await decisiveRequest(store, () => layout.remove(table.location)))) throw tableNotFound(id);
   return table;
 }
 
