@@ -23,15 +23,46 @@ import { filesOf } from "./version-parts.ts";
 export async function syncVersion(dataset: DatasetRef, version?: bigint): Promise<void> {
   if (version !== undefined) noteOwnVersion(dataset, version);
   if (dataset.store.files === undefined) return;
-  try {
+  await orWhole(dataset, async () => {
     const file = await readVersion(dataset, version);
     noteOwnVersion(dataset, file.manifest.version);
     await syncFilesOf(dataset, file, true);
     noteDurable(dataset, file.manifest.version);
+  });
+}
+
+/** Number of versions that are made durable together; their manifests are in memory. */
+const BATCH = 64;
+
+/**
+ * Makes versions durable that were written without a sync, many together. Versions that are gone are left out.
+ *
+ * @param versions ascending
+ * @throws UnsyncedError
+ */
+export async function syncVersions(dataset: DatasetRef, versions: readonly bigint[]): Promise<void> {
+  for (const version of versions) noteOwnVersion(dataset, version);
+  if (dataset.store.files === undefined) return;
+  await orWhole(dataset, async () => {
+    for (let at = 0; at < versions.length; at += BATCH) {
+      const some = versions
+        .slice(at, at + BATCH)
+        .map((version) => readVersion(dataset, version).catch(ifGone));
+      const found = (await Promise.all(some)).filter((file) => file !== undefined);
+      await syncFilesOfAll(dataset, found, true);
+      const last = found.at(-1);
+      if (last !== undefined) noteDurable(dataset, last.manifest.version);
+    }
+  });
+}
+
+/** Syncs the whole dataset if it has a version of an unknown kind, whose files cannot be listed. */
+async function orWhole(dataset: DatasetRef, sync: () => Promise<void>): Promise<void> {
+  try {
+    await sync();
   } catch (error) {
-    // The files of a version of an unknown kind cannot be listed.
     if (!isLanceError(error, "Unsupported")) throw error;
-    await dataset.store.files.syncTree(dataset.root);
+    await dataset.store.files?.syncTree(dataset.root);
   }
 }
 
@@ -53,18 +84,33 @@ export async function ensureDurable(dataset: DatasetRef, version: bigint): Promi
  * @param exists whether the version's own manifest exists already
  * @throws UnsyncedError
  */
-export async function syncFilesOf(dataset: DatasetRef, file: ManifestFile, exists: boolean): Promise<void> {
+export function syncFilesOf(dataset: DatasetRef, file: ManifestFile, exists: boolean): Promise<void> {
+  return syncFilesOfAll(dataset, [file], exists);
+}
+
+async function syncFilesOfAll(
+  dataset: DatasetRef,
+  versions: readonly ManifestFile[],
+  exist: boolean,
+): Promise<void> {
   const { files } = dataset.store;
-  if (files === undefined) return;
-  const { key, manifest } = file;
-  const before = await readDurable(dataset, manifest.version);
+  const [first] = versions;
+  if (files === undefined || first === undefined) return;
+  const before = await readDurable(dataset, first.manifest.version);
   const known = new Set(before && filesOf(dataset, before.manifest));
-  const fresh = filesOf(dataset, manifest).filter((each) => !known.has(each));
-  for (const directory of blobDirectories(manifest, fresh)) await files.syncTree(directory);
   const indexed = new Set(before && (await readSegmentIds(before)));
-  const isIndexed = (await readSegmentIds(file)).every((id) => indexed.has(id));
+  const synced = new Set<string>();
+  let isIndexed = true;
+  for (const version of versions) {
+    const { manifest } = version;
+    const fresh = filesOf(dataset, manifest).filter((each) => !known.has(each) && !synced.has(each));
+    for (const each of fresh) synced.add(each);
+    for (const directory of blobDirectories(manifest, fresh)) await files.syncTree(directory);
+    isIndexed &&= (await readSegmentIds(version)).every((id) => indexed.has(id));
+  }
   if (!isIndexed) await files.syncTree(`${dataDirectory(dataset)}/_indices`);
-  await files.syncObjects(exists ? [...fresh, key] : fresh, dirname(dataset.root));
+  const keys = exist ? versions.map(({ key }) => key) : [];
+  await files.syncObjects([...synced, ...keys], dirname(dataset.root));
 }
 
 /** Makes the names of branches durable, and the removal of a deleted branch's name. */

@@ -1,12 +1,11 @@
 import type { Logger } from "pino";
-import { isLanceError } from "../../../../namespace/errors.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
-import { syncVersion } from "../../format/sync-version.ts";
+import { syncVersions } from "../../format/sync-version.ts";
 import { takeUnknownVersions } from "../../format/version-ledger.ts";
 
 /**
- * Adopts versions of a table with managed versioning that were committed without this process: makes them durable in
- * their order, before a commit builds on them or an answer names them, and writes them to the log.
+ * Adopts versions of a table with managed versioning that were committed without this process: makes them durable
+ * together, before a commit builds on them or an answer names them, and writes them to the log.
  *
  * Their files are already part of the history, which all writers share, so nothing else has to be done. Another gateway
  * may have committed them, or a client that writes to the storage itself.
@@ -19,7 +18,7 @@ export async function adoptVersions(log: Logger, dataset: DatasetRef, latest: bi
   const [from, to] = [versions[0], versions.at(-1)];
   if (from === undefined) return;
   try {
-    for (const version of versions) await syncVersion(dataset, version).catch(ifDeleted);
+    await syncVersions(dataset, versions);
   } catch (error) {
     forget();
     throw error;
@@ -27,8 +26,4 @@ export async function adoptVersions(log: Logger, dataset: DatasetRef, latest: bi
   if (first) return;
   const facts = { table: dataset.root, branch: dataset.branch, from: Number(from), to: Number(to) };
   log.info(facts, "adopted versions of a table that were committed without this gateway");
-}
-
-function ifDeleted(error: unknown): void {
-  if (!isLanceError(error, "TableVersionNotFound")) throw error;
 }
