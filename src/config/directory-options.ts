@@ -72,6 +72,14 @@ export const DIRECTORY_OPTIONS = {
     parse: parseAge,
     backends: ["dir"],
   },
+  tableHistory: {
+    flag: "table-history",
+    value: "thinned|all",
+    help: "Versions of tables that are kept until the retention ends: the newest 1,000 and of the older ones a single version of each hour, or all. Tags and branches keep theirs (docs/maintenance.md).",
+    fallback: "thinned",
+    parse: parseChoice(["thinned", "all"]),
+    backends: ["dir"],
+  },
   tableMaxVersions: {
     flag: "table-max-versions",
     value: "N",

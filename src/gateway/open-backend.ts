@@ -139,6 +139,7 @@ function upkeepOptionsOf(options: ServeOptions, shared: SharedDatabase | undefin
       unindexedRows: options.upkeepUnindexedRows,
       deletedPercent: options.upkeepDeletedPercent,
       retentionMs: options.tableRetentionMs,
+      history: options.tableHistory,
       maxVersions: options.tableMaxVersions,
     },
     concurrency: options.upkeepConcurrency ?? (shared && Math.ceil(availableParallelism() / shared.workers)),

@@ -30,10 +30,15 @@ export interface ManifestIndex {
 
 /** Reads the indices of a version, ordered by name. */
 export async function readIndices(file: ManifestFile): Promise<ManifestIndex[]> {
-  const byName = Map.groupBy(await readSegments(file), ({ name }) => name);
+  return indicesOf(file.manifest, await readSegments(file));
+}
+
+/** Describes the indices that consist of some segments, ordered by name. */
+export function indicesOf(manifest: Manifest, segments: readonly IndexMetadata[]): ManifestIndex[] {
+  const byName = Map.groupBy(segments, ({ name }) => name);
   return [...byName]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, segments]) => describeIndex(file.manifest, name, segments));
+    .map(([name, own]) => describeIndex(manifest, name, own));
 }
 
 /** Reads the ids of all segments of a version's indices, which are the names of their directories. */

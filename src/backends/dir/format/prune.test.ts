@@ -227,3 +227,25 @@ test("deletes the indices that only deleted versions had", async () => {
 });
 
 const UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
+
+test("keeps the newest version of each period among the old ones, however often it runs", async () => {
+  const dataset = makeDataset();
+  const times = [10, 50, 90, 120, 340, 350, 410, 420, 430, 440];
+  for (const at of times.keys()) put(dataset, at + 1, [at]);
+  const store: MemoryStore = {
+    ...dataset.store,
+    async head(key) {
+      const info = await dataset.store.head(key);
+      const at = times.findIndex((_, i) => key === manifestKey(dataset, BigInt(i + 1), "V2"));
+      return info && { ...info, modifiedMillis: times[at] as number };
+    },
+  };
+  const clock = { now: async () => 450 };
+  for (let run = 1; run <= 3; run++) {
+    await pruneVersions({ ...dataset, store }, options({ keepEachMs: 100, minAgeMs: 15, clock }));
+    const left = (await findVersions(dataset)).map(({ version }) => Number(version)).sort((a, b) => a - b);
+    // The two newest and the young ones stay, too.
+    assert.deepEqual(left, [3, 4, 6, 9, 10]);
+    await assertWhole(dataset);
+  }
+});

@@ -15,6 +15,11 @@ export interface PruneOptions {
   readonly keep: number;
   /** Minimum age of a version to be deleted, in milliseconds, by the clock of the storage. */
   readonly minAgeMs: number;
+  /**
+   * Length of the periods of which the newest version stays, in milliseconds, by the clock of the storage. Default: no
+   * version stays for its time.
+   */
+  readonly keepEachMs?: number | undefined;
   readonly clock: StorageClock;
   /** Whether a version may be deleted whose age and position allow it. Default: yes. */
   readonly mayGo?: ((manifest: Manifest) => boolean) | undefined;
@@ -120,10 +125,20 @@ async function ageOf(
   { key, info }: FoundVersion,
   now: number,
   { minAgeMs }: PruneOptions,
-): Promise<{ readonly size: number; readonly isYoung: boolean }> {
+): Promise<Age> {
   const found = info ?? (await store.head(key));
-  if (found === undefined) return { size: 0, isYoung: false };
-  return { size: found.size, isYoung: now - found.modifiedMillis < minAgeMs };
+  if (found === undefined) return { size: 0, modifiedMillis: 0, isYoung: false };
+  const { size, modifiedMillis } = found;
+  return { size, modifiedMillis, isYoung: now - modifiedMillis < minAgeMs };
+}
+
+/** The facts about a version's file, and whether its age protects it. */
+interface Age {
+  /** In bytes. */
+  readonly size: number;
+  /** In milliseconds since 1970. */
+  readonly modifiedMillis: number;
+  readonly isYoung: boolean;
 }
 
 /** The versions to delete, and everything that they need. */
@@ -145,16 +160,22 @@ async function chooseDoomed(
   const doomed: FoundVersion[] = [];
   const files = new Map<string, number>();
   const directories = new Map<string, number>();
+  const { keepEachMs = Number.POSITIVE_INFINITY } = options;
+  const periodOf = (millis: number) => Math.floor(millis / keepEachMs);
   let [bytes, hasYoung] = [0, false];
-  for (const version of old) {
+  let age: Age | undefined;
+  for (const [at, version] of old.entries()) {
     if (options.signal.aborted) break;
+    const next = old[at + 1];
+    const { size, modifiedMillis, isYoung } = age ?? (await ageOf(dataset, version, now, options));
+    age = next && (await ageOf(dataset, next, now, options));
     const known = await examine(dataset, version, options);
     if (known === undefined || !known.mayGo) continue;
-    const { size, isYoung } = await ageOf(dataset, version, now, options);
     if (isYoung) {
       hasYoung = true;
       break;
     }
+    if (periodOf(modifiedMillis) !== periodOf(age?.modifiedMillis ?? now)) continue;
     doomed.push(version);
     bytes += size;
     for (const [file, fileBytes] of known.files) files.set(file, fileBytes);

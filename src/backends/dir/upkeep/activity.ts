@@ -71,6 +71,8 @@ export interface ActiveTable {
   isRunning: boolean;
   /** The version at which the last run left nothing that it could do; undefined without one. */
   finishedAt: bigint | undefined;
+  /** Whether the last joining of fragments found none to join, so that other work has to precede it. */
+  joinsNothing: boolean;
   /** When its versions were pruned. */
   prunedAt: number;
   /** The versions that were read to prune others, so that each is read once. */
@@ -170,6 +172,7 @@ function newTable(id: Identifier): ActiveTable {
     failures: 0,
     isRunning: false,
     finishedAt: undefined,
+    joinsNothing: false,
     prunedAt: Number.NEGATIVE_INFINITY,
     known: new Map(),
   };

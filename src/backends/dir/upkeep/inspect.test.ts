@@ -10,7 +10,7 @@ const facts = (more: Partial<TableFacts> = {}): TableFacts => ({
   rows: 100_000,
   deletedRows: 0,
   fragments: 1,
-  small: { fragments: 1, rows: 100_000, largest: 100_000, bytes: 32 * MIB },
+  small: { fragments: 1, rows: 100_000, largest: 100_000, bytes: 32 * MIB, outside: 0 },
   unindexedRows: 0,
   versions: 1,
   ...more,
@@ -23,30 +23,43 @@ const small = (fragments: number, more: Partial<TableFacts["small"]> = {}) => ({
 const need = (more: Partial<TableFacts>) => needOf(facts(more), DEFAULT_POLICY);
 
 test("a table without small fragments, deleted and unindexed rows needs nothing", () => {
-  assert.equal(need({}), "none");
+  assert.equal(need({}), undefined);
 });
 
 test("many small fragments are joined at once, fewer when they are worth it and the writers are quiet", () => {
-  assert.equal(need({ small: small(16) }), "now");
-  assert.equal(need({ small: small(15) }), "none");
-  assert.equal(need({ small: small(2, { largest: 60_000 }) }), "when quiet");
-  assert.equal(need({ small: small(2, { bytes: MIB }) }), "when quiet");
+  assert.deepEqual(need({ small: small(16) }), { work: "all", when: "now" });
+  assert.equal(need({ small: small(15) }), undefined);
+  assert.deepEqual(need({ small: small(2, { largest: 60_000 }) }), { work: "all", when: "when quiet" });
+  assert.deepEqual(need({ small: small(2, { bytes: MIB }) }), { work: "all", when: "when quiet" });
+});
+
+test("fragments that no index covers are joined without the other work", () => {
+  assert.deepEqual(need({ small: small(16, { outside: 8 }) }), { work: "join", when: "now" });
+  assert.deepEqual(need({ small: small(16, { outside: 7 }) }), { work: "all", when: "now" });
+  assert.deepEqual(need({ small: small(2, { bytes: MIB, outside: 2 }) }), {
+    work: "join",
+    when: "when quiet",
+  });
+  assert.deepEqual(need({ small: small(2, { bytes: MIB, outside: 1 }) }), {
+    work: "all",
+    when: "when quiet",
+  });
 });
 
 test("the more there is to rewrite, the more fragments it takes", () => {
   const bytes = 64 * 64 * MIB;
-  assert.equal(need({ small: small(127, { bytes }) }), "none");
-  assert.equal(need({ small: small(128, { bytes }) }), "now");
+  assert.equal(need({ small: small(127, { bytes }) }), undefined);
+  assert.deepEqual(need({ small: small(128, { bytes }) }), { work: "all", when: "now" });
 });
 
 test("rows outside an index count by their number and share", () => {
-  assert.equal(need({ unindexedRows: 1_000 }), "now");
-  assert.equal(need({ unindexedRows: 1_000, rows: 10_000_000 }), "none");
-  assert.equal(need({ unindexedRows: 2_000, rows: 10_000_000 }), "when quiet");
-  assert.equal(need({ unindexedRows: 60 }), "when quiet");
+  assert.deepEqual(need({ unindexedRows: 1_000 }), { work: "all", when: "now" });
+  assert.equal(need({ unindexedRows: 1_000, rows: 10_000_000 }), undefined);
+  assert.deepEqual(need({ unindexedRows: 2_000, rows: 10_000_000 }), { work: "all", when: "when quiet" });
+  assert.deepEqual(need({ unindexedRows: 60 }), { work: "all", when: "when quiet" });
 });
 
 test("deleted rows count by their share", () => {
-  assert.equal(need({ deletedRows: 10_000 }), "none");
-  assert.equal(need({ deletedRows: 12_000 }), "now");
+  assert.equal(need({ deletedRows: 10_000 }), undefined);
+  assert.deepEqual(need({ deletedRows: 12_000 }), { work: "join", when: "now" });
 });

@@ -1,8 +1,8 @@
-import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
+import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { DatasetRef } from "../format/dataset.ts";
-import { readIndices } from "../format/index-section.ts";
+import { indicesOf, readSegments } from "../format/index-section.ts";
 import { countRows } from "../format/manifest.ts";
-import type { ManifestFile } from "../format/manifest-file.ts";
+import { readRoaring } from "../format/roaring.ts";
 import { findVersions, readVersion } from "../format/version-files.ts";
 import { isSystemIndex } from "../operations/indices/all-indices.ts";
 import type { UpkeepPolicy } from "./policy.ts";
@@ -22,6 +22,8 @@ export interface TableFacts {
     readonly largest: number;
     /** Size of their data files as far as it is known, in bytes. */
     readonly bytes: number;
+    /** Number of those that no index covers, not even in part. */
+    readonly outside: number;
   };
   /** Number of rows outside the index that lacks the most. */
   readonly unindexedRows: number;
@@ -41,38 +43,53 @@ export async function inspectTable(dataset: DatasetRef): Promise<TableFacts> {
   const file = await readVersion(dataset);
   const { manifest } = file;
   const { rows, deletedRows } = countRows(manifest);
+  const segments = (await readSegments(file)).filter(({ name }) => !isSystemIndex(name));
   return {
     version: manifest.version,
     rows: Number(rows),
     deletedRows: Number(deletedRows),
     fragments: manifest.fragments.length,
-    small: smallFragments(manifest),
-    unindexedRows: await countUnindexed(file),
+    small: smallFragments(manifest, segments),
+    unindexedRows: countUnindexed(manifest, segments),
     versions: (await findVersions(dataset)).length,
   };
 }
 
-function smallFragments({ fragments }: Manifest): TableFacts["small"] {
-  const facts = { fragments: 0, rows: 0, largest: 0, bytes: 0 };
-  for (const { physicalRows, files } of fragments) {
+function smallFragments({ fragments }: Manifest, segments: readonly IndexMetadata[]): TableFacts["small"] {
+  const facts = { fragments: 0, rows: 0, largest: 0, bytes: 0, outside: 0 };
+  const covers = segments.map(({ fragmentBitmap }) =>
+    // A segment that does not say what it covers may cover everything.
+    fragmentBitmap.byteLength === 0 ? () => true : readRoaring(fragmentBitmap),
+  );
+  for (const { id, physicalRows, files } of fragments) {
     const rows = Number(physicalRows);
     if (rows >= FULL_ROWS) continue;
     facts.fragments += 1;
     facts.rows += rows;
     facts.largest = Math.max(facts.largest, rows);
     for (const { fileSizeBytes } of files) facts.bytes += Number(fileSizeBytes);
+    if (!covers.some((contains) => contains(Number(id)))) facts.outside += 1;
   }
   return facts;
 }
 
 /** Returns the number of rows outside the index that lacks the most, as far as the indices say what they cover. */
-async function countUnindexed(file: ManifestFile): Promise<number> {
-  const indices = (await readIndices(file)).filter(({ name }) => !isSystemIndex(name));
+function countUnindexed(manifest: Manifest, segments: readonly IndexMetadata[]): number {
+  const indices = indicesOf(manifest, segments);
   return Math.max(0, ...indices.map(({ rows, indexedRows = rows }) => Number(rows - indexedRows)));
 }
 
-/** Work that a table needs: now, when its writers are quiet, or none. */
-export type Need = "now" | "when quiet" | "none";
+/**
+ * Work of the engine on a table: `join` joins fragments and removes deleted rows from the files; `all` also brings the
+ * indices up to date, and reads all versions (docs/adr/0072).
+ */
+export type Work = "join" | "all";
+
+/** Work that a table needs. */
+export interface Need {
+  readonly work: Work;
+  readonly when: "now" | "when quiet";
+}
 
 /** Sizes of small fragments whose rewrite is cheap, and hardly costs anything, in bytes. */
 const CHEAP_BYTES = 64 * 1024 * 1024;
@@ -99,16 +116,20 @@ const QUIET_UNINDEXED = 10_000;
  *
  * The engine rewrites all small fragments together, so the more there is to rewrite, the more has to have changed.
  */
-export function needOf({ small, rows, deletedRows, unindexedRows }: TableFacts, policy: UpkeepPolicy): Need {
+export function needOf(
+  { small, rows, deletedRows, unindexedRows }: TableFacts,
+  policy: UpkeepPolicy,
+): Need | undefined {
+  if (unindexedRows >= Math.max(policy.unindexedRows, rows / 100)) return { work: "all", when: "now" };
   const cost = Math.max(1, Math.sqrt(small.bytes / CHEAP_BYTES));
-  const deletedShare = deletedRows === 0 ? 0 : deletedRows / (rows + deletedRows);
-  if (
-    small.fragments >= policy.fragments * cost ||
-    unindexedRows >= Math.max(policy.unindexedRows, rows / 100) ||
-    deletedShare * 100 >= policy.deletedPercent
-  ) {
-    return "now";
+  if (small.fragments >= policy.fragments * cost) {
+    // The engine joins no fragments of which an index covers only some.
+    return { work: small.outside * 2 >= small.fragments ? "join" : "all", when: "now" };
   }
+  const deletedShare = deletedRows === 0 ? 0 : deletedRows / (rows + deletedRows);
+  if (deletedShare * 100 >= policy.deletedPercent) return { work: "join", when: "now" };
+  if (unindexedRows > rows / QUIET_UNINDEXED) return { work: "all", when: "when quiet" };
   const isWorthIt = small.bytes <= TRIVIAL_BYTES || (small.rows - small.largest) * 4 >= small.largest;
-  return (small.fragments > 1 && isWorthIt) || unindexedRows > rows / QUIET_UNINDEXED ? "when quiet" : "none";
+  if (small.fragments <= 1 || !isWorthIt) return undefined;
+  return { work: small.outside === small.fragments ? "join" : "all", when: "when quiet" };
 }

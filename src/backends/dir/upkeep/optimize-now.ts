@@ -7,14 +7,9 @@ import { datasetOf, type FoundTable, findTable } from "../operations/tables/look
 import { UPKEEP_TIMES } from "./activity.ts";
 import { inspectTable, type TableFacts } from "./inspect.ts";
 import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
-import {
-  type Compacted,
-  optimizeTable,
-  type PruneFigures,
-  pruneTable,
-  type UpkeepContext,
-} from "./optimize.ts";
+import { type Compacted, optimizeTable, type UpkeepContext } from "./optimize.ts";
 import { DEFAULT_POLICY, policyOf, type UpkeepPolicy } from "./policy.ts";
+import { type PruneFigures, pruneTable } from "./prune-table.ts";
 
 /** Options of {@link optimizeTables}. */
 export interface OptimizeOptions {
@@ -52,6 +47,9 @@ export type Optimized = { readonly table: Identifier } & (
 /** Interval between attempts to get the lease of a table, in milliseconds. */
 const POLL_MS = 250;
 
+/** The policy of tables without properties: the options of the gateways on the root may keep every version. */
+const POLICY: UpkeepPolicy = { ...DEFAULT_POLICY, history: "all" };
+
 /** Number of attempts to compact a table beside its writers, and the pause after the first, in milliseconds. */
 const ATTEMPTS = 8;
 const PAUSE_MS = 200;
@@ -87,7 +85,7 @@ async function optimizeNow(
   const table = await findTable(context, await context.catalog.read(), id);
   if (table === undefined) return { outcome: "failed", reason: `table ${joinIdentifier(id)} does not exist` };
   const { retentionMs, dryRun = false } = options;
-  const own = policyOf(DEFAULT_POLICY, table.properties);
+  const own = policyOf(POLICY, table.properties);
   if (!own.enabled && options.tables === undefined) {
     return { outcome: "skipped", reason: "its property lance-gateway.upkeep is off" };
   }
@@ -105,9 +103,9 @@ async function optimizeNow(
 
 async function plan(context: UpkeepContext, table: FoundTable, policy: UpkeepPolicy) {
   const before = await inspectTable(datasetOf(context, table));
-  const pruned = await pruneTable(context, table, policy, UPKEEP_TIMES, new Map(), NO_SIGNAL, true);
+  const { figures } = await pruneTable(context, table, policy, UPKEEP_TIMES, new Map(), NO_SIGNAL, true);
   const isWork = before.small.fragments > 1 || before.deletedRows > 0 || before.unindexedRows > 0;
-  return { outcome: outcomeOf(isWork || pruned.versionsRemoved > 0), before, ...pruned };
+  return { outcome: outcomeOf(isWork || figures.versionsRemoved > 0), before, ...figures };
 }
 
 async function work(context: UpkeepContext, table: FoundTable, policy: UpkeepPolicy, lease: UpkeepLease) {
@@ -115,10 +113,10 @@ async function work(context: UpkeepContext, table: FoundTable, policy: UpkeepPol
   const before = await inspectTable(dataset);
   await optimizeFully(context, table, before);
   if (!(await lease.isHeld())) throw new Error("another process has taken the table over");
-  const pruned = await pruneTable(context, table, policy, UPKEEP_TIMES, new Map(), NO_SIGNAL);
+  const { figures } = await pruneTable(context, table, policy, UPKEEP_TIMES, new Map(), NO_SIGNAL);
   const after = await inspectTable(dataset);
-  const isChanged = after.version !== before.version || pruned.versionsRemoved > 0;
-  return { outcome: outcomeOf(isChanged), before, after, ...pruned };
+  const isChanged = after.version !== before.version || figures.versionsRemoved > 0;
+  return { outcome: outcomeOf(isChanged), before, after, ...figures };
 }
 
 const outcomeOf = (isChanged: boolean) => (isChanged ? ("optimized" as const) : ("unchanged" as const));
@@ -146,7 +144,7 @@ async function optimizeFully(
 async function optimizePatiently(context: UpkeepContext, table: FoundTable): Promise<Compacted> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await optimizeTable(context, table, NO_SIGNAL);
+      return await optimizeTable(context, table, "all", NO_SIGNAL);
     } catch (error) {
       if (!isLanceError(error, "ConcurrentModification") || attempt === ATTEMPTS) throw error;
       await sleep(PAUSE_MS * 2 ** (attempt - 1));

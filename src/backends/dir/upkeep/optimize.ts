@@ -1,15 +1,17 @@
 import { isLanceError } from "../../../namespace/errors.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
+import { compactOnly, NO_VERSION } from "../engine/compact.ts";
 import { engineCall } from "../engine/errors.ts";
-import { type KnownVersions, pruneVersions } from "../format/prune.ts";
+import type { DatasetRef } from "../format/dataset.ts";
+import type { ManifestFile } from "../format/manifest-file.ts";
 import { releaseSegments } from "../format/release-segments.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
-import { syncVersion } from "../format/sync-version.ts";
-import { latestVersion } from "../format/version-files.ts";
+import { syncVersions } from "../format/sync-version.ts";
+import { readTransactionMessage } from "../format/transaction-records.ts";
+import { latestVersion, readVersion } from "../format/version-files.ts";
 import type { ReadAhead } from "../operations/read/read-ahead.ts";
 import { datasetOf, type FoundTable, withData } from "../operations/tables/lookup.ts";
-import type { UpkeepTimes } from "./activity.ts";
-import type { UpkeepPolicy } from "./policy.ts";
+import type { Work } from "./inspect.ts";
 
 /** Counts of a run. */
 export interface UpkeepFigures {
@@ -29,33 +31,75 @@ export interface UpkeepContext extends ChangeContext {
   readonly readAhead: ReadAhead;
 }
 
-/** Asks the engine to prune no version: none is older than 1970. */
-const NO_VERSION = 0;
-
 /** The fragments of a run, and the newest version after it. */
 export interface Compacted extends Pick<UpkeepFigures, "fragmentsRemoved" | "fragmentsAdded"> {
   readonly version: bigint;
 }
 
-/** Has the engine join small fragments, remove deleted rows from the files and bring the indices up to date. */
+/** Maximum number of attempts to join fragments; on a busy machine the engine sometimes does not begin. */
+const JOINS = 3;
+
+/** Has the engine work on a table. */
 export async function optimizeTable(
   context: UpkeepContext,
   table: FoundTable,
+  work: Work,
+  signal: AbortSignal,
+): Promise<Compacted> {
+  for (let attempt = 1; ; attempt++) {
+    const compacted = await optimizeOnce(context, table, work, signal);
+    if (work === "all" || compacted.fragmentsRemoved > 0 || attempt === JOINS) return compacted;
+  }
+}
+
+async function optimizeOnce(
+  context: UpkeepContext,
+  table: FoundTable,
+  work: Work,
   signal: AbortSignal,
 ): Promise<Compacted> {
   const dataset = datasetOf(context, table);
   const before = (await latestVersion(dataset))?.version ?? 0n;
-  await release(context, table, signal);
-  const { compaction } = await withData(context, table, {}, (native) =>
-    engineCall(() => native.optimize(NO_VERSION)),
+  if (work === "all") await release(context, table, signal);
+  await withData(context, table, {}, (native) =>
+    engineCall(async () => {
+      await (work === "all" ? native.optimize(NO_VERSION) : compactOnly(native));
+    }),
   );
-  context.reindexed.delete(table.path);
+  if (work === "all") context.reindexed.delete(table.path);
   // Compaction and indices are versions of their own, each with files that the one before lacks.
   const after = (await latestVersion(dataset))?.version ?? before;
-  for (let version = before + 1n; version <= after; version++) await syncVersion(dataset, version);
-  const { fragmentsRemoved, fragmentsAdded } = compaction;
-  return { fragmentsRemoved, fragmentsAdded, version: after };
+  const compacted = { fragmentsRemoved: 0, fragmentsAdded: 0, version: after };
+  const made = Array.from({ length: Number(after - before) }, (_, at) => before + 1n + BigInt(at));
+  await syncVersions(dataset, made);
+  for (const version of made) {
+    const { removed, added } = await rewrittenIn(dataset, version);
+    compacted.fragmentsRemoved += removed;
+    compacted.fragmentsAdded += added;
+  }
+  return compacted;
 }
+
+/** Returns how many fragments a version has rewritten, and how many it has in their place. */
+async function rewrittenIn(dataset: DatasetRef, version: bigint) {
+  const file = await readIfThere(dataset, version);
+  const transaction = file && (await readTransactionMessage(dataset, file));
+  if (transaction?.operation.case !== "rewrite") return { removed: 0, added: 0 };
+  const [before, after] = [await readIfThere(dataset, version - 1n), file].map(
+    (version) => new Set(version?.manifest.fragments.map(({ id }) => id)),
+  ) as [Set<bigint>, Set<bigint>];
+  return { removed: before.difference(after).size, added: after.difference(before).size };
+}
+
+/** Reads a version; returns undefined if it is gone or of an unknown kind. */
+function readIfThere(dataset: DatasetRef, version: bigint): Promise<ManifestFile | undefined> {
+  return readVersion(dataset, version).catch((error: unknown) => {
+    if (UNREADABLE.some((name) => isLanceError(error, name))) return undefined;
+    throw error;
+  });
+}
+
+const UNREADABLE = ["TableVersionNotFound", "Unsupported"] as const;
 
 /** Releases small segments of indices. The table stays marked until the engine has added their rows again. */
 async function release(context: UpkeepContext, table: FoundTable, signal: AbortSignal): Promise<void> {
@@ -68,73 +112,4 @@ async function release(context: UpkeepContext, table: FoundTable, signal: AbortS
     throw error;
   });
   if (released === 0 && !isMarked) reindexed.delete(table.path);
-}
-
-/** Share of surplus versions, beyond which they are pruned: each time, all versions are read. */
-const SURPLUS = 1.25;
-
-/** Whether a table has so many versions that surplus ones are pruned. */
-export function hasSurplus(versions: number, { maxVersions }: UpkeepPolicy): boolean {
-  return maxVersions !== undefined && versions > maxVersions * SURPLUS;
-}
-
-/** The figures of {@link pruneTable}. */
-export type PruneFigures = Pick<UpkeepFigures, "versionsRemoved" | "filesRemoved" | "bytesRemoved">;
-
-/** The figures of a run that prunes nothing. */
-export const NOTHING_PRUNED: PruneFigures = { versionsRemoved: 0, filesRemoved: 0, bytesRemoved: 0 };
-
-/** Ages of versions, by which those are protected that a call may still read or have just made. */
-export type PruneTimes = Pick<UpkeepTimes, "minAgeMs" | "surplusAgeMs" | "remoteSurplusAgeMs">;
-
-/**
- * Prunes the versions that the policy does not keep, except for those that tags and branches need, and those that
- * running calls of this process read.
- *
- * @param dryRun whether to report what would be pruned, without writing
- */
-export async function pruneTable(
-  { store, clock, engine }: UpkeepContext,
-  table: FoundTable,
-  policy: UpkeepPolicy,
-  { minAgeMs, surplusAgeMs, remoteSurplusAgeMs }: PruneTimes,
-  known: KnownVersions,
-  signal: AbortSignal,
-  dryRun = false,
-): Promise<PruneFigures> {
-  const dataset = datasetOf({ store }, table);
-  const useMs = engine.longestUse(table.path);
-  // A call reads a version that was the newest when the call began, so it may be older than the call.
-  const inUseMs = useMs === 0 ? 0 : useMs + minAgeMs;
-  const surplusMs = store.files === undefined ? remoteSurplusAgeMs : surplusAgeMs;
-  const retained = { keep: 1, minAgeMs: Math.max(policy.retentionMs, minAgeMs, inUseMs) };
-  const surplus =
-    policy.maxVersions === undefined
-      ? []
-      : [{ keep: policy.maxVersions, minAgeMs: Math.max(surplusMs, inUseMs) }];
-  const pruned: PruneFigures[] = [];
-  for (const rule of [retained, ...surplus]) {
-    const { versions, files, bytes } = await pruneVersions(dataset, {
-      ...rule,
-      clock,
-      known,
-      signal,
-      dryRun,
-    });
-    pruned.push({ versionsRemoved: versions, filesRemoved: files, bytesRemoved: bytes });
-  }
-  // Both rules take the oldest versions, so in a dry run the longer list has those of the other.
-  return pruned.reduce((a, b) => (dryRun ? longer(a, b) : sum(a, b)));
-}
-
-function longer(a: PruneFigures, b: PruneFigures): PruneFigures {
-  return a.versionsRemoved >= b.versionsRemoved ? a : b;
-}
-
-function sum(a: PruneFigures, b: PruneFigures): PruneFigures {
-  return {
-    versionsRemoved: a.versionsRemoved + b.versionsRemoved,
-    filesRemoved: a.filesRemoved + b.filesRemoved,
-    bytesRemoved: a.bytesRemoved + b.bytesRemoved,
-  };
 }

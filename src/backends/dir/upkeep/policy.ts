@@ -12,9 +12,20 @@ export interface UpkeepPolicy {
   readonly deletedPercent: number;
   /** Age from which on versions are pruned, in milliseconds. */
   readonly retentionMs: number;
+  /**
+   * Which versions are kept until the retention ends: `thinned`, of the older ones a single version of each hour; `all`,
+   * every version.
+   */
+  readonly history: History;
   /** Number of versions beyond which older ones are pruned before the retention ends; undefined for no bound. */
   readonly maxVersions: number | undefined;
 }
+
+/** A value of {@link UpkeepPolicy.history}. */
+export type History = "thinned" | "all";
+
+/** Number of newest versions that a thinned history keeps, and the period of which it keeps an older one. */
+export const THINNED = { keep: 1_000, keepEachMs: 60 * 60 * 1000 } as const;
 
 /** The policy of tables without properties, in a directory without options. */
 export const DEFAULT_POLICY: UpkeepPolicy = {
@@ -23,6 +34,7 @@ export const DEFAULT_POLICY: UpkeepPolicy = {
   unindexedRows: 1_000,
   deletedPercent: 10,
   retentionMs: 7 * 24 * 60 * 60 * 1000,
+  history: "thinned",
   maxVersions: undefined,
 };
 
@@ -50,6 +62,10 @@ const PROPERTIES: Readonly<Record<string, PropertySpec>> = {
       return retentionMs === undefined ? undefined : { retentionMs };
     },
     expected: "an age such as 90m, 12h or 7d",
+  },
+  ".history": {
+    read: (text) => (text === "thinned" || text === "all" ? { history: text } : undefined),
+    expected: "thinned or all",
   },
   ".max-versions": integer(1, 1_000_000, (maxVersions) => ({ maxVersions })),
 };

@@ -4,18 +4,11 @@ import { joinIdentifier } from "../../../namespace/identifier.ts";
 import { duringWork } from "../operations/tables/long-work.ts";
 import { datasetOf, type FoundTable, findTable } from "../operations/tables/lookup.ts";
 import type { ActiveTable, Tended, UpkeepTimes } from "./activity.ts";
-import { inspectTable, isCheap, memoryOf, type Need, needOf, type TableFacts } from "./inspect.ts";
+import { inspectTable, isCheap, memoryOf, type Need, needOf, type TableFacts, type Work } from "./inspect.ts";
 import type { UpkeepLease, UpkeepLeases } from "./lease.ts";
-import {
-  type Compacted,
-  hasSurplus,
-  NOTHING_PRUNED,
-  optimizeTable,
-  pruneTable,
-  type UpkeepContext,
-  type UpkeepFigures,
-} from "./optimize.ts";
+import { type Compacted, optimizeTable, type UpkeepContext, type UpkeepFigures } from "./optimize.ts";
 import { policyOf, type UpkeepPolicy } from "./policy.ts";
+import { hasSurplus, NOT_PRUNED, pruneTable } from "./prune-table.ts";
 
 /** Everything that looking after a table takes. */
 export interface TendContext {
@@ -44,6 +37,9 @@ const HOLD_MS = 2_000;
 /** Part of the retention after which versions that have become too old are looked for again. */
 const PRUNES_PER_RETENTION = 20;
 const MAX_PRUNE_PAUSE_MS = 60 * 60_000;
+
+/** Part of the age of surplus versions, after which they are looked for again. */
+const PRUNES_PER_AGE = 4;
 
 /** Inspects a table, and does the work that it needs. */
 export async function tend(tending: TendContext, active: ActiveTable): Promise<Tended> {
@@ -84,22 +80,22 @@ async function tendFound(
   };
   const facts = await inspectTable(datasetOf(context, table));
   const isFinished = facts.version === active.finishedAt;
-  const need = isFinished ? "none" : needOf(facts, policy);
-  const prunes = wantsPrune(active, facts, policy);
-  const waitMs = need === "none" ? undefined : waitFor(need, active, times);
-  const optimizes = waitMs !== undefined && waitMs <= 0;
-  if (!optimizes && !prunes) return { restMs: 0, againMs: waitMs };
+  const need = isFinished ? undefined : needOf(facts, policy);
+  const prunes = wantsPrune(active, facts, policy, times);
+  const waitMs = need && waitFor(need, active, times);
+  const work = need === undefined || (waitMs ?? 0) > 0 ? undefined : workOf(need, active);
+  if (work === undefined && !prunes) return { restMs: 0, againMs: waitMs };
   // Long changes would lose to a compaction, and start again.
   if (await context.gate.isBusy(table.path)) return missed("busy", times.busyMs);
-  const place = context.readAhead.tryEnter(optimizes ? memoryOf(facts) : 0);
+  const place = context.readAhead.tryEnter(work === undefined ? 0 : memoryOf(facts));
   if (place === undefined) return missed("busy", times.busyMs);
   try {
     const lease = await tending.leases.acquire(table.location);
     if (lease === undefined) return missed("leased", LEASED_MS);
     try {
-      const plan = { active, table, policy, facts, optimizes, waitMs, prunes };
+      const plan = { active, table, policy, facts, work, waitMs, prunes };
       const place = { id: active.id, location: table.location };
-      return await duringWork(context, place, tending.signal, () => work(tending, plan, lease));
+      return await duringWork(context, place, tending.signal, () => carryOut(tending, plan, lease));
     } finally {
       if (tending.signal.aborted) lease.abandon();
       else await lease.release();
@@ -114,9 +110,13 @@ async function tendFound(
  *
  * Clients that commit themselves, such as engines, compute a change for minutes and would lose to a compaction meanwhile.
  */
-function waitFor(need: Exclude<Need, "none">, active: ActiveTable, times: UpkeepTimes): number {
-  const quietAt = need === "now" ? 0 : active.lastWrite + times.quietMs;
+function waitFor({ when }: Need, active: ActiveTable, times: UpkeepTimes): number {
+  const quietAt = when === "now" ? 0 : active.lastWrite + times.quietMs;
   return Math.max(quietAt, active.lastCommit + times.commitQuietMs) - performance.now();
+}
+
+function workOf({ work }: Need, { joinsNothing }: ActiveTable): Work {
+  return joinsNothing ? "all" : work;
 }
 
 /** Work on a table, as its inspection has decided. */
@@ -125,33 +125,41 @@ interface Plan {
   readonly table: FoundTable;
   readonly policy: UpkeepPolicy;
   readonly facts: TableFacts;
-  readonly optimizes: boolean;
+  /** The engine's work; undefined for none. */
+  readonly work: Work | undefined;
   /** Time until the table may be optimized, in milliseconds; undefined without a need. */
   readonly waitMs: number | undefined;
   readonly prunes: boolean;
 }
 
-async function work(
+async function carryOut(
   { context, times, signal, onRun }: TendContext,
-  { active, table, policy, facts, optimizes, waitMs, prunes }: Plan,
+  { active, table, policy, facts, work, waitMs, prunes }: Plan,
   lease: UpkeepLease,
 ): Promise<Tended> {
   const started = performance.now();
-  const compaction = optimizes
-    ? await holdingWriters(context, table, active.failures > 0 && isCheap(facts), signal)
-    : { fragmentsRemoved: 0, fragmentsAdded: 0, version: facts.version };
+  const compaction =
+    work === undefined
+      ? { fragmentsRemoved: 0, fragmentsAdded: 0, version: facts.version }
+      : await holdingWriters(context, table, work, active.failures > 0 && isCheap(facts), signal);
   const optimizeMs = performance.now() - started;
   const isChanged = compaction.version !== facts.version;
-  if (optimizes && !isChanged) active.finishedAt = facts.version;
-  const pruned =
+  if (work === "all" && !isChanged) active.finishedAt = facts.version;
+  if (work !== undefined) active.joinsNothing = work === "join" && compaction.fragmentsRemoved === 0;
+  const { figures, hasYoung } =
     prunes && (await lease.isHeld())
       ? await pruneTable(context, table, policy, times, active.known, signal)
-      : NOTHING_PRUNED;
+      : NOT_PRUNED;
   if (prunes) active.prunedAt = performance.now();
-  onRun({ ...compaction, ...pruned }, performance.now() - started);
+  onRun({ ...compaction, ...figures }, performance.now() - started);
+  const again = [
+    work === undefined ? waitMs : undefined,
+    work !== undefined && (isChanged || active.joinsNothing) ? times.settleMs : undefined,
+    hasYoung ? times.surplusAgeMs : undefined,
+  ].filter((ms) => ms !== undefined);
   return {
     restMs: optimizeMs * (isCheap(facts) ? times.cheapRest : times.rest),
-    againMs: optimizes ? (isChanged ? times.settleMs : undefined) : waitMs,
+    againMs: again.length === 0 ? undefined : Math.min(...again),
   };
 }
 
@@ -159,22 +167,30 @@ async function work(
 async function holdingWriters(
   context: UpkeepContext,
   table: FoundTable,
+  work: Work,
   holds: boolean,
   signal: AbortSignal,
 ): Promise<Compacted> {
-  if (!holds) return optimizeTable(context, table, signal);
+  if (!holds) return optimizeTable(context, table, work, signal);
   const open = await context.gate.close(table.path, DRAIN_MS);
   const timer = setTimeout(open, HOLD_MS);
   try {
-    return await optimizeTable(context, table, signal);
+    return await optimizeTable(context, table, work, signal);
   } finally {
     clearTimeout(timer);
     open();
   }
 }
 
-function wantsPrune({ prunedAt }: ActiveTable, facts: TableFacts, policy: UpkeepPolicy): boolean {
+function wantsPrune(
+  { prunedAt }: ActiveTable,
+  facts: TableFacts,
+  policy: UpkeepPolicy,
+  times: UpkeepTimes,
+): boolean {
   if (facts.versions < 2) return false;
-  const pause = Math.min(policy.retentionMs / PRUNES_PER_RETENTION, MAX_PRUNE_PAUSE_MS);
-  return hasSurplus(facts.versions, policy) || performance.now() - prunedAt >= pause;
+  const pause = hasSurplus(facts.versions, policy)
+    ? times.surplusAgeMs / PRUNES_PER_AGE
+    : Math.min(policy.retentionMs / PRUNES_PER_RETENTION, MAX_PRUNE_PAUSE_MS);
+  return performance.now() - prunedAt >= pause;
 }

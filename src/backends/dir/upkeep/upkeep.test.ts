@@ -180,7 +180,7 @@ test("leaves a table alone whose property says off", async (t) => {
 
 test("leaves the fragments of a table alone for a while after a commit of a client", async (t) => {
   const { client, root } = await openTable(t, { adds: 0 });
-  await commitAsClient(client, await openClient(t, root), 1);
+  await commitAsClient(client, await openClient(t, root, { maintenance: false }), 1);
   for (let id = 2; id <= 20; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
   await untilOtherIsJoined(client);
   assert.equal(await fragmentsOf(client), 21);
@@ -189,7 +189,7 @@ test("leaves the fragments of a table alone for a while after a commit of a clie
 test("joins the fragments of a table when its clients have not committed for a while", async (t) => {
   const upkeep = { times: { ...QUICK.times, commitQuietMs: 100 } };
   const { client, root } = await openTable(t, { upkeep, adds: 0 });
-  await commitAsClient(client, await openClient(t, root), 1);
+  await commitAsClient(client, await openClient(t, root, { maintenance: false }), 1);
   await expect.poll(() => fragmentsOf(client)).toBe(1);
 });
 

@@ -98,9 +98,12 @@ test("a refresh takes only the added rows when the source was compacted or index
   const compact = async () => {
     const { context, close } = await openDirectory({ root, log: silent });
     const table = await requireTable(context, ["t"]);
-    const { fragmentsRemoved } = await optimizeTable(context, table, new AbortController().signal).finally(
-      close,
-    );
+    const { fragmentsRemoved } = await optimizeTable(
+      context,
+      table,
+      "all",
+      new AbortController().signal,
+    ).finally(close);
     return fragmentsRemoved > 0;
   };
   const add = async (from: number) => {

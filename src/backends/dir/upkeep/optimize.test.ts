@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type TestContext, test } from "vitest";
+import { openDirectory } from "../open-directory.ts";
+import { datasetOf, requireTable } from "../operations/tables/lookup.ts";
+import { idsOf, rows } from "../rows-fixture.ts";
+import { openClient, silent, temporaryDirectory } from "../test-support.ts";
+import { inspectTable, type Work } from "./inspect.ts";
+import { optimizeTable } from "./optimize.ts";
+
+const SIGNAL = new AbortController().signal;
+
+/** Opens a table `t` with an index and fragments outside it, whose first version cannot be read. */
+async function openTable(t: TestContext) {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([0, 1, 2]));
+  await client.call("createTableScalarIndex", "t", { column: "id", indexType: "BTREE", name: "by_id" });
+  for (let id = 3; id < 9; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
+  const versions = join(root, "data", "t.lance", "_versions");
+  const oldest = (await readdir(versions))
+    .filter((name) => name.endsWith(".manifest"))
+    .sort()
+    .at(-1);
+  await writeFile(join(versions, oldest as string), "damaged");
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const table = await requireTable(context, ["t"]);
+  return {
+    client,
+    optimize: (work: Work) => optimizeTable(context, table, work, SIGNAL),
+    inspect: () => inspectTable(datasetOf(context, table)),
+  };
+}
+
+test("joins fragments without a look at old versions, and leaves the indices for later", async (t) => {
+  const { client, optimize, inspect } = await openTable(t);
+  const before = await inspect();
+  assert.deepEqual([before.fragments, before.small.outside, before.unindexedRows], [7, 6, 6]);
+  const { fragmentsRemoved, fragmentsAdded } = await optimize("join");
+  assert.deepEqual([fragmentsRemoved, fragmentsAdded], [6, 1]);
+  const after = await inspect();
+  assert.deepEqual([after.fragments, after.small.outside, after.unindexedRows], [2, 1, 6]);
+  const ids = idsOf(await client.query("t", { k: 100n, vector: { singleVector: [0, 0] } }));
+  assert.deepEqual(
+    ids.sort((a, b) => a - b),
+    [0, 1, 2, 3, 4, 5, 6, 7, 8],
+  );
+  await client.upload("insertIntoTable", "t", {}, rows([9]));
+});
+
+test("the engine reads every version when it also brings the indices up to date", async (t) => {
+  const { optimize, inspect } = await openTable(t);
+  await assert.rejects(optimize("all"));
+  assert.equal((await inspect()).unindexedRows, 6);
+});

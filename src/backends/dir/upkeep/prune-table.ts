@@ -1,0 +1,89 @@
+import { type KnownVersions, type PruneOptions, pruneVersions } from "../format/prune.ts";
+import { datasetOf, type FoundTable } from "../operations/tables/lookup.ts";
+import type { UpkeepTimes } from "./activity.ts";
+import type { UpkeepContext, UpkeepFigures } from "./optimize.ts";
+import { THINNED, type UpkeepPolicy } from "./policy.ts";
+
+/** Share of surplus versions, beyond which they are pruned: each time, all versions are listed. */
+const SURPLUS = 1.25;
+
+/** Whether a table has so many versions that surplus ones are pruned. */
+export function hasSurplus(versions: number, policy: UpkeepPolicy): boolean {
+  return versions > Math.min(...surplusRules(policy).map(({ keep }) => keep)) * SURPLUS;
+}
+
+/** Returns the rules by which versions go before the retention ends. */
+function surplusRules({ history, maxVersions }: UpkeepPolicy): Pick<PruneOptions, "keep" | "keepEachMs">[] {
+  const bounded = maxVersions === undefined ? [] : [{ keep: maxVersions }];
+  return history === "all" ? bounded : [...bounded, THINNED];
+}
+
+/** The counts of {@link pruneTable}. */
+export type PruneFigures = Pick<UpkeepFigures, "versionsRemoved" | "filesRemoved" | "bytesRemoved">;
+
+/** Result of {@link pruneTable}. */
+export interface PrunedTable {
+  readonly figures: PruneFigures;
+  /** Whether there are surplus versions that only their age protects. */
+  readonly hasYoung: boolean;
+}
+
+/** The result of a run that does not prune. */
+export const NOT_PRUNED: PrunedTable = {
+  figures: { versionsRemoved: 0, filesRemoved: 0, bytesRemoved: 0 },
+  hasYoung: false,
+};
+
+/** Ages of versions, by which those are protected that a call may still read or have just made. */
+export type PruneTimes = Pick<UpkeepTimes, "minAgeMs" | "surplusAgeMs" | "remoteSurplusAgeMs">;
+
+/**
+ * Prunes the versions that the policy does not keep, except for those that tags and branches need, and those that
+ * running calls of this process read.
+ *
+ * @param dryRun whether to report what would be pruned, without writing
+ */
+export async function pruneTable(
+  { store, clock, engine }: UpkeepContext,
+  table: FoundTable,
+  policy: UpkeepPolicy,
+  { minAgeMs, surplusAgeMs, remoteSurplusAgeMs }: PruneTimes,
+  known: KnownVersions,
+  signal: AbortSignal,
+  dryRun = false,
+): Promise<PrunedTable> {
+  const dataset = datasetOf({ store }, table);
+  const useMs = engine.longestUse(table.path);
+  // A call reads a version that was the newest when the call began, so it may be older than the call.
+  const inUseMs = useMs === 0 ? 0 : useMs + minAgeMs;
+  const surplusMs = store.files === undefined ? remoteSurplusAgeMs : surplusAgeMs;
+  const retained = { keep: 1, minAgeMs: Math.max(policy.retentionMs, minAgeMs, inUseMs) };
+  const surplus = surplusRules(policy).map((rule) => ({ ...rule, minAgeMs: Math.max(surplusMs, inUseMs) }));
+  const pruned: PruneFigures[] = [];
+  let hasYoung = false;
+  for (const rule of [retained, ...surplus]) {
+    const { versions, files, bytes, ...result } = await pruneVersions(dataset, {
+      ...rule,
+      clock,
+      known,
+      signal,
+      dryRun,
+    });
+    pruned.push({ versionsRemoved: versions, filesRemoved: files, bytesRemoved: bytes });
+    hasYoung = rule !== retained && (hasYoung || result.hasYoung);
+  }
+  // A dry run deletes nothing between the rules, which take about the same versions: the longest list counts.
+  return { figures: pruned.reduce((a, b) => (dryRun ? longer(a, b) : sum(a, b))), hasYoung };
+}
+
+function longer(a: PruneFigures, b: PruneFigures): PruneFigures {
+  return a.versionsRemoved >= b.versionsRemoved ? a : b;
+}
+
+function sum(a: PruneFigures, b: PruneFigures): PruneFigures {
+  return {
+    versionsRemoved: a.versionsRemoved + b.versionsRemoved,
+    filesRemoved: a.filesRemoved + b.filesRemoved,
+    bytesRemoved: a.bytesRemoved + b.bytesRemoved,
+  };
+}
