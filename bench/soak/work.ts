@@ -8,8 +8,9 @@ const WORDS =
 /** The rows of the table at the start. */
 export const FIRST_ROWS = 10_000;
 
-/** A call of a client: whether it writes, and how to make it. */
+/** A call of a client: its kind, whether it writes, and how to make it. */
 export interface Work {
+  readonly kind: string;
   readonly isWrite: boolean;
   run(port: number, draw: Draw): Promise<unknown>;
 }
@@ -48,13 +49,17 @@ export function rowsOf(ids: readonly number[], draw: Draw): Buffer {
   return Buffer.from(tableToIPC(new Table(columns), "stream"));
 }
 
-const wordOf = (draw: Draw) => WORDS[draw(WORDS.length)] ?? "";
-const vectorOf = (draw: Draw) => Array.from({ length: DIMENSIONS }, () => draw(1000) / 1000);
-const query = (port: number, body: Record<string, unknown>) => send(port, "table/soak/query", body);
+/** Draws a word of the texts. */
+export const wordOf = (draw: Draw) => WORDS[draw(WORDS.length)] ?? "";
+/** Draws a vector. */
+export const vectorOf = (draw: Draw) => Array.from({ length: DIMENSIONS }, () => draw(1000) / 1000);
+/** Queries the table. */
+export const query = (port: number, body: Record<string, unknown>) => send(port, "table/soak/query", body);
 
 let nextId = FIRST_ROWS;
 
-const READS: readonly Work[] = [
+/** The kinds of reads. */
+export const READS: readonly Work[] = [
   (port: number, draw: Draw) => query(port, { k: 10, vector: { single_vector: vectorOf(draw) } }),
   (port: number, draw: Draw) => query(port, { k: 10, filter: `id = ${draw(FIRST_ROWS)}`, vector: {} }),
   (port: number, draw: Draw) =>
@@ -63,9 +68,10 @@ const READS: readonly Work[] = [
       vector: {},
       full_text_query: { string_query: { query: wordOf(draw), columns: ["text"] } },
     }),
-].map((run) => ({ isWrite: false, run }));
+].map((run, at) => ({ kind: ["nearest", "filter", "words"][at] as string, isWrite: false, run }));
 
-const WRITES: readonly Work[] = [
+/** The kinds of writes. */
+export const WRITES: readonly Work[] = [
   (port: number, draw: Draw) => send(port, "table/soak/insert", rowsOf([nextId++], draw)),
   (port: number, draw: Draw) => send(port, "table/soak/insert", rowsOf([nextId++, nextId++, nextId++], draw)),
   (port: number, draw: Draw) =>
@@ -80,7 +86,7 @@ const WRITES: readonly Work[] = [
       updates: [["text", `'${wordOf(draw)} ${wordOf(draw)}'`]],
     }),
   (port: number, draw: Draw) => send(port, "table/soak/delete", { predicate: `id = ${draw(FIRST_ROWS)}` }),
-].map((run) => ({ isWrite: true, run }));
+].map((run) => ({ kind: "write", isWrite: true, run }));
 
 /** Draws the next call: four reads for a write. */
 export function drawWork(draw: Draw): Work {

@@ -1,0 +1,69 @@
+// Upkeep of tables: searches after many small adds, beside the local library after its optimize(); and the calls beside
+// runs of upkeep, compared with the others. npm run bench -- upkeep [--rounds N] [--seconds N]
+import { parseArgs } from "node:util";
+import { type Figure, figureOf, writeResults } from "./support/results.ts";
+import { SEARCHES, throughGateway, withLibrary } from "./upkeep/after-adds.ts";
+import { measureBeside } from "./upkeep/beside.ts";
+
+const OPTIONS = {
+  rounds: { type: "string", default: "3" },
+  seconds: { type: "string", default: "30" },
+} as const;
+
+/** Runs both measurements, prints tables in Markdown and writes the figures as JSON. */
+export async function run(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: OPTIONS });
+  const rounds = Array.from({ length: Number(values.rounds) }, (_, round) => round);
+  const searches = await compareSearches(rounds);
+  const beside = await compareBeside(rounds, Number(values.seconds));
+  console.log(`\nThe figures are in ${writeResults("upkeep", { searches, beside })}`);
+}
+
+async function compareSearches(rounds: readonly number[]): Promise<object> {
+  console.log("| search, median | gateway, at once | later | library, at once | after optimize() | ratio |");
+  console.log(`| --- ${"| --- ".repeat(5)}|`);
+  const results: Record<string, object> = {};
+  for (const search of SEARCHES) {
+    const sides = { gateway: throughGateway, library: withLibrary };
+    const found = { gateway: { atOnce: [], later: [] }, library: { atOnce: [], later: [] } } as Record<
+      keyof typeof sides,
+      { atOnce: number[]; later: number[] }
+    >;
+    for (const _ of rounds) {
+      for (const side of ["gateway", "library"] as const) {
+        const { atOnce, later } = await sides[side](search);
+        found[side].atOnce.push(atOnce);
+        found[side].later.push(later);
+      }
+    }
+    const figures = [found.gateway, found.library].flatMap(({ atOnce, later }) => [
+      figureOf(atOnce),
+      figureOf(later),
+    ]) as [Figure, Figure, Figure, Figure];
+    const ratio = figures[1].median / figures[3].median;
+    console.log(`| ${[search.name, ...figures.map(shown), ratio.toFixed(2)].join(" | ")} |`);
+    results[search.name] = { ...found, ratio };
+  }
+  return results;
+}
+
+async function compareBeside(rounds: readonly number[], seconds: number): Promise<object> {
+  console.log(
+    "\n| calls | runs | quiet: number | p50 | p99 | beside upkeep: number | p50 | p99 | ratio of p99 |",
+  );
+  console.log(`| --- ${"| --- ".repeat(8)}|`);
+  const results: object[] = [];
+  for (const _ of rounds) {
+    const { runs, kinds } = await measureBeside(seconds);
+    for (const { kind, quiet, beside } of kinds) {
+      const cells = [quiet, beside].flatMap(({ calls, p50, p99 }) => [calls, p50.toFixed(1), p99.toFixed(1)]);
+      console.log(`| ${[kind, runs, ...cells, (beside.p99 / quiet.p99).toFixed(2)].join(" | ")} |`);
+    }
+    results.push({ runs, kinds });
+  }
+  return results;
+}
+
+function shown({ median, least, most }: Figure): string {
+  return `${median.toFixed(1)} ms (${least.toFixed(1)}–${most.toFixed(1)})`;
+}
