@@ -8,9 +8,14 @@ import { runSession } from "./tools.ts";
 const folder = join(import.meta.dirname, "..", "python");
 const run = promisify(execFile);
 
+/** Time limit of a script, in milliseconds; the tests have their own. */
+const TIME_LIMIT_MS = 15 * 60_000;
+
 /** Runs one of the scripts beside the tests; it fails the test when the script fails, with its output. */
 export async function runPython(script: string, ...args: readonly string[]): Promise<string> {
-  const { stdout } = await run(pythonInterpreter(), [join(folder, script), ...args], { timeout: 300_000 });
+  const { stdout } = await run(pythonInterpreter(), [join(folder, script), ...args], {
+    timeout: TIME_LIMIT_MS,
+  });
   return stdout;
 }
 
@@ -21,6 +26,6 @@ export async function runPythonSession(script: string, ...args: readonly string[
 
 /** Runs a piece of Python source, as {@link runPython} runs a script. */
 export async function runPythonSource(source: string): Promise<string> {
-  const { stdout } = await run(pythonInterpreter(), ["-c", source], { timeout: 300_000 });
+  const { stdout } = await run(pythonInterpreter(), ["-c", source], { timeout: TIME_LIMIT_MS });
   return stdout;
 }
