@@ -228,9 +228,9 @@ test("deletes the indices that only deleted versions had", async () => {
 
 const UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
 
-test("keeps the newest version of each period among the old ones, however often it runs", async () => {
+/** Makes versions that were written at the given times, in milliseconds. */
+function makeDated(times: readonly number[]) {
   const dataset = makeDataset();
-  const times = [10, 50, 90, 120, 340, 350, 410, 420, 430, 440];
   for (const at of times.keys()) put(dataset, at + 1, [at]);
   const store: MemoryStore = {
     ...dataset.store,
@@ -240,12 +240,25 @@ test("keeps the newest version of each period among the old ones, however often 
       return info && { ...info, modifiedMillis: times[at] as number };
     },
   };
+  const left = async () =>
+    (await findVersions(dataset)).map(({ version }) => Number(version)).sort((a, b) => a - b);
+  return { dataset, dated: { ...dataset, store }, left };
+}
+
+test("keeps the newest version of each period among the old ones, however often it runs", async () => {
+  const { dataset, dated, left } = makeDated([10, 50, 90, 120, 340, 350, 410, 420, 430, 440]);
   const clock = { now: async () => 450 };
   for (let run = 1; run <= 3; run++) {
-    await pruneVersions({ ...dataset, store }, options({ keepEachMs: 100, minAgeMs: 15, clock }));
-    const left = (await findVersions(dataset)).map(({ version }) => Number(version)).sort((a, b) => a - b);
-    // The two newest and the young ones stay, too.
-    assert.deepEqual(left, [3, 4, 6, 9, 10]);
+    await pruneVersions(dated, options({ keepEachMs: 100, minAgeMs: 15, clock }));
+    // The two newest stay, too.
+    assert.deepEqual(await left(), [3, 4, 6, 9, 10]);
     await assertWhole(dataset);
   }
+});
+
+test("keeps an old version that readers may have found as the newest", async () => {
+  const { dated, left } = makeDated([0, 100, 2_900, 2_950, 2_990]);
+  const clock = { now: async () => 3_000 };
+  const pruned = await pruneVersions(dated, options({ minReplacedMs: 500, minAgeMs: 15, clock }));
+  assert.deepEqual([pruned.versions, pruned.hasYoung, await left()], [1, true, [2, 3, 4, 5]]);
 });

@@ -16,6 +16,11 @@ export interface PruneOptions {
   /** Minimum age of a version to be deleted, in milliseconds, by the clock of the storage. */
   readonly minAgeMs: number;
   /**
+   * Minimum time since the next version replaced a version that is deleted, in milliseconds, by the clock of the storage:
+   * a reader that began earlier may have found it as the newest. Default: 0.
+   */
+  readonly minReplacedMs?: number | undefined;
+  /**
    * Length of the periods of which the newest version stays, in milliseconds, by the clock of the storage. Default: no
    * version stays for its time.
    */
@@ -81,7 +86,13 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   if ((await ageOf(dataset, old[0], now, options)).isYoung) return nothing(true);
   // An unknown kind of version may need any file, so all versions are examined before anything is deleted.
   await examineAll(dataset, found, options, () => {});
-  const { doomed, bytes, files, directories, hasYoung } = await chooseDoomed(dataset, old, now, options);
+  const { doomed, bytes, files, directories, hasYoung } = await chooseDoomed(
+    dataset,
+    found,
+    refs,
+    now,
+    options,
+  );
   // A tag may have been created meanwhile.
   if (doomed.length === 0 || (await readRefs(dataset)).text !== refs.text) return nothing(hasYoung);
 
@@ -127,7 +138,7 @@ async function ageOf(
   { minAgeMs }: PruneOptions,
 ): Promise<Age> {
   const found = info ?? (await store.head(key));
-  if (found === undefined) return { size: 0, modifiedMillis: 0, isYoung: false };
+  if (found === undefined) return { size: 0, modifiedMillis: now, isYoung: false };
   const { size, modifiedMillis } = found;
   return { size, modifiedMillis, isYoung: now - modifiedMillis < minAgeMs };
 }
@@ -151,33 +162,36 @@ interface Doomed {
   readonly hasYoung: boolean;
 }
 
+/** @param found all versions, ascending */
 async function chooseDoomed(
   dataset: DatasetRef,
-  old: readonly FoundVersion[],
+  found: readonly FoundVersion[],
+  refs: Refs,
   now: number,
   options: PruneOptions,
 ): Promise<Doomed> {
   const doomed: FoundVersion[] = [];
   const files = new Map<string, number>();
   const directories = new Map<string, number>();
-  const { keepEachMs = Number.POSITIVE_INFINITY } = options;
-  const periodOf = (millis: number) => Math.floor(millis / keepEachMs);
+  const { keep, keepEachMs = Number.POSITIVE_INFINITY, minReplacedMs = 0 } = options;
+  const periodOf = ({ modifiedMillis }: Age) => Math.floor(modifiedMillis / keepEachMs);
   let [bytes, hasYoung] = [0, false];
-  let age: Age | undefined;
-  for (const [at, version] of old.entries()) {
+  let next: Age | undefined;
+  for (const [at, version] of found.slice(0, -keep).entries()) {
     if (options.signal.aborted) break;
-    const next = old[at + 1];
-    const { size, modifiedMillis, isYoung } = age ?? (await ageOf(dataset, version, now, options));
-    age = next && (await ageOf(dataset, next, now, options));
+    const own = next ?? (await ageOf(dataset, version, now, options));
+    const successor = await ageOf(dataset, found[at + 1] as FoundVersion, now, options);
+    next = successor;
+    if (refs.versions.has(version.version)) continue;
     const known = await examine(dataset, version, options);
     if (known === undefined || !known.mayGo) continue;
-    if (isYoung) {
+    if (own.isYoung || now - successor.modifiedMillis < minReplacedMs) {
       hasYoung = true;
       break;
     }
-    if (periodOf(modifiedMillis) !== periodOf(age?.modifiedMillis ?? now)) continue;
+    if (periodOf(own) !== periodOf(successor)) continue;
     doomed.push(version);
-    bytes += size;
+    bytes += own.size;
     for (const [file, fileBytes] of known.files) files.set(file, fileBytes);
     for (const [directory, directoryBytes] of known.directories) directories.set(directory, directoryBytes);
   }

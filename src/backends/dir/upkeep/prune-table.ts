@@ -18,6 +18,9 @@ function surplusRules({ history, maxVersions }: UpkeepPolicy): Pick<PruneOptions
   return history === "all" ? bounded : [...bounded, THINNED];
 }
 
+/** How much the storage may date a version too early, in milliseconds. */
+const USE_SLACK_MS = 10_000;
+
 /** The counts of {@link pruneTable}. */
 export type PruneFigures = Pick<UpkeepFigures, "versionsRemoved" | "filesRemoved" | "bytesRemoved">;
 
@@ -54,16 +57,17 @@ export async function pruneTable(
 ): Promise<PrunedTable> {
   const dataset = datasetOf({ store }, table);
   const useMs = engine.longestUse(table.path);
-  // A call reads a version that was the newest when the call began, so it may be older than the call.
-  const inUseMs = useMs === 0 ? 0 : useMs + minAgeMs;
+  // A call reads a version that was the newest when the call began, so the next version is younger than the call.
+  const minReplacedMs = useMs === 0 ? 0 : useMs + USE_SLACK_MS;
   const surplusMs = store.files === undefined ? remoteSurplusAgeMs : surplusAgeMs;
-  const retained = { keep: 1, minAgeMs: Math.max(policy.retentionMs, minAgeMs, inUseMs) };
-  const surplus = surplusRules(policy).map((rule) => ({ ...rule, minAgeMs: Math.max(surplusMs, inUseMs) }));
+  const retained = { keep: 1, minAgeMs: Math.max(policy.retentionMs, minAgeMs) };
+  const surplus = surplusRules(policy).map((rule) => ({ ...rule, minAgeMs: surplusMs }));
   const pruned: PruneFigures[] = [];
   let hasYoung = false;
   for (const rule of [retained, ...surplus]) {
     const { versions, files, bytes, ...result } = await pruneVersions(dataset, {
       ...rule,
+      minReplacedMs,
       clock,
       known,
       signal,
