@@ -112,7 +112,9 @@ export function parseServerAddress(text: string): string {
   const { protocol, hostname = "", username, search, hash } = URL.parse(text) ?? {};
   const isPlain = username === "" && search === "" && hash === "";
   if (isPlain && (protocol === "https:" || (protocol === "http:" && isThisMachine(hostname)))) return text;
-  throw new UsageError("must be an address such as https://login.example.com");
+  throw new UsageError(
+    "must be an address such as https://login.example.com; without TLS only on this machine",
+  );
 }
 
 function isThisMachine(hostname: string): boolean {

@@ -1,5 +1,6 @@
-import type { OptionTable } from "./option-spec.ts";
-import { parseChoice, parseSwitch, parseText } from "./parsers.ts";
+import { parseServerAddress } from "./issuers.ts";
+import { type OptionTable, UsageError } from "./option-spec.ts";
+import { parseChoice, parseDuration, parseSwitch, parseText } from "./parsers.ts";
 
 /** Options that decide who may call, and what callers may do (docs/security.md). */
 export const SECURITY_OPTIONS = {
@@ -22,6 +23,42 @@ export const SECURITY_OPTIONS = {
     value: "DIR",
     help: "Directory of Cedar policies, *.cedar, which decide instead of roles. The gateway reads it again when it changes.",
     parse: parseText,
+  },
+  opaUrl: {
+    flag: "opa-url",
+    value: "URL",
+    help: "Server of Open Policy Agent that decides instead of roles, with the path of the rule. Default of the path: /v1/data/lance/gateway/allowed (docs/security.md#open-policy-agent).",
+    parse: parseServerAddress,
+  },
+  opaTokenFile: {
+    flag: "opa-token-file",
+    value: "FILE",
+    help: "Token with which the gateway asks the server of --opa-url. The gateway reads it again when it changes.",
+    parse: parseText,
+  },
+  opaCaFile: {
+    flag: "opa-ca-file",
+    value: "FILE",
+    help: "Certificate of the authority that has signed that of --opa-url's server. Default: those that Node trusts.",
+    parse: parseText,
+  },
+  opaTimeoutMs: {
+    flag: "opa-timeout",
+    value: "TIME",
+    help: "Maximum time for an answer of --opa-url's server; calls fail with 503 then.",
+    fallback: "1s",
+    parse(text) {
+      const timeout = parseDuration(text);
+      if (timeout > 0) return timeout;
+      throw new UsageError("must be longer than 0s");
+    },
+  },
+  opaCacheMs: {
+    flag: "opa-cache",
+    value: "TIME",
+    help: "Time for which a decision of --opa-url's server counts; 0s asks about every call.",
+    fallback: "1s",
+    parse: parseDuration,
   },
   readOnly: {
     flag: "read-only",

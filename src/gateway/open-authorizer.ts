@@ -3,6 +3,13 @@ import { openPolicyFolder } from "../auth/policies/policy-folder.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
+import { type OpaOptions, openOpa } from "./open-opa.ts";
+
+/** Options about what decides. */
+type PolicyOptions = Pick<ServeOptions, "auth" | "policyDir" | "opaUrl"> & OpaOptions;
+
+/** Counts a decision. */
+type Count = (isAllowed: boolean) => void;
 
 /**
  * Opens what decides about single objects; undefined if roles decide.
@@ -11,22 +18,47 @@ import type { Authorizer } from "../namespace/authorizer.ts";
  * @throws UsageError for options that contradict each other, and for wrong policies.
  */
 export async function openAuthorizer(
-  { auth, policyDir: directory }: Pick<ServeOptions, "auth" | "policyDir">,
+  options: PolicyOptions,
   log: Logger,
-  count: (isAllowed: boolean) => void = () => {},
+  count: Count = () => {},
 ): Promise<Authorizer | undefined> {
+  const { auth, policyDir: directory, opaUrl, opaTokenFile, opaCaFile } = options;
+  if (directory !== undefined && opaUrl !== undefined)
+    throw new UsageError("--policy-dir and --opa-url contradict each other: only one of them decides");
+  if (opaUrl === undefined && (opaTokenFile ?? opaCaFile) !== undefined)
+    throw new UsageError("--opa-token-file and --opa-ca-file need --opa-url beside them");
+  if (opaUrl !== undefined) {
+    requireCallers("--opa-url", auth);
+    return counted(await openOpa(opaUrl, options, log), count);
+  }
   if (directory === undefined) return undefined;
-  if (auth.length === 0) throw new UsageError("--policy-dir needs --auth beside it, which says who calls");
+  requireCallers("--policy-dir", auth);
   const policies = await openPolicyFolder({ directory, log }).catch((error: Error) => {
     throw new UsageError(`--policy-dir: ${error.message.replaceAll("\n", "; ")}`, { cause: error });
   });
+  return counted(policies, count);
+}
+
+function requireCallers(flag: string, auth: ServeOptions["auth"]): void {
+  if (auth.length === 0) throw new UsageError(`${flag} needs --auth beside it, which says who calls`);
+}
+
+/** Returns an authorizer whose decisions are counted. */
+function counted({ allows, allowsEach, close }: Authorizer, count: Count): Authorizer {
   return {
-    close: policies.close,
+    close,
     allows(principal, access) {
-      const decided = policies.allows(principal, access);
+      const decided = allows(principal, access);
       if (typeof decided === "boolean") count(decided);
       else void decided.then(count, () => {});
       return decided;
     },
+    ...(allowsEach !== undefined && {
+      async allowsEach(principal, accesses) {
+        const decisions = await allowsEach(principal, accesses);
+        for (const decision of decisions) count(decision);
+        return decisions;
+      },
+    }),
   };
 }

@@ -25,8 +25,16 @@ export interface Authorizer {
   /**
    * Whether a caller may do something. It does not depend on whether the object exists. If no decision can be made, the answer is
    * no.
+   *
+   * @throws LanceError ServiceUnavailable if nobody can be asked now.
    */
   allows(principal: Principal, access: Access): boolean | Promise<boolean>;
+  /**
+   * Whether a caller may do each of several things, in their order. Default: {@link allows} decides about each.
+   *
+   * @throws LanceError ServiceUnavailable if nobody can be asked now.
+   */
+  allowsEach?(principal: Principal, accesses: readonly Access[]): Promise<readonly boolean[]>;
   close(): void;
 }
 

@@ -9,7 +9,8 @@ import { agreedIdentifier, checkIdentifier, type Identifier } from "./identifier
 export type ObjectKind = "Database" | "Namespace" | "Table";
 
 type Methods = (typeof LanceNamespaceService)["method"] & (typeof LanceDbService)["method"];
-type AnyOperation = keyof Methods;
+/** Name of an operation of the contract or of LanceDB's own routes, for example `describeTable`. */
+export type AnyOperation = keyof Methods;
 
 /** An operation on an object, as far as the database of the call determines it. */
 export interface Touch {
@@ -43,8 +44,10 @@ interface Row<K extends AnyOperation> {
   readonly kind: ObjectKind;
   /** Object of the call. Default: the one that `id` names. */
   readonly own?: (request: Request<K>, id: Identifier, lookups: Lookups) => Touches | Promise<Touches>;
-  /** Further objects. Default: none. */
-  readonly more?: (request: Request<K>, id: Identifier, lookups: Lookups) => Touches | Promise<Touches>;
+  /** Further objects that the request names. Default: none. */
+  readonly more?: (request: Request<K>, id: Identifier) => Touches;
+  /** Further objects that have to be looked up. Default: none. */
+  readonly find?: (request: Request<K>, id: Identifier, lookups: Lookups) => Touches | Promise<Touches>;
 }
 
 const DATABASE = { kind: "Database" } as const;
@@ -84,7 +87,7 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   namespaceExists: NAMESPACE,
   dropNamespace: {
     kind: "Namespace",
-    more: ({ behavior }, id, { contentsOf }) =>
+    find: ({ behavior }, id, { contentsOf }) =>
       behavior === DropNamespaceBehavior.CASCADE ? contentsOf(id) : [],
   },
 
@@ -181,7 +184,7 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
 
   createMaterializedView: {
     kind: "Table",
-    more: ({ sourceQuery }, _, { sourcesOf }) =>
+    find: ({ sourceQuery }, _, { sourcesOf }) =>
       sourcesOf(sourceQuery).map((source) => table("queryTable", source)),
   },
   refreshMaterializedView: TABLE,
@@ -212,8 +215,14 @@ const COMMITTED = {
 export interface Reach {
   /** The object of the call. */
   readonly own: Touches;
-  /** Looks the other objects up, which only callers with a right to the first one may cause. Default: there are none. */
-  readonly more?: (() => Touches | Promise<Touches>) | undefined;
+  /**
+   * Returns other objects that the request names.
+   *
+   * @throws LanceError InvalidInput for names that no object can have.
+   */
+  more(): Touches;
+  /** Looks further objects up, which only callers with a right to the others may cause. Default: there are none. */
+  readonly find?: (() => Touches | Promise<Touches>) | undefined;
 }
 
 /**
@@ -229,13 +238,14 @@ export async function reachOf(
 ): Promise<Reach> {
   const rows: Readonly<Record<string, Row<never> | undefined>> = OBJECTS;
   const known = Object.hasOwn(OBJECTS, operation) ? rows[operation] : undefined;
-  const { kind, own, more }: Row<never> = known ?? DATABASE;
+  const { kind, own, more, find }: Row<never> = known ?? DATABASE;
   return {
     own:
       own === undefined
         ? [objectOf(operation as AnyOperation, kind, id)]
         : await own(request as never, id, lookups),
-    more: more && (() => more(request as never, id, lookups)),
+    more: () => more?.(request as never, id) ?? [],
+    find: find && (() => find(request as never, id, lookups)),
   };
 }
 

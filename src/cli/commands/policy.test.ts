@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { describe, it, onTestFinished, vi } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
+import { readServeOptions } from "../../config/serve-options.ts";
 import { openAuthorizer } from "../../gateway/open-authorizer.ts";
 import { runProgram } from "../program.ts";
 
@@ -111,11 +112,9 @@ describe("lance-gateway policy", () => {
     const directory = await folderOf({ "a.cedar": "permit (principal);" });
     await assert.rejects(policy("check", directory), /^Error: a\.cedar:1:/);
     const log = pino({ level: "silent" });
-    await assert.rejects(
-      openAuthorizer({ auth: ["api-key"], policyDir: directory }, log),
-      /--policy-dir: a\.cedar:1/,
-    );
-    await assert.rejects(openAuthorizer({ auth: [], policyDir: directory }, log), /needs --auth/);
+    const options = { ...readServeOptions([]), policyDir: directory };
+    await assert.rejects(openAuthorizer({ ...options, auth: ["api-key"] }, log), /--policy-dir: a\.cedar:1/);
+    await assert.rejects(openAuthorizer(options, log), /needs --auth/);
     await assert.rejects(policy("drop"), /policy does one of check, test, explain, print-roles/);
   });
 });

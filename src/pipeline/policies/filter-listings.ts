@@ -1,13 +1,9 @@
-import { setImmediate as turn } from "node:timers/promises";
 import { clone } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
 import type { Interceptor, OperationRequest } from "../interceptor.ts";
 import { fullPage, type Source } from "./full-page.ts";
 import { LISTINGS, type ListAnswer, type Listing, type ListRequest } from "./listings.ts";
 import type { Permissions } from "./permissions.ts";
-
-/** Time for decisions before other calls get a turn, in milliseconds. */
-const TURN_MS = 10;
 
 /**
  * Removes from listings what the caller may not see. Pages stay full, and their tokens come after an entry that the
@@ -22,18 +18,14 @@ export function filterListings(permissions: Permissions): Interceptor {
     { needs }: Listing,
   ): Promise<boolean[]> {
     const isRoot = permissions.databaseOf(call) === "";
-    const visible: boolean[] = [];
-    let began = performance.now();
-    for (const entry of entries) {
-      const touch = needs(entry, call, request, isRoot);
-      const allowed = touch !== undefined && permissions.allow(call, touch);
-      visible.push(typeof allowed === "boolean" ? allowed : await allowed);
-      if (performance.now() - began < TURN_MS) continue;
-      await turn();
-      call.signal.throwIfAborted();
-      began = performance.now();
-    }
-    return visible;
+    const touches = entries.map((entry) => needs(entry, call, request, isRoot));
+    const decisions = (
+      await permissions.allowEach(
+        call,
+        touches.filter((touch) => touch !== undefined),
+      )
+    ).values();
+    return touches.map((touch) => touch !== undefined && decisions.next().value === true);
   }
 
   return async (call, request, next) => {

@@ -13,7 +13,8 @@ function permissionsWithout(...refused: readonly string[]) {
     asked.push(touch);
     return !refused.includes(touch.operation);
   };
-  return { asked, permissions: { allow, databaseOf: () => undefined } };
+  const allowEach = async (_: unknown, touches: readonly Touch[]) => touches.map((touch) => allow(_, touch));
+  return { asked, permissions: { allow, allowEach, databaseOf: () => undefined } };
 }
 
 test("a caller may write to the files of a table if it may do everything that writes to the table", async () => {

@@ -1,6 +1,6 @@
 import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
-import { OBJECTS } from "../../namespace/objects.ts";
+import { OBJECTS, type Touch } from "../../namespace/objects.ts";
 import type { Action } from "../../namespace/principal.ts";
 import { METHODS, type Permissions } from "./permissions.ts";
 
@@ -9,11 +9,9 @@ import { METHODS, type Permissions } from "./permissions.ts";
  * for callers who may: the files cannot tell an insert from an update.
  */
 export async function mayAll(permissions: Permissions, call: Call, action: Action): Promise<boolean> {
-  for (const operation of OF_TABLES) {
-    if (actionOf(METHODS[operation]) !== action) continue;
-    if (!(await permissions.allow(call, { operation, kind: "Table", id: call.id }))) return false;
-  }
-  return true;
+  const operations = OF_TABLES.filter((operation) => actionOf(METHODS[operation]) === action);
+  const touches = operations.map((operation): Touch => ({ operation, kind: "Table", id: call.id }));
+  return (await permissions.allowEach(call, touches)).every(Boolean);
 }
 
 const OF_TABLES = (Object.keys(OBJECTS) as (keyof typeof OBJECTS)[]).filter(

@@ -1,0 +1,48 @@
+import type { Access } from "../../namespace/authorizer.ts";
+import type { Principal } from "../../namespace/principal.ts";
+import { keyOf, lineOf } from "../policies/entities.ts";
+
+/** Decisions of the last moments. */
+export interface DecisionCache {
+  /** Returns the decision about an access; undefined if there is none, or it is too old. */
+  find(principal: Principal, access: Access): boolean | undefined;
+  remember(principal: Principal, access: Access, allowed: boolean): void;
+}
+
+/** Maximum number of decisions that are remembered. */
+const MAX_REMEMBERED = 100_000;
+
+/** Creates an empty cache. @param maxAgeMs 0 remembers nothing. */
+export function createDecisionCache(maxAgeMs: number): DecisionCache {
+  const decisions = new Map<string, { readonly allowed: boolean; readonly until: number }>();
+  const callers = new WeakMap<Principal, string>();
+
+  /** Two principals with the same facts are the same caller. */
+  function callerOf(principal: Principal): string {
+    const known = callers.get(principal);
+    if (known !== undefined) return known;
+    const { by, name, role, groups, claims } = principal;
+    const text = JSON.stringify([by, name, role, groups, claims]);
+    callers.set(principal, text);
+    return text;
+  }
+
+  function placeOf(principal: Principal, { operation, object }: Access): string {
+    const [own] = lineOf(object);
+    // JSON and names have no line breaks; a database may have the name of a namespace.
+    return [callerOf(principal), operation, object.database ?? "", own && keyOf(own)].join("\n");
+  }
+
+  return {
+    find(principal, access) {
+      if (maxAgeMs === 0) return undefined;
+      const found = decisions.get(placeOf(principal, access));
+      return found !== undefined && performance.now() < found.until ? found.allowed : undefined;
+    },
+    remember(principal, access, allowed) {
+      if (maxAgeMs === 0) return;
+      if (decisions.size >= MAX_REMEMBERED) decisions.clear();
+      decisions.set(placeOf(principal, access), { allowed, until: performance.now() + maxAgeMs });
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import type { Logger } from "pino";
+import type { Access, Authorizer } from "../../namespace/authorizer.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import type { Principal } from "../../namespace/principal.ts";
+import { createDecisionCache } from "./decision-cache.ts";
+import { decisionsIn, inputOf } from "./question.ts";
+import { isLeftAlone, type OpaServer } from "./server.ts";
+
+/** Options of {@link createOpaAuthorizer}. */
+export interface OpaAuthorizerOptions {
+  readonly server: OpaServer;
+  /** How long a decision counts, in milliseconds. */
+  readonly maxAgeMs: number;
+  readonly log: Logger;
+}
+
+/** Most accesses in a question. */
+const MAX_ACCESSES = 2_000;
+
+/** Shortest time between warnings that the rule has no value, in milliseconds. */
+const WARNING_MS = 60_000;
+
+/**
+ * Creates an authorizer that asks a server about all accesses of a call at once. While the server cannot be asked, calls fail
+ * with ServiceUnavailable: nobody knows whether they are allowed, and they may be repeated.
+ */
+export function createOpaAuthorizer({ server, maxAgeMs, log }: OpaAuthorizerOptions): Authorizer {
+  const cache = createDecisionCache(maxAgeMs);
+  let isFailing = false;
+  let warnedAt = Number.NEGATIVE_INFINITY;
+
+  async function ask(principal: Principal, accesses: readonly Access[]): Promise<readonly boolean[]> {
+    try {
+      const result = await server.ask(inputOf(principal, accesses));
+      if (result === undefined) warnOfNothing();
+      const decisions = decisionsIn(result, accesses.length);
+      if (isFailing) log.warn("the policy server answers again");
+      isFailing = false;
+      return decisions;
+    } catch (cause) {
+      if (!isFailing && !isLeftAlone(cause)) log.error({ err: cause }, "the policy server cannot be asked");
+      isFailing = true;
+      const message = "permissions cannot be checked now, because the policy server cannot be asked";
+      throw new LanceError("ServiceUnavailable", message, { cause, headers: { "retry-after": "1" } });
+    }
+  }
+
+  function warnOfNothing(): void {
+    if (performance.now() - warnedAt < WARNING_MS) return;
+    warnedAt = performance.now();
+    log.warn("the rule of --opa-url has no value, so that everything is refused");
+  }
+
+  async function allowsEach(principal: Principal, accesses: readonly Access[]): Promise<readonly boolean[]> {
+    const decisions = accesses.map((access) => cache.find(principal, access));
+    const open = [...decisions.keys()].filter((index) => decisions[index] === undefined);
+    for (let start = 0; start < open.length; start += MAX_ACCESSES) {
+      const part = open.slice(start, start + MAX_ACCESSES);
+      const asked = part.map((index) => accesses[index] as Access);
+      const answers = await ask(principal, asked);
+      for (const [place, index] of part.entries()) {
+        const allowed = answers[place] === true;
+        decisions[index] = allowed;
+        cache.remember(principal, asked[place] as Access, allowed);
+      }
+    }
+    return decisions as boolean[];
+  }
+
+  return {
+    allowsEach,
+    async allows(principal, access) {
+      const known = cache.find(principal, access);
+      return known ?? (await allowsEach(principal, [access]))[0] === true;
+    },
+    close: () => server.close(),
+  };
+}

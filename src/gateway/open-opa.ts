@@ -1,0 +1,63 @@
+import { readFile } from "node:fs/promises";
+import type { Logger } from "pino";
+import { UsageError } from "../config/option-spec.ts";
+import type { ServeOptions } from "../config/options.ts";
+import type { Authorizer } from "../namespace/authorizer.ts";
+import { watchFiles } from "../namespace/watch-files.ts";
+
+/** Options about the server of Open Policy Agent, beside its address. */
+export type OpaOptions = Pick<ServeOptions, "opaTokenFile" | "opaCaFile" | "opaTimeoutMs" | "opaCacheMs">;
+
+/** Path of the rule if the address has none. */
+const DEFAULT_PATH = "/v1/data/lance/gateway/allowed";
+
+/**
+ * Opens the way to a server of Open Policy Agent, which need not be there yet.
+ *
+ * @throws UsageError for a file that cannot be read.
+ */
+export async function openOpa(address: string, options: OpaOptions, log: Logger): Promise<Authorizer> {
+  const { opaTokenFile, opaCaFile, opaTimeoutMs: timeoutMs, opaCacheMs: maxAgeMs } = options;
+  const { origin, pathname } = new URL(address);
+  const url = pathname === "/" ? `${origin}${DEFAULT_PATH}` : address;
+  const ca = opaCaFile === undefined ? undefined : await readText("--opa-ca-file", opaCaFile);
+  const token = opaTokenFile === undefined ? undefined : await openToken(opaTokenFile, log);
+  const { createOpaServer } = await import("../auth/opa/server.ts");
+  const { createOpaAuthorizer } = await import("../auth/opa/opa.ts");
+  const server = createOpaServer({ url, timeoutMs, ca, token: token?.read });
+  // A server that is away, or a rule without a value, shows in the log before the first call fails.
+  void server.ask({ accesses: [] }).then(
+    (result) => {
+      if (result === undefined)
+        log.warn({ url }, "the rule of --opa-url has no value, so that everything is refused");
+    },
+    (error: unknown) => log.warn({ url, err: error }, "the policy server cannot be asked yet"),
+  );
+  const { allows, allowsEach, close } = createOpaAuthorizer({ server, maxAgeMs, log });
+  return {
+    allows,
+    allowsEach,
+    close() {
+      token?.close();
+      close();
+    },
+  };
+}
+
+async function openToken(path: string, log: Logger) {
+  let token = (await readText("--opa-token-file", path)).trim();
+  const close = watchFiles([path], async () => {
+    try {
+      token = (await readFile(path, "utf8")).trim();
+    } catch (error) {
+      log.error({ path, err: error }, "the token for the policy server stays as it was");
+    }
+  });
+  return { read: () => token, close };
+}
+
+async function readText(flag: string, path: string): Promise<string> {
+  return readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`${flag}: ${path} cannot be read: ${error.code ?? error.message}`, { cause: error });
+  });
+}
