@@ -2,6 +2,7 @@ import { AUDIT_OPTIONS } from "./audit-options.ts";
 import { CALLER_LIMIT_OPTIONS } from "./caller-limit-options.ts";
 import { CATALOG_OPTIONS } from "./catalog-options.ts";
 import { DIRECTORY_OPTIONS } from "./directory-options.ts";
+import { EVENT_OPTIONS } from "./event-options.ts";
 import { IDENTITY_OPTIONS } from "./identity-options.ts";
 import { LIMIT_OPTIONS } from "./limit-options.ts";
 import { OBSERVABILITY_OPTIONS } from "./observability-options.ts";
@@ -24,6 +25,7 @@ export const OPTION_GROUPS = {
   TLS: TLS_OPTIONS,
   Observability: OBSERVABILITY_OPTIONS,
   "Audit log": AUDIT_OPTIONS,
+  Events: EVENT_OPTIONS,
   "Credential vending": VENDING_OPTIONS,
   Limits: LIMIT_OPTIONS,
   "Limits of callers": CALLER_LIMIT_OPTIONS,
@@ -42,6 +44,7 @@ export const SERVE_OPTIONS = {
   ...TLS_OPTIONS,
   ...OBSERVABILITY_OPTIONS,
   ...AUDIT_OPTIONS,
+  ...EVENT_OPTIONS,
   ...VENDING_OPTIONS,
   ...LIMIT_OPTIONS,
   ...CALLER_LIMIT_OPTIONS,

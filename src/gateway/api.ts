@@ -25,6 +25,7 @@ export interface ApiOptions
     | "readOnly"
     | "trail"
     | "tracing"
+    | "announcements"
     | keyof CallerLimits
   > {
   /** Maximum memory for all requests, in bytes. Default: unlimited. */

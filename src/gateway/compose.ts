@@ -21,6 +21,7 @@ import { createServer } from "../server/server.ts";
 import type { TlsIdentity } from "../server/tls/identity.ts";
 import { createApi } from "./api.ts";
 import { type AccessLog, openAccess } from "./open-access.ts";
+import { type OpenAnnouncements, openAnnouncements } from "./open-announcements.ts";
 import { openAudit } from "./open-audit.ts";
 import { openAuthenticator } from "./open-authenticator.ts";
 import { openAuthorizer } from "./open-authorizer.ts";
@@ -71,7 +72,7 @@ export type WireOptions = Pick<
   >;
 
 /** Dependencies of a gateway besides its options and its databases. */
-export interface GatewayContext {
+export interface GatewayContext extends OpenAnnouncements {
   readonly log: Logger;
   /** Counts the calls. Default: calls are not counted, and `/metrics` does not exist. */
   readonly metrics?: Metrics | undefined;
@@ -132,25 +133,16 @@ interface Served extends Pick<ServiceOptions, "databases" | "routes"> {
 async function listen(
   { databases, backends, routes, addressing }: Served,
   options: WireOptions,
-  {
-    log,
-    metrics,
-    plugins = [],
-    authenticator,
-    authorizer,
-    trail,
-    access,
-    tracing,
-    tls,
-    workers,
-  }: GatewayContext,
+  context: GatewayContext,
 ): Promise<Gateway> {
+  const { log, metrics, plugins = [], authenticator, authorizer, trail, access, tracing } = context;
+  const { announcements, dispatcher, tls, workers } = context;
   const { maxBufferedBytes, readOnly } = options;
   const { bufferedBytes, connections } = workers ?? {};
   const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
   const api = createApi({
     ...callerLimitsOf(options),
-    ...{ databases, routes, interceptors, authenticator, authorizer, readOnly, trail },
+    ...{ databases, routes, interceptors, authenticator, authorizer, readOnly, trail, announcements },
     ...{ maxBufferedBytes, bufferedBytes, log, metrics, tracing: tracing?.tracing },
   });
   const readiness = createReadiness();
@@ -193,7 +185,7 @@ async function listen(
       authenticator?.close();
       authorizer?.close();
       tls?.close();
-      await closeAll(backends);
+      await Promise.all([closeAll(backends), dispatcher?.close()]);
       await Promise.all([trail?.close(), access?.close(), tracing?.close()]);
       log.info({ finished }, "stopped");
       return finished;
@@ -272,7 +264,11 @@ export async function startGateway(
   const tracing = await openTracing(process.env, log);
   setTracing(tracing?.tracing);
   const tls = await openTls(options, log);
-  const context = { log, metrics, plugins, authenticator, authorizer, trail, access, tracing, tls, workers };
+  const events = await openAnnouncements(options, { log, metrics, databases, workers });
+  const context: GatewayContext = {
+    ...{ log, metrics, plugins, authenticator, authorizer, trail, access, tracing, tls, workers },
+    ...events,
+  };
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
   const surroundings = { log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) };
   const opened = new Map<string, Database>();
@@ -299,7 +295,7 @@ export async function startGateway(
     authorizer?.close();
     tls?.close();
     await closeAll([...opened.values()].map(({ backend }) => backend));
-    await Promise.all([trail?.close(), access?.close(), tracing?.close()]);
+    await Promise.all([trail?.close(), access?.close(), tracing?.close(), events.dispatcher?.close()]);
     throw error;
   }
 }

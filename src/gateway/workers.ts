@@ -1,5 +1,6 @@
 import type { ServeOptions } from "../config/options.ts";
 import type { ProcessSnapshot, Snapshot } from "../metrics/aggregate.ts";
+import type { EventSink } from "../namespace/change-event.ts";
 import type { SharedDatabase, SharedQuantity } from "../namespace/sharing.ts";
 
 /** The other workers of a process, as the gateway in one of them sees them. */
@@ -8,6 +9,8 @@ export interface Workers {
   /** Bytes of the requests of all workers. */
   readonly bufferedBytes: SharedQuantity;
   readonly connections: SharedQuantity;
+  /** Hands events to the main thread, which delivers those of all workers. */
+  readonly events: EventSink;
   /** Returns the shares of a database, by its position in the configuration. */
   database(position: number): SharedDatabase;
   /** Reports whether this worker can answer calls now. */

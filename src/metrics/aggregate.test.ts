@@ -3,6 +3,7 @@ import library from "prom-client";
 import { test } from "vitest";
 import { aggregate, growing, type MetricSnapshot } from "./aggregate.ts";
 import { createCrewMetrics } from "./crew-metrics.ts";
+import { createEventTallies } from "./event-tallies.ts";
 
 const exemplarAt = (timestamp: number) => ({
   labelSet: { trace_id: String(timestamp) },
@@ -47,7 +48,7 @@ test("the counts of a worker that has ended stay, its gauges do not, and a silen
   let answers: readonly MetricSnapshot[] | undefined = [counter(5), gauge(3)];
   const workers = [{ readMetrics: async () => answers }, { readMetrics: async () => [counter(1), gauge(1)] }];
   const serving = [...workers];
-  const metrics = createCrewMetrics(() => serving);
+  const metrics = createCrewMetrics(() => serving, createEventTallies());
   const read = async () => aggregate(library, (await metrics.gather()).workers);
   assert.equal(firstOf(await read(), "calls_total")?.value, 6);
   answers = undefined;

@@ -1,5 +1,6 @@
 import type { Metric, Registry } from "prom-client";
 import { METRICS, type MetricDeclaration, SECONDS_BOUNDS } from "./declarations.ts";
+import type { EventTallies } from "./event-tallies.ts";
 import type { Sources } from "./sources.ts";
 import type { HistogramSample, Sample, Tallies } from "./tallies.ts";
 import type { UpkeepTallies } from "./upkeep-tallies.ts";
@@ -21,6 +22,8 @@ export interface Counted {
   readonly upkeep: UpkeepTallies;
   readonly sources: Sources;
   readonly build: Build;
+  /** Default: another thread of the process has them. */
+  readonly events?: EventTallies | undefined;
 }
 
 /** Version of the gateway, and that of Node. */
@@ -33,7 +36,7 @@ export interface Build {
 export function registerTallies(
   library: Library,
   registry: Registry,
-  { tallies, upkeep, sources, build }: Counted,
+  { tallies, upkeep, sources, build, events }: Counted,
 ): void {
   const scalars: readonly (readonly [MetricDeclaration, () => Iterable<Sample>])[] = [
     [METRICS.buildInfo, () => [{ labels: [build.version, build.node], value: 1 }]],
@@ -63,6 +66,7 @@ export function registerTallies(
     [METRICS.upkeepVersions, () => upkeep.sums("versionsRemoved")],
     [METRICS.upkeepBytes, () => upkeep.sums("bytesRemoved")],
     [METRICS.upkeepWaiting, () => upkeep.waiting()],
+    ...(events?.samples() ?? []),
   ];
   for (const [{ name, type, help, labels: labelNames, aggregator = "sum" }, samples] of scalars) {
     new library[type === "counter" ? "Counter" : "Gauge"]({

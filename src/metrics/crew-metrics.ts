@@ -1,5 +1,6 @@
 import { aggregate, growing, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
-import { METRICS } from "./declarations.ts";
+import { METRICS, type MetricDeclaration } from "./declarations.ts";
+import type { EventTallies } from "./event-tallies.ts";
 import { readWatched, watchProcess } from "./process-metrics.ts";
 
 /** A worker whose metrics are read. */
@@ -20,8 +21,11 @@ export interface CrewMetrics {
   countReplacement(reason: ReplacementReason): void;
 }
 
-/** Creates the metrics of workers, given the workers that serve now. */
-export function createCrewMetrics(serving: () => readonly MeasuredWorker[]): CrewMetrics {
+/** Creates the metrics of workers, given the workers that serve now, and the counts of events, which the process has once. */
+export function createCrewMetrics(
+  serving: () => readonly MeasuredWorker[],
+  events: EventTallies,
+): CrewMetrics {
   const last = new Map<MeasuredWorker, Snapshot>();
   const replacements = new Map<ReplacementReason, number>([
     ["ended", 0],
@@ -39,9 +43,14 @@ export function createCrewMetrics(serving: () => readonly MeasuredWorker[]): Cre
   function ownMetrics(): Snapshot {
     const counts = [...replacements].map(([reason, value]) => ({ labels: { reason }, value }));
     const workers = [{ labels: {}, value: serving().length }];
+    const ofEvents = events.samples().map(([declared, samples]) => ({
+      ...declared,
+      values: [...samples()].map(({ labels, value }) => ({ labels: named(declared, labels), value })),
+    }));
     return [
       { ...METRICS.workers, values: workers },
       { ...METRICS.replacements, values: counts },
+      ...ofEvents,
     ];
   }
   return {
@@ -63,4 +72,8 @@ export function createCrewMetrics(serving: () => readonly MeasuredWorker[]): Cre
       replacements.set(reason, (replacements.get(reason) ?? 0) + 1);
     },
   };
+}
+
+function named({ labels: names }: MetricDeclaration, values: readonly string[]): Record<string, string> {
+  return Object.fromEntries(names.map((name, index) => [name, values[index] ?? ""]));
 }

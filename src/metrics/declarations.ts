@@ -189,6 +189,30 @@ export const METRICS = {
     labels: [],
     help: "Lines that the access log lacks because they could not be written.",
   },
+  eventAttempts: {
+    name: "lance_gateway_webhook_attempts_total",
+    type: "counter",
+    labels: ["webhook", "outcome"],
+    help: "Attempts to deliver an event; outcome is delivered or failed, webhook is the address without its query.",
+  },
+  eventsWaiting: {
+    name: "lance_gateway_webhook_events_waiting",
+    type: "gauge",
+    labels: ["webhook"],
+    help: "Events that wait for their delivery.",
+  },
+  deadLetters: {
+    name: "lance_gateway_webhook_dead_letters_total",
+    type: "counter",
+    labels: ["webhook"],
+    help: "Events that were not delivered and went to the file of dead letters.",
+  },
+  eventsLost: {
+    name: "lance_gateway_webhook_events_lost_total",
+    type: "counter",
+    labels: ["webhook"],
+    help: "Events that were not delivered and could not be written to the file of dead letters either.",
+  },
   workers: {
     name: "lance_gateway_workers",
     type: "gauge",

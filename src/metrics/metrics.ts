@@ -5,6 +5,7 @@ import type { CallMetrics } from "../pipeline/measure.ts";
 import type { CountRefusal } from "../pipeline/refusals.ts";
 import { aggregate, type MetricSnapshot, type ProcessSnapshot, type Snapshot } from "./aggregate.ts";
 import { type Build, registerTallies } from "./collectors.ts";
+import { createEventTallies, type EventTallies } from "./event-tallies.ts";
 import { createPages, type Page, type Readable } from "./pages.ts";
 import { readWatched, watchProcess } from "./process-metrics.ts";
 import { createSources, type Sources } from "./sources.ts";
@@ -23,6 +24,8 @@ export interface Metrics {
    * database.
    */
   noteFor(database?: string): NoteDecision;
+  /** Counts what becomes of events, in a process without workers. */
+  readonly events: EventTallies;
   /** Returns the counters of the upkeep of a database's tables; without a name, of the only database. */
   upkeepFor(database?: string): UpkeepMetrics;
   /** Counts a decision of a policy. */
@@ -56,13 +59,15 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>, build: Bu
   const sources = createSources();
   const tallies = createTallies();
   const upkeep = createUpkeepTallies();
+  const events = createEventTallies();
   let pages: ReturnType<typeof createPages> | undefined;
   let own: Promise<Registry> | undefined;
 
   function ownRegistry(): Promise<Registry> {
     own ??= watchProcess().then(({ library }) => {
       const registry = new library.Registry();
-      registerTallies(library, registry, { tallies, upkeep, sources, build });
+      const ownEvents = gather === undefined ? events : undefined;
+      registerTallies(library, registry, { tallies, upkeep, sources, build, events: ownEvents });
       return registry;
     });
     own.catch(() => {
@@ -86,6 +91,7 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>, build: Bu
     calls: tallies,
     refuse: tallies.refuse,
     loseLines: tallies.loseLines,
+    events,
     noteFor: (database) => tallies.noteFor(database),
     upkeepFor: (database = "") => upkeep.of(database),
     decidePolicy: tallies.decidePolicy,

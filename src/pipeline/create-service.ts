@@ -4,6 +4,7 @@ import type { Authorizer } from "../namespace/authorizer.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
 import type { Tracing } from "../namespace/tracing.ts";
+import { type Announcements, announceChanges } from "./announce-changes.ts";
 import { type AuditTrail, audit } from "./audit.ts";
 import { authorize, readOnly } from "./authorize.ts";
 import { type CallerLimits, limitAddresses, limitKnownCallers } from "./caller-limits.ts";
@@ -45,11 +46,14 @@ export interface ServiceOptions extends CallerLimits {
   readonly readOnly?: boolean | undefined;
   /** Steps between the gateway's own ones and the backend, in order. Default: none. */
   readonly interceptors?: readonly Interceptor[] | undefined;
+  /** Receives the changes that calls make. Default: nobody does. */
+  readonly announcements?: Announcements | undefined;
 }
 
 /** Creates the pipeline: the chain of interceptors that every call passes, on every wire, and the backends at its end. */
 export function createService(options: ServiceOptions): Service {
-  const { databases, routes, tracing, metrics, trail, authenticator, interceptors = [] } = options;
+  const { databases, routes, tracing, metrics, trail, authenticator, announcements } = options;
+  const { interceptors = [] } = options;
   const { budget = createByteBudget() } = options;
   const chain: readonly Interceptor[] = [
     ...(tracing === undefined ? [] : [traceCalls(tracing)]),
@@ -68,6 +72,8 @@ export function createService(options: ServiceOptions): Service {
     fitResponse,
     keepAnswers(databases),
     ...(interceptors.length === 0 ? [] : [needMessages, ...interceptors]),
+    // Behind every step that may answer by itself, which changes nothing.
+    ...(announcements === undefined ? [] : [announceChanges(announcements)]),
     ...(tracing === undefined ? [] : [traceBackend(tracing)]),
   ];
   return serviceOf(compose(chain, callBackend(databases)));

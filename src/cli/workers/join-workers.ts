@@ -21,8 +21,10 @@ export interface JoinOptions {
 /** Connects a gateway with the supervisor, and so with the other workers. */
 export function joinWorkers({ port, shared, worker, commitPorts, log }: JoinOptions): Workers {
   const gathering = new Map<number, (metrics: ProcessSnapshot | undefined) => void>();
+  const announcing = new Map<number, () => void>();
   const ports = createCommitPorts(commitPorts);
   let gathers = 0;
+  let announcements = 0;
   let onReadiness = (_ready: boolean) => {};
   let readMetrics = async (): Promise<Snapshot> => [];
   const post = (message: ToSupervisor) => port.postMessage(message);
@@ -38,7 +40,10 @@ export function joinWorkers({ port, shared, worker, commitPorts, log }: JoinOpti
     if (message.type === "readiness") onReadiness(message.ready);
     else if (message.type === "commit port") ports.add(message.database, message.port);
     else if (message.type === "read metrics") void answerMetrics(message.id);
-    else if (message.type === "gathered") {
+    else if (message.type === "announced") {
+      announcing.get(message.id)?.();
+      announcing.delete(message.id);
+    } else if (message.type === "gathered") {
       gathering.get(message.id)?.(message.metrics);
       gathering.delete(message.id);
     }
@@ -47,6 +52,15 @@ export function joinWorkers({ port, shared, worker, commitPorts, log }: JoinOpti
     count: shared.shape.workers,
     bufferedBytes: shared.quantity(worker, "bufferedBytes"),
     connections: shared.quantity(worker, "connections"),
+    events: {
+      async announce(events) {
+        const id = announcements++;
+        const { promise, resolve } = Promise.withResolvers<void>();
+        announcing.set(id, resolve);
+        post({ type: "announce", id, events });
+        await promise;
+      },
+    },
     database: (position) => ({
       workers: shared.shape.workers,
       isFirst: worker === 0,

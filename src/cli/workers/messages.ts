@@ -2,6 +2,7 @@ import type { AddressInfo } from "node:net";
 import type { MessagePort } from "node:worker_threads";
 import type { Configuration } from "../../config/configuration.ts";
 import type { ProcessSnapshot, Snapshot } from "../../metrics/aggregate.ts";
+import type { ChangeEvent } from "../../namespace/change-event.ts";
 import type { MemoryShape } from "./shared-memory.ts";
 
 /** Data with which a worker begins. */
@@ -23,6 +24,8 @@ export type ToWorker =
   | { readonly type: "read metrics"; readonly id: number }
   /** Answers "gather"; without metrics if they cannot be read. */
   | { readonly type: "gathered"; readonly id: number; readonly metrics: ProcessSnapshot | undefined }
+  /** Answers "announce". */
+  | { readonly type: "announced"; readonly id: number }
   /** A further port to another worker, for the commits of a database's catalog. */
   | { readonly type: "commit port"; readonly database: number; readonly port: MessagePort }
   /** Begins the drain. */
@@ -38,6 +41,8 @@ export type ToSupervisor =
   | { readonly type: "metrics"; readonly id: number; readonly metrics: Snapshot }
   /** Asks for the metrics of all workers. */
   | { readonly type: "gather"; readonly id: number }
+  /** Hands events over for their delivery. */
+  | { readonly type: "announce"; readonly id: number; readonly events: readonly ChangeEvent[] }
   /** The drain is over. */
   | { readonly type: "closed"; readonly finished: boolean }
   | { readonly type: "close failed"; readonly message: string };

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Configuration } from "../../config/configuration.ts";
 import type { Gateway } from "../../gateway/compose.ts";
+import { openWebhooks } from "../../gateway/open-webhooks.ts";
 import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
+import { createEventTallies } from "../../metrics/event-tallies.ts";
 import { checkIsFree } from "./check-port.ts";
 import { linkCommits, openCommitPorts } from "./commit-ports.ts";
 import { createCrewReadiness } from "./crew-readiness.ts";
@@ -35,7 +37,9 @@ export async function startWorkers(
   const memory = openSharedMemory({ workers: size, databases: databases?.byName.size ?? 1 });
   const crew: (WorkerThread | undefined)[] = Array.from({ length: size }, () => undefined);
   const serving = () => crew.filter((thread) => thread !== undefined);
-  const metrics = createCrewMetrics(serving);
+  const tally = createEventTallies();
+  const metrics = createCrewMetrics(serving, tally);
+  const names = databases && new Set(databases.byName.keys());
   const readiness = createCrewReadiness(size, serving, (ready) => {
     for (const thread of serving()) thread.send({ type: "readiness", ready });
   });
@@ -62,6 +66,10 @@ export async function startWorkers(
           return undefined;
         });
         started.send({ type: "gathered", id, metrics: gathered });
+      },
+      async onAnnounce(id, events) {
+        await dispatcher?.announce(events);
+        started.send({ type: "announced", id });
       },
     }));
     // The drain has begun while it started.
@@ -130,13 +138,15 @@ export async function startWorkers(
     stop.abort();
     beats.close();
     const finished = await Promise.all(serving().map((thread) => thread.close()));
+    await dispatcher?.close();
     return finished.every(Boolean);
   }
 
   await checkIsFree(options);
-  // The first one creates and repairs what the others then find.
-  const first = await start(0, options.port);
+  const dispatcher = await openWebhooks(options, { log, tally, databases: names });
   try {
+    // The first one creates and repairs what the others then find.
+    const first = await start(0, options.port);
     const { port } = first.address;
     const others = Array.from({ length: size - 1 }, (_, index) => start(index + 1, port));
     const started = [first, ...(await Promise.all(others))];
@@ -144,6 +154,7 @@ export async function startWorkers(
     return { address: first.address, readOnly: first.readOnly, close };
   } catch (error) {
     await Promise.all(serving().map((thread) => thread.terminate()));
+    await dispatcher?.close();
     throw error;
   }
 }

@@ -3,6 +3,7 @@ import { type MessagePort, Worker } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import type { Snapshot } from "../../metrics/aggregate.ts";
+import type { ChangeEvent } from "../../namespace/change-event.ts";
 import type { StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
 
 /** A worker as the supervisor sees it. */
@@ -24,6 +25,8 @@ export interface WorkerEvents {
   onReadiness(): void;
   /** Called when it asks for the metrics of all workers. */
   onGather(id: number): void;
+  /** Called when it hands events over. */
+  onAnnounce(id: number, events: readonly ChangeEvent[]): void;
 }
 
 /** Maximum time for a worker to return its metrics, in milliseconds: its event loop may be blocked. */
@@ -63,6 +66,8 @@ export async function startWorker(start: WorkerStart, events: (thread: WorkerThr
         return reading.get(message.id)?.(message.metrics);
       case "gather":
         return handlers?.onGather(message.id);
+      case "announce":
+        return handlers?.onAnnounce(message.id, message.events);
       case "closed":
         return closed.resolve(message.finished);
       case "close failed":

@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pino } from "pino";
+import { describe, it, type TestContext, vi } from "vitest";
+import { temporaryDirectory } from "../../test/support/directory.ts";
+import { createAddressGuard } from "./addresses.ts";
+import { openDeadLetters } from "./dead-letters.ts";
+import { createDispatcher, type DispatcherOptions } from "./dispatcher.ts";
+import { eventOf, SECRET, startReceiver } from "./fixture.ts";
+import { createGuardedAgent } from "./guarded-agent.ts";
+import { openJournal } from "./journal.ts";
+import { parseSecrets } from "./signature.ts";
+import { createWebhook, type WebhookSetting } from "./webhook.ts";
+
+/** Opens dispatchers over a directory, one after another as runs of a program. */
+async function directoryFor({ onTestFinished }: TestContext) {
+  const { path, remove } = await temporaryDirectory();
+  const closings: (() => Promise<void>)[] = [remove];
+  onTestFinished(async () => {
+    for (const close of closings.reverse()) await close();
+  });
+  const counts: Record<string, number> = {};
+  const count = (name: string, change = 1) => {
+    counts[name] = (counts[name] ?? 0) + change;
+  };
+  async function open(settings: readonly WebhookSetting[], options: Partial<DispatcherOptions> = {}) {
+    const log = pino({ level: "silent" });
+    const dispatcher = createDispatcher({
+      webhooks: settings.map((setting) => createWebhook(setting, () => parseSecrets(SECRET))),
+      journal: await openJournal(join(path, "waiting.jsonl"), log),
+      deadLetters: options.deadLetters ?? (await openDeadLetters(join(path, "dead-letters.jsonl"), log)),
+      agent: createGuardedAgent({ guard: createAddressGuard(), connections: 8, timeoutMs: 1_000 }),
+      retry: { firstPauseMs: 10, maxPauseMs: 20, totalMs: 60_000 },
+      ...{ timeoutMs: 60_000, maxWaitingBytes: 1024 ** 2, log },
+      tally: {
+        attempted: (_, outcome) => count(outcome),
+        buried: () => count("buried"),
+        lost: () => count("lost"),
+        waiting: (_, change) => count("waiting", change),
+      },
+      ...options,
+    });
+    closings.push(() => dispatcher.close());
+    return dispatcher;
+  }
+  const deadLetters = async () =>
+    (await readFile(join(path, "dead-letters.jsonl"), "utf8"))
+      .split("\n")
+      .flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
+  return { open, counts, deadLetters };
+}
+
+const GONE = "http://127.0.0.1:1/hook";
+
+describe("the delivery of events", () => {
+  it("reaches each receiver with what it wants, in the order of an object", async (context) => {
+    const [all, some] = [await startReceiver(context), await startReceiver(context)];
+    const { open, counts } = await directoryFor(context);
+    const { announce } = await open([
+      { url: all.url },
+      { url: some.url, types: ["table.dropped"], databases: ["sales"] },
+    ]);
+    const dropped = eventOf("t", "table.dropped");
+    const elsewhere = { ...dropped, id: "elsewhere", data: { ...dropped.data, database: "other" } };
+    const wanted = { ...dropped, id: "wanted", data: { ...dropped.data, database: "sales" } };
+    const events = [eventOf("t"), dropped, elsewhere, wanted];
+    for (const event of events) await announce([event]);
+    await vi.waitFor(() => assert.equal(all.received.length + some.received.length, 5));
+    assert.deepEqual(
+      some.received.map(({ event }) => event.id),
+      ["wanted"],
+    );
+    const ofObject = all.received.filter(({ event }) => event.data.database === undefined);
+    assert.deepEqual(
+      ofObject.map(({ event }) => event.id),
+      events.slice(0, 2).map(({ id }) => id),
+    );
+    await vi.waitFor(() => assert.deepEqual(counts, { delivered: 5, waiting: 0 }));
+  });
+
+  it("goes on after a restart with what was not delivered, in order and with the same ids", async (context) => {
+    const { open, counts } = await directoryFor(context);
+    const events = [eventOf("t"), eventOf("t"), eventOf("u")];
+    let answers = 503;
+    const receiver = await startReceiver(context, (response) => void response.writeHead(answers).end());
+    const first = await open([{ url: receiver.url }]);
+    await first.announce(events);
+    await vi.waitFor(() => assert.ok((counts["failed"] ?? 0) >= 2));
+    await first.close();
+    const before = receiver.received.length;
+    answers = 204;
+    await open([{ url: receiver.url }]);
+    await vi.waitFor(() => assert.equal(counts["delivered"], 3));
+    const after = receiver.received.slice(before).map(({ event }) => event.id);
+    assert.deepEqual([...after].sort(), events.map(({ id }) => id).sort());
+    assert.ok(after.indexOf(events[0]?.id ?? "") < after.indexOf(events[1]?.id ?? ""));
+    await open([{ url: receiver.url }]);
+    assert.equal(receiver.received.length, before + 3);
+  });
+
+  it("ends in the file of dead letters after its time, without the query of the address", async (context) => {
+    const { open, counts, deadLetters } = await directoryFor(context);
+    const retry = { firstPauseMs: 1, maxPauseMs: 1, totalMs: 0 };
+    const { announce } = await open([{ url: `${GONE}?token=secret-1` }], { retry });
+    const event = eventOf("t");
+    await announce([event]);
+    await vi.waitFor(() => assert.equal(counts["buried"], 1));
+    const [{ time, reason, ...letter }, ...rest] = await deadLetters();
+    assert.ok(Date.parse(time) > 0);
+    assert.match(reason, /ECONNREFUSED/);
+    assert.deepEqual(letter, { webhook: GONE, attempts: 1, event: JSON.parse(JSON.stringify(event)) });
+    assert.deepEqual(rest, []);
+  });
+
+  it("takes no more memory than it may: further events are dead letters at once", async (context) => {
+    const { open, counts, deadLetters } = await directoryFor(context);
+    const size = JSON.stringify(eventOf("a")).length;
+    const { announce } = await open([{ url: GONE }], { maxWaitingBytes: size * 3 });
+    await announce(["a", "b", "c", "d", "e"].map((name) => eventOf(name)));
+    assert.equal(counts["waiting"], 3);
+    assert.deepEqual(
+      (await deadLetters()).map(({ reason, event }) => [reason, event.subject]),
+      ["d", "e"].map((name) => ["too many events wait", name]),
+    );
+  });
+
+  it("gives up what waits for a receiver that is no longer configured", async (context) => {
+    const { open, counts, deadLetters } = await directoryFor(context);
+    const first = await open([{ url: GONE }]);
+    await first.announce([eventOf("t")]);
+    await first.close();
+    const { url, received } = await startReceiver(context);
+    await open([{ url }]);
+    await vi.waitFor(() => assert.equal(counts["buried"], 1));
+    const [{ reason }] = await deadLetters();
+    assert.equal(reason, "the webhook is not configured any more");
+    assert.deepEqual(received, []);
+  });
+
+  it("loses nothing while dead letters cannot be written: the next run has the event", async (context) => {
+    const { open, counts } = await directoryFor(context);
+    const deadLetters = { bury: () => Promise.reject(new Error("no space")), close: async () => {} };
+    const retry = { firstPauseMs: 1, maxPauseMs: 1, totalMs: 0 };
+    const first = await open([{ url: GONE }], { deadLetters, retry });
+    await first.announce([eventOf("t")]);
+    await vi.waitFor(() => assert.equal(counts["lost"], 1));
+    await first.close();
+    await open([{ url: GONE }], { retry });
+    await vi.waitFor(() => assert.equal(counts["buried"], 1));
+  });
+
+  it("ends although a receiver never answers", async (context) => {
+    const { url, received } = await startReceiver(context, () => {});
+    const { open } = await directoryFor(context);
+    const { announce, close } = await open([{ url }], { lastCallMs: 50 });
+    await announce([eventOf("t")]);
+    await vi.waitFor(() => assert.equal(received.length, 1));
+    await close();
+  });
+});

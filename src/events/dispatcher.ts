@@ -1,0 +1,163 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Logger } from "pino";
+import type { Agent } from "undici";
+import type { ChangeEvent, EventSink } from "../namespace/change-event.ts";
+import type { DeadLetters } from "./dead-letters.ts";
+import {
+  createDeliveryQueue,
+  type Delivery,
+  type DeliveryQueue,
+  type RetryPolicy,
+} from "./delivery-queue.ts";
+import type { Entry, Journal } from "./journal.ts";
+import { type Attempt, send } from "./send.ts";
+import type { Webhook } from "./webhook.ts";
+
+/** Counts what becomes of events, by the address of the receiver without its query. */
+export interface EventTally {
+  attempted(webhook: string, outcome: "delivered" | "failed"): void;
+  buried(webhook: string): void;
+  lost(webhook: string): void;
+  waiting(webhook: string, change: 1 | -1): void;
+}
+
+/** Options of {@link createDispatcher}. */
+export interface DispatcherOptions {
+  readonly webhooks: readonly Webhook[];
+  readonly journal: Journal;
+  readonly deadLetters: DeadLetters;
+  readonly agent: Agent;
+  readonly retry: RetryPolicy;
+  /** Longest time of an attempt, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Most bytes of events that wait; further ones become dead letters. */
+  readonly maxWaitingBytes: number;
+  readonly tally: EventTally;
+  readonly log: Logger;
+  /** Longest time for deliveries at the end, in milliseconds. Default: 5 s. */
+  readonly lastCallMs?: number | undefined;
+}
+
+/** Delivers events to receivers. */
+export interface Dispatcher extends EventSink {
+  /** Delivers what needs no pause, for a few seconds at most; a later run of the program delivers the rest. */
+  close(): Promise<void>;
+}
+
+/** Most attempts at the same time for each receiver; the agent has as many connections. */
+export const CONCURRENCY = 8;
+
+/** Shortest time between warnings about a receiver, in milliseconds. */
+const WARNING_MS = 60_000;
+
+/** A receiver, and the way to it. */
+interface Route {
+  readonly webhook: Webhook;
+  readonly queue: DeliveryQueue;
+}
+
+/** Delivers events to each receiver that wants them, those first that an earlier run of the program has left. */
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { webhooks, journal, deadLetters, agent, retry, timeoutMs, maxWaitingBytes, tally, log } = options;
+  const { lastCallMs = 5_000 } = options;
+  const end = new AbortController();
+  const routes = new Map<string, Route>(
+    webhooks.map((webhook) => [webhook.key, { webhook, queue: queueOf(webhook) }]),
+  );
+  const under = new Map<Delivery, ChangeEvent>();
+  let waitingBytes = 0;
+
+  function queueOf(webhook: Webhook): DeliveryQueue {
+    const { shown } = webhook;
+    let warnedAt = Number.NEGATIVE_INFINITY;
+
+    function note(attempt: Attempt): void {
+      if (end.signal.aborted) return;
+      tally.attempted(shown, attempt === "delivered" ? "delivered" : "failed");
+      if (attempt === "delivered" || performance.now() - warnedAt < WARNING_MS) return;
+      warnedAt = performance.now();
+      log.warn({ webhook: shown, reason: attempt.reason }, "a webhook does not take an event");
+    }
+    return createDeliveryQueue({
+      attempt: (delivery) => send(agent, webhook, delivery, timeoutMs, end.signal),
+      ...{ retry, concurrency: CONCURRENCY, onAttempt: note },
+      async onEnd(delivery, attempts, reason) {
+        const event = under.get(delivery) as ChangeEvent;
+        under.delete(delivery);
+        waitingBytes -= delivery.body.length;
+        tally.waiting(shown, -1);
+        if (reason !== undefined) await bury(webhook.key, shown, event, attempts, reason);
+        else await journal.end(event.id, webhook.key);
+      },
+    });
+  }
+
+  async function bury(
+    key: string,
+    shown: string,
+    event: ChangeEvent,
+    attempts: number,
+    reason: string,
+  ): Promise<void> {
+    try {
+      await deadLetters.bury({ webhook: shown, reason, attempts, event });
+    } catch {
+      // The journal keeps it for the next run.
+      return tally.lost(shown);
+    }
+    tally.buried(shown);
+    await journal.end(event.id, key);
+  }
+
+  async function deliver({ event, to }: Entry): Promise<void> {
+    const body = JSON.stringify(event);
+    for (const key of to) {
+      const route = routes.get(key);
+      if (route === undefined) {
+        await bury(key, `unknown (${key})`, event, 0, "the webhook is not configured any more");
+      } else if (waitingBytes + body.length > maxWaitingBytes) {
+        await bury(key, route.webhook.shown, event, 0, "too many events wait");
+      } else {
+        const delivery = { id: event.id, body, objects: objectsOf(event), since: Date.parse(event.time) };
+        waitingBytes += body.length;
+        under.set(delivery, event);
+        tally.waiting(route.webhook.shown, 1);
+        route.queue.add(delivery);
+      }
+    }
+  }
+
+  const begun = (async () => {
+    for (const entry of journal.left) await deliver(entry);
+  })();
+
+  return {
+    async announce(events) {
+      await begun;
+      const entries = events.flatMap((event) => {
+        const to = webhooks.filter((webhook) => webhook.accepts(event)).map(({ key }) => key);
+        return to.length === 0 ? [] : [{ event, to }];
+      });
+      // The journal writes them in this order, and together.
+      await Promise.all(entries.map((entry) => journal.add(entry)));
+      for (const entry of entries) await deliver(entry);
+    },
+    async close() {
+      const last = new AbortController();
+      const queues = [...routes.values()].map(({ queue }) => queue.drain());
+      const pause = sleep(lastCallMs, undefined, { signal: last.signal }).catch(() => {});
+      await Promise.race([Promise.all(queues), pause]);
+      last.abort();
+      end.abort();
+      await Promise.all(queues);
+      await agent.destroy();
+      await journal.close();
+      await deadLetters.close();
+    },
+  };
+}
+
+/** Returns the objects whose events go out in order: the object, and the new name of a renamed one. */
+function objectsOf({ data: { database = "", object, to } }: ChangeEvent): readonly string[] {
+  return [object, ...(to === undefined ? [] : [to])].map((name) => `${database}\n${name}`);
+}

@@ -1,0 +1,71 @@
+import assert from "node:assert/strict";
+import { describe, it, type TestContext } from "vitest";
+import { createAddressGuard } from "./addresses.ts";
+import { eventOf, SECRET, startReceiver } from "./fixture.ts";
+import { createGuardedAgent } from "./guarded-agent.ts";
+import { type Attempt, send } from "./send.ts";
+import { parseSecrets, signatureHeaders } from "./signature.ts";
+import { createWebhook } from "./webhook.ts";
+
+const secrets = parseSecrets(SECRET);
+
+function sender({ onTestFinished }: TestContext, guard = createAddressGuard()) {
+  const agent = createGuardedAgent({ guard, connections: 1, timeoutMs: 1_000 });
+  onTestFinished(() => agent.destroy());
+  const end = new AbortController();
+  return (url: string, event = eventOf("t"), timeoutMs = 60_000): Promise<Attempt> => {
+    const webhook = createWebhook({ url }, () => secrets);
+    return send(agent, webhook, { id: event.id, body: JSON.stringify(event) }, timeoutMs, end.signal);
+  };
+}
+
+const reasonOf = (attempt: Attempt) => (attempt === "delivered" ? attempt : attempt.reason);
+
+describe("a delivery", () => {
+  it("is the event as JSON, signed with its id and time", async (context) => {
+    const { url, received } = await startReceiver(context);
+    const event = eventOf("team$people");
+    assert.equal(await sender(context)(`${url}?token=1`, event), "delivered");
+    const [{ headers, body, path } = assert.fail()] = received;
+    assert.equal(path, "/hook?token=1");
+    assert.equal(headers["content-type"], "application/cloudevents+json; charset=utf-8");
+    assert.equal(body, JSON.stringify(event));
+    const timestamp = Number(headers["webhook-timestamp"]);
+    assert.ok(Math.abs(timestamp - Date.now() / 1000) < 60);
+    for (const [name, value] of Object.entries(signatureHeaders({ id: event.id, timestamp, body }, secrets)))
+      assert.equal(headers[name], value);
+  });
+
+  it("fails by every answer but success, and follows no redirect", async (context) => {
+    const { url, received } = await startReceiver(context, (response, { path }) => {
+      const status = Number(new URLSearchParams(path.split("?")[1]).get("s"));
+      response.writeHead(status, { location: "/elsewhere", "retry-after": "7" }).end("x".repeat(100_000));
+    });
+    const attempt = sender(context);
+    for (const status of [302, 307, 308, 400, 404, 500, 503]) {
+      const failed = await attempt(`${url}?s=${status}`);
+      assert.deepEqual(failed, { reason: `it answers ${status}`, isFinal: false, pauseMs: 7_000 });
+    }
+    assert.deepEqual(await attempt(`${url}?s=410`), {
+      ...{ reason: "it answers 410", isFinal: true, pauseMs: 7_000 },
+    });
+    assert.equal(await attempt(`${url}?s=201`), "delivered");
+    assert.ok(received.every(({ path }) => path.startsWith("/hook")));
+  });
+
+  it("fails when the receiver is silent, absent, or not what its address says", async (context) => {
+    const { url, port } = await startReceiver(context, () => {});
+    const attempt = sender(context);
+    assert.equal(reasonOf(await attempt(url, eventOf("t"), 50)), "it does not answer within 50 ms");
+    assert.notEqual(reasonOf(await attempt(`https://127.0.0.1:${port}/`)), "delivered");
+    assert.match(reasonOf(await attempt("http://127.0.0.1:1/")), /ECONNREFUSED/);
+  });
+
+  it("reaches no address that is refused: not by a literal, and not by a name that leads there", async (context) => {
+    const { port, received } = await startReceiver(context);
+    const attempt = sender(context, { permits: () => false });
+    for (const host of ["127.0.0.1", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]", "localhost"])
+      assert.match(reasonOf(await attempt(`http://${host}:${port}/`)), /to which no events go/, host);
+    assert.deepEqual(received, []);
+  });
+});

@@ -1,0 +1,77 @@
+import { type Agent, request } from "undici";
+import { signatureHeaders } from "./signature.ts";
+import type { Webhook } from "./webhook.ts";
+
+/** The outcome of an attempt to deliver an event. */
+export type Attempt = "delivered" | FailedAttempt;
+
+/** An attempt that failed. */
+export interface FailedAttempt {
+  /** For the log and for dead letters. */
+  readonly reason: string;
+  /** Whether the receiver wants no further attempt. */
+  readonly isFinal?: boolean;
+  /** How long the receiver wants to be left alone, in milliseconds. */
+  readonly pauseMs?: number;
+}
+
+/** What is delivered. */
+export interface Letter {
+  readonly id: string;
+  /** The event as JSON. */
+  readonly body: string;
+}
+
+/** Most of an answer that is read, in bytes; the rest costs the connection. */
+const MAX_ANSWER_BYTES = 64 * 1024;
+
+/** The receiver is gone and says so. */
+const GONE = 410;
+
+/** Sends a letter once. It follows no redirect, and never rejects. */
+export async function send(
+  agent: Agent,
+  webhook: Webhook,
+  { id, body }: Letter,
+  timeoutMs: number,
+  end: AbortSignal,
+): Promise<Attempt> {
+  const signal = AbortSignal.any([end, AbortSignal.timeout(timeoutMs)]);
+  const timestamp = Math.floor(Date.now() / 1000);
+  try {
+    const answer = await request(webhook.url, {
+      dispatcher: agent,
+      method: "POST",
+      headers: {
+        "content-type": "application/cloudevents+json; charset=utf-8",
+        "user-agent": "lance-gateway",
+        ...signatureHeaders({ id, timestamp, body }, webhook.secrets()),
+      },
+      body,
+      signal,
+    });
+    const { statusCode, headers } = answer;
+    await answer.body.dump({ limit: MAX_ANSWER_BYTES, signal }).catch(() => {});
+    if (statusCode >= 200 && statusCode < 300) return "delivered";
+    return {
+      reason: `it answers ${statusCode}`,
+      isFinal: statusCode === GONE,
+      pauseMs: pauseOf(headers["retry-after"]),
+    };
+  } catch (error) {
+    return { reason: reasonOf(error, timeoutMs) };
+  }
+}
+
+/** Returns the time that a header asks for, in milliseconds: seconds, or a date. */
+function pauseOf(header: string | string[] | undefined): number {
+  const text = String(header);
+  const ms = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : 0;
+}
+
+function reasonOf(error: unknown, timeoutMs: number): string {
+  const { name, code, message } = error as NodeJS.ErrnoException;
+  if (name === "TimeoutError") return `it does not answer within ${timeoutMs} ms`;
+  return message || code || name;
+}
