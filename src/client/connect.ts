@@ -75,8 +75,11 @@ function createFetchTransport(baseUrl: string, send: Fetch): Transport {
     async httpClient({ url, method, header, body, signal = new AbortController().signal }) {
       const upload = body === undefined ? {} : await fetchBody(body, signal);
       const answer = await send(url, { method, headers: header, signal, ...upload });
-      const { status, headers } = answer;
-      return { status, header: headers, body: answerPieces(answer), trailer: new Headers() };
+      const received = new Headers(answer.headers);
+      // The platform has decoded the body, and keeps the headers about what was sent.
+      if (received.has("content-encoding"))
+        for (const name of ["content-encoding", "content-length"]) received.delete(name);
+      return { status: answer.status, header: received, body: answerPieces(answer), trailer: new Headers() };
     },
   });
 }
