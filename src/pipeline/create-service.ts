@@ -23,6 +23,7 @@ import { filterListings } from "./policies/filter-listings.ts";
 import { createPermissions } from "./policies/permissions.ts";
 import { resolve } from "./resolve.ts";
 import { chooseDatabase, type Route } from "./route.ts";
+import { tellPermissions } from "./tell-permissions.ts";
 import { traceBackend, traceCalls } from "./trace.ts";
 
 /** Options of {@link createService}. */
@@ -67,6 +68,7 @@ export function createService(options: ServiceOptions): Service {
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
     ...(authenticator === undefined ? [] : [keepToScope, ...decideBy(options.authorizer, databases)]),
     ...(options.readOnly ? [readOnly] : []),
+    tellPermissions(options.readOnly === true),
     limitConcurrency(databases),
     admitUploads(databases, budget),
     fitResponse,
