@@ -2,6 +2,7 @@
 // be used and passed on together with such a package.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { BUNDLED } from "./bundled.ts";
 
 interface Package {
   readonly dev?: boolean;
@@ -42,7 +43,10 @@ function isAllowed(expression: string): boolean {
   return parts.every((part) => part.split(" OR ").some((licence) => ALLOWED.has(licence)));
 }
 
-const shipped = Object.entries(lock.packages).filter(([path, { dev }]) => path !== "" && dev !== true);
+const bundled = new Set(BUNDLED.map((name) => `node_modules/${name}`));
+const shipped = Object.entries(lock.packages).filter(
+  ([path, { dev }]) => path !== "" && (dev !== true || bundled.has(path)),
+);
 const refused = shipped.flatMap(([path, { license }]) => {
   const name = path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length);
   if (KNOWN.some(([pattern]) => pattern.test(name)) || (license !== undefined && isAllowed(license)))

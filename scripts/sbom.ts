@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { BUNDLED } from "./bundled.ts";
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly dev?: boolean; devDependencies?: object }>>;
@@ -12,10 +13,19 @@ const root = join(import.meta.dirname, "..");
 const readJson = (name: string) => JSON.parse(readFileSync(join(root, name), "utf8"));
 
 // `npm sbom --omit dev` also leaves out what both the gateway and its development need, so npm sees no development at all.
-const { devDependencies: _, ...manifest } = readJson("package.json");
+const { devDependencies, ...manifest } = readJson("package.json");
+// The console contains code of packages that only its build needs.
+const bundled = Object.fromEntries(BUNDLED.map((name) => [name, devDependencies[name]]));
+Object.assign(manifest.dependencies, bundled);
 const lock: Lock = readJson("package-lock.json");
-const packages = Object.fromEntries(Object.entries(lock.packages).filter(([, { dev }]) => dev !== true));
+const packages = Object.fromEntries(
+  Object.entries(lock.packages).flatMap(([path, { dev, ...entry }]) => {
+    const isBundled = BUNDLED.some((name) => path === `node_modules/${name}`);
+    return dev === true && !isBundled ? [] : [[path, entry]];
+  }),
+) as Lock["packages"] & { ""?: { devDependencies?: object; dependencies: object } };
 delete packages[""]?.devDependencies;
+Object.assign(packages[""]?.dependencies ?? {}, bundled);
 
 const folder = mkdtempSync(join(tmpdir(), "lance-gateway-sbom-"));
 try {

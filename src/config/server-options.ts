@@ -97,6 +97,12 @@ export const SERVER_OPTIONS = {
     fallback: "false",
     parse: parseSwitch,
   },
+  noConsole: {
+    flag: "no-console",
+    help: "Turn off the console at /console (docs/console.md).",
+    fallback: "false",
+    parse: parseSwitch,
+  },
   keepAliveMs: {
     flag: "keep-alive",
     value: "TIME",

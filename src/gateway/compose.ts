@@ -1,4 +1,5 @@
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Authenticator } from "../auth/authenticator.ts";
@@ -62,6 +63,7 @@ export type WireOptions = Pick<
       | "corsOrigins"
       | "allowedHosts"
       | "readOnly"
+      | "noConsole"
       | "socketPath"
       | "socketMode"
       | "auth"
@@ -157,6 +159,7 @@ async function listen(
     metrics: metrics?.page,
     documents: openDocument(options),
     noteAccess: access?.noteBy(api.mask),
+    console: options.noConsole ? undefined : CONSOLE_DIRECTORY,
     log,
     addressing,
     tls,
@@ -211,6 +214,9 @@ function joinReadiness(ofProcess: Readiness, workers: Workers): Readiness {
 }
 
 const BUILD = { version: packageVersion(), node: process.version };
+
+/** Where the build writes the console; the sources and the package have it in the same place. */
+const CONSOLE_DIRECTORY = join(import.meta.dirname, "..", "..", "dist", "console");
 
 /** Only the owner of the file of a socket may connect. */
 const DEFAULT_SOCKET_MODE = 0o600;

@@ -5,6 +5,7 @@ import { createErrorHandler, type HttpWiresOptions, httpWires, passBodiesOn } fr
 import { createTargetRewrite } from "../wires/rest/target-rewrite.ts";
 import { requestIdOf } from "../wires/rpc.ts";
 import { addBrowserGuard } from "./browser-guard.ts";
+import { addConsoleRedirect, consolePlugin } from "./console-pages.ts";
 import { addCors } from "./cors.ts";
 import { type ApiDocuments, documentPlugin } from "./document-page.ts";
 import type { HostCheck } from "./host-check.ts";
@@ -20,6 +21,8 @@ export interface AppOptions extends HttpWiresOptions {
   readonly metrics?: MetricsPage | undefined;
   /** Content of `/openapi.json` and `/docs`. Default: the paths do not exist. */
   readonly documents?: ApiDocuments | undefined;
+  /** Directory of the built console. Default: `/console` does not exist. */
+  readonly console?: string | undefined;
   readonly hosts: HostCheck;
   /** Origins whose pages may call from browsers; `*` matches any. */
   readonly origins: readonly string[];
@@ -38,9 +41,9 @@ export interface App {
 
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 
-/** Creates the application: hooks for all paths first, then probes, metrics, further plugins, and the wires. */
+/** Creates the application: hooks for all paths first, then probes, pages, further plugins, and the wires. */
 export function createApp(options: AppOptions): App {
-  const { readiness, metrics, documents, hosts, origins, plugins = [] } = options;
+  const { readiness, metrics, documents, console: directory, hosts, origins, plugins = [] } = options;
   const app = createFastify(options);
   const refusals = addRefusals(app, options);
   addCors(app, origins);
@@ -49,6 +52,10 @@ export function createApp(options: AppOptions): App {
   app.register(probesPlugin, { readiness });
   if (metrics !== undefined) app.register(metricsPlugin, { metrics });
   if (documents !== undefined) app.register(documentPlugin, { documents });
+  if (directory !== undefined) {
+    addConsoleRedirect(app);
+    app.register(consolePlugin, { directory });
+  }
   for (const plugin of plugins) app.register(plugin);
   app.register(httpWires, { ...options, dropsSlashes: true });
 

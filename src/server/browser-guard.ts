@@ -1,11 +1,17 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { LanceError } from "../namespace/errors.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
+import { isConsolePath } from "./console-pages.ts";
 import type { HostCheck } from "./host-check.ts";
 import { isProbe, pathOf, refuse } from "./refusals.ts";
 
-/** Pages without side effects, to which other pages may link. */
+/** Pages without side effects, to which other pages may link, beside those of the console. */
 const PAGES: ReadonlySet<string> = new Set(["/metrics", "/openapi.json", "/docs"]);
+
+/** Whether a path is a page without side effects. */
+function isPage(path: string): boolean {
+  return PAGES.has(path) || isConsolePath(path);
+}
 
 /** Options of {@link addBrowserGuard}. */
 export interface BrowserGuardOptions {
@@ -31,7 +37,7 @@ export function addBrowserGuard(
     const host = hostOf(request);
     const isServed = hosts.serves(host);
     if (isServed && !isForeign(request, host)) return next();
-    if (isProbe(request) || (isServed && PAGES.has(pathOf(request)))) return next();
+    if (isProbe(request) || (isServed && isPage(pathOf(request)))) return next();
     next(refuse(request, isServed ? foreignPage() : foreignHost(host), refused));
   });
 }

@@ -39,6 +39,8 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   readonly metrics?: MetricsPage | undefined;
   /** Content of `/openapi.json` and `/docs`. Default: the paths do not exist. */
   readonly documents?: ApiDocuments | undefined;
+  /** Directory of the built console. Default: `/console` does not exist. */
+  readonly console?: string | undefined;
   /** Parts of addresses that name databases. Default: none. */
   readonly addressing?: Addressing | undefined;
   /** Origins whose pages may call from browsers; `*` matches any. Default: none. */
@@ -79,7 +81,7 @@ export interface GatewayServer {
 const DEFAULT_GRACE_MS = 30_000;
 
 /**
- * Creates the server: gRPC, gRPC-Web, Connect, REST, probes, metrics, gRPC health and reflection on a single port.
+ * Creates the server: gRPC, gRPC-Web, Connect, REST, probes, metrics, the console, gRPC health and reflection on a single port.
  */
 export function createServer(given: ServerOptions): GatewayServer {
   const arrivals = openArrivals(given);

@@ -1,0 +1,113 @@
+// Builds src/console into dist/console: scripts, styles and the page, each also compressed. It fails if the whole is larger
+// than its budget, or contains a package that is not listed here.
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { build, type Plugin } from "vite";
+import { BUNDLED } from "./bundled.ts";
+
+/** Maximum size of everything that the console can load, compressed with gzip, in bytes. */
+const BUDGET_BYTES = 200_000;
+
+const root = join(import.meta.dirname, "..");
+const source = join(root, "src", "console");
+const target = join(root, "dist", "console");
+const part = join(root, "dist", `console.${process.pid}.part`);
+
+/** The page's policy forbids code from texts, which Arrow makes in a single place: its test for values that count as null. */
+const noCodeFromTexts: Plugin = {
+  name: "no-code-from-texts",
+  load(id) {
+    if (!id.endsWith("/apache-arrow/builder/valid.mjs")) return undefined;
+    return `export function createIsValidFunction(nulls) {
+      const found = new Set(nulls);
+      return (value) => !found.has(value);
+    }`;
+  },
+  generateBundle(_options, bundle) {
+    for (const chunk of Object.values(bundle)) {
+      const code = chunk.type === "chunk" ? chunk.code : "";
+      if (/\bnew Function\(|[^.\w]eval\(/.test(code))
+        throw new Error(`${chunk.fileName} makes code from texts`);
+    }
+  },
+};
+
+/** Fails on packages whose licences and versions nothing lists, and on modules of Node. */
+const listedPackages: Plugin = {
+  name: "listed-packages",
+  generateBundle(_options, bundle) {
+    const modules = Object.values(bundle).flatMap((chunk) =>
+      chunk.type === "chunk" ? Object.keys(chunk.modules) : [],
+    );
+    const foreign = modules.filter(
+      (id) => id.includes("__vite-browser-external") || !isListed(packageOf(id)),
+    );
+    if (foreign.length > 0) throw new Error(`the console must not contain ${foreign.join(", ")}`);
+  },
+};
+
+/** Returns the package of a module; undefined for a module of the project. */
+function packageOf(id: string): string | undefined {
+  return /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1];
+}
+
+interface Lock {
+  readonly packages: Readonly<Record<string, { readonly dev?: boolean }>>;
+}
+
+const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as Lock;
+
+/** Whether a package comes with the gateway anyway, or is listed as part of the console. */
+function isListed(name: string | undefined): boolean {
+  if (name === undefined || BUNDLED.includes(name)) return true;
+  const entry = lock.packages[`node_modules/${name}`];
+  return entry !== undefined && entry.dev !== true;
+}
+
+await build({
+  root: source,
+  configFile: false,
+  logLevel: "warn",
+  // The page may be below any path.
+  base: "./",
+  publicDir: false,
+  plugins: [noCodeFromTexts, listedPackages],
+  build: {
+    outDir: part,
+    emptyOutDir: true,
+    target: "es2023",
+    assetsInlineLimit: 0,
+    // The function that preloads modules needs a document, which the worker does not have.
+    modulePreload: false,
+    reportCompressedSize: false,
+    license: { fileName: "licences.md" },
+    rolldownOptions: {
+      input: { page: join(source, "index.html"), convert: join(source, "import", "convert-worker.ts") },
+      // The page starts the worker by this name.
+      output: {
+        entryFileNames: ({ name }) => (name === "convert" ? "convert.js" : "assets/[name]-[hash].js"),
+      },
+    },
+  },
+});
+
+let bytes = 0;
+for (const path of readdirSync(part, { recursive: true, encoding: "utf8" })) {
+  if (![".html", ".js", ".css", ".svg"].includes(extname(path))) continue;
+  const content = readFileSync(join(part, path));
+  const zipped = gzipSync(content, { level: 9 });
+  bytes += zipped.byteLength;
+  writeFileSync(join(part, `${path}.gz`), zipped);
+  const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
+  writeFileSync(join(part, `${path}.br`), brotliCompressSync(content, { params }));
+}
+if (bytes > BUDGET_BYTES) {
+  rmSync(part, { recursive: true });
+  throw new Error(`the console has ${bytes} bytes compressed, more than ${BUDGET_BYTES}`);
+}
+
+mkdirSync(join(root, "dist"), { recursive: true });
+rmSync(target, { recursive: true, force: true });
+renameSync(part, target);
+console.log(`The console has ${bytes} bytes, compressed with gzip.`);

@@ -1,0 +1,121 @@
+import { useMemo, useState } from "preact/hooks";
+import { isUnauthenticated } from "../client/errors.ts";
+import { ActivityPage } from "./activity/activity-page.tsx";
+import { NamespacePage } from "./catalog/namespace-page.tsx";
+import { Sidebar, useTree } from "./catalog/sidebar.tsx";
+import { type Connection, connectGateway } from "./session/connection.ts";
+import { type Session, storedSession, storeSession } from "./session/credential.ts";
+import { SignIn } from "./session/sign-in.tsx";
+import { Header } from "./shell/header.tsx";
+import { useCall, useRoute } from "./shell/hooks.ts";
+import { Waiting } from "./shell/notes.tsx";
+import { hrefOf, type Route } from "./shell/route.ts";
+import { TablePage } from "./table/table-page.tsx";
+
+/** The console. */
+export function App() {
+  const [session, setSession] = useState<Session>(() => storedSession(sessionStorage));
+  const connection = useMemo(() => connectGateway(session), [session]);
+  // The answer does not matter: whether the gateway knows the caller does.
+  const greeting = useCall(
+    async (signal) => {
+      await connection.namespace.describeNamespace({ id: [] }, { signal }).catch((thrown) => {
+        if (isUnauthenticated(thrown)) throw thrown;
+      });
+      return connection;
+    },
+    [connection],
+  );
+  const change = (next: Session) => {
+    const isKept = storedSession(sessionStorage).credential !== undefined;
+    storeSession(sessionStorage, isKept ? next : { database: next.database });
+    setSession(next);
+  };
+  if (greeting.error !== undefined)
+    return <SignIn session={session} reason={greeting.error.message} onDone={setSession} />;
+  if (greeting.value !== connection) return <Waiting what="Connecting…" />;
+  return <SignedIn key={JSON.stringify(session)} connection={connection} onSession={change} />;
+}
+
+interface SignedInProps {
+  readonly connection: Connection;
+  onSession(session: Session): void;
+}
+
+function SignedIn({ connection, onSession }: SignedInProps) {
+  const route = useRoute();
+  const tree = useTree(connection);
+  const [isTreeOpen, setTreeOpen] = useState(false);
+  const selected = route.page === "activity" ? [] : route.id;
+  return (
+    <div class={`shell${isTreeOpen ? " has-tree" : ""}`}>
+      {/* biome-ignore lint/a11y/useValidAnchor: it leads to a place on the page, as screen readers announce it */}
+      <a class="skip" href="#main" onClick={skipToMain}>
+        Skip to the content
+      </a>
+      <Header
+        session={connection.session}
+        route={route}
+        isTreeOpen={isTreeOpen}
+        onTree={() => setTreeOpen(!isTreeOpen)}
+        onSession={onSession}
+      />
+      <Sidebar model={tree} selected={selected} onChosen={() => setTreeOpen(false)} />
+      <main id="main" tabIndex={-1}>
+        <Page route={route} connection={connection} refresh={(id) => tree.refresh(id)} />
+      </main>
+    </div>
+  );
+}
+
+/** The address of the page is that of its content, so that the link must not change it. */
+function skipToMain(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+interface PageProps {
+  readonly route: Route;
+  readonly connection: Connection;
+  /** Shows in the tree what has changed in a namespace. */
+  refresh(id: readonly string[]): void;
+}
+
+function Page({ route, connection, refresh }: PageProps) {
+  if (route.page === "activity") return <ActivityPage connection={connection} />;
+  const { id } = route;
+  if (route.page === "namespace") {
+    return (
+      <NamespacePage
+        key={id.join("/")}
+        connection={connection}
+        id={id}
+        onCreated={(created, isTable) => {
+          refresh(id);
+          location.hash = hrefOf(
+            isTable ? { page: "table", id: created, view: "rows" } : { page: "namespace", id: created },
+          );
+        }}
+        onDropped={() => {
+          refresh(id.slice(0, -1));
+          location.hash = hrefOf({ page: "namespace", id: id.slice(0, -1) });
+        }}
+      />
+    );
+  }
+  const parent = id.slice(0, -1);
+  return (
+    <TablePage
+      key={id.join("/")}
+      connection={connection}
+      id={id}
+      view={route.view}
+      onMoved={(to) => {
+        refresh(parent);
+        location.hash = hrefOf(
+          to === undefined ? { page: "namespace", id: parent } : { page: "table", id: to, view: "rows" },
+        );
+      }}
+    />
+  );
+}

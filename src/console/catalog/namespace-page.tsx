@@ -1,0 +1,142 @@
+import { useState } from "preact/hooks";
+import { ImportForm } from "../import/import-form.tsx";
+import type { Connection } from "../session/connection.ts";
+import { permissionsOf, TELL_PERMISSIONS } from "../session/permissions.ts";
+import { ActionForm } from "../shell/action-form.tsx";
+import { Crumbs } from "../shell/crumbs.tsx";
+import { Dialog } from "../shell/dialog.tsx";
+import { useCall } from "../shell/hooks.ts";
+import { ErrorNote, Waiting } from "../shell/notes.tsx";
+import { CreateNamespace } from "./create-namespace.tsx";
+import { CreateTable } from "./create-table.tsx";
+
+interface NamespacePageProps {
+  readonly connection: Connection;
+  readonly id: readonly string[];
+  /** Called when something appeared in the namespace: the names that lead to it, and whether it is a table. */
+  onCreated(id: readonly string[], isTable: boolean): void;
+  onDropped(id: readonly string[]): void;
+}
+
+type Action = "namespace" | "table" | "drop";
+
+/** A namespace: its properties, and what can be created in it. */
+export function NamespacePage({ connection, id, onCreated, onDropped }: NamespacePageProps) {
+  const [action, setAction] = useState<Action>();
+  const { namespace } = connection;
+  const { value, error, reload } = useCall(
+    (signal) => namespace.describeNamespace({ id }, { ...TELL_PERMISSIONS, signal }),
+    [namespace, id.join("/")],
+  );
+  const name = id.at(-1) ?? "Catalog";
+  const permissions = value && permissionsOf(value);
+  const close = () => setAction(undefined);
+  return (
+    <>
+      <header class="page-head">
+        {id.length > 0 && <Crumbs id={id} />}
+        <h1 title={name}>{name}</h1>
+        <div class="actions">
+          {permissions?.has("write") && (
+            <button type="button" onClick={() => setAction("table")}>
+              New table
+            </button>
+          )}
+          {permissions?.has("manage") && (
+            <button type="button" onClick={() => setAction("namespace")}>
+              New namespace
+            </button>
+          )}
+          {permissions?.has("manage") && id.length > 0 && (
+            <button type="button" class="danger" onClick={() => setAction("drop")}>
+              Drop
+            </button>
+          )}
+        </div>
+      </header>
+      {error && <ErrorNote error={error} retry={reload} />}
+      {value === undefined && error === undefined && <Waiting what="Reading the namespace…" />}
+      {value !== undefined && Object.keys(value.properties).length > 0 && (
+        <dl class="texts">
+          {Object.entries(value.properties).map(([key, text]) => (
+            <div key={key}>
+              <dt>{key}</dt>
+              <dd>{text}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {permissions?.has("write") ? (
+        <section class="panel">
+          <h2>Import a file</h2>
+          <ImportForm connection={connection} parent={id} onDone={(table) => onCreated(table, true)} />
+        </section>
+      ) : (
+        value !== undefined && <p class="note">Choose a table in the catalog.</p>
+      )}
+      {action === "namespace" && (
+        <Dialog title="New namespace" onClose={close}>
+          <CreateNamespace
+            connection={connection}
+            parent={id}
+            onDone={(created) => {
+              close();
+              onCreated(created, false);
+            }}
+          />
+        </Dialog>
+      )}
+      {action === "table" && (
+        <Dialog title="New table" onClose={close}>
+          <CreateTable
+            connection={connection}
+            parent={id}
+            onDone={(created) => {
+              close();
+              onCreated(created, true);
+            }}
+          />
+        </Dialog>
+      )}
+      {action === "drop" && (
+        <Dialog title={`Drop ${name}`} onClose={close}>
+          <DropNamespace
+            connection={connection}
+            id={id}
+            onDone={() => {
+              close();
+              onDropped(id);
+            }}
+          />
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+interface DropNamespaceProps extends Pick<NamespacePageProps, "connection" | "id"> {
+  onDone(): void;
+}
+
+function DropNamespace({ connection, id, onDone }: DropNamespaceProps) {
+  const name = id.at(-1) ?? "";
+  const [typed, setTyped] = useState("");
+  const drop = async () => {
+    await connection.namespace.dropNamespace({ id });
+    onDone();
+  };
+  return (
+    <ActionForm action={`Drop ${name}`} isDangerous isReady={typed === name} run={drop}>
+      <p>Only an empty namespace can be dropped.</p>
+      <label>
+        Type <strong>{name}</strong> to confirm
+        <input
+          autocomplete="off"
+          spellcheck={false}
+          value={typed}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      </label>
+    </ActionForm>
+  );
+}

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { createTypeGuess, parseValue } from "./csv-types.ts";
+
+/** Returns the type of a column, and its values. */
+function read(...texts: readonly string[]) {
+  const guess = createTypeGuess(["c"]);
+  for (const text of texts) guess.add([text]);
+  const [column] = guess.columns();
+  if (column === undefined) throw new Error("there is a column");
+  return [column.type, texts.map((text) => parseValue(column, text))];
+}
+
+test("a column has the narrowest type that all its values have", () => {
+  expect(read("1", "-2", "")).toEqual(["integer", [1n, -2n, null]]);
+  expect(read("1", "2.5", "1e3")).toEqual(["number", [1, 2.5, 1000]]);
+  expect(read("true", "FALSE")).toEqual(["truth", [true, false]]);
+  expect(read("1", "one")).toEqual(["text", ["1", "one"]]);
+  expect(read("", "")).toEqual(["text", [null, null]]);
+});
+
+test("numbers with leading zeros are texts, because they are names of something", () => {
+  expect(read("01234", "5")).toEqual(["text", ["01234", "5"]]);
+});
+
+test("integers that 64 bits may not hold are numbers", () => {
+  expect(read("9999999999999999999")).toEqual(["number", [1e19]]);
+});
+
+test("times are in UTC unless they name a zone", () => {
+  expect(read("2026-05-04", "2026-05-04 13:00", "2026-05-04T13:00:00+02:00")).toEqual([
+    "time",
+    [Date.UTC(2026, 4, 4), Date.UTC(2026, 4, 4, 13), Date.UTC(2026, 4, 4, 11)],
+  ]);
+});
+
+test("lists of equally many numbers are vectors, and others are texts", () => {
+  expect(read("[1, 2.5]", "[3, 4]")).toEqual([
+    "vector",
+    [
+      [1, 2.5],
+      [3, 4],
+    ],
+  ]);
+  expect(read("[1, 2]", "[3]")).toEqual(["text", ["[1, 2]", "[3]"]]);
+});

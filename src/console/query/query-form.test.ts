@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { EMPTY_FORM, requestOf } from "./query-form.ts";
+
+test("an empty form asks for the first rows", () => {
+  expect(requestOf(EMPTY_FORM)).toEqual({ k: 10 });
+});
+
+test("each field becomes its part of the request", () => {
+  const form = {
+    vector: "[1, 2]",
+    vectorColumn: "v",
+    words: " hello ",
+    filter: "id > 1",
+    columns: ["id"],
+    limit: "3",
+    distance: "cosine",
+  };
+  expect(requestOf(form)).toEqual({
+    k: 3,
+    vector: [1, 2],
+    vectorColumn: "v",
+    distanceType: "cosine",
+    fullTextQuery: "hello",
+    filter: "id > 1",
+    columns: ["id"],
+  });
+});
+
+test("a limit that is none is refused before the call", () => {
+  expect(() => requestOf({ ...EMPTY_FORM, limit: "0" })).toThrow("1 or more");
+  expect(() => requestOf({ ...EMPTY_FORM, limit: "x" })).toThrow("1 or more");
+});

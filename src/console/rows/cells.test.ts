@@ -1,0 +1,62 @@
+import {
+  Binary,
+  Decimal,
+  Field,
+  FixedSizeList,
+  Float32,
+  Int64,
+  List,
+  TimestampMicrosecond,
+  Utf8,
+  vectorFromArray,
+} from "apache-arrow";
+import { expect, test } from "vitest";
+import { cellOf } from "./cells.ts";
+
+const cell = (values: readonly unknown[], type: never) => {
+  const vector = vectorFromArray(values, type) as { get(index: number): unknown; readonly type: never };
+  return cellOf(vector.get(0), vector.type);
+};
+
+test("a missing value is shown as such", () => {
+  expect(cell([null, "a"], new Utf8() as never)).toEqual({ kind: "null" });
+});
+
+test("a time is readable, whatever its unit", () => {
+  const type = new TimestampMicrosecond() as never;
+  expect(cell([Date.UTC(2026, 4, 4, 13, 2, 1)], type)).toEqual({
+    kind: "time",
+    text: "2026-05-04 13:02:01 UTC",
+    iso: "2026-05-04T13:02:01.000Z",
+  });
+});
+
+test("a 64-bit integer keeps all digits", () => {
+  const cellOfInteger = cell([9_007_199_254_740_993n], new Int64() as never);
+  expect(cellOfInteger).toEqual({ kind: "number", text: "9007199254740993" });
+});
+
+test("a list of numbers is a vector", () => {
+  const type = new FixedSizeList(4, new Field("item", new Float32()));
+  const found = cell([[1, 2, 3, 4]], type as never);
+  expect(found.kind === "vector" && Array.from(found.values)).toEqual([1, 2, 3, 4]);
+});
+
+test("other lists are JSON", () => {
+  const type = new List(new Field("item", new Utf8()));
+  expect(cell([["a", "b"]], type as never)).toEqual({ kind: "json", text: '["a","b"]' });
+});
+
+test("bytes of an image are known by their beginning", () => {
+  const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0]);
+  expect(cell([png], new Binary() as never)).toMatchObject({ kind: "bytes", image: "image/png" });
+  expect(cell([new Uint8Array([1, 2])], new Binary() as never)).toMatchObject({ image: undefined });
+});
+
+test.each([
+  [12345, "123.45"],
+  [-5, "-0.05"],
+])("the decimal %i of scale 2 is %s", (units, text) => {
+  const words = new Uint32Array(new BigInt64Array([BigInt(units), units < 0 ? -1n : 0n]).buffer);
+  expect(cellOf(words, new Decimal(2, 10))).toEqual({ kind: "number", text });
+});

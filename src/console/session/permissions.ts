@@ -1,0 +1,22 @@
+/** Kinds of operations, as roles and policies know them. */
+export type Action = "list" | "describe" | "read" | "write" | "manage" | "admin";
+
+/** Kinds of operations that the caller may do to an object. */
+export type Permissions = ReadonlySet<string>;
+
+/** Headers that make the gateway tell what the caller may do to the object of the call. */
+export const TELL_PERMISSIONS = { headers: { "x-lance-gateway-tell": "permissions" } } as const;
+
+const ENTRY = "header.x-lance-gateway-permissions";
+const ALL: readonly Action[] = ["list", "describe", "read", "write", "manage", "admin"];
+
+/** Returns what an answer tells about permissions. A gateway that tells nothing refuses by itself what is not allowed. */
+export function permissionsOf({
+  context,
+}: {
+  readonly context: Readonly<Record<string, string>>;
+}): Permissions {
+  const told = context[ENTRY];
+  if (told === undefined) return new Set(ALL);
+  return new Set(told.split(", "));
+}

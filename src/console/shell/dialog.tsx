@@ -1,0 +1,26 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useId, useRef } from "preact/hooks";
+
+interface DialogProps {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  onClose(): void;
+}
+
+/** A modal dialog; Escape closes it, and the focus returns to where it was. */
+export function Dialog({ title, children, onClose }: DialogProps) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const titleId = useId();
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} aria-labelledby={titleId} onClose={onClose}>
+      <header class="dialog-head">
+        <h2 id={titleId}>{title}</h2>
+        <button type="button" class="quiet" aria-label="Close" onClick={() => dialog.current?.close()}>
+          ✕
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}

@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { listJobs } from "./jobs.ts";
+
+const { signal } = new AbortController();
+
+test("the jobs of a table come from all pages, the newest first", async () => {
+  const job = (job_id: string, table: string, state: string) => ({
+    ...{ job_id, table, state },
+    job_type: "backfill_column",
+    created_at_millis: 0,
+  });
+  const pages: Record<string, object> = {
+    "": { jobs: [job("1", "a$t", "DONE"), job("2", "other", "DONE")], page_token: "2" },
+    "2": { jobs: [job("3", "a$t", "IN_PROGRESS")] },
+  };
+  const fetch = async (_path: string, init: RequestInit = {}) => {
+    const { page_token = "" } = JSON.parse(String(init.body)) as { page_token?: string };
+    return Response.json(pages[page_token]);
+  };
+  const jobs = await listJobs({ fetch }, ["a", "t"], signal);
+  expect(jobs.map(({ id, kind, state, isEnded }) => [id, kind, state, isEnded])).toEqual([
+    ["3", "backfill column", "in progress", false],
+    ["1", "backfill column", "done", true],
+  ]);
+});
+
+test("a catalog without jobs counts as one that does not support them", async () => {
+  const fetch = async () => Response.json({}, { status: 406 });
+  await expect(listJobs({ fetch }, ["t"], signal)).rejects.toMatchObject({ kind: "Unsupported" });
+});

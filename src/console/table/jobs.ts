@@ -1,0 +1,67 @@
+import { LanceError } from "../../namespace/errors.ts";
+import type { Connection } from "../session/connection.ts";
+import { formatTime } from "../shell/format.ts";
+
+/** Work on a table in the background. */
+export interface Job {
+  readonly id: string;
+  readonly kind: string;
+  readonly state: string;
+  readonly isEnded: boolean;
+  readonly detail: string;
+}
+
+interface JobPage {
+  readonly jobs: readonly {
+    readonly job_id: string;
+    readonly table: string;
+    readonly job_type: string;
+    readonly state: string;
+    readonly created_at_millis: number;
+  }[];
+  readonly page_token?: string;
+}
+
+/** Most jobs that are shown, the newest. */
+const MOST_JOBS = 20;
+
+const WORDS: Readonly<Record<string, string>> = {
+  IN_PROGRESS: "in progress",
+  DONE: "done",
+  FAILED: "failed",
+  CANCELLED: "cancelled",
+};
+
+/**
+ * Returns the newest jobs of a table, the newest first. They are in the REST API only.
+ *
+ * @throws LanceError Unsupported, if the catalog has no jobs.
+ */
+export async function listJobs(
+  connection: Pick<Connection, "fetch">,
+  id: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly Job[]> {
+  const table = id.join("$");
+  let found: readonly JobPage["jobs"][number][] = [];
+  let token: string | undefined;
+  do {
+    const response = await connection.fetch("/v1/jobs/list", {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(token === undefined ? {} : { page_token: token }),
+      signal,
+    });
+    if (!response.ok) throw new LanceError("Unsupported", "the catalog lists no jobs");
+    const page = (await response.json()) as JobPage;
+    found = [...found, ...page.jobs.filter((job) => job.table === table)].slice(-MOST_JOBS);
+    token = page.page_token;
+  } while (token);
+  return found.toReversed().map(({ job_id, job_type, state, created_at_millis }) => ({
+    id: job_id,
+    kind: job_type.replaceAll("_", " "),
+    state: WORDS[state] ?? state.toLowerCase(),
+    isEnded: state !== "IN_PROGRESS",
+    detail: `since ${formatTime(created_at_millis)}`,
+  }));
+}

@@ -1,0 +1,107 @@
+import { useState } from "preact/hooks";
+import { ImportForm } from "../import/import-form.tsx";
+import { ActionForm } from "../shell/action-form.tsx";
+import { Dialog } from "../shell/dialog.tsx";
+import type { TableContext } from "./table-context.ts";
+
+interface TableActionsProps {
+  readonly table: TableContext;
+  /** Called when the table has another name, or is gone. */
+  onMoved(to: readonly string[] | undefined): void;
+  onChanged(): void;
+}
+
+type Action = "import" | "rename" | "drop";
+
+/** The buttons for what the caller may do to a table as a whole. */
+export function TableActions({ table, onMoved, onChanged }: TableActionsProps) {
+  const { connection, id, permissions } = table;
+  const [action, setAction] = useState<Action>();
+  const close = () => setAction(undefined);
+  const name = id.at(-1) ?? "";
+  return (
+    <div class="actions">
+      {permissions.has("write") && (
+        <button type="button" onClick={() => setAction("import")}>
+          Add rows
+        </button>
+      )}
+      {permissions.has("manage") && (
+        <>
+          <button type="button" onClick={() => setAction("rename")}>
+            Rename
+          </button>
+          <button type="button" class="danger" onClick={() => setAction("drop")}>
+            Drop
+          </button>
+        </>
+      )}
+      {action === "import" && (
+        <Dialog title={`Add rows to ${name}`} onClose={close}>
+          <ImportForm
+            connection={connection}
+            parent={id.slice(0, -1)}
+            target={name}
+            onDone={() => {
+              close();
+              onChanged();
+            }}
+          />
+        </Dialog>
+      )}
+      {action === "rename" && (
+        <Dialog title={`Rename ${name}`} onClose={close}>
+          <Rename table={table} onMoved={onMoved} />
+        </Dialog>
+      )}
+      {action === "drop" && (
+        <Dialog title={`Drop ${name}`} onClose={close}>
+          <Drop table={table} onMoved={onMoved} />
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+type ChangeProps = Pick<TableActionsProps, "table" | "onMoved">;
+
+function Rename({ table: { connection, id }, onMoved }: ChangeProps) {
+  const old = id.at(-1) ?? "";
+  const [name, setName] = useState(old);
+  const parent = id.slice(0, -1);
+  const rename = async () => {
+    await connection.namespace.renameTable({ id, newTableName: name, newNamespaceId: parent });
+    onMoved([...parent, name]);
+  };
+  return (
+    <ActionForm action="Rename" isReady={name !== "" && name !== old} run={rename}>
+      <label>
+        New name
+        <input value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
+      </label>
+    </ActionForm>
+  );
+}
+
+function Drop({ table: { connection, id }, onMoved }: ChangeProps) {
+  const name = id.at(-1) ?? "";
+  const [typed, setTyped] = useState("");
+  const drop = async () => {
+    await connection.namespace.dropTable({ id });
+    onMoved(undefined);
+  };
+  return (
+    <ActionForm action={`Drop ${name}`} isDangerous isReady={typed === name} run={drop}>
+      <p>The table and all its versions, branches and indices are deleted. Nothing brings them back.</p>
+      <label>
+        Type <strong>{name}</strong> to confirm
+        <input
+          autocomplete="off"
+          spellcheck={false}
+          value={typed}
+          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+        />
+      </label>
+    </ActionForm>
+  );
+}

@@ -1,0 +1,99 @@
+import { useState } from "preact/hooks";
+import type { TableVersion } from "../../gen/lance/namespace/v1/version_pb.ts";
+import type { LanceError } from "../../namespace/errors.ts";
+import { formatAge, formatTime } from "../shell/format.ts";
+import { errorOf, useCall } from "../shell/hooks.ts";
+import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
+import type { Moment, TableContext } from "./table-context.ts";
+
+/** Versions that are shown at first, and added at a time. */
+const PAGE_VERSIONS = 50;
+
+interface VersionsProps {
+  readonly table: TableContext;
+  /** Version that the page shows. */
+  readonly current: bigint | undefined;
+  onOpen(moment: Moment): void;
+  onChanged(): void;
+}
+
+/** The versions of a table as a timeline, the newest first. */
+export function Versions({
+  table: { connection, id, at, permissions },
+  current,
+  onOpen,
+  onChanged,
+}: VersionsProps) {
+  const [limit, setLimit] = useState(PAGE_VERSIONS);
+  const [failure, setFailure] = useState<LanceError>();
+  const { namespace } = connection;
+  const { branch } = at;
+  const { value, error, reload } = useCall(
+    (signal) => namespace.listTableVersions({ id, branch, limit, descending: true }, { signal }),
+    [namespace, id.join("/"), branch, limit],
+  );
+  if (error !== undefined) return <ErrorNote error={error} retry={reload} />;
+  if (value === undefined) return <Waiting what="Reading versions…" />;
+  const versions = value.versions.toSorted((a, b) => Number(b.version - a.version));
+  if (versions.length === 0) return <EmptyNote>The table has no versions.</EmptyNote>;
+  const restore = async (version: bigint) => {
+    try {
+      await namespace.restoreTable({ id, branch, version });
+      setFailure(undefined);
+      reload();
+      onChanged();
+    } catch (thrown) {
+      setFailure(errorOf(thrown));
+    }
+  };
+  return (
+    <>
+      {failure && <ErrorNote error={failure} />}
+      <ol class="timeline">
+        {versions.map((version, index) => (
+          <li key={String(version.version)} class={version.version === current ? "is-current" : undefined}>
+            <VersionHead version={version} />
+            <span class="timeline-actions">
+              {version.version === current ? (
+                <span class="badge">shown</span>
+              ) : (
+                <button
+                  type="button"
+                  onClick={() => onOpen(index === 0 ? { branch } : { branch, version: version.version })}
+                >
+                  Show version {String(version.version)}
+                </button>
+              )}
+              {index > 0 && permissions.has("write") && (
+                <button type="button" class="quiet" onClick={() => void restore(version.version)}>
+                  Restore
+                </button>
+              )}
+            </span>
+          </li>
+        ))}
+      </ol>
+      {value.pageToken && (
+        <button type="button" onClick={() => setLimit(limit + PAGE_VERSIONS)}>
+          Older versions
+        </button>
+      )}
+    </>
+  );
+}
+
+function VersionHead({ version: { version, timestampMillis, metadata } }: { version: TableVersion }) {
+  const millis = timestampMillis === undefined ? undefined : Number(timestampMillis);
+  const facts = Object.entries(metadata).map(([name, value]) => `${name}: ${value}`);
+  return (
+    <div>
+      <strong>Version {String(version)}</strong>
+      {millis !== undefined && (
+        <time dateTime={new Date(millis).toISOString()} title={formatTime(millis)}>
+          {formatAge(millis, Date.now())}, {formatTime(millis)}
+        </time>
+      )}
+      {facts.length > 0 && <span class="muted">{facts.join(", ")}</span>}
+    </div>
+  );
+}

@@ -1,0 +1,102 @@
+import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
+import { type Coding, type ConsoleFile, createConsoleFiles, PAGE } from "./console-files.ts";
+import { refuseOtherMethods } from "./probes.ts";
+
+/** Path of the console. */
+const PLACE = "/console";
+
+/**
+ * The page runs its own scripts and styles, and talks to the gateway that it comes from. It has no forms that a
+ * browser sends, no frames and no plugins, and no page may frame it.
+ */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "worker-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  // Images in tables, from memory.
+  "img-src 'self' blob:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
+
+const HEADERS = {
+  "content-security-policy": CONTENT_SECURITY_POLICY,
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  vary: "accept-encoding",
+} as const;
+
+/** Names of the files have the hash of their content; the others are compared at each use. */
+const CACHED = { true: "public, max-age=31536000, immutable", false: "no-cache" } as const;
+
+/** Whether a path belongs to the console. */
+export function isConsolePath(path: string): boolean {
+  return path === PLACE || path.startsWith(`${PLACE}/`);
+}
+
+/**
+ * Serves the console below `/console/`.
+ *
+ * @param directory where its build is.
+ */
+export const consolePlugin: FastifyPluginCallback<{ directory: string }> = (app, { directory }, done) => {
+  const readFiles = createConsoleFiles(directory);
+
+  app.get(PLACE, (_request, reply) => reply.redirect("console/", 308));
+
+  app.get<{ Params: { "*": string } }>(`${PLACE}/*`, async (request, reply) => {
+    const files = await readFiles();
+    reply.headers(HEADERS);
+    if (files === undefined) return notBuilt(reply);
+    const file = files.get(request.params["*"] || PAGE);
+    if (file === undefined) return reply.code(404).type("text/plain").send("the console has no such file\n");
+    return sendFile(file, request, reply);
+  });
+
+  for (const url of [PLACE, `${PLACE}/*`]) refuseOtherMethods(app, url);
+  done();
+};
+
+/** Leads browsers from `/` to the console; programs get the error of an unknown path there. */
+export function addConsoleRedirect(app: FastifyInstance): void {
+  app.addHook("onRequest", (request, reply, next) => {
+    const { method, url, headers } = request;
+    const isBrowser = (method === "GET" || method === "HEAD") && headers.accept?.includes("text/html");
+    if (url !== "/" || !isBrowser) return next();
+    reply.header("vary", "accept").redirect("console/", 302);
+  });
+}
+
+/** Answers while a build may be under way; the browser asks again. */
+function notBuilt(reply: FastifyReply): FastifyReply {
+  return reply
+    .code(503)
+    .headers({ "retry-after": "2", refresh: "2", "cache-control": "no-store" })
+    .type("text/plain")
+    .send("The console is being built. This page tries again in two seconds.\n");
+}
+
+function sendFile(file: ConsoleFile, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  reply.headers({ etag: file.etag, "cache-control": CACHED[`${file.isImmutable}`] });
+  if (request.headers["if-none-match"] === file.etag) return reply.code(304).send();
+  const accepted = codingsOf(request.headers["accept-encoding"]);
+  const coding = [...file.coded.keys()].find((each) => accepted.has(each));
+  if (coding !== undefined) reply.header("content-encoding", coding);
+  return reply.type(file.type).send((coding && file.coded.get(coding)) ?? file.content);
+}
+
+/** Returns the codings that a header accepts, as RFC 9110 writes them. */
+function codingsOf(header: string | string[] = ""): ReadonlySet<Coding> {
+  const names = String(header)
+    .toLowerCase()
+    .split(",")
+    .map((part) => part.split(";").map((text) => text.trim()))
+    .filter(([, weight = ""]) => !/^q=0(?:\.0*)?$/.test(weight))
+    .map(([name]) => name as Coding);
+  return new Set(names);
+}
