@@ -8,6 +8,7 @@ const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[
   faults: () => import("./faults.ts"),
   "grpc-clients": () => import("./grpc-clients.ts"),
   loop: () => import("./loop.ts"),
+  memory: () => import("./memory.ts"),
   proxy: () => import("./proxy.ts"),
   secured: () => import("./secured.ts"),
   soak: () => import("./soak.ts"),

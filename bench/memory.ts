@@ -1,0 +1,92 @@
+// The memory of workers: starts the gateway with one worker and with four on a catalog of 1,000 tables and on one of a
+// million, and measures its resident memory when every worker has answered, and after some seconds of calls.
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { addRows, namespaceRow, tableRows } from "./loop/roots.ts";
+import { runLightLoad } from "./support/light-load.ts";
+import { residentBytes } from "./support/memory.ts";
+import { startGateway } from "./support/process.ts";
+import { type Rounds, roundsOf, writeResult } from "./support/result-file.ts";
+
+const WORKERS = [1, 4] as const;
+const TABLES = [1_000, 1_000_000] as const;
+const ROUNDS = 5;
+/** So many that the system gives each worker some of them. */
+const CONNECTIONS = 64;
+const SECONDS = 3;
+/** Time in which a loaded gateway comes to rest, in milliseconds. */
+const REST_MS = 3_000;
+
+/** Resident memory in MiB. */
+interface Figures {
+  /** When every worker has answered. */
+  readonly loaded: Rounds;
+  /** After some seconds of calls. */
+  readonly called: Rounds;
+}
+
+/** Runs the comparison; takes no options. */
+export async function run(): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
+  try {
+    const residentMiB: Record<string, Record<string, Figures>> = {};
+    for (const tables of TABLES) {
+      const root = join(folder, String(tables));
+      await addRows(root, rows(tables));
+      residentMiB[tables] = {};
+      for (const workers of WORKERS) residentMiB[tables][workers] = await measure(root, tables, workers);
+    }
+    for (const [tables, figures] of Object.entries(residentMiB)) {
+      for (const [workers, { loaded, called }] of Object.entries(figures)) {
+        console.log(
+          `${tables} tables, ${workers} workers: ${text(loaded)} MiB, after calls ${text(called)} MiB`,
+        );
+      }
+    }
+    await writeResult("memory", { residentMiB });
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function* rows(tables: number) {
+  yield namespaceRow("bench");
+  yield* tableRows("bench", tables);
+}
+
+const text = ({ median, min, max }: Rounds) => `${median} (${min} to ${max})`;
+
+async function measure(root: string, tables: number, workers: number): Promise<Figures> {
+  const [loaded, called]: [number[], number[]] = [[], []];
+  const paths = Array.from({ length: 199 }, (_, i) => {
+    const number = Math.floor((i / 199) * tables);
+    return `/v1/table/bench$t${String(number).padStart(7, "0")}/describe`;
+  });
+  for (let round = 0; round < ROUNDS; round++) {
+    const gateway = await startGateway("--root", root, "--workers", String(workers), "--no-maintenance");
+    try {
+      const mib = () => Math.round(residentBytes(gateway.pid) / 2 ** 20);
+      const load = (seconds: number) =>
+        runLightLoad({
+          port: gateway.port,
+          method: "POST",
+          paths,
+          body: "{}",
+          connections: CONNECTIONS,
+          seconds,
+        });
+      // The first answers come when the rows have been read.
+      await load(0.5);
+      await sleep(REST_MS);
+      loaded.push(mib());
+      await load(SECONDS);
+      await sleep(REST_MS);
+      called.push(mib());
+    } finally {
+      await gateway.stop();
+    }
+  }
+  return { loaded: roundsOf(loaded), called: roundsOf(called) };
+}
