@@ -2,7 +2,7 @@
 // runs of upkeep, compared with the others. npm run bench -- upkeep [--rounds N] [--seconds N]
 import { parseArgs } from "node:util";
 import { type Figure, figureOf, writeResults } from "./support/results.ts";
-import { SEARCHES, throughGateway, withLibrary } from "./upkeep/after-adds.ts";
+import { type AfterAdds, SEARCHES, throughGateway, withLibrary } from "./upkeep/after-adds.ts";
 import { measureBeside } from "./upkeep/beside.ts";
 
 const OPTIONS = {
@@ -19,30 +19,22 @@ export async function run(args: readonly string[]): Promise<void> {
   console.log(`\nThe figures are in ${writeResults("upkeep", { searches, beside })}`);
 }
 
+const SIDES = { gateway: throughGateway, library: withLibrary };
+const MOMENTS = ["before", "atOnce", "later"] as const;
+
 async function compareSearches(rounds: readonly number[]): Promise<object> {
-  console.log("| search, median | gateway, at once | later | library, at once | after optimize() | ratio |");
-  console.log(`| --- ${"| --- ".repeat(5)}|`);
+  console.log("| search, median | side | before the adds | right after | after upkeep or optimize() |");
+  console.log(`| --- ${"| --- ".repeat(4)}|`);
   const results: Record<string, object> = {};
   for (const search of SEARCHES) {
-    const sides = { gateway: throughGateway, library: withLibrary };
-    const found = { gateway: { atOnce: [], later: [] }, library: { atOnce: [], later: [] } } as Record<
-      keyof typeof sides,
-      { atOnce: number[]; later: number[] }
-    >;
-    for (const _ of rounds) {
-      for (const side of ["gateway", "library"] as const) {
-        const { atOnce, later } = await sides[side](search);
-        found[side].atOnce.push(atOnce);
-        found[side].later.push(later);
-      }
+    const found: Record<string, AfterAdds[]> = { gateway: [], library: [] };
+    for (const _ of rounds)
+      for (const [side, measure] of Object.entries(SIDES)) found[side]?.push(await measure(search));
+    for (const [side, times] of Object.entries(found)) {
+      const figures = MOMENTS.map((moment) => shown(figureOf(times.map((each) => each[moment]))));
+      console.log(`| ${[search.name, side, ...figures].join(" | ")} |`);
     }
-    const figures = [found.gateway, found.library].flatMap(({ atOnce, later }) => [
-      figureOf(atOnce),
-      figureOf(later),
-    ]) as [Figure, Figure, Figure, Figure];
-    const ratio = figures[1].median / figures[3].median;
-    console.log(`| ${[search.name, ...figures.map(shown), ratio.toFixed(2)].join(" | ")} |`);
-    results[search.name] = { ...found, ratio };
+    results[search.name] = found;
   }
   return results;
 }

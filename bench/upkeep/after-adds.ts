@@ -7,8 +7,9 @@ import { createDraw, createTable, FIRST_ROWS, query, rowsOf, vectorOf, wordOf } 
 import { startGateway } from "../support/process.ts";
 import { createLocal } from "./local.ts";
 
-/** Median times of a search in milliseconds: right after the adds, and when the table has been looked after. */
+/** Median times of a search in milliseconds: before the adds, right after them, and when the table was looked after. */
 export interface AfterAdds {
+  readonly before: number;
   readonly atOnce: number;
   readonly later: number;
 }
@@ -37,8 +38,6 @@ export async function throughGateway({ adds, kind }: Search): Promise<AfterAdds>
     const gateway = await startGateway("--root", root);
     try {
       await createTable(gateway.port);
-      for (let at = 0; at < adds; at++)
-        await send(gateway.port, "table/soak/insert", rowsOf([FIRST_ROWS + at], draw));
       const search = () =>
         query(
           gateway.port,
@@ -46,9 +45,12 @@ export async function throughGateway({ adds, kind }: Search): Promise<AfterAdds>
             ? { k: 10, vector: { single_vector: vectorOf(draw) } }
             : { k: 10, vector: {}, full_text_query: wordsOf(wordOf(draw)) },
         );
+      const before = await medianOf(search);
+      for (let at = 0; at < adds; at++)
+        await send(gateway.port, "table/soak/insert", rowsOf([FIRST_ROWS + at], draw));
       const atOnce = await medianOf(search);
       await sleep(QUIET_MS);
-      return { atOnce, later: await medianOf(search) };
+      return { before, atOnce, later: await medianOf(search) };
     } finally {
       await gateway.stop();
     }
@@ -61,11 +63,12 @@ export async function withLibrary({ adds, kind }: Search): Promise<AfterAdds> {
     const draw = createDraw(3);
     const table = await createLocal(directory, draw);
     try {
-      for (let at = 0; at < adds; at++) await table.add(FIRST_ROWS + at);
       const search = () => (kind === "nearest" ? table.nearest(vectorOf(draw)) : table.words(wordOf(draw)));
+      const before = await medianOf(search);
+      for (let at = 0; at < adds; at++) await table.add(FIRST_ROWS + at);
       const atOnce = await medianOf(search);
       await table.optimize();
-      return { atOnce, later: await medianOf(search) };
+      return { before, atOnce, later: await medianOf(search) };
     } finally {
       table.close();
     }
