@@ -19,6 +19,8 @@ interface ChartProps {
 }
 
 const HEIGHT = 180;
+/** Shortest time that a chart spans. */
+const SHORTEST_SECONDS = 60;
 /** Space for the labels of values, in pixels. */
 const AXIS_WIDTH = 72;
 
@@ -83,7 +85,10 @@ function optionsOf(
     height: HEIGHT,
     legend: { show: false },
     cursor: { show: false },
-    scales: { y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] } },
+    scales: {
+      x: { range: (_plot, first, last) => [Math.min(first, last - SHORTEST_SECONDS), last] },
+      y: { range: (_plot, _low, high) => [0, high > 0 ? high * 1.1 : 1] },
+    },
     axes: [axis, { ...axis, size: AXIS_WIDTH, values: (_plot, values) => values.map(format) }],
     series: [
       {},

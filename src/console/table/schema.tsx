@@ -29,7 +29,7 @@ export function Schema({ description }: { description: DescribeTableResponse }) 
       <Texts title="Metadata of the schema" texts={schema?.metadata ?? {}} />
       <Texts title="Metadata of the table" texts={metadata} />
       <Texts title="Properties" texts={properties} />
-      {location !== undefined && <Texts title="Location" texts={{ location }} />}
+      {location !== undefined && <Texts title="Storage" texts={{ location }} />}
     </>
   );
 }
