@@ -8,9 +8,9 @@ const DURATIONS = [15 * 60_000, 12 * 3_600_000] as const;
 export const VENDING_OPTIONS = {
   vend: {
     flag: "vend",
-    value: "static|aws-sts",
-    help: "Hand out credentials for the object store with describe and declare: static (those of --vend-file) or aws-sts (an assumed role, cut to the directory of the table). Default: clients bring their own (docs/security.md).",
-    parse: parseChoice(["static", "aws-sts"]),
+    value: "static|aws-sts|google-token|azure-sas",
+    help: "Hand out credentials for the object store with describe and declare: static (those of --vend-file), or an assumed role (aws-sts), a token (google-token) or a signature (azure-sas) that is cut to the directory of the table. Default: clients bring their own (docs/security.md).",
+    parse: parseChoice(["static", "aws-sts", "google-token", "azure-sas"]),
     backends: ["dir"],
   },
   vendAccess: {
@@ -24,7 +24,7 @@ export const VENDING_OPTIONS = {
   vendDurationMs: {
     flag: "vend-duration",
     value: "AGE",
-    help: "Life of handed-out credentials, from 15m to 12h, if the service grants it.",
+    help: "Life of handed-out credentials, from 15m to 12h, if the service grants it; google-token lives for up to an hour.",
     fallback: "1h",
     parse(text) {
       const duration = parseAge(text);

@@ -38,6 +38,12 @@ describe("the options of credential vending", () => {
       [/needs a root in an object store/, "--vend", "aws-sts", ...ROLE],
       [/needs a root in an object store/, "--vend", "static", "--root", "file:///data"],
       [/needs a root such as s3:/, "--vend", "aws-sts", ...ROLE, "--root", "gs://lake"],
+      [/google-token needs a root such as gs:/, "--vend", "google-token", ...BUCKET],
+      [/azure-sas needs a root such as az:/, "--vend", "azure-sas", ...BUCKET],
+      [
+        /azure-sas needs --vend-access read or manage/,
+        ...["--vend", "azure-sas", "--root", "az://lake", "--vend-access", "write"],
+      ],
       [/needs --vend-aws-role/, "--vend", "aws-sts", ...BUCKET],
       [/needs --vend-file/, "--vend", "static", ...BUCKET],
       [/missing\.yaml cannot be read/, "--vend", "static", ...BUCKET, "--vend-file", "/missing.yaml"],

@@ -55,7 +55,7 @@ const SOURCES: Readonly<Record<Mode, (settings: Settings) => Promise<CredentialS
   },
 
   async "aws-sts"({ options, place, storageOptions }) {
-    if (place.scheme !== "s3") throw new UsageError("--vend aws-sts needs a root such as s3://bucket/prefix");
+    requireScheme("aws-sts", place, "s3");
     const { createStsSource } = await import("../backends/dir/vending/aws-sts.ts");
     return createStsSource({
       bucket: place.bucket,
@@ -66,7 +66,29 @@ const SOURCES: Readonly<Record<Mode, (settings: Settings) => Promise<CredentialS
       durationMs: options.vendDurationMs,
     });
   },
+
+  async "google-token"({ place, storageOptions }) {
+    requireScheme("google-token", place, "gs");
+    const { createGoogleSource } = await import("../backends/dir/vending/google-token.ts");
+    return createGoogleSource({ bucket: place.bucket, storageOptions });
+  },
+
+  async "azure-sas"({ options, place, storageOptions }) {
+    requireScheme("azure-sas", place, "az");
+    if (options.vendAccess === "write") {
+      throw new UsageError(
+        "--vend azure-sas needs --vend-access read or manage, because a SAS cannot leave out files",
+      );
+    }
+    const { createSasSource } = await import("../backends/dir/vending/azure-sas.ts");
+    return createSasSource({ container: place.bucket, storageOptions, durationMs: options.vendDurationMs });
+  },
 };
+
+function requireScheme(mode: Mode, { scheme }: BucketPlace, needed: string): void {
+  if (scheme !== needed)
+    throw new UsageError(`--vend ${mode} needs a root such as ${needed}://bucket/prefix`);
+}
 
 function required(mode: Mode, flag: string, value: string | undefined): string {
   if (value !== undefined) return value;

@@ -69,28 +69,39 @@ export async function startGcs(): Promise<StoreServer> {
   return server;
 }
 
-/** The emulator of Azure Blob Storage. */
-export async function startAzure(): Promise<StoreServer> {
+/** Files of a certificate and its key. */
+interface CertificateFiles {
+  readonly cert: string;
+  readonly key: string;
+}
+
+/**
+ * The emulator of Azure Blob Storage.
+ *
+ * @param tls its certificate, which this process trusts; it then takes tokens of Microsoft Entra, too. Default: it speaks plain text.
+ */
+export async function startAzure(tls?: CertificateFiles): Promise<StoreServer> {
   const program = npmTool("azurite", ".bin/azurite-blob");
   const account = { name: "gatewaytest", key: Buffer.from("not a real key").toString("base64") };
+  const oauth = tls === undefined ? [] : ["--oauth", "basic", "--cert", tls.cert, "--key", tls.key];
+  const protocol = tls === undefined ? "http" : "https";
   const server = await start("az", async (port) => {
     const place = ["--blobHost", "127.0.0.1", "--blobPort", String(port), "--inMemoryPersistence"];
-    const child = run(program, [...place, "--silent", "--skipApiVersionCheck", "--disableTelemetry"], {
-      AZURITE_ACCOUNTS: `${account.name}:${account.key}`,
-    });
+    const args = [...place, ...oauth, "--silent", "--skipApiVersionCheck", "--disableTelemetry"];
+    const child = run(program, args, { AZURITE_ACCOUNTS: `${account.name}:${account.key}` });
     const options = {
       azure_storage_account_name: account.name,
       azure_storage_account_key: account.key,
-      azure_storage_endpoint: `http://127.0.0.1:${port}/${account.name}`,
-      allow_http: "true",
+      azure_storage_endpoint: `${protocol}://127.0.0.1:${port}/${account.name}`,
+      ...(tls === undefined && { allow_http: "true" }),
     };
     return { child, options };
   });
   const settings = [
-    "DefaultEndpointsProtocol=http",
+    `DefaultEndpointsProtocol=${protocol}`,
     `AccountName=${account.name}`,
     `AccountKey=${account.key}`,
-    `BlobEndpoint=http://127.0.0.1:${server.port}/${account.name}`,
+    `BlobEndpoint=${protocol}://127.0.0.1:${server.port}/${account.name}`,
   ];
   await BlobServiceClient.fromConnectionString(settings.join(";")).createContainer(BUCKET);
   return server;

@@ -1,3 +1,4 @@
+import type { TokenCredential } from "@azure/identity";
 import type { ContainerClient, StoragePipelineOptions } from "@azure/storage-blob";
 import { LanceError } from "../../../namespace/errors.ts";
 import { loadLibrary } from "../../load-library.ts";
@@ -42,18 +43,10 @@ export interface AzureAccess {
  */
 export async function openAzure(container: string, options: StorageOptions): Promise<AzureAccess> {
   const blob = await loadLibrary("az://", "@azure/storage-blob", () => import("@azure/storage-blob"));
-  const read = createOptionReader(options, ["azure_storage_", "azure_"]);
-  const emulator = read.flag("use_emulator") === true;
-  const account = read.text("account_name") ?? (emulator ? EMULATOR.account : undefined);
-  if (account === undefined) throw new Error("az:// needs the storage option azure_storage_account_name");
+  const { read, emulator, account, endpoint } = readAccount(options);
   const key = read.text("account_key", "access_key", "master_key") ?? (emulator ? EMULATOR.key : undefined);
-  const endpoint =
-    read.text("endpoint") ?? (emulator ? EMULATOR.endpoint : `https://${account}.blob.core.windows.net`);
-  if (endpoint.startsWith("http://") && !emulator && read.flag("allow_http") !== true) {
-    throw new Error("an endpoint without TLS needs the storage option allow_http=true");
-  }
   const sas = read.text("sas_token", "sas_key")?.replace(/^\?/, "");
-  const url = `${endpoint.replace(/\/$/, "")}/${container}${sas === undefined ? "" : `?${sas}`}`;
+  const url = `${endpoint}/${container}${sas === undefined ? "" : `?${sas}`}`;
   const credential =
     key !== undefined
       ? new blob.StorageSharedKeyCredential(account, key)
@@ -78,7 +71,35 @@ export async function openAzure(container: string, options: StorageOptions): Pro
   };
 }
 
-async function identityOf(read: OptionReader) {
+/** A storage account, and where it is. */
+export interface AzureAccount {
+  readonly read: OptionReader;
+  readonly emulator: boolean;
+  readonly account: string;
+  /** Without a slash at its end. */
+  readonly endpoint: string;
+}
+
+/**
+ * Reads the storage account from the options of a storage.
+ *
+ * @throws Error with a single line for an option that is missing or invalid
+ */
+export function readAccount(options: StorageOptions): AzureAccount {
+  const read = createOptionReader(options, ["azure_storage_", "azure_"]);
+  const emulator = read.flag("use_emulator") === true;
+  const account = read.text("account_name") ?? (emulator ? EMULATOR.account : undefined);
+  if (account === undefined) throw new Error("az:// needs the storage option azure_storage_account_name");
+  const endpoint =
+    read.text("endpoint") ?? (emulator ? EMULATOR.endpoint : `https://${account}.blob.core.windows.net`);
+  if (endpoint.startsWith("http://") && !emulator && read.flag("allow_http") !== true) {
+    throw new Error("an endpoint without TLS needs the storage option allow_http=true");
+  }
+  return { read, emulator, account, endpoint: endpoint.replace(/\/$/, "") };
+}
+
+/** Returns the identity of the gateway at Microsoft Entra: a service principal of the options, or that of the machine. */
+export async function identityOf(read: OptionReader): Promise<TokenCredential> {
   const identity = await loadLibrary("az://", "@azure/identity", () => import("@azure/identity"));
   const [tenant, client, secret] = [
     read.text("tenant_id", "authority_id"),

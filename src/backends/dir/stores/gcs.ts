@@ -1,11 +1,12 @@
-import type { ApiError, File, StorageOptions as GcsOptions } from "@google-cloud/storage";
+import type { File, StorageOptions as GcsOptions } from "@google-cloud/storage";
 import { LanceError } from "../../../namespace/errors.ts";
 import { loadLibrary } from "../../load-library.ts";
 import type { ObjectInfo } from "../format/storage.ts";
-import { isTransient, type StoreFailure, toStoreError } from "./failure.ts";
+import { isTransient, toStoreError } from "./failure.ts";
+import { failureOf, optionReader, readServiceAccount } from "./gcs-access.ts";
 import { uploadStream } from "./gcs-upload.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
-import { createOptionReader, type StorageOptions } from "./storage-options.ts";
+import type { StorageOptions } from "./storage-options.ts";
 import { createTimeLimits } from "./time-limits.ts";
 
 /** Longest duration of a request with its retries, in seconds, and their number. */
@@ -14,8 +15,6 @@ const MAX_RETRIES = 3;
 
 /** Longest duration of a single request, in milliseconds. */
 const REQUEST_TIMEOUT = 30_000;
-
-const OPTION_PREFIXES = ["google_", "gcs_"];
 
 /** Objects do not belong to a project. Without a value, the library starts `gcloud` to find one, which takes seconds. */
 const NO_PROJECT = "none";
@@ -117,7 +116,7 @@ type Listing = readonly [
 ];
 
 function timeoutOf(options: StorageOptions): number {
-  return createOptionReader(options, OPTION_PREFIXES).duration("timeout") ?? REQUEST_TIMEOUT;
+  return optionReader(options).duration("timeout") ?? REQUEST_TIMEOUT;
 }
 
 /**
@@ -126,10 +125,7 @@ function timeoutOf(options: StorageOptions): number {
  * @throws Error with a single line for an invalid option
  */
 function toGcsOptions(options: StorageOptions, maxRetries: number): GcsOptions {
-  const read = createOptionReader(options, OPTION_PREFIXES);
-  const keyFilename = read.text("service_account", "service_account_path", "application_credentials");
-  const text = read.text("service_account_key");
-  const key = text === undefined ? undefined : parseKey(text);
+  const { keyFilename, key } = readServiceAccount(options);
   return {
     projectId: NO_PROJECT,
     retryOptions: { autoRetry: maxRetries > 0, maxRetries, totalTimeout: TOTAL_SECONDS },
@@ -141,29 +137,8 @@ function toGcsOptions(options: StorageOptions, maxRetries: number): GcsOptions {
   };
 }
 
-/** A service account's key; as for the engine, it may name another endpoint and omit credentials. */
-interface ServiceKey {
-  readonly gcs_base_url?: string;
-  readonly disable_oauth?: boolean;
-}
-
-function parseKey(text: string): ServiceKey {
-  try {
-    return JSON.parse(text) as ServiceKey;
-  } catch {
-    throw new Error("the storage option google_service_account_key must be the JSON of a key");
-  }
-}
-
 function infoOf({ name: key, metadata: { size = 0, updated, etag } }: File): ObjectInfo {
   return { key, size: Number(size), modifiedMillis: updated ? Date.parse(updated) : 0, eTag: etag };
-}
-
-function failureOf(thrown: unknown): StoreFailure {
-  const { code, errors, response } = thrown as ApiError & { response?: { status?: number } };
-  const status = Number(response?.status ?? code);
-  const known = Number.isInteger(status) && status >= 100 && status < 600;
-  return { status: known ? status : undefined, code: errors?.[0]?.reason ?? String(code ?? "Error") };
 }
 
 function toGcsError(thrown: unknown): unknown {

@@ -5,7 +5,7 @@ const SPELLINGS: Readonly<Record<string, readonly string[]>> = {
   aws_access_key_id: ["access_key_id"],
   aws_secret_access_key: ["secret_access_key"],
   aws_session_token: ["session_token"],
-  azure_storage_sas_token: ["azure_storage_sas_key", "sas_token"],
+  azure_storage_sas_token: ["azure_storage_sas_key", "sas_key", "sas_token"],
 };
 
 /** Returns storage options in which credentials have every name that clients know. */

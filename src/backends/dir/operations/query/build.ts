@@ -2,10 +2,11 @@ import { formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { createPace } from "../../../../namespace/pace.ts";
+import { DEFAULT_SEARCH_ROWS } from "../../../../namespace/search-rows.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
 import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
-import { checkCounts, DEFAULT_SEARCH_ROWS, isSearch, type QueryFields, withinTable } from "./fields.ts";
+import { checkCounts, isSearch, type QueryFields, withinTable } from "./fields.ts";
 import { type TextSearch, textSearch } from "./text.ts";
 import { type QueryVector, type VectorSearch, vectorSearch } from "./vector.ts";
 

@@ -3,6 +3,7 @@ import type {
   QueryTableRequest,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { DEFAULT_SEARCH_ROWS } from "../../../../namespace/search-rows.ts";
 import type { NativeTable } from "../../engine/native.ts";
 
 /** The fields that QueryTable and AnalyzeTableQueryPlan have in common. */
@@ -27,9 +28,6 @@ export function checkCounts(request: QueryFields): void {
     }
   }
 }
-
-/** Number of rows of a search by default. */
-export const DEFAULT_SEARCH_ROWS = 10;
 
 /** Whether a request searches for vectors or words. */
 export function isSearch({ vector, fullTextQuery }: QueryFields): boolean {

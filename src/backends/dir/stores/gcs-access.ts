@@ -1,0 +1,50 @@
+import type { ApiError } from "@google-cloud/storage";
+import type { StoreFailure } from "./failure.ts";
+import { createOptionReader, type OptionReader, type StorageOptions } from "./storage-options.ts";
+
+/** Creates a reader for the options of Google Cloud Storage. */
+export function optionReader(options: StorageOptions): OptionReader {
+  return createOptionReader(options, ["google_", "gcs_"]);
+}
+
+/** A service account's key; as for the engine, it may name another endpoint and omit credentials. */
+export interface ServiceKey {
+  readonly gcs_base_url?: string;
+  readonly disable_oauth?: boolean;
+}
+
+/** How the gateway signs in: by a file with a key, by a key, or as the machine. */
+export interface ServiceAccount {
+  readonly keyFilename: string | undefined;
+  readonly key: ServiceKey | undefined;
+}
+
+/**
+ * Reads the service account from the options of a storage.
+ *
+ * @throws Error with a single line for a key that is not JSON
+ */
+export function readServiceAccount(options: StorageOptions): ServiceAccount {
+  const read = optionReader(options);
+  const text = read.text("service_account_key");
+  return {
+    keyFilename: read.text("service_account", "service_account_path", "application_credentials"),
+    key: text === undefined ? undefined : parseKey(text),
+  };
+}
+
+function parseKey(text: string): ServiceKey {
+  try {
+    return JSON.parse(text) as ServiceKey;
+  } catch {
+    throw new Error("the storage option google_service_account_key must be the JSON of a key");
+  }
+}
+
+/** Returns the facts of a library's error. */
+export function failureOf(thrown: unknown): StoreFailure {
+  const { code, errors, response } = thrown as ApiError & { response?: { status?: number } };
+  const status = Number(response?.status ?? code);
+  const known = Number.isInteger(status) && status >= 100 && status < 600;
+  return { status: known ? status : undefined, code: errors?.[0]?.reason ?? String(code ?? "Error") };
+}
