@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, it, vi } from "vitest";
-import { createFailureDelay } from "./failure-delay.ts";
+import { allocateCells, openCells } from "../namespace/keyed-cells.ts";
+import { createFailureDelay, FAILURES_SHAPE } from "./failure-delay.ts";
 
 describe("the delay after failures", () => {
-  beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["hrtime"] }));
   afterEach(() => void vi.useRealTimers());
 
   it("doubles up to its bound, for each address by itself", () => {
@@ -21,9 +22,25 @@ describe("the delay after failures", () => {
   });
 
   it("remembers a bounded number of addresses, the latest ones", () => {
-    const delay = createFailureDelay({ firstMs: 10, maxAddresses: 2 });
-    for (const address of ["a", "b", "a", "c"]) delay.failed(address);
-    assert.equal(delay.failed("a"), 40);
-    assert.equal(delay.failed("b"), 10);
+    const delay = createFailureDelay({ firstMs: 10, cells: openCells({ ...FAILURES_SHAPE, keys: 16 }) });
+    const fail = (address: string) => {
+      vi.advanceTimersByTime(1);
+      return delay.failed(address);
+    };
+    const others = Array.from({ length: 14 }, (_, index) => `other ${index}`);
+    for (const address of ["a", "b", "a", ...others, "c"]) fail(address);
+    assert.equal(fail("a"), 40);
+    assert.equal(fail("b"), 10);
+  });
+
+  it("counts the failures that all workers have seen", () => {
+    const memory = allocateCells(FAILURES_SHAPE, 2);
+    const delays = [0, 1].map((worker) =>
+      createFailureDelay({ firstMs: 10, cells: openCells(FAILURES_SHAPE, { worker, workers: 2 }, memory) }),
+    );
+    assert.deepEqual(
+      [0, 1, 0].map((worker) => delays[worker]?.failed("192.0.2.1")),
+      [10, 20, 40],
+    );
   });
 });

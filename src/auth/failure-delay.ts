@@ -1,3 +1,6 @@
+import { type CellShape, type KeyedCells, openCells } from "../namespace/keyed-cells.ts";
+import { monotonicNow } from "../namespace/monotonic.ts";
+
 /** Options of {@link createFailureDelay}. */
 export interface FailureDelayOptions {
   /** Delay after the first failure, in milliseconds; it doubles with each further one. Default: 10. */
@@ -6,8 +9,8 @@ export interface FailureDelayOptions {
   readonly longestMs?: number;
   /** Time without a failure after which an address is forgotten, in milliseconds. Default: 60 s. */
   readonly memoryMs?: number;
-  /** Number of addresses that are remembered. Default: 10,000. */
-  readonly maxAddresses?: number;
+  /** Failures of addresses, of the shape {@link FAILURES_SHAPE}. Default: those of this thread alone. */
+  readonly cells?: KeyedCells | undefined;
 }
 
 /** Slows the answers to addresses down from which wrong credentials come. */
@@ -16,33 +19,22 @@ export interface FailureDelay {
   failed(address: string | undefined): number;
 }
 
-interface Failures {
-  readonly count: number;
-  readonly at: number;
-}
+/** Shape of the numbers of failures: the time of the last one, which is the rank, and how many there were. */
+export const FAILURES_SHAPE: CellShape = { numbers: 1 };
 
 /** Creates a {@link FailureDelay}. Credentials that are right never wait, wherever they come from. */
 export function createFailureDelay(options: FailureDelayOptions = {}): FailureDelay {
-  const { firstMs = 10, longestMs = 2_000, memoryMs = 60_000, maxAddresses = 10_000 } = options;
-  // In the order of the last failure, so that the first entry is the one to forget.
-  const failures = new Map<string, Failures>();
-
-  function forget(now: number): void {
-    for (const [address, { at }] of failures) {
-      if (failures.size <= maxAddresses && now - at < memoryMs) return;
-      failures.delete(address);
-    }
-  }
-
+  const { firstMs = 10, longestMs = 2_000, memoryMs = 60_000, cells = openCells(FAILURES_SHAPE) } = options;
   return {
     failed(address = "") {
-      const now = performance.now();
-      const before = failures.get(address);
-      const count = before === undefined || now - before.at >= memoryMs ? 0 : before.count;
-      failures.delete(address);
-      failures.set(address, { count: count + 1, at: now });
-      forget(now);
-      return Math.min(longestMs, firstMs * 2 ** Math.min(count, 30));
+      const now = monotonicNow();
+      const before = cells.change(address, (numbers, at) => {
+        const count = now - (numbers[at] as number) < memoryMs ? (numbers[at + 1] as number) : 0;
+        numbers[at] = now;
+        numbers[at + 1] = count + 1;
+        return count;
+      });
+      return Math.min(longestMs, firstMs * 2 ** Math.min(before ?? 0, 30));
     },
   };
 }

@@ -7,7 +7,7 @@ import type { Metrics } from "../metrics/metrics.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import type { Service } from "../namespace/service.ts";
 import type { SharedQuantity } from "../namespace/sharing.ts";
-import type { CallerLimits } from "../pipeline/caller-limits.ts";
+import type { CallerCounters, CallerLimits } from "../pipeline/caller-limits.ts";
 import { createService, type ServiceOptions } from "../pipeline/create-service.ts";
 import { createMaskPath, createRefusalNotes, type MaskPath, type NoteRefusal } from "../pipeline/refusals.ts";
 import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
@@ -27,6 +27,7 @@ export interface ApiOptions
     | "tracing"
     | "announcements"
     | keyof CallerLimits
+    | keyof CallerCounters
   > {
   /** Maximum memory for all requests, in bytes. Default: unlimited. */
   readonly maxBufferedBytes?: number | undefined;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Authenticator } from "../auth/authenticator.ts";
+import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
 import { createDatabasesBackend } from "../backends/databases/index.ts";
 import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import type { Databases } from "../config/configuration.ts";
@@ -28,12 +29,13 @@ import { openAuthenticator } from "./open-authenticator.ts";
 import { openAuthorizer } from "./open-authorizer.ts";
 import { openBackend } from "./open-backend.ts";
 import { openDocument } from "./open-document.ts";
+import { openSharedRates, type SharedRates } from "./open-shared-rates.ts";
 import { openTls } from "./open-tls.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
 import { type OpenTracing, openTracing } from "./tracing/open-tracing.ts";
 import { packageVersion } from "./version.ts";
-import type { Workers } from "./workers.ts";
+import { FAILURES, type Workers } from "./workers.ts";
 
 /** A listening gateway. */
 export interface Gateway {
@@ -90,6 +92,8 @@ export interface GatewayContext extends OpenAnnouncements {
   readonly tracing?: OpenTracing | undefined;
   /** Receives a line about each request; closing the gateway closes it. Default: lines are not written. */
   readonly access?: AccessLog | undefined;
+  /** Shares rates with other gateways; closing the gateway closes it. Default: rates are not shared. */
+  readonly rates?: SharedRates | undefined;
   /** Certificate of the port; closing the gateway closes it. Default: the port speaks plain text. */
   readonly tls?: TlsIdentity | undefined;
   /** The other workers of the process, which listen on the port, too. Default: none. */
@@ -138,14 +142,15 @@ async function listen(
   context: GatewayContext,
 ): Promise<Gateway> {
   const { log, metrics, plugins = [], authenticator, authorizer, trail, access, tracing } = context;
-  const { announcements, dispatcher, tls, workers } = context;
+  const { announcements, dispatcher, rates, tls, workers } = context;
   const { maxBufferedBytes, readOnly } = options;
-  const { bufferedBytes, connections } = workers ?? {};
+  const { bufferedBytes, connections, openCells } = workers ?? {};
   const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
   const api = createApi({
     ...callerLimitsOf(options),
     ...{ databases, routes, interceptors, authenticator, authorizer, readOnly, trail, announcements },
-    ...{ maxBufferedBytes, bufferedBytes, log, metrics, tracing: tracing?.tracing },
+    ...{ maxBufferedBytes, bufferedBytes, openCells, shareBuckets: rates?.shareBuckets },
+    ...{ log, metrics, tracing: tracing?.tracing },
   });
   const readiness = createReadiness();
   const own = workers === undefined ? readiness : joinReadiness(readiness, workers);
@@ -187,6 +192,7 @@ async function listen(
       const finished = await server.close({ graceMs: drainSeconds * 1000, delayMs });
       authenticator?.close();
       authorizer?.close();
+      rates?.close();
       tls?.close();
       await Promise.all([closeAll(backends), dispatcher?.close()]);
       await Promise.all([trail?.close(), access?.close(), tracing?.close()]);
@@ -196,13 +202,10 @@ async function listen(
   };
 }
 
-function callerLimitsOf({
-  rateLimits,
-  maxCallerCalls,
-  maxCallerDownloads,
-  maxQueryMs,
-}: CallerLimits): CallerLimits {
-  return { rateLimits, maxCallerCalls, maxCallerDownloads, maxQueryMs };
+function callerLimitsOf(options: CallerLimits): CallerLimits {
+  const { rateLimits, maxCallerCalls, maxCallerDownloads, maxCallerBytes, maxQueryMs, maxQueryRows } =
+    options;
+  return { rateLimits, maxCallerCalls, maxCallerDownloads, maxCallerBytes, maxQueryMs, maxQueryRows };
 }
 
 /** Makes a readiness that of the whole process; returns the one of this worker. */
@@ -263,16 +266,18 @@ export async function startGateway(
   const plugins = await loadPlugins(options.plugins, log);
   const metrics = options.noMetrics ? undefined : createMetrics(workers?.gatherMetrics, BUILD);
   if (metrics !== undefined) workers?.provideMetrics(metrics.snapshot);
-  const authenticator = await openAuthenticator(options, log);
+  const failures = options.auth.length === 0 ? undefined : workers?.openCells(FAILURES, FAILURES_SHAPE);
+  const authenticator = await openAuthenticator(options, log, failures);
   const authorizer = await openAuthorizer(options, log, metrics?.decidePolicy);
   const trail = await openAudit(options, log, (lines) => metrics?.loseLines("audit", lines));
   const access = await openAccess(options.accessLog, log, (lines) => metrics?.loseLines("access", lines));
   const tracing = await openTracing(process.env, log);
   setTracing(tracing?.tracing);
   const tls = await openTls(options, log);
+  const rates = await openSharedRates(options, log, () => metrics?.failSharedRate());
   const events = await openAnnouncements(options, { log, metrics, databases, workers });
   const context: GatewayContext = {
-    ...{ log, metrics, plugins, authenticator, authorizer, trail, access, tracing, tls, workers },
+    ...{ log, metrics, plugins, authenticator, authorizer, trail, access, tracing, rates, tls, workers },
     ...events,
   };
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
@@ -299,6 +304,7 @@ export async function startGateway(
   } catch (error) {
     authenticator?.close();
     authorizer?.close();
+    rates?.close();
     tls?.close();
     await closeAll([...opened.values()].map(({ backend }) => backend));
     await Promise.all([trail?.close(), access?.close(), tracing?.close(), events.dispatcher?.close()]);

@@ -3,9 +3,11 @@ import { openKeyRing } from "../auth/api-keys/key-ring.ts";
 import { proveByKeys } from "../auth/api-keys/way.ts";
 import { type Authenticator, createAuthenticator, type Way } from "../auth/authenticator.ts";
 import { proveByCertificates } from "../auth/certificates/way.ts";
+import { createFailureDelay } from "../auth/failure-delay.ts";
 import { proveByTokens } from "../auth/tokens/way.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
+import type { KeyedCells } from "../namespace/keyed-cells.ts";
 import { openVerifiers } from "./token-issuers.ts";
 
 type WayName = ServeOptions["auth"][number];
@@ -26,11 +28,13 @@ const NEEDS_WAY = [
 /**
  * Opens what the options say about authentication; undefined if nobody is asked.
  *
+ * @param failures failures that the workers of a process have seen. Default: those of this thread.
  * @throws UsageError for options that contradict each other, and for a file of keys that cannot be read.
  */
 export async function openAuthenticator(
   options: ServeOptions,
   log: Logger,
+  failures?: KeyedCells,
 ): Promise<Authenticator | undefined> {
   const { auth } = options;
   for (const [option, flag, ways] of NEEDS_WAY) {
@@ -45,7 +49,7 @@ export async function openAuthenticator(
   if (verifiers.length > 0) ways.push(proveByTokens({ verifiers, passesOn: options.passTokens }));
   // A credential of the request counts before the certificate of its connection.
   if (auth.includes("mtls")) ways.push(certificateWay(options));
-  return createAuthenticator(ways);
+  return createAuthenticator(ways, createFailureDelay({ cells: failures }));
 }
 
 function certificateWay({ tlsClientCa, mtlsRoles }: ServeOptions): Way {

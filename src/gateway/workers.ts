@@ -1,7 +1,10 @@
+import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { ProcessSnapshot, Snapshot } from "../metrics/aggregate.ts";
 import type { EventSink } from "../namespace/change-event.ts";
+import type { CellShape, OpenCells } from "../namespace/keyed-cells.ts";
 import type { SharedDatabase, SharedQuantity } from "../namespace/sharing.ts";
+import { cellsOfLimits } from "../pipeline/caller-limits.ts";
 
 /** The other workers of a process, as the gateway in one of them sees them. */
 export interface Workers {
@@ -11,6 +14,8 @@ export interface Workers {
   readonly connections: SharedQuantity;
   /** Hands events to the main thread, which delivers those of all workers. */
   readonly events: EventSink;
+  /** Opens the numbers of a limit that {@link sharedCells} names. */
+  readonly openCells: OpenCells;
   /** Returns the shares of a database, by its position in the configuration. */
   database(position: number): SharedDatabase;
   /** Reports whether this worker can answer calls now. */
@@ -22,6 +27,14 @@ export interface Workers {
   /** Provides the metrics of this worker. */
   provideMetrics(read: () => Promise<Snapshot>): void;
 }
+
+/** Returns the shapes of the numbers that the workers of a process share, by name. */
+export function sharedCells(options: ServeOptions): Readonly<Record<string, CellShape>> {
+  return { ...cellsOfLimits(options), ...(options.auth.length > 0 && { [FAILURES]: FAILURES_SHAPE }) };
+}
+
+/** Name of the numbers of failed authentications. */
+export const FAILURES = "failures";
 
 /** Limits of a process of which each worker gets an equal part, because what they bound is not shared. */
 const DIVIDED = [

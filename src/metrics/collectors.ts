@@ -61,6 +61,7 @@ export function registerTallies(
     [METRICS.decisions, () => tallies.decisions()],
     [METRICS.auditLost, () => [{ labels: [], value: tallies.linesLost("audit") }]],
     [METRICS.accessLost, () => [{ labels: [], value: tallies.linesLost("access") }]],
+    [METRICS.sharedRateFailures, () => [{ labels: [], value: tallies.sharedRateFailures }]],
     [METRICS.upkeepRuns, () => upkeep.runs()],
     [METRICS.upkeepFragments, () => upkeep.sums("fragmentsRemoved")],
     [METRICS.upkeepVersions, () => upkeep.sums("versionsRemoved")],

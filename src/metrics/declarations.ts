@@ -213,6 +213,12 @@ export const METRICS = {
     labels: ["webhook"],
     help: "Events that were not delivered and could not be written to the file of dead letters either.",
   },
+  sharedRateFailures: {
+    name: "lance_gateway_shared_rate_failures_total",
+    type: "counter",
+    labels: [],
+    help: "Requests to the server of --rate-limit-redis that failed; rates then count in each process for a second.",
+  },
   workers: {
     name: "lance_gateway_workers",
     type: "gauge",

@@ -19,6 +19,8 @@ export interface Metrics {
   readonly refuse: CountRefusal;
   /** Counts lines that a log lacks. */
   loseLines(log: LineLog, lines: number): void;
+  /** Counts a request to the server of shared rates that failed. */
+  failSharedRate(): void;
   /**
    * Returns the counter of decisions about a database's upstream that belong to no call; without a name, the only
    * database.
@@ -92,6 +94,7 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>, build: Bu
     refuse: tallies.refuse,
     loseLines: tallies.loseLines,
     events,
+    failSharedRate: tallies.failSharedRate,
     noteFor: (database) => tallies.noteFor(database),
     upkeepFor: (database = "") => upkeep.of(database),
     decidePolicy: tallies.decidePolicy,

@@ -44,6 +44,9 @@ export interface Tallies extends CallMetrics {
   /** Counts lines that a log lacks. */
   loseLines(log: LineLog, lines: number): void;
   linesLost(log: LineLog): number;
+  /** Counts a request to the server of shared rates that failed. */
+  failSharedRate(): void;
+  readonly sharedRateFailures: number;
   readonly running: number;
   calls(): Iterable<Sample>;
   refusals(): Iterable<Sample>;
@@ -73,6 +76,7 @@ export function createTallies(): Tallies {
   const credentials = new Map<string, Record<CredentialOutcome, number>>();
   const policy = { allow: 0, deny: 0 };
   const linesLost: Record<LineLog, number> = { audit: 0, access: 0 };
+  let sharedRateFailures = 0;
 
   function tallyOf({ method, protocol, database }: Call): CallTally {
     const byProtocol = entry(methods, method, () => new Map<Protocol, Map<string | undefined, CallTally>>());
@@ -164,6 +168,14 @@ export function createTallies(): Tallies {
     },
 
     linesLost: (log) => linesLost[log],
+
+    failSharedRate() {
+      sharedRateFailures += 1;
+    },
+
+    get sharedRateFailures() {
+      return sharedRateFailures;
+    },
 
     get running() {
       return running;

@@ -130,6 +130,7 @@ export type LimitName =
   | "memory"
   | "upload_size"
   | "query_time"
+  | "query_rows"
   | "waiting_changes"
   | "wrong_credentials";
 

@@ -5,11 +5,13 @@ import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../namespace/call.ts";
 import { isLanceError } from "../namespace/errors.ts";
+import { openCells } from "../namespace/keyed-cells.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Principal } from "../namespace/principal.ts";
 import { limitCallers } from "./concurrency.ts";
 import { createService, serviceOf } from "./create-service.ts";
 import { compose, type Next } from "./interceptor.ts";
+import { QUOTA_SHAPE } from "./quotas.ts";
 
 const { describeTable, queryTable } = LanceNamespaceService.method;
 
@@ -68,7 +70,7 @@ describe("limitCallers", () => {
   it("counts the calls of each caller until they end, and of callers without a name by address", async () => {
     const held = Promise.withResolvers<void>();
     const service = serviceOf(
-      compose([limitCallers(1, "calls")], async () => {
+      compose([limitCallers(1, "calls", openCells(QUOTA_SHAPE))], async () => {
         await held.promise;
         return create(describeTable.output);
       }),
@@ -91,7 +93,7 @@ describe("limitCallers", () => {
         yield create(queryTable.output);
       })() as never;
     };
-    const service = serviceOf(compose([limitCallers(1, "downloads")], last));
+    const service = serviceOf(compose([limitCallers(1, "downloads", openCells(QUOTA_SHAPE))], last));
     const download = (principal: Principal) =>
       service.download(queryTable, create(queryTable.input), beginCall(queryTable, { principal }));
     const read = async (principal: Principal) => {

@@ -1,10 +1,12 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
+import type { KeyedCells } from "../namespace/keyed-cells.ts";
 import { type SharedQuantity, UNSHARED } from "../namespace/sharing.ts";
 import { callerKey } from "./caller-key.ts";
 import { type Databases, databaseOf } from "./databases.ts";
 import { type Interceptor, isStream, type Next, type OperationRequest } from "./interceptor.ts";
+import { createQuota } from "./quotas.ts";
 
 /** Places for the calls that run at a time. */
 interface Places {
@@ -36,26 +38,16 @@ export function limitConcurrency(databases: Databases): Interceptor {
  * Bounds the concurrent calls of each caller, or only its downloads, like {@link limitConcurrency}. Calls without a caller count for
  * their address.
  */
-export function limitCallers(max: number, what: "calls" | "downloads"): Interceptor {
-  // As many callers as calls that run.
-  const running = new Map<string, number>();
+export function limitCallers(max: number, what: "calls" | "downloads", cells: KeyedCells): Interceptor {
+  const quota = createQuota(max, cells);
   const refusal = `no more than ${max} ${what} of a caller may run at once`;
   return (call, request, next) => {
     if (what === "downloads" && request.kind !== "download") return next(call, request);
     const key = callerKey(call);
     const places: Places = {
       refusal,
-      enter() {
-        const calls = running.get(key) ?? 0;
-        if (calls >= max) return false;
-        running.set(key, calls + 1);
-        return true;
-      },
-      leave() {
-        const calls = (running.get(key) as number) - 1;
-        if (calls === 0) running.delete(key);
-        else running.set(key, calls);
-      },
+      enter: () => quota.take(key, 1),
+      leave: () => quota.release(key, 1),
     };
     return holding(places, call, request, next);
   };

@@ -7,7 +7,13 @@ import type { Tracing } from "../namespace/tracing.ts";
 import { type Announcements, announceChanges } from "./announce-changes.ts";
 import { type AuditTrail, audit } from "./audit.ts";
 import { authorize, readOnly } from "./authorize.ts";
-import { type CallerLimits, limitAddresses, limitKnownCallers } from "./caller-limits.ts";
+import {
+  type CallerCounters,
+  type CallerLimits,
+  callerBytes,
+  limitAddresses,
+  limitKnownCallers,
+} from "./caller-limits.ts";
 import { limitConcurrency } from "./concurrency.ts";
 import { callBackend, type Databases } from "./databases.ts";
 import { keepAnswers } from "./idempotency.ts";
@@ -21,13 +27,14 @@ import { observe } from "./observe.ts";
 import { authorizeObjects } from "./policies/authorize-objects.ts";
 import { filterListings } from "./policies/filter-listings.ts";
 import { createPermissions } from "./policies/permissions.ts";
+import { limitQueryRows } from "./query-rows.ts";
 import { resolve } from "./resolve.ts";
 import { chooseDatabase, type Route } from "./route.ts";
 import { tellPermissions } from "./tell-permissions.ts";
 import { traceBackend, traceCalls } from "./trace.ts";
 
 /** Options of {@link createService}. */
-export interface ServiceOptions extends CallerLimits {
+export interface ServiceOptions extends CallerLimits, CallerCounters {
   readonly databases: Databases;
   /** How calls name their database. Default: there is a single one, under the key `undefined`. */
   readonly routes?: readonly Route[] | undefined;
@@ -70,9 +77,10 @@ export function createService(options: ServiceOptions): Service {
     ...(options.readOnly ? [readOnly] : []),
     tellPermissions(options.readOnly === true),
     limitConcurrency(databases),
-    admitUploads(databases, budget),
+    admitUploads(databases, budget, callerBytes(options)),
     fitResponse,
     keepAnswers(databases),
+    ...(options.maxQueryRows === undefined ? [] : [limitQueryRows(options.maxQueryRows)]),
     ...(interceptors.length === 0 ? [] : [needMessages, ...interceptors]),
     // Behind every step that may answer by itself, which changes nothing.
     ...(announcements === undefined ? [] : [announceChanges(announcements)]),

@@ -1,8 +1,15 @@
 import assert from "node:assert/strict";
+import { create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { beginCall } from "../../test/support/caller.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { createByteBudget } from "../namespace/byte-budget.ts";
 import { isLanceError } from "../namespace/errors.ts";
-import { admitBody } from "./limits.ts";
+import { openCells } from "../namespace/keyed-cells.ts";
+import type { Principal } from "../namespace/principal.ts";
+import type { OperationRequest } from "./interceptor.ts";
+import { admitBody, admitUploads } from "./limits.ts";
+import { createQuota, QUOTA_SHAPE } from "./quotas.ts";
 
 async function* chunks(...sizes: readonly number[]) {
   for (const size of sizes) yield new Uint8Array(size);
@@ -34,5 +41,44 @@ describe("admitBody", () => {
     await assert.rejects(body.next(), (error) => isLanceError(error, "Throttling"));
     hold.release();
     assert.equal(budget.held, 0);
+  });
+});
+
+describe("admitUploads", () => {
+  const { insertIntoTable } = LanceNamespaceService.method;
+  const backend = { name: "fake", operations: {}, ready: async () => true, close: async () => {} };
+  const databases = new Map([[undefined, { backend, limits: { maxUploadBytes: 100 } }]]);
+  const isThrottled = (error: unknown) =>
+    isLanceError(error, "Throttling") && error.headers["retry-after"] === "1";
+
+  it("bounds the bytes that a caller's bodies hold until their calls end", async () => {
+    const budget = createByteBudget();
+    const step = admitUploads(databases, budget, createQuota(10, openCells(QUOTA_SHAPE)));
+    const end = Promise.withResolvers<void>();
+    const upload = (name: string, ...sizes: number[]) => {
+      const facts = { credentialId: name, role: "owner", groups: [], claims: {} } as const;
+      const principal: Principal = { by: "api-key", name, ...facts };
+      const call = beginCall(insertIntoTable, { principal, hasKnownEnd: true });
+      const message = create(insertIntoTable.input);
+      const request = { kind: "upload", operation: "insertIntoTable", message, data: chunks(...sizes) };
+      const read = Promise.withResolvers<void>();
+      const answer = step(call, request as OperationRequest, async (_call, given) => {
+        await drain((given as { data: AsyncIterable<Uint8Array> }).data);
+        read.resolve();
+        await end.promise;
+        return create(insertIntoTable.output) as never;
+      });
+      return { answer: Promise.resolve(answer), read: read.promise };
+    };
+    const first = upload("ann", 4, 4);
+    await first.read;
+    await assert.rejects(upload("ann", 2, 1).answer, isThrottled);
+    assert.equal(budget.held, 8);
+    const other = upload("bob", 10);
+    await other.read;
+    end.resolve();
+    await Promise.all([first.answer, other.answer]);
+    assert.equal(budget.held, 0);
+    await upload("ann", 10).answer;
   });
 });

@@ -4,18 +4,27 @@ import { describe, it } from "vitest";
 import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError } from "../namespace/errors.ts";
+import { openCells } from "../namespace/keyed-cells.ts";
 import type { Principal } from "../namespace/principal.ts";
 import { serviceOf } from "./create-service.ts";
 import { compose } from "./interceptor.ts";
 import { limitRate, type RateLimit } from "./rate-limit.ts";
+import { BUCKETS_SHAPE, createTokenBuckets } from "./token-buckets.ts";
 
 const { describeTable } = LanceNamespaceService.method;
 const facts = { credentialId: "1", role: "owner", groups: [], claims: {} } as const;
 const ann: Principal = { ...facts, by: "api-key", name: "ann" };
 
+/** Counts a rate in buckets of its own. */
+function counted(limit: RateLimit) {
+  return { limit, buckets: createTokenBuckets(limit, openCells(BUCKETS_SHAPE)) };
+}
+
 /** Returns a function that calls and returns whether the limits let it through; refusals do not wait here. */
 function callerOf(...limits: RateLimit[]) {
-  const service = serviceOf(compose([limitRate(limits)], async () => create(describeTable.output)));
+  const service = serviceOf(
+    compose([limitRate(limits.map(counted))], async () => create(describeTable.output)),
+  );
   const gone = AbortSignal.abort();
   return async (given: Partial<Parameters<typeof beginCall>[1]> = {}) => {
     const call = beginCall(describeTable, { signal: gone, ...given });
@@ -32,7 +41,9 @@ const rate = (scope: RateLimit["scope"], burst: number) => ({ scope, perSecond: 
 describe("limitRate", () => {
   it("says when to come again", async () => {
     const limit = { scope: "total", perSecond: 0.5, burst: 1 } as const;
-    const service = serviceOf(compose([limitRate([limit])], async () => create(describeTable.output)));
+    const service = serviceOf(
+      compose([limitRate([counted(limit)])], async () => create(describeTable.output)),
+    );
     const ask = () => service.unary(describeTable, create(describeTable.input), beginCall(describeTable));
     await ask();
     const isLate = (error: unknown) =>
@@ -68,5 +79,30 @@ describe("limitRate", () => {
     for (const expected of [true, false, false]) assert.equal(await call({ principal: ann }), expected);
     assert.equal(await call({ principal: { ...ann, name: "bob" } }), true);
     assert.equal(await call({ principal: { ...ann, name: "cat" } }), false);
+  });
+
+  it("waits for a bucket elsewhere, and then asks the later limits", async () => {
+    const asked: string[] = [];
+    const bucket = (name: string, ms: number | Promise<number>) => ({
+      limit: rate("total", 1),
+      buckets: {
+        take() {
+          asked.push(name);
+          return ms;
+        },
+      },
+    });
+    const service = (...limits: ReturnType<typeof bucket>[]) =>
+      serviceOf(compose([limitRate(limits)], async () => create(describeTable.output)));
+    const ask = (of: ReturnType<typeof service>) =>
+      of.unary(describeTable, create(describeTable.input), beginCall(describeTable));
+    await ask(service(bucket("far", Promise.resolve(0)), bucket("near", 0)));
+    assert.deepEqual(asked, ["far", "near"]);
+    const full = service(bucket("full", Promise.resolve(1_500)), bucket("unasked", 0));
+    await assert.rejects(
+      ask(full),
+      (error) => isLanceError(error, "Throttling") && error.headers["retry-after"] === "2",
+    );
+    assert.deepEqual(asked, ["far", "near", "full"]);
   });
 });

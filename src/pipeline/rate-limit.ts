@@ -3,7 +3,7 @@ import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { addressKey, callerKey } from "./caller-key.ts";
 import type { Interceptor } from "./interceptor.ts";
-import { createTokenBuckets, type Rate } from "./token-buckets.ts";
+import type { Rate, TokenBuckets } from "./token-buckets.ts";
 
 /** Calls that a rate counts: those of a caller, of an address, or all. */
 export type RateScope = keyof typeof KEYS;
@@ -11,6 +11,12 @@ export type RateScope = keyof typeof KEYS;
 /** A bound on calls per second. */
 export interface RateLimit extends Rate {
   readonly scope: RateScope;
+}
+
+/** A rate with the buckets that count for it. */
+export interface CountedRate {
+  readonly limit: RateLimit;
+  readonly buckets: TokenBuckets;
 }
 
 const KEYS = {
@@ -39,8 +45,7 @@ const MAX_WAITING = 1_000;
  *
  * A refusal waits for a moment, so that a client that repeats it at once does not keep the gateway busy.
  */
-export function limitRate(limits: readonly RateLimit[]): Interceptor {
-  const checks = limits.map((limit) => ({ ...limit, buckets: createTokenBuckets(limit) }));
+export function limitRate(limits: readonly CountedRate[]): Interceptor {
   let waiting = 0;
 
   async function refuse(call: Call, { scope, perSecond }: RateLimit, ms: number): Promise<never> {
@@ -57,11 +62,18 @@ export function limitRate(limits: readonly RateLimit[]): Interceptor {
     throw new LanceError("Throttling", message, { headers, limit: "rate" });
   }
 
-  return (call, request, next) => {
-    for (const check of checks) {
-      const ms = check.buckets.take(KEYS[check.scope](call));
-      if (ms > 0) return refuse(call, check, ms);
+  /** Passes the limits from a position on; only a bucket that is shared with other gateways makes a call wait. */
+  function pass(from: number, ...[call, request, next]: Parameters<Interceptor>): ReturnType<Interceptor> {
+    for (let index = from; index < limits.length; index++) {
+      const { limit, buckets } = limits[index] as CountedRate;
+      const ms = buckets.take(KEYS[limit.scope](call));
+      if (typeof ms !== "number")
+        return ms.then((later) =>
+          later > 0 ? refuse(call, limit, later) : pass(index + 1, call, request, next),
+        );
+      if (ms > 0) return refuse(call, limit, ms);
     }
     return next(call, request);
-  };
+  }
+  return (call, request, next) => pass(0, call, request, next);
 }

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "vitest";
-import { createTokenBuckets } from "./token-buckets.ts";
+import { openCells } from "../namespace/keyed-cells.ts";
+import { BUCKETS_SHAPE, createTokenBuckets } from "./token-buckets.ts";
 
-function bucketsAt(rate: { perSecond: number; burst: number }, maxKeys?: number) {
+function bucketsAt(rate: { perSecond: number; burst: number }, keys?: number) {
   const clock = { now: 0 };
-  return { clock, buckets: createTokenBuckets(rate, maxKeys, () => clock.now) };
+  const cells = openCells({ ...BUCKETS_SHAPE, ...(keys !== undefined && { keys }) });
+  return { clock, buckets: createTokenBuckets(rate, cells, () => clock.now) };
 }
 
 describe("token buckets", () => {
@@ -40,14 +42,12 @@ describe("token buckets", () => {
     );
   });
 
-  it("remember a bounded number of keys, and forget the one that has been silent for longest", () => {
-    const { buckets } = bucketsAt({ perSecond: 1, burst: 1 }, 2);
-    for (const key of ["a", "b"]) buckets.take(key);
-    assert.equal(buckets.take("a"), 1_000);
-    buckets.take("c");
-    assert.deepEqual(
-      ["a", "b"].map((key) => buckets.take(key)),
-      [1_000, 0],
-    );
+  it("are bounded in number, and the one is forgotten that is next to be full", () => {
+    const { buckets } = bucketsAt({ perSecond: 1, burst: 3 }, 16);
+    const others = Array.from({ length: 14 }, (_, index) => `other ${index}`);
+    for (const key of ["busy", "busy", "busy", "idle", ...others, ...others]) buckets.take(key);
+    assert.equal(buckets.take("new"), 0);
+    assert.equal(buckets.take("busy"), 1_000);
+    for (const expected of [0, 0, 0]) assert.equal(buckets.take("idle"), expected);
   });
 });

@@ -1,3 +1,6 @@
+import type { CellShape, KeyedCells } from "../namespace/keyed-cells.ts";
+import { monotonicNow } from "../namespace/monotonic.ts";
+
 /** A rate of calls, with room for more of them at once. */
 export interface Rate {
   /** Calls per second, on average. */
@@ -9,40 +12,44 @@ export interface Rate {
 /** Token buckets by key: each fills at a rate, and each call takes a token. */
 export interface TokenBuckets {
   /** Takes a token; returns 0, or the time until there is one, in milliseconds, and takes nothing. */
+  take(key: string): number | Promise<number>;
+}
+
+/** Buckets that answer at once. */
+export interface LocalBuckets extends TokenBuckets {
   take(key: string): number;
 }
 
-interface Bucket {
-  tokens: number;
-  filledAt: number;
-}
+/** Shape of the numbers of buckets: the rank alone, which is the time at which a bucket is full again. */
+export const BUCKETS_SHAPE: CellShape = { numbers: 0 };
+
+/** Part of a millisecond that is only rounding. */
+const ROUNDING_MS = 1e-6;
 
 /**
- * Creates buckets, which are full at first.
+ * Creates buckets, which are full at first, and whose number is bounded: the bucket is forgotten that is next to be full.
  *
- * @param maxKeys number of keys that are remembered. Beyond it, the bucket that was longest without a call is forgotten, and is full
- *   when its key comes again. Default: 10,000.
- * @param now a clock in milliseconds. Default: the monotonic clock of the process.
+ * @param cells of the shape {@link BUCKETS_SHAPE}
+ * @param now a clock in milliseconds. Default: the monotonic clock, which the workers of a process share.
  */
 export function createTokenBuckets(
   { perSecond, burst }: Rate,
-  maxKeys = 10_000,
-  now: () => number = () => performance.now(),
-): TokenBuckets {
-  // In the order of the last call.
-  const buckets = new Map<string, Bucket>();
+  cells: KeyedCells,
+  now: () => number = monotonicNow,
+): LocalBuckets {
+  const tokenMs = 1_000 / perSecond;
+  const fillMs = burst * tokenMs;
   return {
     take(key) {
       const time = now();
-      const bucket = buckets.get(key) ?? { tokens: burst, filledAt: time };
-      bucket.tokens = Math.min(burst, bucket.tokens + ((time - bucket.filledAt) * perSecond) / 1_000);
-      bucket.filledAt = time;
-      buckets.delete(key);
-      buckets.set(key, bucket);
-      if (buckets.size > maxKeys) buckets.delete(buckets.keys().next().value as string);
-      if (bucket.tokens < 1) return ((1 - bucket.tokens) * 1_000) / perSecond;
-      bucket.tokens -= 1;
-      return 0;
+      const wait = cells.change(key, (fullAt, at) => {
+        const next = Math.max(time, fullAt[at] as number) + tokenMs;
+        const missing = next - fillMs - time;
+        if (missing > ROUNDING_MS) return missing;
+        fullAt[at] = next;
+        return 0;
+      });
+      return wait ?? 0;
     },
   };
 }

@@ -4,6 +4,7 @@ import type { Workers } from "../../gateway/workers.ts";
 import type { ProcessSnapshot, Snapshot } from "../../metrics/aggregate.ts";
 import { createCommitPorts } from "./commit-ports.ts";
 import type { ToSupervisor, ToWorker } from "./messages.ts";
+import { type CellsMemory, openAll } from "./shared-cells.ts";
 import type { SharedMemory } from "./shared-memory.ts";
 
 /** Options of {@link joinWorkers}. */
@@ -11,6 +12,8 @@ export interface JoinOptions {
   /** Leads to the supervisor. */
   readonly port: MessagePort;
   readonly shared: SharedMemory;
+  /** Numbers of limits. */
+  readonly cells: CellsMemory;
   /** Position of this worker. */
   readonly worker: number;
   /** Ports to the first worker for commits, by database. */
@@ -19,7 +22,7 @@ export interface JoinOptions {
 }
 
 /** Connects a gateway with the supervisor, and so with the other workers. */
-export function joinWorkers({ port, shared, worker, commitPorts, log }: JoinOptions): Workers {
+export function joinWorkers({ port, shared, cells, worker, commitPorts, log }: JoinOptions): Workers {
   const gathering = new Map<number, (metrics: ProcessSnapshot | undefined) => void>();
   const announcing = new Map<number, () => void>();
   const ports = createCommitPorts(commitPorts);
@@ -61,6 +64,7 @@ export function joinWorkers({ port, shared, worker, commitPorts, log }: JoinOpti
         await promise;
       },
     },
+    openCells: openAll(cells, { worker, workers: shared.shape.workers }),
     database: (position) => ({
       workers: shared.shape.workers,
       isFirst: worker === 0,

@@ -3,6 +3,7 @@ import type { MessagePort } from "node:worker_threads";
 import type { Configuration } from "../../config/configuration.ts";
 import type { ProcessSnapshot, Snapshot } from "../../metrics/aggregate.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
+import type { CellsMemory } from "./shared-cells.ts";
 import type { MemoryShape } from "./shared-memory.ts";
 
 /** Data with which a worker begins. */
@@ -14,6 +15,8 @@ export interface WorkerStart {
   readonly memory: SharedArrayBuffer;
   /** Ports to the first worker for commits, by database; none if this is the first, or if it does not run. */
   readonly commitPorts: readonly MessagePort[];
+  /** Numbers of limits that all workers share. */
+  readonly cells: CellsMemory;
 }
 
 /** Messages from the supervisor to a worker. */

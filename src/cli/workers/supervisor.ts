@@ -3,11 +3,13 @@ import type { Logger } from "pino";
 import type { Configuration } from "../../config/configuration.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import { openWebhooks } from "../../gateway/open-webhooks.ts";
+import { sharedCells } from "../../gateway/workers.ts";
 import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
 import { createEventTallies } from "../../metrics/event-tallies.ts";
 import { checkIsFree } from "./check-port.ts";
 import { linkCommits, openCommitPorts } from "./commit-ports.ts";
 import { createCrewReadiness } from "./crew-readiness.ts";
+import { allocateAll, clearAll } from "./shared-cells.ts";
 import { openSharedMemory } from "./shared-memory.ts";
 import { watchBeats } from "./watch-beats.ts";
 import { startWorker, type WorkerThread } from "./worker-thread.ts";
@@ -35,6 +37,7 @@ export async function startWorkers(
   const { options, databases } = configuration;
   const size = options.workers;
   const memory = openSharedMemory({ workers: size, databases: databases?.byName.size ?? 1 });
+  const cells = allocateAll(sharedCells(options), size);
   const crew: (WorkerThread | undefined)[] = Array.from({ length: size }, () => undefined);
   const serving = () => crew.filter((thread) => thread !== undefined);
   const tally = createEventTallies();
@@ -54,7 +57,7 @@ export async function startWorkers(
     const first = worker === 0 ? undefined : crew[0];
     // It reads the first one's catalog from its first call on.
     const commitPorts = first === undefined ? [] : openCommitPorts(first, shape.databases);
-    const begin = { configuration: own, worker, shape, memory: buffer, commitPorts };
+    const begin = { configuration: own, worker, shape, memory: buffer, cells, commitPorts };
     const thread = await startWorker(begin, (started) => ({
       onReadiness() {
         if (crew[worker] === started) beats.begin(worker, !started.ready);
@@ -119,6 +122,7 @@ export async function startWorkers(
     crew[worker] = undefined;
     beats.end(worker);
     memory.clear(worker);
+    clearAll(cells, { worker, workers: size });
     readiness.update();
     await metrics.retire(thread).catch(() => {});
   }

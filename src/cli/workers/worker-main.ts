@@ -16,7 +16,7 @@ const BEAT_MS = 100;
 
 enableCompileCache();
 
-const { configuration, worker, shape, memory, commitPorts } = workerData as WorkerStart;
+const { configuration, worker, shape, memory, cells, commitPorts } = workerData as WorkerStart;
 const port = parentPort;
 if (port === null) throw new Error("a worker is started by the supervisor");
 const { options, databases } = configuration;
@@ -29,7 +29,7 @@ setInterval(() => shared.beat(worker), BEAT_MS);
 const post = (message: ToSupervisor) => port.postMessage(message);
 const divide = (whole: typeof options) => divideLimits(whole, shape.workers);
 const byName = new Map([...(databases?.byName ?? [])].map(([name, each]) => [name, divide(each)]));
-const workers = joinWorkers({ port, shared, worker, commitPorts, log });
+const workers = joinWorkers({ port, shared, cells, worker, commitPorts, log });
 
 try {
   const gateway = await startGateway(divide(options), log, databases && { ...databases, byName }, workers);

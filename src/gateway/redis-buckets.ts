@@ -1,0 +1,111 @@
+import { readFile } from "node:fs/promises";
+import { loadLibrary } from "../backends/load-library.ts";
+import type { BucketServer, TokenRequest } from "../pipeline/bucket-server.ts";
+
+/** Options of {@link connectBuckets}. */
+export interface RedisOptions {
+  readonly url: string;
+  /** File with the password, which is read for each connection. Default: no password. */
+  readonly passwordFile?: string | undefined;
+  /** Certificates, in PEM, that may have signed that of the server. Default: those that Node.js trusts. */
+  readonly ca?: string | undefined;
+  /** Beginning of the keys. */
+  readonly prefix: string;
+}
+
+/** Buckets on a server of the Redis protocol. */
+export interface RedisBuckets extends BucketServer {
+  close(): void;
+}
+
+/** Longest pause between attempts to connect, in milliseconds. */
+const LONGEST_PAUSE_MS = 2_000;
+const CONNECT_MS = 1_000;
+
+/**
+ * Takes tokens from a bucket, which is stored as the time at which it is full again, in microseconds by the clock of the server.
+ *
+ * KEYS: bucket. ARGV: microseconds until a token is filled in, size of the bucket, wanted tokens, returned tokens.
+ */
+const SCRIPT = `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local token, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
+local wanted, returned = tonumber(ARGV[3]), tonumber(ARGV[4])
+local full = math.max(now, (tonumber(redis.call('GET', KEYS[1])) or now) - returned * token)
+local free = math.floor((now + burst * token - full) / token + 1e-6)
+local granted = math.max(0, math.min(wanted, free))
+full = full + granted * token
+if full > now then
+  redis.call('SET', KEYS[1], string.format('%.0f', full), 'PX', math.ceil((full - now) / 1000))
+else
+  redis.call('DEL', KEYS[1])
+end
+local wait = math.max(0, math.ceil((full + token - burst * token - now) / 1000))
+return { granted, wait, math.floor((full - now) / 1000) }
+`;
+
+/**
+ * Connects to a server of the Redis protocol. If it cannot be reached, the connection is tried again until it is closed, and
+ * requests fail meanwhile.
+ *
+ * @throws Error with a single line for a missing package
+ */
+export async function connectBuckets(options: RedisOptions): Promise<RedisBuckets> {
+  const { url, passwordFile, ca, prefix } = options;
+  const { createClient, defineScript } = await loadLibrary(
+    "--rate-limit-redis",
+    "@redis/client",
+    () => import("@redis/client"),
+  );
+  const place = new URL(url);
+  const username = decodeURIComponent(place.username) || undefined;
+  // The library would take the user of a URL as one without a password.
+  place.username = "";
+  const take = defineScript({
+    SCRIPT,
+    NUMBER_OF_KEYS: 1,
+    parseCommand(parser, { bucket, rate, wanted, returned }: TokenRequest) {
+      parser.pushKey(`${prefix}:${bucket}`);
+      parser.push(String(1e6 / rate.perSecond), String(rate.burst), String(wanted), String(returned));
+    },
+    transformReply: ([granted, waitMs, fullMs]: [number, number, number]) => ({ granted, waitMs, fullMs }),
+  });
+  const client = createClient({
+    url: place.href,
+    scripts: { take },
+    // The version that every server speaks.
+    RESP: 2,
+    disableClientInfo: true,
+    // A command that waits for a connection would be answered long after its call.
+    disableOfflineQueue: true,
+    ...(passwordFile !== undefined && {
+      credentialsProvider: {
+        type: "async-credentials-provider",
+        credentials: async () => ({ username, password: (await readFile(passwordFile, "utf8")).trim() }),
+      },
+    }),
+    socket: {
+      connectTimeout: CONNECT_MS,
+      reconnectStrategy: (attempts) => Math.min(100 * 2 ** attempts, LONGEST_PAUSE_MS),
+      ...(ca !== undefined && { tls: true, ca }),
+    },
+  });
+  let failure: unknown;
+  client.on("error", (error: unknown) => {
+    failure = error;
+  });
+  const { promise: tried, resolve } = Promise.withResolvers<void>();
+  client.once("ready", resolve);
+  client.once("error", () => resolve());
+  client.connect().catch(() => resolve());
+  await tried;
+  return {
+    async take(request) {
+      // The library would say of every connection that it is not there, but not why.
+      if (!client.isReady) throw failure ?? new Error("not connected");
+      return client.take(request);
+    },
+    close: () => client.destroy(),
+  };
+}
