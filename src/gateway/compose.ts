@@ -1,6 +1,5 @@
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
@@ -18,9 +17,10 @@ import type { CallerLimits } from "../pipeline/caller-limits.ts";
 import type { ServiceOptions } from "../pipeline/create-service.ts";
 import type { Database } from "../pipeline/databases.ts";
 import type { Addressing } from "../server/addressing.ts";
-import { createReadiness, type Readiness } from "../server/readiness.ts";
+import { createReadiness } from "../server/readiness.ts";
 import { createServer } from "../server/server.ts";
 import type { TlsIdentity } from "../server/tls/identity.ts";
+import { announceReadiness, joinReadiness } from "./announce-readiness.ts";
 import { createApi } from "./api.ts";
 import { type AccessLog, openAccess } from "./open-access.ts";
 import { type OpenAnnouncements, openAnnouncements } from "./open-announcements.ts";
@@ -208,43 +208,13 @@ function callerLimitsOf(options: CallerLimits): CallerLimits {
   return { rateLimits, maxCallerCalls, maxCallerDownloads, maxCallerBytes, maxQueryMs, maxQueryRows };
 }
 
-/** Makes a readiness that of the whole process; returns the one of this worker. */
-function joinReadiness(ofProcess: Readiness, workers: Workers): Readiness {
-  const own = createReadiness();
-  own.subscribe(() => workers.announce(own.ready));
-  workers.onReadiness(ofProcess.set);
-  return own;
-}
-
-const BUILD = { version: packageVersion(), node: process.version };
-
 /** Where the build writes the console; the sources and the package have it in the same place. */
 const CONSOLE_DIRECTORY = join(import.meta.dirname, "..", "..", "dist", "console");
 
 /** Only the owner of the file of a socket may connect. */
 const DEFAULT_SOCKET_MODE = 0o600;
 
-/** Interval between checks of a backend until it is ready, and after that, in milliseconds. */
-const READINESS_INTERVAL_MS = { unready: 1_000, ready: 3_000 } as const;
-
-/**
- * Announces whether any backend can answer. If only some of several backends are ready, the calls for the others fail,
- * and the gateway still counts as ready.
- */
-async function announceReadiness(backends: readonly Backend[], readiness: Readiness): Promise<void> {
-  while (!readiness.closed) {
-    const ready = await Promise.all(
-      backends.map(
-        (backend) =>
-          (readiness.ready && backend.mayBecomeUnready !== true) || backend.ready().catch(() => false),
-      ),
-    );
-    readiness.set(ready.some(Boolean));
-    if (readiness.ready && !backends.some(({ mayBecomeUnready }) => mayBecomeUnready)) return;
-    const pause = READINESS_INTERVAL_MS[readiness.ready ? "ready" : "unready"];
-    await sleep(pause, undefined, { ref: false });
-  }
-}
+const BUILD = { version: packageVersion(), node: process.version };
 
 async function closeAll(backends: readonly Backend[]): Promise<void> {
   await Promise.all(backends.map((backend) => backend.close()));
