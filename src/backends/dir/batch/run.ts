@@ -149,6 +149,7 @@ function refusalOf({ cause }: NotCommitted): unknown {
 const UNDECIDED = [
   "OutcomeUnknown",
   "Internal",
+  "DataLoss",
   "ServiceUnavailable",
   "Throttling",
   "DeadlineExceeded",

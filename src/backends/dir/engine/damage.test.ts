@@ -116,6 +116,25 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
     change: (bytes) => bytes.subarray(0, -1),
     fails: [...READS, ...WRITES],
   },
+  // The engine fails without a word where it follows these numbers.
+  "a manifest that names a place beyond its end": {
+    file: ["_versions", ".manifest"],
+    change(bytes) {
+      const damaged = Buffer.from(bytes);
+      damaged.writeBigInt64LE(1_000_000n, damaged.length - 16);
+      return damaged;
+    },
+    fails: [...READS, ...WRITES],
+  },
+  "a manifest of another length than it says": {
+    file: ["_versions", ".manifest"],
+    change(bytes) {
+      const damaged = Buffer.from(bytes);
+      damaged.writeUInt32LE(1_000_000, Number(damaged.readBigInt64LE(damaged.length - 16)));
+      return damaged;
+    },
+    fails: [...READS, ...WRITES],
+  },
 };
 
 describe("a damaged file", () => {

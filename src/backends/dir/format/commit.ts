@@ -6,6 +6,7 @@ import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createPace } from "../../../namespace/pace.ts";
 import { afterChange } from "./after-change.ts";
+import { damagedFile } from "./damaged-file.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { manifestKey } from "./dataset.ts";
 import { noteDurable } from "./durable-versions.ts";
@@ -148,7 +149,7 @@ async function newestFile(dataset: DatasetRef): Promise<ManifestFile | undefined
     const file = await readManifestFile(dataset.store, latest.key);
     if (file === undefined) continue;
     if (file.manifest.version !== latest.version) {
-      throw new Error(`${file.key} holds version ${file.manifest.version}`);
+      throw damagedFile(file.key, `holds version ${file.manifest.version}`);
     }
     return file;
   }

@@ -2,9 +2,11 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { formatFieldPath } from "../../../arrow/field-path.ts";
 import type { Field } from "../../../gen/lance/format/file_pb.ts";
 import { type IndexMetadata, IndexSectionSchema, type Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
+import { damagedFile } from "./damaged-file.ts";
 import { countRows } from "./manifest.ts";
 import { type ManifestFile, readSection } from "./manifest-file.ts";
-import { readRoaring } from "./roaring.ts";
+import { type Contains, readRoaring } from "./roaring.ts";
 
 /** An index as a manifest describes it: its segments together. */
 export interface ManifestIndex {
@@ -56,7 +58,27 @@ export async function readSegmentSizes(file: ManifestFile): Promise<Map<string, 
 export async function readSegments(file: ManifestFile): Promise<readonly IndexMetadata[]> {
   const { indexSection } = file.manifest;
   if (indexSection === undefined) return [];
-  return fromBinary(IndexSectionSchema, await readSection(file, indexSection)).indices;
+  const section = await readSection(file, indexSection);
+  try {
+    return fromBinary(IndexSectionSchema, section).indices;
+  } catch (error) {
+    throw damagedFile(file.key, "has a list of indices that cannot be decoded", error);
+  }
+}
+
+/**
+ * Returns the fragments that a segment of an index covers.
+ *
+ * @throws LanceError DataLoss
+ */
+export function coverOf({ name, fragmentBitmap }: IndexMetadata): Contains {
+  try {
+    return readRoaring(fragmentBitmap);
+  } catch (cause) {
+    throw new LanceError("DataLoss", `the fragments of the index ${JSON.stringify(name)} cannot be read`, {
+      cause,
+    });
+  }
 }
 
 /** Encodes indices as a section of a manifest's file, with its length in front. */
@@ -94,7 +116,7 @@ function typeName(typeUrl: string): string {
 
 function rowsOf(manifest: Manifest, segments: readonly IndexMetadata[]): bigint | undefined {
   if (segments.some(({ fragmentBitmap }) => fragmentBitmap.byteLength === 0)) return undefined;
-  const covers = segments.map(({ fragmentBitmap }) => readRoaring(fragmentBitmap));
+  const covers = segments.map(coverOf);
   const fragments = manifest.fragments.filter(({ id }) => covers.some((contains) => contains(Number(id))));
   return countRows({ ...manifest, fragments }).rows;
 }

@@ -1,7 +1,8 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
-import { LanceError } from "../../../namespace/errors.ts";
+import type { LanceError } from "../../../namespace/errors.ts";
+import { damagedFile } from "./damaged-file.ts";
 import type { ObjectStore } from "./storage.ts";
 
 /*
@@ -151,6 +152,5 @@ function viewOf(bytes: Uint8Array): DataView {
 }
 
 function corrupt(key: string, reason: string, cause?: unknown): LanceError {
-  const name = key.slice(key.lastIndexOf("/") + 1);
-  return new LanceError("DataLoss", `${name} is no manifest: ${reason}`, { cause });
+  return damagedFile(key, `is no manifest: ${reason}`, cause);
 }

@@ -1,4 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { damagedFile } from "./damaged-file.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { checkTagName, normalizeBranch, refsDirectory } from "./dataset.ts";
 import { decisiveRequest } from "./decisive-request.ts";
@@ -155,9 +156,7 @@ async function listRefs<T>(
   read: (dataset: DatasetRef, name: string) => Promise<T | undefined>,
 ): Promise<Map<string, T>> {
   const files = await listNames(dataset.store, refsDirectory(dataset, kind));
-  const names = files
-    .filter((file) => file.endsWith(".json"))
-    .map((file) => decodeURIComponent(file.slice(0, -5)));
+  const names = files.filter((file) => file.endsWith(".json")).map((file) => nameOf(file));
   const refs = new Map<string, T>();
   for (const name of names.sort()) {
     const ref = await read(dataset, name);
@@ -174,15 +173,24 @@ async function readRef({ store }: DatasetRef, key: string): Promise<RefContent |
     const content: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
     if (typeof content === "object" && content !== null) return content as RefContent;
   } catch (error) {
-    throw new Error(`${key} is no JSON`, { cause: error });
+    throw damagedFile(key, "is no JSON", error);
   }
-  throw new Error(`${key} is no JSON object`);
+  throw damagedFile(key, "is no JSON object");
 }
 
 async function encodeTarget(dataset: DatasetRef, target: TagTarget): Promise<RefContent> {
   const tagged = await openBranch(dataset, target.branch);
   const { version, manifestSize } = await describeVersion(tagged, target.version);
   return { branch: tagged.branch ?? null, version: Number(version), manifestSize };
+}
+
+/** Returns the name of a ref that the name of a file encodes. */
+function nameOf(file: string): string {
+  try {
+    return decodeURIComponent(file.slice(0, -5));
+  } catch (error) {
+    throw damagedFile(file, "is not the name of a ref", error);
+  }
 }
 
 function decodeTag(content: RefContent): Tag {
@@ -205,7 +213,7 @@ function textOf(value: unknown): string | undefined {
 }
 
 function numberOf(value: unknown): number {
-  return typeof value === "number" ? value : 0;
+  return typeof value === "number" && Number.isInteger(value) ? value : 0;
 }
 
 /** Creates the error for a missing tag. */

@@ -3,8 +3,7 @@ import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb
 import { Transaction_CreateIndexSchema } from "../../../gen/lance/format/transaction_pb.ts";
 import { commitChange } from "./commit.ts";
 import type { DatasetRef } from "./dataset.ts";
-import { readSegments } from "./index-section.ts";
-import { readRoaring } from "./roaring.ts";
+import { coverOf, readSegments } from "./index-section.ts";
 import { readVersion } from "./version-files.ts";
 
 /*
@@ -72,8 +71,8 @@ function smallest(manifest: Manifest, segments: readonly IndexMetadata[]): Index
 }
 
 /** Returns the size of the data files of the fragments that a segment covers, as far as it is known. */
-function coveredBytes({ fragments }: Manifest, { fragmentBitmap }: IndexMetadata): number {
-  const covers = readRoaring(fragmentBitmap);
+function coveredBytes({ fragments }: Manifest, segment: IndexMetadata): number {
+  const covers = coverOf(segment);
   return fragments
     .filter(({ id }) => covers(Number(id)))
     .flatMap(({ files }) => files)

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LanceError } from "../../../namespace/errors.ts";
+import { damagedFile } from "./damaged-file.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { listNames } from "./storage.ts";
 import type { TransactionRecord } from "./transaction-records.ts";
@@ -136,9 +137,9 @@ async function readRevision(
 ): Promise<RevisionFile> {
   const key = revisionKey(dataset, transaction, revision);
   const bytes = await dataset.store.get(key);
-  if (bytes === undefined) throw new Error(`${key} is missing`);
+  if (bytes === undefined) throw damagedFile(key, "is missing");
   const { alteration, published } = parse(key, bytes) as Partial<RevisionFile>;
-  if (alteration === undefined || !Array.isArray(published)) throw new Error(`${key} holds no revision`);
+  if (alteration === undefined || !Array.isArray(published)) throw damagedFile(key, "holds no revision");
   return { alteration, published, writer: "" };
 }
 
@@ -191,7 +192,7 @@ function revisionKey(dataset: DatasetRef, transaction: TransactionRecord, revisi
 /** Returns the directory of a transaction's revisions. */
 function revisionsOf({ root }: DatasetRef, { uuid }: TransactionRecord): string {
   // Any writer may have put the uuid into a file, and here it becomes part of a path.
-  if (!/^[\w-]+$/.test(uuid)) throw new Error(`the transaction's id ${JSON.stringify(uuid)} is no uuid`);
+  if (!/^[\w-]+$/.test(uuid)) throw damagedFile(uuid, "is not the id of a transaction");
   return `${root}/_alter_transactions/${uuid}`;
 }
 
@@ -206,7 +207,7 @@ function parse(key: string, bytes: Uint8Array): object {
     const content: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
     if (typeof content === "object" && content !== null) return content;
   } catch (error) {
-    throw new Error(`${key} is no JSON`, { cause: error });
+    throw damagedFile(key, "is no JSON", error);
   }
-  throw new Error(`${key} is no JSON object`);
+  throw damagedFile(key, "is no JSON object");
 }

@@ -2,6 +2,7 @@ import { fromBinary } from "@bufbuild/protobuf";
 import type { Transaction } from "../../../gen/lance/format/transaction_pb.ts";
 import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
+import { damagedFile } from "./damaged-file.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { transactionKey } from "./dataset.ts";
 import type { ManifestFile } from "./manifest-file.ts";
@@ -41,7 +42,7 @@ export async function findTransaction(dataset: DatasetRef, id: string): Promise<
  * Reads the transaction that made a version: from the manifest's file, or else from a separate file.
  *
  * @returns `undefined` if the writer recorded none
- * @throws Error naming the file if it is missing or corrupt
+ * @throws LanceError DataLoss if its file is missing or corrupt
  */
 export async function readTransaction(
   dataset: DatasetRef,
@@ -51,7 +52,7 @@ export async function readTransaction(
   if (transaction !== undefined) return record(file.manifest.version, transaction);
   const { transactionFile } = file.manifest;
   if (transactionFile === "") return undefined;
-  throw new Error(`${transactionKey(dataset, transactionFile)} is missing, which ${file.key} names`);
+  throw damagedFile(file.key, `names ${transactionFile}, which is missing`);
 }
 
 /** Reads the message of {@link readTransaction}; undefined also if its file is missing. */
@@ -100,7 +101,7 @@ function decode(key: string, bytes: Uint8Array): Transaction {
   try {
     return fromBinary(TransactionSchema, bytes);
   } catch (error) {
-    throw new Error(`${key} holds no transaction`, { cause: error });
+    throw damagedFile(key, "holds no transaction", error);
   }
 }
 

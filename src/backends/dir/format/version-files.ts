@@ -1,4 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { damagedFile } from "./damaged-file.ts";
 import type { DatasetRef, NamingScheme } from "./dataset.ts";
 import { manifestName, parseManifestName, versionsDirectory } from "./dataset.ts";
 import { checkReadable } from "./manifest.ts";
@@ -134,8 +135,8 @@ export async function describeVersion(dataset: DatasetRef, version?: bigint): Pr
  * Reads the manifest of a version.
  *
  * @param version default: the newest
- * @throws LanceError TableVersionNotFound, or Unsupported if the version needs a newer reader
- * @throws Error naming the file if it is corrupt
+ * @throws LanceError TableVersionNotFound, Unsupported if the version needs a newer reader, DataLoss if its file is
+ *   corrupt
  */
 export async function readVersion(dataset: DatasetRef, version?: bigint): Promise<ManifestFile> {
   for (const { key } of await candidates(dataset, version)) {
@@ -150,7 +151,7 @@ export async function readVersion(dataset: DatasetRef, version?: bigint): Promis
 /**
  * Finds all versions, in no particular order.
  *
- * @throws Error if the directory mixes both naming schemes
+ * @throws LanceError DataLoss if the directory mixes both naming schemes
  */
 export async function findVersions(dataset: DatasetRef): Promise<FoundVersion[]> {
   const all: FoundVersion[] = [];
@@ -172,7 +173,7 @@ function foundVersion(dataset: DatasetRef, { name, info }: ObjectEntry): FoundVe
 
 function checkSameScheme(dataset: DatasetRef, a: VersionName | undefined, b: VersionName): void {
   if (!a || a.scheme === b.scheme) return;
-  throw new Error(`${versionsDirectory(dataset)} has manifests of both naming schemes`);
+  throw damagedFile(versionsDirectory(dataset), "has manifests of both naming schemes");
 }
 
 /**

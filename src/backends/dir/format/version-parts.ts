@@ -1,4 +1,5 @@
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
+import { LanceError } from "../../../namespace/errors.ts";
 import { blobDirectories } from "./blob-files.ts";
 import { type DatasetRef, dataDirectory, transactionKey } from "./dataset.ts";
 import { deletionKey } from "./deletion-file.ts";
@@ -24,7 +25,7 @@ export interface VersionParts {
  */
 export async function readParts(
   dataset: DatasetRef,
-  { key }: FoundVersion,
+  { key }: Pick<FoundVersion, "key">,
 ): Promise<(VersionParts & { readonly manifest: Manifest }) | undefined> {
   const file = await readManifestFile(dataset.store, key);
   if (file === undefined) return undefined;
@@ -46,14 +47,23 @@ export function filesOf(dataset: DatasetRef, manifest: Manifest): string[] {
 
 function sizesOf(dataset: DatasetRef, { fragments, transactionFile }: Manifest): Map<string, number> {
   const sizes = new Map<string, number>();
-  if (transactionFile !== "") sizes.set(transactionKey(dataset, transactionFile), 0);
+  if (transactionFile !== "") sizes.set(transactionKey(dataset, checkName(transactionFile)), 0);
   for (const fragment of fragments) addFragment(sizes, dataset, fragment);
   return sizes;
 }
 
+/** Parts that names of files cannot have: empty ones, dots alone, and the null character. */
+const IMPOSSIBLE = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
+
+/** @throws LanceError DataLoss for a name that no file can have */
+function checkName(name: string): string {
+  if (!IMPOSSIBLE.test(name)) return name;
+  throw new LanceError("DataLoss", `a version names the file ${JSON.stringify(name)}, which cannot exist`);
+}
+
 function addFragment(sizes: Map<string, number>, dataset: DatasetRef, fragment: DataFragment): void {
   for (const { path, fileSizeBytes } of fragment.files) {
-    sizes.set(`${dataDirectory(dataset)}/data/${path}`, Number(fileSizeBytes));
+    sizes.set(`${dataDirectory(dataset)}/data/${checkName(path)}`, Number(fileSizeBytes));
   }
   const deletions = deletionKey(dataset, fragment);
   if (deletions !== undefined) sizes.set(deletions, 0);

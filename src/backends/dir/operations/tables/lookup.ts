@@ -8,6 +8,8 @@ import type { Lease } from "../../engine/handles.ts";
 import { readSchema } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
+import { readSegments } from "../../format/index-section.ts";
+import { readVersion } from "../../format/version-files.ts";
 import { isWritten } from "./table-data.ts";
 
 /** A table as the catalog knows it. */
@@ -158,17 +160,18 @@ export async function withData<T>(
  */
 export async function openData(
   context: TableContext,
-  { location, path, listed }: FoundTable,
+  found: FoundTable,
   { version, branch }: Reference,
   opened?: Lease,
 ): Promise<Lease> {
+  const { location, path, listed } = found;
   const { layout, engine } = context;
   const open = () =>
     engine
       .acquire(path, () => layout.checkNoEscape(location))
       .catch(async (error: unknown) => {
         if (listed && isLanceError(error, "TableNotFound")) await isWritten(context, location);
-        throw error;
+        throw await reasonOf(error, datasetOf(context, found));
       });
   const lease = opened ?? (await open());
   const named = isMain(branch) ? undefined : branch;
@@ -189,8 +192,20 @@ export async function openData(
     };
   } catch (error) {
     lease.release();
-    throw error;
+    throw await reasonOf(error, datasetOf(context, found, named), version);
   }
+}
+
+/** Returns why a version cannot be opened: the engine fails without a word for many damaged manifests. */
+async function reasonOf(failure: unknown, dataset: DatasetRef, version?: bigint): Promise<unknown> {
+  if (!isLanceError(failure, "Internal")) return failure;
+  const damage = await readVersion(dataset, version)
+    .then(readSegments)
+    .then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+  return isLanceError(damage, "DataLoss") ? damage : failure;
 }
 
 /**
