@@ -301,6 +301,31 @@ export function indexTests(world: World): void {
       await refused("InvalidInput", world.client.createTableIndex(tooFew));
     });
 
+    test("of a kind without a parameter are refused with it, so that no parameter is without effect", async () => {
+      const id = await world.table();
+      const others = [
+        { column: "id", indexType: "BTREE", withPosition: true },
+        { column: "id", indexType: "BTREE", distanceType: "l2" },
+        { column: "name", indexType: "FTS", numPartitions: 2 },
+        { column: "vector", indexType: "IVF_HNSW_PQ", numBits: 4 },
+        { column: "id", indexType: "ZONEMAP", numberOfItems: 100 },
+      ];
+      for (const other of others)
+        assert.match(
+          (await refused("InvalidInput", world.client.createTableIndex({ id, ...other }))).message,
+          /has no parameter/,
+        );
+      await world.client.createTableIndex({ id, column: "id", indexType: "BTREE", withPosition: false });
+      assert.deepEqual(await names(id), ["id_idx"]);
+    });
+
+    test("of lists of texts are refused with elements as documents", async () => {
+      const request = { id: await world.table(), column: "name", indexType: "FTS" };
+      const elements = { ...request, documentGranularity: "list_element" };
+      await refused("Unsupported", world.client.createTableIndex(elements));
+      await world.client.createTableIndex({ ...request, documentGranularity: "row" });
+    });
+
     test("of source code are refused where an option says more than its default", async () => {
       const id = await world.table();
       const request = { id, column: "name", indexType: "FTS" };

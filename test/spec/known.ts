@@ -95,6 +95,9 @@ function indexParameters(message: string): Record<string, string> {
     "split_on_numerics",
     "preserve_original",
     "index_operators",
+    "document_granularity",
+    "number_of_items",
+    "probability",
   ];
   return Object.fromEntries(names.map((name) => [`${message}.${name}`, LANCEDB]));
 }

@@ -16,6 +16,14 @@ import { readVersion } from "./version-files.ts";
  * Queries read all rows until the engine has added them to the index.
  */
 
+/** Parameters of an index, which the engine takes over when it adds rows. */
+export interface SeedParameters {
+  /** Number of rows of a Bloom filter. Default: 8,192. */
+  readonly numberOfItems?: number | undefined;
+  /** Share of false positives of a Bloom filter, above 0 and below 1. Default: 0.00057. */
+  readonly probability?: number | undefined;
+}
+
 /** A type of index, as it begins. */
 export interface IndexSeed {
   /** The type of the details in the manifest. */
@@ -23,7 +31,7 @@ export interface IndexSeed {
   readonly details: Uint8Array;
   readonly fileName: string;
   /** Returns the file of an index of no rows on a field of a type, in the words of the format. */
-  file(logicalType: string): Uint8Array;
+  file(logicalType: string, parameters: SeedParameters): Uint8Array;
 }
 
 /** A set of no rows, in the form of a bitmap for each fragment. */
@@ -82,7 +90,7 @@ export const INDEX_SEEDS: Readonly<Record<"NGRAM" | "ZONEMAP" | "BLOOMFILTER", I
     typeUrl: "/lance.index.pb.BloomFilterIndexDetails",
     details: new Uint8Array(),
     fileName: "bloomfilter.lance",
-    file() {
+    file(_, { numberOfItems = 8192, probability = 0.00057 }) {
       const fields = columnsOf(
         ["fragment_id", "uint64"],
         ["zone_start", "uint64"],
@@ -91,8 +99,8 @@ export const INDEX_SEEDS: Readonly<Record<"NGRAM" | "ZONEMAP" | "BLOOMFILTER", I
         ["bloom_filter_data", "binary"],
       );
       const metadata = {
-        bloomfilter_item: text("8192"),
-        bloomfilter_probability: text("0.00057"),
+        bloomfilter_item: text(String(numberOfItems)),
+        bloomfilter_probability: text(String(probability)),
         null_bitmap: text("1"),
       };
       return encodeEmptyFile({ fields, metadata }, [NO_ROWS]);
@@ -106,6 +114,7 @@ export interface IndexBeginning {
   /** Path of the field. */
   readonly column: string;
   readonly seed: IndexSeed;
+  readonly parameters: SeedParameters;
 }
 
 /**
@@ -116,12 +125,12 @@ export interface IndexBeginning {
  */
 export async function beginIndex(
   dataset: DatasetRef,
-  { name, column, seed }: IndexBeginning,
+  { name, column, seed, parameters }: IndexBeginning,
   signal: AbortSignal,
 ): Promise<void> {
   const id = randomUUID();
   const { logicalType } = findField((await readVersion(dataset)).manifest, column);
-  const bytes = seed.file(logicalType);
+  const bytes = seed.file(logicalType, parameters);
   await dataset.store.put(`${dataDirectory(dataset)}/_indices/${id}/${seed.fileName}`, bytes);
   await commitChange(
     dataset,

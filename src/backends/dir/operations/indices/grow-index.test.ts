@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { Int32, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
 import { test } from "vitest";
 import { failsWith, openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
@@ -49,6 +51,33 @@ for (const { indexType, column, filter, found } of KINDS) {
     assert.deepEqual(await idsOf(client, filter), [...found, ...found]);
   });
 }
+
+test("a Bloom filter has the number of rows and the false positives that the request asks for", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows(1000));
+  const bloom = { column: "id", indexType: "BLOOM_FILTER", numberOfItems: 100, probability: 0.25 };
+  await client.call("createTableIndex", "t", bloom);
+  const [segment, ...others] = await readdir(join(root, "data", "t.lance", "_indices"), { recursive: true });
+  const files = [segment, ...others].filter((name) => name?.endsWith("bloomfilter.lance"));
+  const filters = await Promise.all(
+    files.map((name) => readFile(join(root, "data", "t.lance", "_indices", name ?? ""))),
+  );
+  const full = filters.sort((a, b) => b.byteLength - a.byteLength)[0]?.toString("latin1") ?? "";
+  assert.match(full, /bloomfilter_item\W{0,4}100\b/);
+  assert.match(full, /bloomfilter_probability\W{0,4}0\.25\b/);
+  assert.deepEqual(await idsOf(client, "id = 477"), [477]);
+  for (const wrong of [
+    { numberOfItems: 0 },
+    { probability: 0 },
+    { probability: 1 },
+    { probability: Number.NaN },
+  ])
+    await assert.rejects(
+      client.call("createTableIndex", "t", { ...bloom, ...wrong }),
+      failsWith("InvalidInput"),
+    );
+});
 
 test("an index that grows replaces another one, and stays beside the rest", async (t) => {
   const client = await openClient(t, await temporaryDirectory(t));

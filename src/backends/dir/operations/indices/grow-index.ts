@@ -2,17 +2,9 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { readIndices } from "../../format/index-section.ts";
-import { beginIndex, type IndexSeed } from "../../format/index-seed.ts";
+import { beginIndex, type IndexBeginning } from "../../format/index-seed.ts";
 import { renameIndex } from "../../format/rename-index.ts";
 import { readVersion } from "../../format/version-files.ts";
-
-/** An index of a type that the engine brings up to date, but does not begin. */
-export interface GrowingIndex {
-  readonly name: string;
-  /** Path of the field. */
-  readonly column: string;
-  readonly seed: IndexSeed;
-}
 
 /** Versions before 1970 are removed, so none is. */
 const KEEP_ALL_VERSIONS = 0;
@@ -27,7 +19,7 @@ const KEEP_ALL_VERSIONS = 0;
 export async function growIndex(
   native: NativeTable,
   dataset: DatasetRef,
-  index: GrowingIndex,
+  index: IndexBeginning,
   signal: AbortSignal,
 ): Promise<void> {
   const name = nameWhileGrowing(index);
@@ -47,10 +39,10 @@ export async function growIndex(
 }
 
 /** Lists hide the name. The next build of an index replaces what an interrupted one leaves under it. */
-const nameWhileGrowing = ({ name }: GrowingIndex) => `__lance_gateway_growing_${name}`;
+const nameWhileGrowing = ({ name }: IndexBeginning) => `__lance_gateway_growing_${name}`;
 
 /** @throws LanceError InvalidInput, if the index does not cover all rows */
-async function checkComplete(dataset: DatasetRef, { name, column }: GrowingIndex): Promise<void> {
+async function checkComplete(dataset: DatasetRef, { name, column }: IndexBeginning): Promise<void> {
   const found = (await readIndices(await readVersion(dataset))).find((index) => index.name === name);
   if (found?.indexedRows === found?.rows) return;
   throw new LanceError(

@@ -16,7 +16,8 @@ import { duringWork } from "../tables/long-work.ts";
 import { datasetOf, isMain, withData } from "../tables/lookup.ts";
 import { allIndices, isSystemIndex } from "./all-indices.ts";
 import { growIndex } from "./grow-index.ts";
-import { checkIndexedField, type IndexFields, indexKind, indexParameters } from "./index-kinds.ts";
+import type { IndexFields } from "./index-fields.ts";
+import { checkIndexedField, indexKind, indexParameters } from "./index-kinds.ts";
 
 /** An index to build. It consists of plain values, which a job can keep. */
 export interface IndexPlan {
@@ -83,7 +84,7 @@ export function createIndexBuilds(context: ChangeContext): IndexBuilds {
             const parameters = indexParameters(kind, plan.fields, rows);
             if (parameters === undefined) {
               const seed = kind.seed as IndexSeed;
-              return growIndex(native, dataset, { column, name, seed }, signal);
+              return growIndex(native, dataset, { column, name, seed, parameters: plan.fields }, signal);
             }
             const replace = plan.fields.replace ?? false;
             const job = await native.createIndexAsync(parameters, column, replace, undefined, name, true);

@@ -1,33 +1,12 @@
 import type { ArrowField } from "../../../../arrow/schema.ts";
-import type { CreateTableIndexRequest } from "../../../../gen/lance/namespace/v1/index_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { loadNative } from "../../engine/native.ts";
 import type { NativeIndexMakers, NativeIndexParameters } from "../../engine/native-index.ts";
 import { INDEX_SEEDS, type IndexSeed } from "../../format/index-seed.ts";
-import { distanceName } from "../query/vector.ts";
-
-/**
- * The fields of a request that describe an index, without those that say where it is: plain values, which a job can
- * keep.
- */
-export type IndexFields = Omit<
-  CreateTableIndexRequest,
-  | "$typeName"
-  | "$unknown"
-  | "id"
-  | "identifier"
-  | "delimiter"
-  | "identity"
-  | "context"
-  | "branch"
-  | "column"
-  | "name"
->;
+import { distanceOf, type IndexFields, OUT_OF_REACH_OPTIONS, type ParameterList } from "./index-fields.ts";
 
 /** A kind of index that can be built. */
-export interface IndexKind {
-  /** The name of the kind in requests and answers. */
-  readonly name: string;
+export interface IndexKind extends ParameterList {
   /** The engine's name of the kind in its list of indices. */
   readonly listed: string;
   /** Other names in requests. */
@@ -44,23 +23,28 @@ type MakeIndex = (
   partitions: number | undefined,
 ) => NativeIndexParameters | undefined;
 
-const scalar = (name: string, listed: string, aliases: readonly string[], make: MakeIndex): IndexKind => ({
-  name,
-  listed,
-  aliases,
-  vector: false,
-  make,
-});
+const scalar = (
+  name: string,
+  listed: string,
+  aliases: readonly string[],
+  make: MakeIndex,
+  takes: IndexKind["takes"] = [],
+): IndexKind => ({ name, listed, aliases, vector: false, takes, make });
 
-const seeded = (name: keyof typeof INDEX_SEEDS, listed: string): IndexKind => ({
-  ...scalar(name, listed, [], () => undefined),
+const seeded = (name: keyof typeof INDEX_SEEDS, listed: string, takes?: IndexKind["takes"]): IndexKind => ({
+  ...scalar(name, listed, [], () => undefined, takes),
   seed: INDEX_SEEDS[name],
 });
+
+/** Parameters of every index of vectors. */
+const IVF = ["distanceType", "numPartitions", "targetPartitionSize", "maxIterations", "sampleRate"] as const;
+const HNSW = ["m", "efConstruction"] as const;
 
 const vector = (
   name: string,
   listed: string,
   aliases: readonly string[],
+  takes: IndexKind["takes"],
   make: (
     makers: NativeIndexMakers,
     fields: IndexFields,
@@ -72,8 +56,27 @@ const vector = (
   listed,
   aliases,
   vector: true,
+  takes: [...IVF, ...takes],
   make: (makers, fields, partitions) => make(makers, fields, distanceOf(fields), partitions),
 });
+
+/** Parameters of full-text indices. */
+const FTS: IndexKind["takes"] = [
+  "withPosition",
+  "baseTokenizer",
+  "language",
+  "maxTokenLength",
+  "lowerCase",
+  "stem",
+  "removeStopWords",
+  "customStopWords",
+  "asciiFolding",
+  "minNgramLength",
+  "maxNgramLength",
+  "prefixOnly",
+  "blockSize",
+  ...OUT_OF_REACH_OPTIONS.map(([field]) => field),
+];
 
 /** The kinds that can be built. */
 const KINDS: readonly IndexKind[] = [
@@ -81,41 +84,63 @@ const KINDS: readonly IndexKind[] = [
   scalar("BITMAP", "Bitmap", [], (index) => index.bitmap()),
   scalar("LABEL_LIST", "LabelList", [], (index) => index.labelList()),
   scalar("FM", "Fm", [], (index) => index.fm()),
-  scalar("FTS", "FTS", ["INVERTED"], (index, fields) =>
-    index.fts(
-      fields.withPosition,
-      fields.baseTokenizer,
-      fields.language,
-      fields.maxTokenLength,
-      fields.lowerCase,
-      fields.stem,
-      fields.removeStopWords,
-      fields.customStopWords.length > 0 ? fields.customStopWords : undefined,
-      fields.asciiFolding,
-      fields.minNgramLength,
-      fields.maxNgramLength,
-      fields.prefixOnly,
-      fields.blockSize,
-    ),
+  scalar(
+    "FTS",
+    "FTS",
+    ["INVERTED"],
+    (index, fields) =>
+      index.fts(
+        fields.withPosition,
+        fields.baseTokenizer,
+        fields.language,
+        fields.maxTokenLength,
+        fields.lowerCase,
+        fields.stem,
+        fields.removeStopWords,
+        fields.customStopWords.length > 0 ? fields.customStopWords : undefined,
+        fields.asciiFolding,
+        fields.minNgramLength,
+        fields.maxNgramLength,
+        fields.prefixOnly,
+        fields.blockSize,
+      ),
+    FTS,
   ),
   seeded("NGRAM", "NGram"),
   seeded("ZONEMAP", "ZoneMap"),
-  seeded("BLOOMFILTER", "BloomFilter"),
-  vector("IVF_FLAT", "IvfFlat", [], (index, { maxIterations, sampleRate }, distance, partitions) =>
+  seeded("BLOOMFILTER", "BloomFilter", ["numberOfItems", "probability"]),
+  vector("IVF_FLAT", "IvfFlat", [], [], (index, { maxIterations, sampleRate }, distance, partitions) =>
     index.ivfFlat(distance, partitions, maxIterations, sampleRate),
   ),
-  vector("IVF_PQ", "IvfPq", ["VECTOR"], (index, fields, distance, partitions) => {
-    const { numSubVectors, numBits, maxIterations, sampleRate } = fields;
-    return index.ivfPq(distance, partitions, numSubVectors, numBits, maxIterations, sampleRate);
-  }),
-  vector("IVF_RQ", "IvfRq", [], (index, { numBits, maxIterations, sampleRate }, distance, partitions) =>
-    index.ivfRq(distance, partitions, numBits, maxIterations, sampleRate),
+  vector(
+    "IVF_PQ",
+    "IvfPq",
+    ["VECTOR"],
+    ["numSubVectors", "numBits"],
+    (index, fields, distance, partitions) => {
+      const { numSubVectors, numBits, maxIterations, sampleRate } = fields;
+      return index.ivfPq(distance, partitions, numSubVectors, numBits, maxIterations, sampleRate);
+    },
   ),
-  vector("IVF_HNSW_PQ", "IvfHnswPq", ["HNSW_PQ"], (index, fields, distance, partitions) => {
-    const { numSubVectors, maxIterations, sampleRate, m, efConstruction } = fields;
-    return index.hnswPq(distance, partitions, numSubVectors, maxIterations, sampleRate, m, efConstruction);
-  }),
-  vector("IVF_HNSW_SQ", "IvfHnswSq", ["HNSW_SQ"], (index, fields, distance, partitions) => {
+  vector(
+    "IVF_RQ",
+    "IvfRq",
+    [],
+    ["numBits"],
+    (index, { numBits, maxIterations, sampleRate }, distance, partitions) =>
+      index.ivfRq(distance, partitions, numBits, maxIterations, sampleRate),
+  ),
+  vector(
+    "IVF_HNSW_PQ",
+    "IvfHnswPq",
+    ["HNSW_PQ"],
+    ["numSubVectors", ...HNSW],
+    (index, fields, distance, partitions) => {
+      const { numSubVectors, maxIterations, sampleRate, m, efConstruction } = fields;
+      return index.hnswPq(distance, partitions, numSubVectors, maxIterations, sampleRate, m, efConstruction);
+    },
+  ),
+  vector("IVF_HNSW_SQ", "IvfHnswSq", ["HNSW_SQ"], HNSW, (index, fields, distance, partitions) => {
     const { maxIterations, sampleRate, m, efConstruction } = fields;
     return index.hnswSq(distance, partitions, maxIterations, sampleRate, m, efConstruction);
   }),
@@ -160,69 +185,6 @@ export function indexKind(type: string): IndexKind {
 /** Returns the name of a kind in answers for the engine's name in lists. */
 export function indexTypeName(listed: string): string {
   return LISTED.get(listed) ?? listed;
-}
-
-/** Bounds of the numeric parameters. Beyond them the engine fails without a message or takes all memory. */
-const BOUNDS: readonly (readonly [field: keyof IndexFields, name: string, least: number, most: number])[] = [
-  ["numPartitions", "num_partitions", 1, 0xffff],
-  ["numSubVectors", "num_sub_vectors", 1, 0xffff],
-  ["numBits", "num_bits", 1, 8],
-  ["sampleRate", "sample_rate", 1, 4096],
-  ["maxIterations", "max_iterations", 1, 1000],
-  ["targetPartitionSize", "target_partition_size", 1, 0x7fff_ffff],
-  ["m", "m", 4, 256],
-  ["efConstruction", "ef_construction", 1, 10_000],
-  ["maxTokenLength", "max_token_length", 0, 0x7fff_ffff],
-  ["minNgramLength", "min_ngram_length", 1, 32],
-  ["maxNgramLength", "max_ngram_length", 1, 32],
-];
-
-/** Options of full-text indices of source code. Clients send them with their defaults, which change nothing. */
-const CODE_OPTIONS: readonly (readonly [field: keyof IndexFields, name: string])[] = [
-  ["lanceTokenizer", "lance_tokenizer"],
-  ["splitIdentifiers", "split_identifiers"],
-  ["splitOnNumerics", "split_on_numerics"],
-  ["preserveOriginal", "preserve_original"],
-  ["indexOperators", "index_operators"],
-];
-
-/** Languages that the engine knows. Any other name ends the process. */
-const LANGUAGES =
-  "Arabic Danish Dutch English Finnish French German Greek Hungarian Italian Norwegian Portuguese Romanian Russian Spanish Swedish Tamil Turkish".split(
-    " ",
-  );
-
-/** Tokenizers that need no files beside the engine. */
-const TOKENIZERS = ["simple", "whitespace", "raw", "ngram", "icu", "icu/split"];
-
-/**
- * Checks the parameters of an index and normalizes the spelling of the language.
- *
- * @throws LanceError InvalidInput, Unsupported
- */
-export function checkIndexFields(fields: IndexFields): IndexFields {
-  for (const [field, name, least, most] of BOUNDS) {
-    const value = fields[field] as number | undefined;
-    if (value !== undefined && !(value >= least && value <= most)) {
-      throw new LanceError("InvalidInput", `${name} must be from ${least} to ${most}, not ${value}`);
-    }
-  }
-  for (const [field, name] of CODE_OPTIONS) {
-    if (fields[field]) {
-      throw new LanceError("Unsupported", `the engine's Node API builds no full-text index with ${name}`);
-    }
-  }
-  distanceOf(fields);
-  const { language, baseTokenizer } = fields;
-  const known = LANGUAGES.find((name) => name.toLowerCase() === language?.toLowerCase());
-  if (language !== undefined && known === undefined) throw noneOf("language", language, LANGUAGES);
-  if (baseTokenizer !== undefined && !TOKENIZERS.includes(baseTokenizer)) {
-    throw new LanceError(
-      "InvalidInput",
-      `unknown base tokenizer ${baseTokenizer}; base_tokenizer is none of ${TOKENIZERS.join(", ")}`,
-    );
-  }
-  return { ...fields, ...(known !== undefined && { language: known }) };
 }
 
 /**
@@ -281,12 +243,4 @@ export function checkIndexedField(kind: IndexKind, fields: IndexFields, field: A
   const [item] = field.children;
   if (item?.type.name === "int" && item.type.bits === 8) return;
   throw new LanceError("InvalidInput", "the distance hamming is for vectors of 8-bit integers");
-}
-
-function distanceOf({ distanceType }: IndexFields): string | undefined {
-  return distanceType ? distanceName(distanceType) : undefined;
-}
-
-function noneOf(name: string, value: string, known: readonly string[]): LanceError {
-  return new LanceError("InvalidInput", `${name} ${JSON.stringify(value)} is none of ${known.join(", ")}`);
 }

@@ -31,7 +31,8 @@ import {
   planIndex,
   planOf,
 } from "./index-build.ts";
-import { checkIndexFields, type IndexFields, indexKind, indexTypeName } from "./index-kinds.ts";
+import { checkIndexFields, type IndexFields } from "./index-fields.ts";
+import { indexKind, indexTypeName } from "./index-kinds.ts";
 
 /** The response header that carries the id of a job. */
 const JOB_HEADER = "x-lance-job-id";
@@ -66,7 +67,7 @@ export function createIndexOperations(
     call: Call,
   ): Promise<string | undefined> {
     const { branch, column, indexType, name = "" } = request;
-    const fields = checkIndexFields(indexFields(request));
+    const fields = checkIndexFields(indexKind(indexType), indexFields(request));
     const table = await requireTable(context, call.id);
     const data = await openGuarded(context, call, { branch }, table);
     let plan: IndexPlan = { location: table.location, branch, column, name, type: indexType, fields };
@@ -203,6 +204,7 @@ function asText(details: unknown): string {
 function indexFields(request: CreateTableIndexRequest | CreateTableScalarIndexRequest): IndexFields {
   const {
     $typeName: _,
+    $unknown: __,
     id,
     identifier,
     delimiter,
@@ -211,6 +213,7 @@ function indexFields(request: CreateTableIndexRequest | CreateTableScalarIndexRe
     branch,
     column,
     name,
+    indexType,
     ...fields
   } = request;
   return fields;
