@@ -9,7 +9,7 @@ import type { Job, JobFacts } from "../../jobs/job.ts";
 import type { UploadContext } from "../context.ts";
 import { receiveRows } from "../rows/received-rows.ts";
 import { datasetOf, type FoundTable, requireTable, withData } from "../tables/lookup.ts";
-import { addedFragments } from "./added-fragments.ts";
+import { addedRows } from "./added-rows.ts";
 import { checkResult, type OutputSchema, readDefinition, readOutputSchema } from "./definition.ts";
 import { parseViewQuery, type ViewQuery } from "./query-text.ts";
 import { buildSourceQuery, type Part, resultSchema, resultStream } from "./source.ts";
@@ -98,10 +98,10 @@ async function planIncrement(
   if (BigInt(state.sourceVersion) === sourceVersion) return "nothing";
   const older = await manifestOf(context, source, BigInt(state.sourceVersion));
   const newer = await manifestOf(context, source, sourceVersion);
-  const fragments = older && newer && (await addedFragments(datasetOf(context, source), older, newer));
-  if (fragments === undefined || query.limit === undefined) return fragments && { fragments };
-  const rows = await withData(context, view, {}, (native) => engineCall(() => native.countRows()));
-  return query.limit > rows ? { fragments, limit: query.limit - rows } : "nothing";
+  const rows = older && newer && (await addedRows(datasetOf(context, source), older, newer));
+  if (rows === undefined || query.limit === undefined) return rows && { rows };
+  const count = await withData(context, view, {}, (native) => engineCall(() => native.countRows()));
+  return query.limit > count ? { rows, limit: query.limit - count } : "nothing";
 }
 
 interface Written {

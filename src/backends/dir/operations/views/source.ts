@@ -4,7 +4,7 @@ import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQuery } from "../../engine/native-query.ts";
-import type { FragmentRange } from "./added-fragments.ts";
+import type { RowRange } from "./added-rows.ts";
 import type { OutputSchema } from "./definition.ts";
 import type { ViewQuery } from "./query-text.ts";
 
@@ -13,8 +13,8 @@ const MAX_LIMIT = 0x7fff_ffff;
 
 /** The part of a source that a query reads. */
 export interface Part {
-  /** Selects only the rows of these fragments; an empty list selects none. Default: all. */
-  readonly fragments?: readonly FragmentRange[] | undefined;
+  /** Selects only these rows; an empty list selects none. Default: all. */
+  readonly rows?: readonly RowRange[] | undefined;
   /** Maximum number of rows. */
   readonly limit?: number | undefined;
 }
@@ -24,13 +24,12 @@ export function buildSourceQuery(
   source: NativeTable,
   { columns, where }: ViewQuery,
   { schema }: OutputSchema,
-  { fragments, limit }: Part,
+  { rows, limit }: Part,
 ): NativeQuery {
   const query = source.query();
   if (columns.length === 0) query.selectColumns(schema.fields.map(({ name }) => name));
   else query.select(columns.map(([name, expression]) => [name, expression]));
-  // The upper half of a row's address is its fragment.
-  const ranges = fragments?.map(({ from, to }) => `_rowaddr >= ${from << 32n} AND _rowaddr < ${to << 32n}`);
+  const ranges = rows?.map(({ from, to }) => `_rowaddr >= ${from} AND _rowaddr < ${to}`);
   const added = ranges === undefined ? [] : [`(${ranges.join(" OR ") || "false"})`];
   const conditions = [...added, ...(where === undefined ? [] : [`(${where})`])];
   if (conditions.length > 0) query.onlyIf(conditions.join(" AND "));
