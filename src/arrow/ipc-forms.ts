@@ -1,3 +1,4 @@
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../namespace/call.ts";
 
 /** Media type of an Arrow IPC stream. */
@@ -16,11 +17,16 @@ export function isIpcFile(bytes: Uint8Array): boolean {
 
 /**
  * Returns the form of Arrow that a client accepts: the first form that it names. Without one, the default is the file
- * in REST, as the specification promises, and the stream elsewhere.
+ * in REST for queries, as the specification promises, and the stream elsewhere.
  */
-export function acceptedArrow({ accept = "", protocol }: Call): typeof ARROW_FILE | typeof ARROW_STREAM {
+export function acceptedArrow({
+  accept = "",
+  protocol,
+  method,
+}: Call): typeof ARROW_FILE | typeof ARROW_STREAM {
   const [stream, file] = [accept.indexOf(ARROW_STREAM), accept.indexOf(ARROW_FILE)];
   if (stream >= 0 && (file < 0 || stream < file)) return ARROW_STREAM;
-  if (file >= 0 || protocol === "rest") return ARROW_FILE;
+  const isSpecified = method.parent.typeName === LanceNamespaceService.typeName;
+  if (file >= 0 || (protocol === "rest" && isSpecified)) return ARROW_FILE;
   return ARROW_STREAM;
 }

@@ -10,10 +10,12 @@ import {
 } from "../gen/lance/namespace/v1/data_pb.ts";
 import { CreateTableIndexRequestSchema } from "../gen/lance/namespace/v1/index_pb.ts";
 import {
+  AnalyzeTableQueryPlanRequestSchema,
   FullTextQuerySchema,
   MatchQuerySchema,
   MultiMatchQuerySchema,
   QueryColumnsSchema,
+  QueryTableRequestSchema,
   QueryVectorSchema,
 } from "../gen/lance/namespace/v1/query_pb.ts";
 import { JsonArrowDataTypeSchema } from "../gen/lance/namespace/v1/schema_pb.ts";
@@ -36,7 +38,7 @@ import { type Dialect, form } from "./dialect.ts";
 import { writeLanceType } from "./lance-types.ts";
 import { readColumns, readFullText, readMatch, readMultiMatch, readVector } from "./lancedb-query.ts";
 import { readMaterializedView } from "./lancedb-view.ts";
-import { absentAs, alsoNamed, bare, defaulted, renamed } from "./shapes.ts";
+import { absentAs, alsoNamed, bare, defaulted, renamed, without } from "./shapes.ts";
 
 const DELIMITER = /(?:^|&)delimiter=/;
 
@@ -67,7 +69,11 @@ export const lancedb: Dialect = {
     form(CreateMaterializedViewResponseSchema, {
       status: ({ jobId }) => (jobId === undefined ? undefined : 202),
     }),
-    form(RefreshMaterializedViewRequestSchema, { read: renamed({ source_version: "src_version" }) }),
+    form(RefreshMaterializedViewRequestSchema, {
+      read: (json) => renamed({ source_version: "src_version" })(without("expected_incarnation")(json)),
+    }),
+    form(QueryTableRequestSchema, { read: without("search_effort", "use_rte") }),
+    form(AnalyzeTableQueryPlanRequestSchema, { read: without("search_effort", "use_rte") }),
     form(RenameTableRequestSchema, { read: renamed({ new_namespace: "new_namespace_id" }) }),
     form(CreateTableIndexRequestSchema, {
       read: renamed({ metric_type: "distance_type" }),

@@ -1,3 +1,4 @@
+import { LanceError } from "../namespace/errors.ts";
 import { isJsonObject } from "../namespace/json.ts";
 import type { FieldTexts } from "./dialect.ts";
 
@@ -11,6 +12,22 @@ export function renamed(names: Readonly<Record<string, string>>): (json: unknown
       if (ours === name || json[ours] === undefined) renamedJson[ours] = value;
     }
     return renamedJson;
+  };
+}
+
+/**
+ * Reads fields as they are, and refuses those that newer clients send and that would be without effect.
+ *
+ * @throws LanceError Unsupported
+ */
+export function without(...names: readonly string[]): (json: unknown) => unknown {
+  return (json) => {
+    const found = isJsonObject(json) ? names.find((name) => (json[name] ?? null) !== null) : undefined;
+    if (found === undefined) return json;
+    throw new LanceError(
+      "Unsupported",
+      `${found} is a field of newer servers, and would be without effect here`,
+    );
   };
 }
 

@@ -21,6 +21,7 @@ const OPERATIONS: Readonly<Record<Action, readonly (Operation | keyof LanceDbExt
     "getLsmWriteSpec",
     "describeMaterializedView",
     "describeJob",
+    "queryJobEvents",
   ],
   read: [
     "queryTable",

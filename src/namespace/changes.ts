@@ -124,6 +124,7 @@ export const CHANGES: { readonly [K in AnyOperation]: ChangeType | undefined } =
   dropMaterializedView: "table.dropped",
   describeJob: undefined,
   cancelJob: undefined,
+  queryJobEvents: undefined,
 
   getLsmWriteSpec: undefined,
   setLsmWriteSpec: "table.settings_changed",
@@ -146,6 +147,7 @@ const NO_LOOKUPS: Lookups = {
   tableOfJob: () => Promise.reject(new Error("a change of a job has no lookup")),
   contentsOf: () => Promise.reject(new Error("a change of a namespace has no lookup")),
   sourcesOf: () => [],
+  tableAt: async () => undefined,
 };
 
 /**

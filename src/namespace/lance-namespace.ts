@@ -58,6 +58,11 @@ export interface Backend {
   sourcesOf?(query: string): readonly Identifier[];
   /** Returns figures for metrics. Default: the backend has none. */
   figures?(): BackendFigures;
+  /**
+   * Returns the table at a location or of a name, as the backend reads the source of a clone; undefined if there is none.
+   * Default: the backend cannot tell.
+   */
+  tableAt?(place: string): Promise<Identifier | undefined>;
   /** Whether calls can be answered now, for readiness. */
   ready(): Promise<boolean>;
   /** Whether readiness is checked again after the backend was ready. Default: false. */

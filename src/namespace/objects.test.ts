@@ -13,6 +13,7 @@ const LOOKUPS: Lookups = {
   tableOfJob: async (jobId) => (jobId === "known" ? ["a", "t"] : undefined),
   contentsOf: async (id) => [{ operation: "dropTable", kind: "Table", id: [...id, "t"], unnamed: true }],
   sourcesOf: (query) => [query.split(".")],
+  tableAt: async (place) => (place === "nowhere" ? undefined : place.split("/")),
 };
 
 /** Returns what a request reaches, as texts. */
@@ -121,6 +122,18 @@ describe("the objects of operations", () => {
     assert.deepEqual(await reached(method.createMaterializedView, { sourceQuery: "b.t" }, ["a", "v"]), [
       "createMaterializedView Table a/v",
       "queryTable Table b/t",
+    ]);
+  });
+
+  it("of a clone are the new table and its source, or everything if the source is missing", async () => {
+    const { cloneTable } = LanceDbService.method;
+    assert.deepEqual(await reached(cloneTable, { sourceLocation: "b/t" }, ["a", "copy"]), [
+      "cloneTable Table a/copy",
+      "queryTable Table b/t",
+    ]);
+    assert.deepEqual(await reached(cloneTable, { sourceLocation: "nowhere" }, ["a", "copy"]), [
+      "cloneTable Table a/copy",
+      "queryTable Database",
     ]);
   });
 

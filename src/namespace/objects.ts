@@ -33,6 +33,12 @@ export interface Lookups {
    * @throws LanceError PermissionDenied if the backend cannot tell, and InvalidInput for a query that it refuses.
    */
   sourcesOf(query: string): readonly Identifier[];
+  /**
+   * Returns the table that is the source of a clone; undefined if there is none.
+   *
+   * @throws LanceError PermissionDenied if the backend cannot tell
+   */
+  tableAt(place: string): Promise<Identifier | undefined>;
 }
 
 type Touches = readonly Touch[];
@@ -93,7 +99,13 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
 
   declareTable: TABLE,
   createTable: TABLE,
-  cloneTable: TABLE,
+  cloneTable: {
+    kind: "Table",
+    // To those who may not read everything, a missing source and a hidden one get the same refusal.
+    async find({ sourceLocation }, _, { tableAt }) {
+      return [{ ...table("queryTable", (await tableAt(sourceLocation)) ?? []), unnamed: true }];
+    },
+  },
   registerTable: TABLE,
   deregisterTable: TABLE,
   dropTable: TABLE,
@@ -192,6 +204,7 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   dropMaterializedView: TABLE,
   describeJob: JOB("describeJob"),
   cancelJob: JOB("cancelJob"),
+  queryJobEvents: JOB("queryJobEvents"),
 
   getLsmWriteSpec: TABLE,
   setLsmWriteSpec: TABLE,

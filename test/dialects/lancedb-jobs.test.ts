@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { tableFromIPC } from "apache-arrow";
 import { pino } from "pino";
 import { test } from "vitest";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
+import { sendHttp } from "../support/http.ts";
 import { startServer } from "../support/server.ts";
-import { type RemoteCalls, remoteCalls } from "./remote-calls.ts";
+import { LANCEDB, type RemoteCalls, remoteCalls } from "./remote-calls.ts";
 
 async function serve(root: string) {
   const server = await startServer(await createDirectoryBackend({ root, log: pino({ level: "silent" }) }));
@@ -45,6 +47,44 @@ test("LanceDB's clients follow a job to its result, in another process and after
   const third = await serve(root);
   t.onTestFinished(() => third.close());
   assert.deepEqual((await third.calls.ended(id)).result, result);
+});
+
+test("LanceDB's clients read the history of a job, as far as a filter lets it through", async (t) => {
+  const { path: root, remove } = await temporaryDirectory();
+  t.onTestFinished(remove);
+  const { calls, port, close } = await serve(root);
+  t.onTestFinished(close);
+  const job_id = await startBackfill(calls, "a", 2, "cast(name as int)");
+  const { failure } = await calls.ended(job_id);
+  const events = async (options: object = {}) => {
+    const body = JSON.stringify({ job_id, ...options });
+    const { status, bytes } = await sendHttp(port, { path: "/v1/jobs/query_events", headers: LANCEDB, body });
+    assert.equal(status, 200, bytes.toString());
+    assert.notEqual(bytes.toString("latin1", 0, 6), "ARROW1", "the clients read a stream and ask for none");
+    return tableFromIPC(bytes)
+      .toArray()
+      .map((row) => row.toJSON());
+  };
+  const states = async (options?: object) => (await events(options)).map(({ state }) => state);
+  assert.deepEqual(await states(), ["queued", "running", "failed"]);
+  assert.deepEqual(await states({ filter: "state = 'running'" }), ["running"]);
+  assert.deepEqual(await states({ filter: `state <> 'running' AND job_id = '${job_id}'`, limit: 1 }), [
+    "queued",
+  ]);
+  assert.deepEqual(await states({ filter: "claim_entity = 'x'" }), []);
+  const [first, , last] = await events();
+  assert.equal(last?.["message"], failure?.message);
+  assert.ok(Number(first?.["timestamp"]) <= Number(last?.["timestamp"]));
+  for (const filter of [
+    "state",
+    "state = running",
+    "nope = 'x'",
+    "state = 'x' OR state = 'y'",
+    "state = 'x' AND",
+  ])
+    await calls.refused("InvalidInput", "jobs/query_events", { job_id, filter });
+  await calls.refused("TransactionNotFound", "jobs/query_events", { job_id: "nope" });
+  for (const action of ["pause", "resume"]) await calls.refused("Unsupported", `jobs/${action}`, { job_id });
 });
 
 test("LanceDB's clients list and cancel jobs, and learn why a job failed", async (t) => {

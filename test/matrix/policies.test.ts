@@ -19,6 +19,7 @@ import { ROLES, type Role } from "../../src/namespace/principal.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { CallError, type Failure, type LanceClient, type ProtocolClient } from "../support/client.ts";
 import { temporaryDirectory } from "../support/directory.ts";
+import { jsonOf, sendHttp } from "../support/http.ts";
 import { ALL_OPERATIONS, callBare } from "../support/operations.ts";
 import { createProtocolClients, PROTOCOLS } from "../support/protocols.ts";
 import { type DirectoryServer, startDirectoryServer } from "../support/server.ts";
@@ -101,6 +102,23 @@ describe("callers under policies", () => {
     for (const { close } of [...clients.values()].flatMap(Object.values<ProtocolClient>)) close();
     await server.close();
     await directory.remove();
+  });
+
+  test("a clone needs a right to read its source, and the refusal does not tell whether there is one", async () => {
+    const { location = "" } = await clientOf("root", "gRPC").describeTable({ id: ["team", "salaries"] });
+    const clone = async (caller: Caller, source: string) => {
+      const body = JSON.stringify({ source_location: source });
+      const headers = { "x-api-key": keys[caller].text };
+      const answer = await sendHttp(server.port, { path: "/v1/table/own$copy/clone", headers, body });
+      return [answer.status, jsonOf(answer)["error"]];
+    };
+    const [status, words] = await clone("editor", location);
+    assert.equal(status, 403);
+    assert.doesNotMatch(String(words), /salaries/);
+    for (const source of ["team$salaries", "team$absent", "/absent"])
+      assert.deepEqual(await clone("editor", source), [status, words], source);
+    assert.deepEqual(await clone("editor", "own$mine"), [200, undefined]);
+    assert.equal((await clone("root", "team$absent"))[0], 404);
   });
 
   for (const protocol of Object.keys(PROTOCOLS)) {

@@ -4,6 +4,7 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
+import type { Backend } from "../../namespace/lance-namespace.ts";
 import type { Lookups, Touch } from "../../namespace/objects.ts";
 import { type Databases, databaseOf } from "../databases.ts";
 import type { Next, OperationRequest } from "../interceptor.ts";
@@ -51,10 +52,20 @@ export function createLookups(
     sourcesOf(query) {
       const { backend } = databaseOf(databases, call);
       if (backend.sourcesOf !== undefined) return backend.sourcesOf(query);
-      const text = `${call.method.name} is not allowed: the ${backend.name} backend cannot tell which tables a query reads`;
-      throw new LanceError("PermissionDenied", text);
+      throw cannotTell(call, backend, "which tables a query reads");
+    },
+
+    async tableAt(place) {
+      const { backend } = databaseOf(databases, call);
+      if (backend.tableAt !== undefined) return backend.tableAt(place);
+      throw cannotTell(call, backend, "which table has a location");
     },
   });
+}
+
+function cannotTell({ method }: Call, { name }: Backend, what: string): LanceError {
+  const text = `${method.name} is not allowed: the ${name} backend cannot tell ${what}`;
+  return new LanceError("PermissionDenied", text);
 }
 
 /** Returns everything below a namespace, with the operations that remove it. */

@@ -49,6 +49,35 @@ const permutations: Kind = async (both) => {
   await both.same("shuffle", async (db) => rows(await (await built(db)).shuffle({ seed: 3 }).execute()));
 };
 
+/** Copies versions of a table, and changes and drops what they were copied from. */
+const clones: Kind = async (both) => {
+  await both.same("createTable", async (db) => (await db.createTable("t", fruit(30))).version());
+  await both.same("add", async (db) => (await t(db)).add(fruit(5, 30)));
+  // The client of a gateway knows no addresses of tables, and the gateway takes their names.
+  const place = (db: Connection, name = "t") => {
+    const folder = /uri=([^,)]*)/.exec(db.display())?.[1];
+    return db.display().includes("Remote") ? name : `${folder}/${name}.lance`;
+  };
+  await both.same("cloneTable", async (db) => {
+    const copy = await db.cloneTable("copy", place(db));
+    return [copy.name, await copy.version(), await copy.toArrow()];
+  });
+  await both.same("of a version", async (db) =>
+    (await db.cloneTable("first", place(db), { sourceVersion: 1 })).countRows(),
+  );
+  await both.same("of a missing version", (db) => db.cloneTable("other", place(db), { sourceVersion: 99 }));
+  await both.same("of a missing tag", (db) => db.cloneTable("other", place(db), { sourceTag: "nope" }));
+  await both.same("of a missing table", (db) => db.cloneTable("other", place(db, "nope")));
+  await both.same("by a name that is taken", (db) => db.cloneTable("copy", place(db)));
+  await both.same("a deep one", async (db) =>
+    (await db.cloneTable("deep", place(db), { isShallow: false })).countRows(),
+  );
+  await both.same("write to it", async (db) => {
+    await (await db.openTable("copy")).delete("id < 30");
+    return [await (await t(db)).countRows(), await (await db.openTable("copy")).countRows()];
+  });
+};
+
 const LARGE = Buffer.alloc(9_000_000, "0123456789");
 
 /** Keeps large values beside the rows. */
@@ -89,4 +118,10 @@ const jobs: Kind = async (both) => {
   await both.same("open a missing job", async (db) => (await db.openJob("nope")).status());
 };
 
-export const CATALOG: Readonly<Record<string, Kind>> = { catalog, permutations, blobs, jobs };
+export const CATALOG: Readonly<Record<string, Kind>> = {
+  catalog,
+  permutations,
+  clones,
+  blobs,
+  jobs,
+};

@@ -8,17 +8,13 @@ const ENTERPRISE = "The engine has no branches that can be compared or merged.";
 const MANIFEST_PATHS = "The gateway's tables have the second naming scheme of manifests.";
 const RECORD = "The library's own work has no record; a job of the gateway has one.";
 const PAUSES = "Impossible: the engine's work has no step at which it could pause; a job can be cancelled.";
-const EVENTS = "Not yet: the record of a job has its last state and its times, and no history.";
-const CLONES =
-  "Not yet: a clone shares the files of its source, which prunes them, and the catalog has nothing that keeps them.";
 const SOURCE_ROW =
-  "The library's views have a further column, `__source_row_id`; in Node it makes views on a directory only.";
+  "The library's views have a further column, `__source_row_id`; see [ADR 15](adr/0015-views-are-refreshed-here.md). In Node it makes views on a directory only.";
 const NODE_VIEWS = "The client in Node makes views on a directory only.";
 
 /** Why a method is not served, by `object.method`. A method that every client has served needs none. */
 export const REASONS: Readonly<Record<string, string>> = {
   "connection.alter_secret": SECRETS,
-  "connection.clone_table": CLONES,
   "connection.create_function": FUNCTIONS,
   "connection.create_function_async": FUNCTIONS,
   "connection.create_materialized_view": SOURCE_ROW,
@@ -81,7 +77,6 @@ export const REASONS: Readonly<Record<string, string>> = {
   "materialized view.refresh_async": SOURCE_ROW,
   "materialized view.table": SOURCE_ROW,
   "job.creation_ms": RECORD,
-  "job.events": EVENTS,
   "job.id": RECORD,
   "job.job_type": RECORD,
   "job.result": RECORD,

@@ -75,6 +75,11 @@ export function createMemoryStore(listsInOrder = false): MemoryStore {
       for await (const chunk of bytes) chunks.push(chunk);
       objects.set(key, Buffer.concat(chunks));
     },
+    async copy(from, to) {
+      const bytes = objects.get(from);
+      if (bytes !== undefined) objects.set(to, bytes);
+      return bytes !== undefined;
+    },
     async move(from, to) {
       objects.set(to, objects.get(from) as Uint8Array);
       objects.delete(from);

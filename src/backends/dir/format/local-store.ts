@@ -26,7 +26,7 @@ export function createLocalStore(
   const pathOf = (key: string): string => prefix + checkKey(key);
   const directoryOf = (key: string): string => (key === "" ? root : pathOf(key));
   const writes = createLocalWrites(disk, pathOf, directoryOf);
-  return {
+  const store: ObjectStore & { readonly files: FileFeatures } = {
     listsInOrder: false,
     uriOf: (key) => (key === "" ? join(root) : prefix + key),
     keyOf: (uri) => uri.slice(prefix.length),
@@ -57,10 +57,16 @@ export function createLocalStore(
     putStream: writes.putStream,
     putIfAbsent: writes.putIfAbsent,
     delete: writes.delete,
+    async copy(from, to) {
+      const bytes = await store.getStream(from);
+      if (bytes !== undefined) await writes.putStream(to, bytes);
+      return bytes !== undefined;
+    },
     move: writes.move,
     deleteDirectory: writes.deleteDirectory,
     files: {
       makeDirectory: writes.makeDirectory,
+      link: writes.link,
       moveDirectory: writes.moveDirectory,
       syncObjects: writes.syncObjects,
       syncTree: writes.syncTree,
@@ -89,6 +95,7 @@ export function createLocalStore(
       },
     },
   };
+  return store;
 }
 
 /** The engine ignores names of this form; see `is_valid_file_path` in the `object_store` crate. */

@@ -12,12 +12,15 @@ type Writes = Pick<
   ObjectStore,
   "create" | "put" | "putHint" | "putStream" | "putIfAbsent" | "delete" | "move" | "deleteDirectory"
 > &
-  Pick<FileFeatures, "makeDirectory" | "moveDirectory" | "syncObjects" | "syncTree">;
+  Pick<FileFeatures, "makeDirectory" | "link" | "moveDirectory" | "syncObjects" | "syncTree">;
 
 type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
 /** How often others may remove a directory while a file is being added to it. */
 const MAX_ATTEMPTS = 30;
+
+/** Failures of a link to a missing file, and those of file systems and users that cannot have one. */
+const UNLINKABLE = ["ENOENT", "EXDEV", "EPERM", "EMLINK", "EOPNOTSUPP"];
 
 /** Number of files of a tree that are synced concurrently. */
 const SYNCS = 8;
@@ -197,6 +200,11 @@ export function createLocalWrites(
             await disk.rename(source, target);
           }),
         );
+      }),
+    link: (from, to) =>
+      known(() => {
+        const path = pathOf(to);
+        return orFalse(UNLINKABLE, () => into(path, async () => disk.link(pathOf(from), path)));
       }),
     moveDirectory: (from, to) =>
       known(async () => {

@@ -88,6 +88,12 @@ export interface ObjectStore {
   /** @returns false if the object did not exist; a store that cannot know returns true */
   delete(key: string): Promise<boolean>;
   /**
+   * Copies an object to a key that has none; the bytes of an object in a bucket do not pass through this process.
+   *
+   * @returns false if the object does not exist
+   */
+  copy(from: string, to: string): Promise<boolean>;
+  /**
    * Moves an object to another key, and replaces an existing one; the bytes do not pass through this process. The
    * object survives a loss of power then, even if the engine wrote it.
    */
@@ -119,6 +125,12 @@ export interface FileFeatures {
   makeDirectory(directory: string): Promise<void>;
   /** Renames a directory atomically; returns false if the target exists or the source does not. */
   moveDirectory(from: string, to: string): Promise<boolean>;
+  /**
+   * Gives an object a second key, not durably.
+   *
+   * @returns false if the object does not exist, or if the file system does not allow it
+   */
+  link(from: string, to: string): Promise<boolean>;
   /** Makes objects durable, with their names, that others such as the engine wrote into a directory. */
   syncObjects(keys: readonly string[], directory: string): Promise<void>;
   /** Makes everything durable that others wrote into a directory, except for the directory's own name. */

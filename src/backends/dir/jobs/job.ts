@@ -16,6 +16,17 @@ export interface JobRequest {
   readonly spec: JobFacts;
 }
 
+/** A change of a job's state. */
+export interface JobEvent {
+  /** In milliseconds since 1970. */
+  readonly at: number;
+  readonly state: JobState;
+  /** Process that made the change. */
+  readonly by: string;
+  /** Error of a failure. */
+  readonly message?: string | undefined;
+}
+
 /** A stored job. Times are milliseconds since 1970. */
 export interface Job extends JobRequest {
   readonly id: string;
@@ -33,7 +44,19 @@ export interface Job extends JobRequest {
   /** Process that runs the job, and the end of its lease; without a lease, any process may take the job. */
   readonly lease?: { readonly owner: string; readonly until: number } | undefined;
   readonly result?: JobFacts | undefined;
+  /** History of the states, the oldest first. Default: the job is older than histories. */
+  readonly events?: readonly JobEvent[] | undefined;
   readonly error?:
     | { readonly name: ErrorName | string; readonly code: number; readonly message: string }
     | undefined;
+}
+
+/** Maximum number of events that a job keeps; the newest take the place of the oldest after the first. */
+const MAX_EVENTS = 100;
+
+/** Adds the state of a job to its history. */
+export function withEvent(job: Job, at: number, by: string): Job {
+  const { state, error, events = [] } = job;
+  const event: JobEvent = { at, state, by, ...(error !== undefined && { message: error.message }) };
+  return { ...job, events: [...events.slice(0, 1), ...events.slice(1).slice(2 - MAX_EVENTS), event] };
 }

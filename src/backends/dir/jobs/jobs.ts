@@ -1,31 +1,13 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
-import type { Logger } from "pino";
 import { LanceError, toLanceError } from "../../../namespace/errors.ts";
 import { createTurns, type Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/wait.ts";
-import type { StorageClock } from "../format/storage-clock.ts";
-import type { Job, JobFacts, JobRequest, JobState } from "./job.ts";
-import type { JobStore } from "./store.ts";
+import { type Job, type JobFacts, type JobRequest, type JobState, withEvent } from "./job.ts";
+import type { JobsOptions } from "./options.ts";
 
 /** Does the work of a job. It may run a second time after a crash, so it must be repeatable. */
 export type JobWork = (job: Job, signal: AbortSignal) => Promise<JobFacts>;
-
-/** Options of {@link createJobs}. */
-export interface JobsOptions {
-  readonly store: JobStore;
-  /** Provides all times of jobs, so that processes with different clocks agree on leases. */
-  readonly clock: StorageClock;
-  readonly log: Logger;
-  /** Maximum number of jobs that run concurrently in this process. Default: 2. */
-  readonly maxRunning?: number | undefined;
-  /** Duration of a lease, in milliseconds. Default: 30,000. */
-  readonly leaseMs?: number | undefined;
-  /** Pause since the last start of a job whose process has died, in milliseconds. Default: 60,000. */
-  readonly retryMs?: number | undefined;
-  /** How long finished jobs are kept, in milliseconds. Default: 7 days. */
-  readonly keepMs?: number | undefined;
-}
 
 /** Default number of jobs that run concurrently in a process. */
 export const MAX_RUNNING_JOBS = 2;
@@ -118,7 +100,9 @@ export function createJobs(options: JobsOptions): Jobs {
     how: (job: Job) => Promise<void> = store.put,
   ): Promise<void> {
     const writing = entry.writing.then(() => {
-      entry.job = { ...entry.job, ...change };
+      const job = { ...entry.job, ...change };
+      const at = change.finishedAt ?? change.startedAt;
+      entry.job = at === undefined ? job : withEvent(job, at, owner);
       return how(entry.job);
     });
     entry.writing = writing.catch(() => {});
@@ -224,7 +208,9 @@ export function createJobs(options: JobsOptions): Jobs {
   async function giveUp(job: Job): Promise<void> {
     const message = `the job was begun ${MAX_BEGUN} times and never ended`;
     const error = { name: "Internal", code: 18, message };
-    return store.finish({ ...job, state: "failed", finishedAt: await clock.now(), lease: undefined, error });
+    const finishedAt = await clock.now();
+    const failed: Job = { ...job, state: "failed", finishedAt, lease: undefined, error };
+    return store.finish(withEvent(failed, finishedAt, owner));
   }
   function every(milliseconds: number, what: string, task: () => Promise<unknown>): void {
     const timer = setInterval(() => {
@@ -267,7 +253,8 @@ export function createJobs(options: JobsOptions): Jobs {
       const id = randomUUID();
       const state = "queued";
       const createdAt = await clock.now();
-      const job: Job = { id, kind, table, spec, state, createdAt, attempts: 1, lease: lease(createdAt) };
+      const facts: Job = { id, kind, table, spec, state, createdAt, attempts: 1, lease: lease(createdAt) };
+      const job = withEvent(facts, createdAt, owner);
       await store.put(job);
       takeUp(job);
       return job;

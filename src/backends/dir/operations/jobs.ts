@@ -1,9 +1,11 @@
 import { create, type JsonObject } from "@bufbuild/protobuf";
+import { ARROW_STREAM } from "../../../arrow/ipc-forms.ts";
 import {
   CancelJobResponseSchema,
   DescribeJobResponseSchema,
   JobSummarySchema,
   ListJobsResponseSchema,
+  QueryJobEventsResponseSchema,
 } from "../../../gen/lance/gateway/v1/job_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../namespace/identifier.ts";
@@ -11,6 +13,7 @@ import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
 import type { Job, JobFacts, JobState } from "../jobs/job.ts";
 import { BACKFILL_COLUMN } from "./columns/backfill.ts";
 import type { JobContext, PageContext } from "./context.ts";
+import { eventsOf } from "./job-events.ts";
 import { pageOfNames } from "./paging.ts";
 import { REFRESH_VIEW } from "./views/submit.ts";
 
@@ -50,7 +53,7 @@ const RESULTS: Readonly<Record<string, (result: JobFacts) => JsonObject>> = {
 /** The calls by which LanceDB's remote clients follow jobs, in any process and after a restart. */
 export function createJobExtensions(
   context: JobContext & PageContext,
-): Pick<LanceDbExtensions, "listJobs" | "describeJob" | "cancelJob"> {
+): Pick<LanceDbExtensions, "listJobs" | "describeJob" | "cancelJob" | "queryJobEvents"> {
   const { jobs } = context;
 
   async function requireJob(id: string): Promise<Job> {
@@ -90,6 +93,10 @@ export function createJobExtensions(
           failure: { message: error.message, retryable: RETRYABLE.has(error.name) },
         }),
       });
+    },
+    async *queryJobEvents({ jobId, filter, limit }) {
+      const data = eventsOf(await requireJob(jobId), filter, limit);
+      yield create(QueryJobEventsResponseSchema, { data: { contentType: ARROW_STREAM, data } });
     },
     async cancelJob({ jobId }) {
       await jobs.cancel((await requireJob(jobId)).id);

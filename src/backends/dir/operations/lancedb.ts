@@ -8,13 +8,14 @@ import {
 } from "../../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
-import type { TableContext } from "../catalog/catalog-context.ts";
+import type { ChangeContext } from "../batch/change-context.ts";
 import { createBlobOperations } from "./blobs/blobs.ts";
 import { checkName, requireNewName, schemaOf } from "./columns/columns.ts";
 import type { JobContext, PageContext, ReadContext, UploadContext } from "./context.ts";
 import { createJobExtensions } from "./jobs.ts";
 import { createPrewarmOperations } from "./read/prewarm.ts";
 import type { MultipartWrites } from "./rows/multipart.ts";
+import { createCloneOperations } from "./tables/clone.ts";
 import { withGuarded } from "./tables/guarded.ts";
 import { requireTable } from "./tables/lookup.ts";
 import { createWriteLogOperations } from "./tables/write-log.ts";
@@ -23,7 +24,7 @@ import { createWriteLogOperations } from "./tables/write-log.ts";
  * Calls of LanceDB's remote clients beyond the contract. For the rest of them the engine has no call on a local disk.
  */
 export function createLanceDbExtensions(
-  context: TableContext & ReadContext & Pick<UploadContext, "maxUploadBytes"> & JobContext & PageContext,
+  context: ChangeContext & ReadContext & Pick<UploadContext, "maxUploadBytes"> & JobContext & PageContext,
   writes: MultipartWrites,
 ): Partial<LanceDbExtensions> {
   const { maxUploadBytes } = context;
@@ -32,6 +33,7 @@ export function createLanceDbExtensions(
     ...createJobExtensions(context),
     ...createBlobOperations(context),
     ...createPrewarmOperations(context),
+    ...createCloneOperations(context),
     async addColumnsFromSchema({ branch }, data, call) {
       const { file, schema } = await collectUpload(data, { maxBytes: maxUploadBytes, signal: call.signal });
       if (schema.fields.length === 0) throw new LanceError("InvalidInput", "the schema has no columns");

@@ -58,6 +58,7 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
       await bucket.delete([key]);
       return true;
     },
+    copy: (from, to) => copyObject(bucket, from, to),
     async move(from, to) {
       await bucket.copy(from, to);
       await bucket.delete([from]);
@@ -72,6 +73,21 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
       if (last !== undefined) await bucket.delete([end]);
     },
   };
+}
+
+/** Size from which services refuse to copy an object in one request, in bytes. */
+const MAX_COPY = 5e9;
+
+async function copyObject(bucket: Bucket, from: string, to: string): Promise<boolean> {
+  const info = await bucket.head(from);
+  if (info === undefined) return false;
+  if (info.size < MAX_COPY) {
+    await bucket.copy(from, to);
+    return true;
+  }
+  const bytes = await bucket.getStream(from);
+  if (bytes !== undefined) await bucket.putStream(to, bytes);
+  return bytes !== undefined;
 }
 
 async function* pagesOf(

@@ -40,10 +40,15 @@ export async function createNew(
   return claim.isPrivate ? createApart(context, claim, rows) : createInRoot(context, claim, rows);
 }
 
-async function createApart(
+/**
+ * Creates a table at the private location of a claim, where all of it appears at once.
+ *
+ * @param data writes a new dataset to a location to which no other process writes
+ */
+export async function createApart(
   context: ChangeContext,
   { location, apply }: Claim,
-  rows: ReceivedRows,
+  data: Pick<ReceivedRows, "stage">,
 ): Promise<NewTable> {
   const { catalog, layout } = context;
   const path = layout.pathOf(location);
@@ -51,7 +56,7 @@ async function createApart(
   const wasVacant = layout.isVacant(location).catch(() => false);
   let isAsked = false;
   try {
-    const version = await writeApart(context, path, rows);
+    const version = await writeApart(context, path, data);
     isAsked = true;
     await catalog.mutate(apply);
     return { path, version };
@@ -66,12 +71,12 @@ async function createApart(
 async function writeApart(
   { layout, store }: TableContext,
   path: string,
-  rows: ReceivedRows,
+  data: Pick<ReceivedRows, "stage">,
 ): Promise<number> {
-  if (store.files === undefined) return rows.stage(path);
+  if (store.files === undefined) return data.stage(path);
   const staging = newStagingKey(layout.baseKey);
   try {
-    const version = await rows.stage(store.uriOf(staging));
+    const version = await data.stage(store.uriOf(staging));
     await store.files.syncTree(staging);
     if (await store.files.moveDirectory(staging, store.keyOf(path))) return version;
     throw new LanceError("TableAlreadyExists", "the table already exists");

@@ -169,16 +169,44 @@ export async function planClaim(
   if (wanted !== undefined && !(await layout.isVacant(location))) {
     throw new LanceError("InvalidInput", `location ${JSON.stringify(wanted)} is not empty`);
   }
+  const isPrivate = wanted === undefined && !isRootDirectory(location);
+  return claimOf(context, id, { location, isPrivate, isUsual: wanted === undefined }, properties);
+}
+
+/**
+ * Plans to take a name for a new table whose location is drawn at random, also in the root.
+ *
+ * @throws LanceError TableAlreadyExists, and the errors of {@link Claim.apply}
+ */
+export async function planPrivateClaim(context: CatalogContext, id: Identifier): Promise<Claim> {
+  checkNewIdentifier(id);
+  if (await isUnlistedTable(context, await context.catalog.read(), id)) throw tableExists(id);
+  return claimOf(context, id, { location: uniqueLocation(id), isPrivate: true, isUsual: false }, {});
+}
+
+/** A location for a new table. */
+interface Place {
+  readonly location: string;
+  readonly isPrivate: boolean;
+  /** Whether the gateway has chosen the location, and may choose another one. */
+  readonly isUsual: boolean;
+}
+
+async function claimOf(
+  { layout }: CatalogContext,
+  id: Identifier,
+  { location, isPrivate, isUsual }: Place,
+  properties: Readonly<Record<string, string>>,
+): Promise<Claim> {
   await layout.checkNoEscape(location);
   const other = uniqueLocation(id);
   return {
     location,
-    isPrivate: wanted === undefined && !isRootDirectory(location),
+    isPrivate,
     apply(draft) {
       requireParent(draft, id);
       if (draft.get(objectIdOf(id)) !== undefined) throw tableExists(id);
-      const taken =
-        isRootDirectory(location) && wanted === undefined && draft.ownerOf(location) !== undefined;
+      const taken = isRootDirectory(location) && isUsual && draft.ownerOf(location) !== undefined;
       const chosen = taken ? other : location;
       checkFree(draft, chosen, undefined);
       draft.put({ objectId: objectIdOf(id), objectType: "table", location: chosen, properties });

@@ -5,6 +5,8 @@
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import { file_google_api_field_behavior } from "../../../google/api/field_behavior_pb.ts";
+import type { HttpBody } from "../../../google/api/httpbody_pb.ts";
+import { file_google_api_httpbody } from "../../../google/api/httpbody_pb.ts";
 import { file_google_protobuf_struct } from "@bufbuild/protobuf/wkt";
 import type { Identity } from "../../namespace/v1/common_pb.ts";
 import { file_lance_namespace_v1_common } from "../../namespace/v1/common_pb.ts";
@@ -14,7 +16,7 @@ import type { JsonObject, Message } from "@bufbuild/protobuf";
  * Describes the file lance/gateway/v1/job.proto.
  */
 export const file_lance_gateway_v1_job: GenFile = /*@__PURE__*/
-  fileDesc("ChpsYW5jZS9nYXRld2F5L3YxL2pvYi5wcm90bxIQbGFuY2UuZ2F0ZXdheS52MSL4AQoPTGlzdEpvYnNSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5Ej8KB2NvbnRleHQYAiADKAsyLi5sYW5jZS5nYXRld2F5LnYxLkxpc3RKb2JzUmVxdWVzdC5Db250ZXh0RW50cnkSFwoKcGFnZV90b2tlbhgDIAEoCUgAiAEBEhIKBWxpbWl0GAQgASgFSAGIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3BhZ2VfdG9rZW5CCAoGX2xpbWl0It0BChBMaXN0Sm9ic1Jlc3BvbnNlEkAKB2NvbnRleHQYASADKAsyLy5sYW5jZS5nYXRld2F5LnYxLkxpc3RKb2JzUmVzcG9uc2UuQ29udGV4dEVudHJ5Ei8KBGpvYnMYAiADKAsyHC5sYW5jZS5nYXRld2F5LnYxLkpvYlN1bW1hcnlCA+BBAhIXCgpwYWdlX3Rva2VuGAMgASgJSACIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3BhZ2VfdG9rZW4igAEKCkpvYlN1bW1hcnkSEwoGam9iX2lkGAEgASgJQgPgQQISEgoFdGFibGUYAiABKAlCA+BBAhIVCghqb2JfdHlwZRgDIAEoCUID4EECEhIKBXN0YXRlGAQgASgJQgPgQQISHgoRY3JlYXRlZF9hdF9taWxsaXMYBSABKANCA+BBAiLNAQoSRGVzY3JpYmVKb2JSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5EkIKB2NvbnRleHQYAiADKAsyMS5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlSm9iUmVxdWVzdC5Db250ZXh0RW50cnkSEwoGam9iX2lkGAMgASgJQgPgQQIaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi5wIKE0Rlc2NyaWJlSm9iUmVzcG9uc2USQwoHY29udGV4dBgBIAMoCzIyLmxhbmNlLmdhdGV3YXkudjEuRGVzY3JpYmVKb2JSZXNwb25zZS5Db250ZXh0RW50cnkSEwoGam9iX2lkGAIgASgJQgPgQQISFQoIam9iX3R5cGUYAyABKAlCA+BBAhIWCglqb2Jfc3RhdGUYBCABKAlCA+BBAhIYCgtjcmVhdGlvbl9tcxgFIAEoA0ID4EECEiUKBHNwZWMYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EicKBnJlc3VsdBgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoHZmFpbHVyZRgIIAEoCzIcLmxhbmNlLmdhdGV3YXkudjEuSm9iRmFpbHVyZRouCgxDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI6CgpKb2JGYWlsdXJlEhQKB21lc3NhZ2UYASABKAlCA+BBAhIWCglyZXRyeWFibGUYAiABKAhCA+BBAiLJAQoQQ2FuY2VsSm9iUmVxdWVzdBIuCghpZGVudGl0eRgBIAEoCzIcLmxhbmNlLm5hbWVzcGFjZS52MS5JZGVudGl0eRJACgdjb250ZXh0GAIgAygLMi8ubGFuY2UuZ2F0ZXdheS52MS5DYW5jZWxKb2JSZXF1ZXN0LkNvbnRleHRFbnRyeRITCgZqb2JfaWQYAyABKAlCA+BBAhouCgxDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASKGAQoRQ2FuY2VsSm9iUmVzcG9uc2USQQoHY29udGV4dBgBIAMoCzIwLmxhbmNlLmdhdGV3YXkudjEuQ2FuY2VsSm9iUmVzcG9uc2UuQ29udGV4dEVudHJ5Gi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBYgZwcm90bzM", [file_google_api_field_behavior, file_google_protobuf_struct, file_lance_namespace_v1_common]);
+  fileDesc("ChpsYW5jZS9nYXRld2F5L3YxL2pvYi5wcm90bxIQbGFuY2UuZ2F0ZXdheS52MSL4AQoPTGlzdEpvYnNSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5Ej8KB2NvbnRleHQYAiADKAsyLi5sYW5jZS5nYXRld2F5LnYxLkxpc3RKb2JzUmVxdWVzdC5Db250ZXh0RW50cnkSFwoKcGFnZV90b2tlbhgDIAEoCUgAiAEBEhIKBWxpbWl0GAQgASgFSAGIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3BhZ2VfdG9rZW5CCAoGX2xpbWl0It0BChBMaXN0Sm9ic1Jlc3BvbnNlEkAKB2NvbnRleHQYASADKAsyLy5sYW5jZS5nYXRld2F5LnYxLkxpc3RKb2JzUmVzcG9uc2UuQ29udGV4dEVudHJ5Ei8KBGpvYnMYAiADKAsyHC5sYW5jZS5nYXRld2F5LnYxLkpvYlN1bW1hcnlCA+BBAhIXCgpwYWdlX3Rva2VuGAMgASgJSACIAQEaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCDQoLX3BhZ2VfdG9rZW4igAEKCkpvYlN1bW1hcnkSEwoGam9iX2lkGAEgASgJQgPgQQISEgoFdGFibGUYAiABKAlCA+BBAhIVCghqb2JfdHlwZRgDIAEoCUID4EECEhIKBXN0YXRlGAQgASgJQgPgQQISHgoRY3JlYXRlZF9hdF9taWxsaXMYBSABKANCA+BBAiLNAQoSRGVzY3JpYmVKb2JSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5EkIKB2NvbnRleHQYAiADKAsyMS5sYW5jZS5nYXRld2F5LnYxLkRlc2NyaWJlSm9iUmVxdWVzdC5Db250ZXh0RW50cnkSEwoGam9iX2lkGAMgASgJQgPgQQIaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEi5wIKE0Rlc2NyaWJlSm9iUmVzcG9uc2USQwoHY29udGV4dBgBIAMoCzIyLmxhbmNlLmdhdGV3YXkudjEuRGVzY3JpYmVKb2JSZXNwb25zZS5Db250ZXh0RW50cnkSEwoGam9iX2lkGAIgASgJQgPgQQISFQoIam9iX3R5cGUYAyABKAlCA+BBAhIWCglqb2Jfc3RhdGUYBCABKAlCA+BBAhIYCgtjcmVhdGlvbl9tcxgFIAEoA0ID4EECEiUKBHNwZWMYBiABKAsyFy5nb29nbGUucHJvdG9idWYuU3RydWN0EicKBnJlc3VsdBgHIAEoCzIXLmdvb2dsZS5wcm90b2J1Zi5TdHJ1Y3QSLQoHZmFpbHVyZRgIIAEoCzIcLmxhbmNlLmdhdGV3YXkudjEuSm9iRmFpbHVyZRouCgxDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ASI6CgpKb2JGYWlsdXJlEhQKB21lc3NhZ2UYASABKAlCA+BBAhIWCglyZXRyeWFibGUYAiABKAhCA+BBAiKRAgoVUXVlcnlKb2JFdmVudHNSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5EkUKB2NvbnRleHQYAiADKAsyNC5sYW5jZS5nYXRld2F5LnYxLlF1ZXJ5Sm9iRXZlbnRzUmVxdWVzdC5Db250ZXh0RW50cnkSEwoGam9iX2lkGAMgASgJQgPgQQISEgoFbGltaXQYBCABKAVIAIgBARITCgZmaWx0ZXIYBSABKAlIAYgBARouCgxDb250ZXh0RW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIICgZfbGltaXRCCQoHX2ZpbHRlciK5AQoWUXVlcnlKb2JFdmVudHNSZXNwb25zZRJGCgdjb250ZXh0GAEgAygLMjUubGFuY2UuZ2F0ZXdheS52MS5RdWVyeUpvYkV2ZW50c1Jlc3BvbnNlLkNvbnRleHRFbnRyeRInCgRkYXRhGAIgASgLMhQuZ29vZ2xlLmFwaS5IdHRwQm9keUID4EECGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIskBChBDYW5jZWxKb2JSZXF1ZXN0Ei4KCGlkZW50aXR5GAEgASgLMhwubGFuY2UubmFtZXNwYWNlLnYxLklkZW50aXR5EkAKB2NvbnRleHQYAiADKAsyLy5sYW5jZS5nYXRld2F5LnYxLkNhbmNlbEpvYlJlcXVlc3QuQ29udGV4dEVudHJ5EhMKBmpvYl9pZBgDIAEoCUID4EECGi4KDENvbnRleHRFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIoYBChFDYW5jZWxKb2JSZXNwb25zZRJBCgdjb250ZXh0GAEgAygLMjAubGFuY2UuZ2F0ZXdheS52MS5DYW5jZWxKb2JSZXNwb25zZS5Db250ZXh0RW50cnkaLgoMQ29udGV4dEVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFiBnByb3RvMw", [file_google_api_field_behavior, file_google_api_httpbody, file_google_protobuf_struct, file_lance_namespace_v1_common]);
 
 /**
  * The parameters of ListJobs.
@@ -276,6 +278,83 @@ export const JobFailureSchema: GenMessage<JobFailure> = /*@__PURE__*/
   messageDesc(file_lance_gateway_v1_job, 5);
 
 /**
+ * The parameters of QueryJobEvents.
+ *
+ * @generated from message lance.gateway.v1.QueryJobEventsRequest
+ */
+export type QueryJobEventsRequest = Message<"lance.gateway.v1.QueryJobEventsRequest"> & {
+  /**
+   * The credentials, where no header has them.
+   *
+   * @generated from field: lance.namespace.v1.Identity identity = 1;
+   */
+  identity?: Identity | undefined;
+
+  /**
+   * Further facts about the call.
+   *
+   * @generated from field: map<string, string> context = 2;
+   */
+  context: { [key: string]: string };
+
+  /**
+   * The id of the job.
+   *
+   * @generated from field: string job_id = 3;
+   */
+  jobId: string;
+
+  /**
+   * The number of events, at most 10,000. Default: 1,000.
+   *
+   * @generated from field: optional int32 limit = 4;
+   */
+  limit?: number | undefined;
+
+  /**
+   * Comparisons of columns with texts, joined by AND: `state = 'running' AND updated_by != 'x'`. Default: all events.
+   *
+   * @generated from field: optional string filter = 5;
+   */
+  filter?: string | undefined;
+};
+
+/**
+ * Describes the message lance.gateway.v1.QueryJobEventsRequest.
+ * Use `create(QueryJobEventsRequestSchema)` to create a new message.
+ */
+export const QueryJobEventsRequestSchema: GenMessage<QueryJobEventsRequest> = /*@__PURE__*/
+  messageDesc(file_lance_gateway_v1_job, 6);
+
+/**
+ * The answer to QueryJobEvents.
+ *
+ * @generated from message lance.gateway.v1.QueryJobEventsResponse
+ */
+export type QueryJobEventsResponse = Message<"lance.gateway.v1.QueryJobEventsResponse"> & {
+  /**
+   * Further facts about the answer.
+   *
+   * @generated from field: map<string, string> context = 1;
+   */
+  context: { [key: string]: string };
+
+  /**
+   * A piece of the stream, whose rows are the events, the oldest first.
+   *
+   * @generated from field: google.api.HttpBody data = 2;
+   */
+  data?: HttpBody | undefined;
+};
+
+/**
+ * Describes the message lance.gateway.v1.QueryJobEventsResponse.
+ * Use `create(QueryJobEventsResponseSchema)` to create a new message.
+ */
+export const QueryJobEventsResponseSchema: GenMessage<QueryJobEventsResponse> = /*@__PURE__*/
+  messageDesc(file_lance_gateway_v1_job, 7);
+
+/**
  * The parameters of CancelJob.
  *
  * @generated from message lance.gateway.v1.CancelJobRequest
@@ -308,7 +387,7 @@ export type CancelJobRequest = Message<"lance.gateway.v1.CancelJobRequest"> & {
  * Use `create(CancelJobRequestSchema)` to create a new message.
  */
 export const CancelJobRequestSchema: GenMessage<CancelJobRequest> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_job, 6);
+  messageDesc(file_lance_gateway_v1_job, 8);
 
 /**
  * The answer to CancelJob.
@@ -329,5 +408,5 @@ export type CancelJobResponse = Message<"lance.gateway.v1.CancelJobResponse"> & 
  * Use `create(CancelJobResponseSchema)` to create a new message.
  */
 export const CancelJobResponseSchema: GenMessage<CancelJobResponse> = /*@__PURE__*/
-  messageDesc(file_lance_gateway_v1_job, 7);
+  messageDesc(file_lance_gateway_v1_job, 9);
 

@@ -1,0 +1,19 @@
+import type { Logger } from "pino";
+import type { StorageClock } from "../format/storage-clock.ts";
+import type { JobStore } from "./store.ts";
+
+/** Options of the jobs of a catalog. */
+export interface JobsOptions {
+  readonly store: JobStore;
+  /** Provides all times of jobs, so that processes with different clocks agree on leases. */
+  readonly clock: StorageClock;
+  readonly log: Logger;
+  /** Maximum number of jobs that run concurrently in this process. Default: 2. */
+  readonly maxRunning?: number | undefined;
+  /** Duration of a lease, in milliseconds. Default: 30,000. */
+  readonly leaseMs?: number | undefined;
+  /** Pause since the last start of a job whose process has died, in milliseconds. Default: 60,000. */
+  readonly retryMs?: number | undefined;
+  /** How long finished jobs are kept, in milliseconds. Default: 7 days. */
+  readonly keepMs?: number | undefined;
+}

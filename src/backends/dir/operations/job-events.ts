@@ -1,0 +1,75 @@
+import { Table, TimestampMillisecond, tableToIPC, Utf8, vectorFromArray } from "apache-arrow";
+import { LanceError } from "../../../namespace/errors.ts";
+import { tokenizeSql } from "../engine/sql-tokens.ts";
+import type { Job, JobEvent } from "../jobs/job.ts";
+
+/** Default and maximum number of events of an answer, as LanceDB's clients document them. */
+const [DEFAULT_LIMIT, MAX_LIMIT] = [1_000, 10_000];
+
+/** An event as a row. Jobs here are not spread over workers, so that nothing emits or claims a part of one. */
+type EventRow = Readonly<Record<(typeof TEXTS)[number], string | null>> & { readonly timestamp: number };
+
+const TEXTS = [
+  "job_id",
+  "state",
+  "updated_by",
+  "emitted_from",
+  "emitted_by",
+  "claim_entity",
+  "message",
+] as const;
+
+/**
+ * Returns the history of a job as an Arrow IPC stream.
+ *
+ * @param filter comparisons of text columns with texts, joined by AND. Default: all events
+ * @throws LanceError InvalidInput
+ */
+export function eventsOf(job: Job, filter: string | undefined, limit = DEFAULT_LIMIT): Uint8Array {
+  if (limit < 0) throw new LanceError("InvalidInput", `limit must not be negative: ${limit}`);
+  const isWanted = parseFilter(filter ?? "");
+  const rows = (job.events ?? []).map((event) => rowOf(job, event)).filter(isWanted);
+  const shown = rows.slice(0, Math.min(limit, MAX_LIMIT));
+  const times = shown.map(({ timestamp }) => timestamp);
+  const texts = TEXTS.map((name) => [
+    name,
+    vectorFromArray(
+      shown.map((row) => row[name]),
+      new Utf8(),
+    ),
+  ]);
+  const columns = {
+    timestamp: vectorFromArray(times, new TimestampMillisecond("UTC")),
+    ...Object.fromEntries(texts),
+  };
+  return tableToIPC(new Table(columns), "stream");
+}
+
+function rowOf({ id }: Job, { at, state, by, message }: JobEvent): EventRow {
+  const nobody = { emitted_from: null, emitted_by: null, claim_entity: null };
+  return { timestamp: at, job_id: id, state, updated_by: by, ...nobody, message: message ?? null };
+}
+
+function parseFilter(text: string): (row: EventRow) => boolean {
+  const tokens = tokenizeSql(text);
+  const tests: ((row: EventRow) => boolean)[] = [];
+  for (let at = 0; at < tokens.length; at += 4) {
+    const [name, operator, value, and] = tokens.slice(at, at + 4);
+    const column = TEXTS.find((each) => each === name?.text);
+    const negates = { "=": false, "==": false, "!=": true, "<>": true }[operator?.text ?? ""];
+    const isText = value?.kind === "quoted" && value.text.startsWith("'");
+    const goesOn = and === undefined || (and.text.toUpperCase() === "AND" && at + 4 < tokens.length);
+    if (column === undefined || negates === undefined || !isText || !goesOn) throw badFilter(text);
+    const wanted = value.text.slice(1, -1).replaceAll("''", "'");
+    tests.push((row) => row[column] !== null && (row[column] === wanted) !== negates);
+  }
+  return (row) => tests.every((test) => test(row));
+}
+
+function badFilter(text: string): LanceError {
+  const form = "column = 'text' or column != 'text', joined by AND";
+  return new LanceError(
+    "InvalidInput",
+    `filter ${JSON.stringify(text)}: understood is ${form}, of ${TEXTS.join(", ")}`,
+  );
+}

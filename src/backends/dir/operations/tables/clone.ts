@@ -1,0 +1,73 @@
+import { create } from "@bufbuild/protobuf";
+import {
+  type CloneTableRequest,
+  CloneTableResponseSchema,
+} from "../../../../gen/lance/gateway/v1/lancedb_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { LanceDbExtensions } from "../../../../namespace/lance-namespace.ts";
+import type { ChangeContext } from "../../batch/change-context.ts";
+import { copyVersion } from "../../format/copy-version.ts";
+import type { DatasetRef } from "../../format/dataset.ts";
+import type { ManifestFile } from "../../format/manifest-file.ts";
+import { readTag, tagNotFound } from "../../format/refs.ts";
+import { readVersion } from "../../format/version-files.ts";
+import { noteOwnVersion } from "../../format/version-ledger.ts";
+import { createApart } from "../rows/create-new.ts";
+import { planPrivateClaim } from "./declare.ts";
+import { duringWork } from "./long-work.ts";
+import { datasetOf, type FoundTable, requireTable } from "./lookup.ts";
+import { tableAt } from "./table-at.ts";
+
+/** The operation that makes a table from a version of another one; see docs/adr/0073. */
+export function createCloneOperations(context: ChangeContext): Pick<LanceDbExtensions, "cloneTable"> {
+  const { store } = context;
+  return {
+    async cloneTable(request, { id, signal }) {
+      const claim = await planPrivateClaim(context, id);
+      const sourceId = await tableAt(context, request.sourceLocation);
+      if (sourceId === undefined) throw sourceNotFound(request.sourceLocation);
+      const { location } = await requireTable(context, sourceId);
+      const { path, version } = await duringWork(
+        context,
+        { id: sourceId, location },
+        signal,
+        async (source) => {
+          const { dataset, file } = await readSource(context, source, request);
+          return createApart(context, claim, {
+            async stage(to) {
+              const target: DatasetRef = { store, root: store.keyOf(to) };
+              await copyVersion(dataset, file, target, { mayLink: request.isShallow ?? false, signal });
+              return Number(file.manifest.version);
+            },
+          });
+        },
+      );
+      noteOwnVersion({ store, root: store.keyOf(path) }, BigInt(version));
+      return create(CloneTableResponseSchema, { location: path, version: BigInt(version) });
+    },
+  };
+}
+
+/** Reads the version that a request names. */
+async function readSource(
+  context: ChangeContext,
+  source: FoundTable,
+  { sourceVersion, sourceTag }: CloneTableRequest,
+): Promise<{ readonly dataset: DatasetRef; readonly file: ManifestFile }> {
+  if (sourceVersion !== undefined && sourceTag !== undefined) {
+    throw new LanceError("InvalidInput", "Cannot specify both source_version and source_tag");
+  }
+  const main = datasetOf(context, source);
+  if (sourceTag === undefined) return { dataset: main, file: await readVersion(main, sourceVersion) };
+  const tag = await readTag(main, sourceTag);
+  if (tag === undefined) throw tagNotFound(sourceTag);
+  const dataset = datasetOf(context, source, tag.branch);
+  return { dataset, file: await readVersion(dataset, tag.version) };
+}
+
+function sourceNotFound(place: string): LanceError {
+  return new LanceError(
+    "TableNotFound",
+    `Table '${place}' was not found: source_location is not that of a table here`,
+  );
+}

@@ -1,0 +1,37 @@
+import { isLanceError } from "../../../../namespace/errors.ts";
+import { type Identifier, parseIdentifier } from "../../../../namespace/identifier.ts";
+import { isRootDirectory } from "../../catalog/base-layout.ts";
+import type { CatalogContext } from "../../catalog/catalog-context.ts";
+import { isUnlistedTable } from "./lookup.ts";
+
+/**
+ * Returns the table at a location, as answers give it, or of a name whose parts `$` joins; undefined if the catalog has
+ * none there. Only locations of its own tables count, whatever else a path or a URI leads to.
+ */
+export async function tableAt(context: CatalogContext, place: string): Promise<Identifier | undefined> {
+  const { catalog, layout } = context;
+  const location = layout.relativeTo(pathOf(place));
+  const state = await catalog.read();
+  if (location === undefined) return identifierOf(place);
+  const owner = state.ownerOf(location);
+  if (owner !== undefined) return parseIdentifier(owner);
+  const id = [location.replace(/\.lance$/, "")];
+  const isTable = isRootDirectory(location) && (await isUnlistedTable(context, state, id));
+  return isTable ? id : undefined;
+}
+
+/** Removes the scheme of a path's URI, and slashes at the end. */
+function pathOf(place: string): string {
+  return place.replace(/^file:\/\/(?=\/)/, "").replace(/\/+$/, "");
+}
+
+/** Reads a name; undefined for text that is not one, such as another path. */
+function identifierOf(text: string): Identifier | undefined {
+  try {
+    const id = parseIdentifier(text);
+    return text.includes("/") || id.length === 0 ? undefined : id;
+  } catch (error) {
+    if (isLanceError(error, "InvalidInput")) return undefined;
+    throw error;
+  }
+}
