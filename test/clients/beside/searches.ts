@@ -11,7 +11,7 @@ import {
   type VectorQuery,
 } from "@lancedb/lancedb";
 import type { Kind } from "./beside.ts";
-import { fruit, t } from "./fruit.ts";
+import { fruit, idsOf, t } from "./fruit.ts";
 
 const withTexts: Kind = async (both) => {
   await both.same("createTable", async (db) => (await db.createTable("t", fruit(40))).countRows());
@@ -100,6 +100,24 @@ const vectorOptions: Kind = async (both) => {
   );
 };
 
+/** Searches only the rows that indices have. */
+const fastSearch: Kind = async (both) => {
+  await withTexts(both);
+  const config = () => Index.ivfFlat({ numPartitions: 1 });
+  await both.same("vector index", async (db) => (await t(db)).createIndex("vector", { config: config() }));
+  await both.same("add more", async (db) => (await t(db)).add(fruit(20, 60)));
+  const ids = (rows: readonly { id: bigint }[]) => idsOf(rows).sort((a, b) => a - b);
+  const words = async (db: Connection) =>
+    (await t(db)).query().fullTextSearch(new MatchQuery("plum", "text")).fastSearch().limit(100);
+  await both.same("words", async (db) => ids(await (await words(db)).toArray()));
+  await both.same("words, filtered", async (db) => ids(await (await words(db)).where("id > 20").toArray()));
+  const near = async (db: Connection) => (await t(db)).vectorSearch([78.2, 0]).fastSearch().limit(3);
+  await both.same("vector", async (db) => ids(await (await near(db)).toArray()));
+  await both.same("vector, filtered", async (db) =>
+    ids(await (await near(db)).where("id < 58").postfilter().toArray()),
+  );
+};
+
 /** Keeps several vectors in a row. */
 const multivector: Kind = async (both) => {
   const { makeArrowTable } = await import("@lancedb/lancedb");
@@ -128,5 +146,6 @@ export const SEARCHES: Readonly<Record<string, Kind>> = {
   text,
   hybrid,
   "vector options": vectorOptions,
+  "fast search": fastSearch,
   multivector,
 };

@@ -94,6 +94,34 @@ describe("the commands that look after a catalog, on a bucket of S3", () => {
     assert.equal(count.count, 2n);
   });
 
+  it("optimize tables, once and without losing a row", async () => {
+    const id = ["slow"];
+    await withClient(async (client) => {
+      await client.createTable({ id }, personStream(people(3)));
+      await client.createTableScalarIndex({ id, column: "id", indexType: "BTREE", name: "by_id" });
+      for (let i = 3; i < 7; i++) await client.insertIntoTable({ id }, personStream(people(1, i)));
+      await client.deleteFromTable({ id, predicate: "id = 0" });
+    });
+    const optimize = async (...args: readonly string[]) => {
+      const { tables } = await run<{ tables: Record<string, unknown>[] }>("optimize", "slow", ...args);
+      const { milliseconds, bytes_removed, files_removed, ...facts } = tables[0] as Record<string, unknown>;
+      return facts;
+    };
+    const before = { version: 7, fragments: 5, deleted_rows: 1, unindexed_rows: 4 };
+    const { before: planned, outcome } = await optimize("--dry-run");
+    assert.deepEqual([outcome, planned], ["optimized", before]);
+    const done = await optimize();
+    assert.deepEqual([done["outcome"], done["before"], done["rows_indexed"]], ["optimized", before, 4]);
+    assert.equal((done["after"] as { fragments: number }).fragments, 1);
+    assert.equal((await optimize())["outcome"], "unchanged");
+    await withClient(async (client) => {
+      assert.equal((await client.countTableRows({ id })).count, 6n);
+      assert.equal((await client.countTableRows({ id, predicate: "id = 5" })).count, 1n);
+      const { numUnindexedRows } = await client.describeTableIndexStats({ id, indexName: "by_id" });
+      assert.equal(numUnindexedRows, 0n);
+    });
+  });
+
   it("say that a place is empty, and touch nothing there", async () => {
     const options = Object.entries(server.options).map(([key, value]) => `--storage-option=${key}=${value}`);
     const { code, stderr } = await startProgram("gc", `--root=s3://${BUCKET}/wrong`, ...options).ended;

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 from beside import WAIT, fruit
-from lancedb.index import FTS, IvfPq
+from lancedb.index import FTS, IvfFlat, IvfPq
 from lancedb.query import BooleanQuery, BoostQuery, MatchQuery, MultiMatchQuery, Occur, PhraseQuery
 from lancedb.rerankers import LinearCombinationReranker, MRRReranker, RRFReranker
 
@@ -134,4 +134,36 @@ def vector_options(both):
     both.refused("a negative limit", lambda db: search(db).limit(-1).to_list(), local=False)
 
 
-KINDS = [vector_column, text, hybrid, vector_options]
+def fast_search(both):
+    """Searches only the rows that indices have."""
+    with_texts(both)
+    both.same("vector index", lambda db: texts(db).create_index("vector", config=IvfFlat(num_partitions=1), wait_timeout=WAIT))
+    both.same("add more", lambda db: texts(db).add(lengthened(fruit(20, 60))).version)
+    both.same("unindexed rows", lambda db: [texts(db).index_stats(name).num_unindexed_rows for name in ("text_idx", "vector_idx")])
+    scored = lambda query: query.to_arrow().select(["id", "_score"])  # noqa: E731
+    both.same("columns of words", lambda db: texts(db).search("plum", query_type="fts").fast_search().limit(1).select(["id"]).to_arrow())
+    for name, query in QUERIES.items():
+        words = lambda db, q=query: texts(db).search(q, query_type="fts").fast_search().limit(100).select(["id"])  # noqa: E731
+        both.same(f"{name}", lambda db, w=words: scored(w(db)))
+        both.same(f"{name}, filtered", lambda db, w=words: scored(w(db).where("id > 20")))
+    near = lambda db: texts(db).search([78.2, 0.0]).fast_search().limit(3).select(["id"])  # noqa: E731
+    both.same("vector", lambda db: near(db).to_arrow())
+    both.same("vector, filtered", lambda db: near(db).where("id < 58").to_arrow())
+    both.same("vector, filtered after it", lambda db: near(db).where("id < 58", prefilter=False).to_arrow())
+    both.same("vector, no row in the index", lambda db: near(db).where("id > 70").to_arrow())
+
+    async def both_at_once(db):
+        query = (await db.open_table("texts")).query().nearest_to([78.2, 0.0]).nearest_to_text("plum")
+        return await query.fast_search().limit(4).select(["id"]).to_arrow()
+
+    both.same_async("hybrid", both_at_once)
+
+    async def by_words(db):
+        found = await (await db.open_table("texts")).query().nearest_to_text("plum").fast_search().limit(100).to_arrow()
+        return found.select(["id", "_score"])
+
+    both.same_async("words, async", by_words)
+    both.same("plan", lambda db: "LanceScan" in texts(db).search("plum", query_type="fts").fast_search().limit(5).explain_plan(True))
+
+
+KINDS = [vector_column, text, hybrid, vector_options, fast_search]
