@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
@@ -13,6 +12,7 @@ import type { ChangeEvent } from "../../src/namespace/change-event.ts";
 import { CHANGE_TYPES } from "../../src/namespace/changes.ts";
 import { createCaller } from "../support/caller.ts";
 import { temporaryDirectory } from "../support/directory.ts";
+import { freePort } from "../support/free-port.ts";
 import { NODE } from "../support/node-command.ts";
 import { fakeBackend } from "../support/server.ts";
 
@@ -23,14 +23,6 @@ function blocks(language: string): string[] {
   return [...PAGE.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, "gms"))].map(
     ([, code = ""]) => code,
   );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 test("the receiver of the page takes genuine events, once, and refuses forged, changed and old ones", async ({

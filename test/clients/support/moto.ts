@@ -2,8 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { pythonInterpreter } from "../../../scripts/python-environment.ts";
+import { freePort } from "../../support/free-port.ts";
 import { type SessionGuard, startSessionGuard } from "./session-guard.ts";
-import { freePort, untilListening } from "./store-servers.ts";
+import { untilListening } from "./store-servers.ts";
 
 /** An account with STS and S3. */
 export interface Account extends SessionGuard {

@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { accessSync, constants, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
-import { freePort, untilListening } from "./store-servers.ts";
+import { freePort } from "../../support/free-port.ts";
+import { untilListening } from "./store-servers.ts";
 
 /** A server of the Redis protocol. */
 export interface RedisServer {

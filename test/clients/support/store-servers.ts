@@ -1,13 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
-import type { AddressInfo } from "node:net";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { BlobServiceClient } from "@azure/storage-blob";
 import { npmTool } from "../../../scripts/npm-tool.ts";
+import { freePort } from "../../support/free-port.ts";
 import { ROOT, runTool } from "./tools.ts";
 
 /** Where the servers are installed, each in a folder of its version. */
@@ -137,15 +137,6 @@ async function start(
 
 function run(program: string, args: readonly string[], env: Record<string, string> = {}): ChildProcess {
   return spawn(program, args, { stdio: ["ignore", "ignore", "inherit"], env: { ...process.env, ...env } });
-}
-
-/** Returns a port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 /** Waits until a server listens. @throws Error if it ends first */
