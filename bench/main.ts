@@ -11,6 +11,7 @@ const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[
   memory: () => import("./memory.ts"),
   proxy: () => import("./proxy.ts"),
   secured: () => import("./secured.ts"),
+  sight: () => import("./sight.ts"),
   soak: () => import("./soak.ts"),
   upkeep: () => import("./upkeep.ts"),
   wires: () => import("./wires.ts"),

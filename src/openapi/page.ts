@@ -53,7 +53,7 @@ export function renderPage(document: OpenApiDocument): string {
 <body>
 <header>
 <h1>${title}</h1>
-<p>Lance Gateway ${version}. The same as a document of OpenAPI: <a href="/openapi.json">/openapi.json</a>.</p>
+<p>Lance Gateway ${version}. Programs read the API at <a href="/openapi.json">/openapi.json</a>, in OpenAPI 3.1.</p>
 ${credentialFields(document)}
 <label>Filter the operations <input id="filter" type="search"></label>
 </header>
