@@ -13,6 +13,9 @@ export interface AccessLog {
   close(): Promise<void>;
 }
 
+/** How long lines wait for others, so that they are written together, in milliseconds. */
+const LINGER_MS = 20;
+
 /**
  * Opens the access log in a file; undefined without one.
  *
@@ -27,9 +30,9 @@ export async function openAccess(
   if (path === undefined) return undefined;
   const name = "access log";
   const writer = await openLines({ flag: "--access-log", path, name, log });
-  const trail = createTrail({ name, writer, required: false, log, onLost });
+  const trail = createTrail({ name, writer, required: false, lingerMs: LINGER_MS, log, onLost });
   return {
-    noteBy: (mask) => (entry) => void trail.write(accessLine(entry, mask)),
+    noteBy: (mask) => (entry) => trail.note(accessLine(entry, mask)),
     close: trail.close,
   };
 }

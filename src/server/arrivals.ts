@@ -1,12 +1,13 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Readable, Writable } from "node:stream";
+import type { Call } from "../namespace/call.ts";
 import type { AccessEntry, NoteAccess } from "../pipeline/access-entry.ts";
 import type { NoteRefusal, Refusal } from "../pipeline/refusals.ts";
-import { type Arrival, setArrival } from "../wires/arrival.ts";
+import { type Arrival, arrivalOf, setArrival } from "../wires/arrival.ts";
 import { withoutQuery } from "../wires/rest/http.ts";
 import type { FindClient } from "./clients.ts";
-import { meter, type Traffic } from "./meter.ts";
+import { meterEnd, meterRequest, meterWrites, type Traffic } from "./meter.ts";
 
 /** Account of the requests of a server. */
 export interface Arrivals {
@@ -25,62 +26,88 @@ export interface ArrivalsOptions {
   readonly refused?: NoteRefusal | undefined;
 }
 
-type Noted = Arrival & Traffic & { refusal: Refusal | undefined };
-
 /** Creates the account: it finds the client of each request, and notes the request at its end. */
 export function createArrivals({ findClient, note, refused }: ArrivalsOptions): Arrivals {
-  const noted = new WeakMap<object, Noted>();
-
-  function open(headers: IncomingHttpHeaders, peer: string | undefined): Noted {
-    const client = findClient(peer, headers);
-    const arrival: Noted = { client, call: undefined, refusal: undefined, received: 0, sent: 0 };
+  function open(headers: IncomingHttpHeaders, peer: string | undefined): NotedArrival {
+    const arrival = new NotedArrival(headers, findClient(peer, headers));
     setArrival(headers, arrival);
-    if (note !== undefined) noted.set(headers, arrival);
     return arrival;
-  }
-
-  function finish(arrival: Noted, started: number, request: Pick<AccessEntry, "method" | "path" | "http">) {
-    return (answer: Pick<AccessEntry, "status" | "finished">, headers: IncomingHttpHeaders): void => {
-      const { client, call, refusal, received, sent } = arrival;
-      const seconds = (performance.now() - started) / 1000;
-      const userAgent = headers["user-agent"];
-      note?.({ ...request, ...answer, client, userAgent, headers, call, refusal, received, sent, seconds });
-    };
   }
 
   return {
     http(request, response) {
-      const { headers, method, httpVersion } = request;
+      const { headers } = request;
       const arrival = open(headers, request.socket.remoteAddress);
       if (note === undefined) return;
-      meter(request, response, arrival);
-      const path = withoutQuery(request.url ?? "");
-      const end = finish(arrival, performance.now(), { method, path, http: httpVersion });
+      arrival.method = request.method;
+      arrival.path = withoutQuery(request.url ?? "");
+      arrival.http = request.httpVersion;
+      meterRequest(request, headers, arrival);
+      // An answer to HEAD has no body, whatever is written. Those of HTTP/2 end through their own write.
+      if (request.method !== "HEAD") meterWrites(response, arrival);
+      if (request.method !== "HEAD" && request.httpVersionMajor === 1) meterEnd(response, arrival);
       response.on("close", () => {
         const { headersSent, statusCode, writableFinished } = response;
-        end({ status: headersSent ? statusCode : undefined, finished: writableFinished }, headers);
+        arrival.status = headersSent ? statusCode : undefined;
+        arrival.finished = writableFinished;
+        note(arrival.end());
       });
     },
 
     stream(stream, headers) {
       const arrival = open(headers, stream.session?.socket.remoteAddress);
       if (note === undefined) return;
-      meter(stream as unknown as Readable, stream as unknown as Writable, arrival);
-      const [method, path] = [headers[":method"] as string, withoutQuery(String(headers[":path"] ?? ""))];
-      const end = finish(arrival, performance.now(), { method, path, http: "2.0" });
+      arrival.method = String(headers[":method"]);
+      arrival.path = withoutQuery(String(headers[":path"] ?? ""));
+      arrival.http = "2.0";
+      meterRequest(stream as unknown as Readable, headers, arrival);
+      meterWrites(stream as unknown as Writable, arrival);
+      meterEnd(stream as unknown as Writable, arrival);
       stream.on("close", () => {
-        const status = stream.headersSent ? Number(stream.sentHeaders[":status"]) : undefined;
-        end({ status, finished: stream.rstCode === 0 }, headers);
+        arrival.status = stream.headersSent ? Number(stream.sentHeaders[":status"]) : undefined;
+        arrival.finished = stream.rstCode === 0;
+        note(arrival.end());
       });
     },
 
     refused(refusal) {
       refused?.(refusal);
-      const arrival = refusal.headers && noted.get(refusal.headers);
+      const arrival = refusal.headers && arrivalOf(refusal.headers);
       if (arrival !== undefined) arrival.refusal = refusal;
       // Nothing else becomes of bytes that are not a request.
       else if (refusal.headers === undefined && refusal.code !== "Cancelled")
         note?.({ client: refusal.peer, refusal, received: 0, sent: 0, finished: true, seconds: 0 });
     },
   };
+}
+
+/** A request and what becomes of it; a single object for each, because a busy server makes many. */
+class NotedArrival implements Arrival, Traffic, AccessEntry {
+  readonly headers: IncomingHttpHeaders;
+  readonly client: string | undefined;
+  method: string | undefined;
+  path: string | undefined;
+  http: string | undefined;
+  call: Call | undefined;
+  refusal: Refusal | undefined;
+  status: number | undefined;
+  finished = false;
+  received = 0;
+  sent = 0;
+  seconds = 0;
+  readonly #started = performance.now();
+
+  constructor(headers: IncomingHttpHeaders, client: string | undefined) {
+    this.headers = headers;
+    this.client = client;
+  }
+
+  get userAgent(): string | undefined {
+    return this.headers["user-agent"];
+  }
+
+  end(): this {
+    this.seconds = (performance.now() - this.#started) / 1000;
+    return this;
+  }
 }

@@ -1,5 +1,6 @@
 import type { Socket } from "node:net";
 import type { Call, CallInit } from "../namespace/call.ts";
+import type { Refusal } from "../pipeline/refusals.ts";
 import { addressOf } from "./address.ts";
 import { peerOf } from "./peer.ts";
 
@@ -9,18 +10,30 @@ export interface Arrival {
   readonly client: string | undefined;
   /** The call that it has become. */
   call: Call | undefined;
+  /** Reason why it has not become one. */
+  refusal: Refusal | undefined;
 }
 
-const arrivals = new WeakMap<object, Arrival>();
+/** No client can write it, and it costs less than an entry of a weak map, which the collector has to look after. */
+const ARRIVAL = Symbol("arrival of the request");
+
+interface WithArrival {
+  [ARRIVAL]?: Arrival;
+}
 
 /** Stores the arrival of the request with these headers. */
 export function setArrival(headers: object, arrival: Arrival): void {
-  arrivals.set(headers, arrival);
+  (headers as WithArrival)[ARRIVAL] = arrival;
+}
+
+/** Returns the arrival of the request with these headers; undefined if the server does not keep account. */
+export function arrivalOf(headers: object): Arrival | undefined {
+  return (headers as WithArrival)[ARRIVAL];
 }
 
 /** Reports that a request has become a call. */
 export function noteCall(headers: object, call: Call): void {
-  const arrival = arrivals.get(headers);
+  const arrival = arrivalOf(headers);
   if (arrival !== undefined) arrival.call = call;
 }
 
@@ -34,7 +47,6 @@ export function originOf(
   headers: object,
   socket: Socket | undefined,
 ): Pick<CallInit, "address" | "peer" | "certificate"> {
-  const connected = peerOf(socket);
-  const client = arrivals.get(headers)?.client;
-  return { address: addressOf(headers), ...connected, ...(client !== undefined && { peer: client }) };
+  const { peer, certificate } = peerOf(socket);
+  return { address: addressOf(headers), peer: arrivalOf(headers)?.client ?? peer, certificate };
 }

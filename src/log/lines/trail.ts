@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
 import type { LineWriter } from "./line-writer.ts";
@@ -9,6 +10,8 @@ export interface TrailOptions {
   readonly writer: LineWriter;
   /** Whether a call fails whose line cannot be written. */
   readonly required: boolean;
+  /** How long lines wait for others, in milliseconds. Default: the rest of their turn of the event loop. */
+  readonly lingerMs?: number;
   readonly log: Logger;
   /** Counts lines that could not be written. */
   readonly onLost: (lines: number) => void;
@@ -20,6 +23,11 @@ export interface FileTrail {
   write(line: string): Promise<void>;
   /** Writes what waits and closes the file. */
   close(): Promise<void>;
+}
+
+/** A {@link FileTrail} that also takes lines of which nobody awaits the end. */
+export interface LineTrail extends FileTrail {
+  note(line: string): void;
 }
 
 /** Most characters that wait for the file: a file that takes nothing must not take the memory of the process. */
@@ -35,12 +43,14 @@ interface Batch {
  * Creates the way of lines to a file. Lines of a turn of the event loop, and those that arrive while the file is
  * written, go to the system together.
  */
-export function createTrail({ name, writer, required, log, onLost }: TrailOptions): FileTrail {
+export function createTrail(options: TrailOptions): LineTrail {
+  const { name, writer, required, lingerMs = 0, log, onLost } = options;
   let waiting: Batch | undefined;
   let waitingLength = 0;
   let working: Promise<void> | undefined;
   let fault: Error | undefined;
   let lost = 0;
+  let closing = false;
 
   function unwritten(lines: number, error: Error): void {
     onLost(lines);
@@ -55,7 +65,7 @@ export function createTrail({ name, writer, required, log, onLost }: TrailOption
     lost = 0;
   }
   async function drain(): Promise<void> {
-    await new Promise(setImmediate);
+    await (lingerMs === 0 ? new Promise(setImmediate) : sleep(lingerMs));
     while (waiting !== undefined) {
       const { lines, settle } = waiting;
       waiting = undefined;
@@ -63,23 +73,27 @@ export function createTrail({ name, writer, required, log, onLost }: TrailOption
       const error = await writer.append(`${lines.join("\n")}\n`).then(recovered, (thrown: Error) => thrown);
       if (error) unwritten(lines.length, error);
       settle(error as Error | undefined);
+      if (lingerMs > 0 && !closing) await sleep(lingerMs);
     }
     working = undefined;
   }
-  function enqueue(line: string): Promise<void> {
+  /** Returns the batch of a line, or the reason why it has none. */
+  function enqueue(line: string): Batch | Error {
     if (waitingLength + line.length > MAX_WAITING) {
       const error = new Error("too many lines wait for the file");
       unwritten(1, error);
-      return Promise.reject(error);
+      return error;
     }
     if (waiting === undefined) {
       const { promise: done, resolve, reject } = Promise.withResolvers<void>();
+      // Lines without a caller fail for nobody.
+      done.catch(() => {});
       waiting = { lines: [], done, settle: (error) => (error === undefined ? resolve() : reject(error)) };
     }
     waiting.lines.push(line);
     waitingLength += line.length;
     working ??= drain();
-    return waiting.done;
+    return waiting;
   }
   return {
     requireWritable() {
@@ -87,12 +101,16 @@ export function createTrail({ name, writer, required, log, onLost }: TrailOption
     },
     async write(line) {
       try {
-        await enqueue(line);
+        const batch = enqueue(line);
+        if (batch instanceof Error) throw batch;
+        await batch.done;
       } catch (cause) {
         if (required) throw unavailable(name, cause);
       }
     },
+    note: (line) => void enqueue(line),
     async close() {
+      closing = true;
       await working;
       await writer.close();
     },
