@@ -24,6 +24,7 @@ for _ in $(seq 100); do
 done
 cat printed
 curl --fail --silent --show-error "$uri/v1/namespace/%24/list"
+curl --fail --silent --show-error --output /dev/null "$uri/console/"
 echo
 curl --fail --silent --show-error "$uri/openapi.json" "${uri}/docs" "${uri}/docs/docs.js" "${uri}/docs/docs.css" >/dev/null
 kill -TERM "$server"
