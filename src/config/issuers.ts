@@ -1,8 +1,8 @@
 import type { Grant } from "../namespace/grants.ts";
 import { isJsonObject } from "../namespace/json.ts";
+import { isLoopbackAddress } from "../namespace/loopback.ts";
 import { ROLE_NAMES } from "../namespace/principal.ts";
 import { checkKeys, type Section, subsection, textAt } from "./config-file.ts";
-import { isLoopbackAddress } from "./loopback.ts";
 import { UsageError } from "./option-spec.ts";
 import { parseChoice, parseDuration, parseText } from "./parsers.ts";
 

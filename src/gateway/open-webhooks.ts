@@ -2,7 +2,6 @@ import { mkdir } from "node:fs/promises";
 import { createServer, isIP } from "node:net";
 import { join } from "node:path";
 import type { Logger } from "pino";
-import { isLoopbackAddress } from "../config/loopback.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { WebhookOption } from "../config/webhooks.ts";
@@ -14,6 +13,7 @@ import { createGuardedAgent } from "../events/guarded-agent.ts";
 import { openJournal } from "../events/journal.ts";
 import { openSecretFile, type SecretFile } from "../events/secret-file.ts";
 import { createWebhook, type Webhook } from "../events/webhook.ts";
+import { isLoopbackAddress } from "../namespace/loopback.ts";
 import { listenOn } from "../server/listen.ts";
 
 /** Options about webhooks. */

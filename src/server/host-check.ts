@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { isLoopbackAddress } from "../namespace/loopback.ts";
 
 /** Decides which hosts the server serves. */
 export interface HostCheck {
@@ -13,7 +14,6 @@ export interface HostCheck {
   serves(host: string | undefined): boolean;
 }
 
-const LOOPBACK = /^(?:127\.|::1$|::ffff:127\.)/;
 const WITH_PORT = /^(.*?)(?::\d*)?$/s;
 
 /**
@@ -32,7 +32,7 @@ export function createHostCheck(allowed: readonly string[], own: readonly string
   return {
     listensOn(host, address) {
       names.add(host.toLowerCase());
-      if (allowed.length === 0) checks = LOOPBACK.test(address);
+      if (allowed.length === 0) checks = isLoopbackAddress(address);
     },
     serves(host) {
       if (!checks || host === undefined || host === "") return true;
