@@ -17,6 +17,8 @@ export interface Touch {
   readonly operation: AnyOperation;
   readonly kind: ObjectKind;
   readonly id: Identifier;
+  /** Name of its database. Default: that of the call. */
+  readonly database?: string;
   /** Whether the request does not name the object, so that a refusal must not either. Default: false. */
   readonly unnamed?: boolean;
 }
@@ -48,6 +50,8 @@ type Request<K extends AnyOperation> = MessageShape<Methods[K]["input"]>;
 interface Row<K extends AnyOperation> {
   /** Kind of the object of the call; without a name, it is the database. */
   readonly kind: ObjectKind;
+  /** Whether the operation reaches only objects that the request names by identifiers, and what is below them. */
+  readonly confined: boolean;
   /** Object of the call. Default: the one that `id` names. */
   readonly own?: (request: Request<K>, id: Identifier, lookups: Lookups) => Touches | Promise<Touches>;
   /** Further objects that the request names. Default: none. */
@@ -56,23 +60,26 @@ interface Row<K extends AnyOperation> {
   readonly find?: (request: Request<K>, id: Identifier, lookups: Lookups) => Touches | Promise<Touches>;
 }
 
-const DATABASE = { kind: "Database" } as const;
-const NAMESPACE = { kind: "Namespace" } as const;
-const TABLE = { kind: "Table" } as const;
+const DATABASE = { kind: "Database", confined: false } as const;
+const NAMESPACE = { kind: "Namespace", confined: true } as const;
+const TABLE = { kind: "Table", confined: true } as const;
+const NAMESPACE_AND_OTHERS = { kind: "Namespace", confined: false } as const;
+/** A table whose operation reads or names others, or does what the gateway does not know. */
+const TABLE_AND_OTHERS = { kind: "Table", confined: false } as const;
 
 /** Lists are of what the caller may see; whether a namespace exists shows only to callers who may see it. */
 const LISTED = {
-  kind: "Namespace",
+  ...NAMESPACE,
   more: (_: Message, id: Identifier) => (id.length === 0 ? [] : [namespace("describeNamespace", id)]),
 } as const;
 
 const TRANSACTION = (operation: AnyOperation) => ({
-  kind: "Table" as const,
+  ...TABLE_AND_OTHERS,
   own: (_: Message, id: Identifier) => [table(operation, id.slice(0, -1))],
 });
 
 const JOB = (operation: AnyOperation) => ({
-  kind: "Table" as const,
+  ...TABLE_AND_OTHERS,
   async own({ jobId }: { readonly jobId: string }, _: Identifier, { tableOfJob }: Lookups) {
     const found = await tableOfJob(jobId);
     if (found !== undefined) return [table(operation, found)];
@@ -92,7 +99,7 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   describeNamespace: NAMESPACE,
   namespaceExists: NAMESPACE,
   dropNamespace: {
-    kind: "Namespace",
+    ...NAMESPACE,
     find: ({ behavior }, id, { contentsOf }) =>
       behavior === DropNamespaceBehavior.CASCADE ? contentsOf(id) : [],
   },
@@ -100,17 +107,17 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   declareTable: TABLE,
   createTable: TABLE,
   cloneTable: {
-    kind: "Table",
+    ...TABLE_AND_OTHERS,
     // To those who may not read everything, a missing source and a hidden one get the same refusal.
     async find({ sourceLocation }, _, { tableAt }) {
       return [{ ...table("queryTable", (await tableAt(sourceLocation)) ?? []), unnamed: true }];
     },
   },
-  registerTable: TABLE,
+  registerTable: TABLE_AND_OTHERS,
   deregisterTable: TABLE,
   dropTable: TABLE,
   renameTable: {
-    kind: "Table",
+    ...TABLE,
     more({ newNamespaceId, newTableName }, id) {
       const parent = newNamespaceId.length > 0 ? newNamespaceId : id.slice(0, -1);
       return [table("renameTable", [...parent, newTableName])];
@@ -130,7 +137,7 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   queryTable: TABLE,
   countTableRows: TABLE,
   explainTableQueryPlan: {
-    kind: "Table",
+    ...TABLE_AND_OTHERS,
     // The query is a whole request, which another server may read for its table.
     more: ({ query: { id = [], identifier, delimiter } = {} }) => {
       const inner = agreedIdentifier(id, identifier, delimiter);
@@ -147,7 +154,7 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   updateFieldMetadata: TABLE,
   alterTableAddColumns: TABLE,
   alterTableAlterColumns: TABLE,
-  alterTableBackfillColumns: TABLE,
+  alterTableBackfillColumns: TABLE_AND_OTHERS,
   alterTableDropColumns: TABLE,
   addColumnsFromSchema: TABLE,
 
@@ -171,20 +178,20 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   listTableVersions: TABLE,
   describeTableVersion: TABLE,
   restoreTable: TABLE,
-  createTableVersion: TABLE,
+  createTableVersion: TABLE_AND_OTHERS,
   batchDeleteTableVersions: TABLE,
   batchCreateTableVersions: {
-    kind: "Database",
+    ...DATABASE,
     own: ({ entries }) =>
       entries.length === 0
-        ? [{ ...DATABASE, operation: "batchCreateTableVersions", id: [] }]
+        ? [objectOf("batchCreateTableVersions", "Database", [])]
         : entries.map(({ id }) => table("createTableVersion", id)),
   },
   batchCommitTables: {
-    kind: "Database",
+    ...DATABASE,
     own: ({ operations }) =>
       operations.length === 0
-        ? [{ ...DATABASE, operation: "batchCommitTables", id: [] }]
+        ? [objectOf("batchCommitTables", "Database", [])]
         : operations.map(({ operation }) => {
             if (operation.case !== undefined) return table(COMMITTED[operation.case], operation.value.id);
             const text = "an entry of operations must have exactly one operation";
@@ -195,24 +202,24 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   alterTransaction: TRANSACTION("alterTransaction"),
 
   createMaterializedView: {
-    kind: "Table",
+    ...TABLE_AND_OTHERS,
     find: ({ sourceQuery }, _, { sourcesOf }) =>
       sourcesOf(sourceQuery).map((source) => table("queryTable", source)),
   },
-  refreshMaterializedView: TABLE,
+  refreshMaterializedView: TABLE_AND_OTHERS,
   describeMaterializedView: TABLE,
   dropMaterializedView: TABLE,
   describeJob: JOB("describeJob"),
   cancelJob: JOB("cancelJob"),
   queryJobEvents: JOB("queryJobEvents"),
 
-  getLsmWriteSpec: TABLE,
-  setLsmWriteSpec: TABLE,
-  unsetLsmWriteSpec: TABLE,
-  manageLsm: TABLE,
-  manageFunctions: NAMESPACE,
-  manageViews: NAMESPACE,
-  manageSecrets: NAMESPACE,
+  getLsmWriteSpec: TABLE_AND_OTHERS,
+  setLsmWriteSpec: TABLE_AND_OTHERS,
+  unsetLsmWriteSpec: TABLE_AND_OTHERS,
+  manageLsm: TABLE_AND_OTHERS,
+  manageFunctions: NAMESPACE_AND_OTHERS,
+  manageViews: NAMESPACE_AND_OTHERS,
+  manageSecrets: NAMESPACE_AND_OTHERS,
   manageJobs: DATABASE,
 };
 
@@ -223,6 +230,11 @@ const COMMITTED = {
   deleteTableVersions: "batchDeleteTableVersions",
   deregisterTable: "deregisterTable",
 } as const;
+
+/** Whether an operation reaches only objects that its request names; one that the table does not have may reach others. */
+export function isConfined(operation: string): boolean {
+  return Object.hasOwn(OBJECTS, operation) && OBJECTS[operation as AnyOperation].confined;
+}
 
 /** Objects that a request reaches, with the operation on each. */
 export interface Reach {
@@ -264,7 +276,7 @@ export async function reachOf(
 
 function objectOf(operation: AnyOperation, kind: ObjectKind, id: Identifier): Touch {
   return kind === "Database" || id.length === 0
-    ? { ...DATABASE, operation, id: [] }
+    ? { kind: "Database", operation, id: [] }
     : { kind, operation, id };
 }
 

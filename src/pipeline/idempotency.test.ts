@@ -7,13 +7,10 @@ import type { Call } from "../namespace/call.ts";
 import { type ErrorName, isLanceError, LanceError } from "../namespace/errors.ts";
 import type { EarlierCall, IdempotencyRecords } from "../namespace/idempotency.ts";
 import type { Backend, LanceNamespace } from "../namespace/lance-namespace.ts";
-import type { Principal } from "../namespace/principal.ts";
+import { ann } from "../namespace/principal-fixture.ts";
 import { createService } from "./create-service.ts";
 
 const { createTable, insertIntoTable, listTables, registerTable } = LanceNamespaceService.method;
-const ann: Principal = {
-  ...{ by: "api-key", name: "ann", credentialId: "1", role: "owner", groups: [], claims: {} },
-};
 
 /** Records in memory. */
 function createRecords(): IdempotencyRecords & { readonly calls: Map<string, EarlierCall> } {

@@ -2,29 +2,9 @@ import type { Message } from "@bufbuild/protobuf";
 import { actionOf } from "../namespace/actions.ts";
 import type { Call } from "../namespace/call.ts";
 import type { Identifier } from "../namespace/identifier.ts";
+import { isConfined } from "../namespace/objects.ts";
 import { refusal } from "./authorize.ts";
-import type { Interceptor, OperationName } from "./interceptor.ts";
-
-/** Operations that reach the object of the call, what is below it, and nothing else. */
-const OWN_OBJECT: ReadonlySet<string> = new Set<OperationName>([
-  ...(["listNamespaces", "listTables", "listMaterializedViews"] as const),
-  ...(["createNamespace", "describeNamespace", "namespaceExists", "dropNamespace"] as const),
-  ...(["declareTable", "createTable", "describeTable", "tableExists", "getTableStats"] as const),
-  ...(["deregisterTable", "dropTable", "insertIntoTable", "mergeInsertIntoTable"] as const),
-  ...(["updateTable", "deleteFromTable", "queryTable", "countTableRows", "analyzeTableQueryPlan"] as const),
-  ...(["createMultipartWrite", "completeMultipartWrite", "abortMultipartWrite"] as const),
-  ...(["prewarmIndex", "prewarmData", "fetchBlobs", "readBlob"] as const),
-  ...(["updateTableSchemaMetadata", "updateFieldMetadata", "addColumnsFromSchema"] as const),
-  ...(["alterTableAddColumns", "alterTableAlterColumns", "alterTableDropColumns"] as const),
-  ...(["createTableIndex", "createTableScalarIndex", "listTableIndices"] as const),
-  ...(["describeTableIndexStats", "dropTableIndex"] as const),
-  ...(["listTableTags", "getTableTagVersion", "createTableTag", "updateTableTag", "deleteTableTag"] as const),
-  ...(["listTableBranches", "createTableBranch", "deleteTableBranch"] as const),
-  ...(["diffBranch", "cherryPickBranch"] as const),
-  ...(["listTableVersions", "describeTableVersion", "restoreTable", "batchDeleteTableVersions"] as const),
-  ...(["describeMaterializedView", "dropMaterializedView"] as const),
-  "renameTable",
-]);
+import type { Interceptor } from "./interceptor.ts";
 
 /**
  * Refuses the calls of a restricted credential that reach any object outside of its scope. An operation that may reach others than
@@ -46,7 +26,7 @@ interface Reaching {
 function isWithin(scope: readonly Identifier[], call: Call, operation: string, message: Message): boolean {
   const { newNamespaceId = [], newTableName, location = "" } = message as Message & Reaching;
   // A location may be that of another table.
-  if (!OWN_OBJECT.has(operation) || location !== "") return false;
+  if (!isConfined(operation) || location !== "") return false;
   const root = call.database === undefined ? [] : [call.database];
   const covers = (object: Identifier) => scope.some((prefix) => startsWith([...root, ...object], prefix));
   if (!covers(call.id)) return false;

@@ -5,15 +5,13 @@ import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError } from "../namespace/errors.ts";
 import { openCells } from "../namespace/keyed-cells.ts";
-import type { Principal } from "../namespace/principal.ts";
+import { ann } from "../namespace/principal-fixture.ts";
 import { serviceOf } from "./create-service.ts";
 import { compose } from "./interceptor.ts";
 import { limitRate, type RateLimit } from "./rate-limit.ts";
 import { BUCKETS_SHAPE, createTokenBuckets } from "./token-buckets.ts";
 
 const { describeTable } = LanceNamespaceService.method;
-const facts = { credentialId: "1", role: "owner", groups: [], claims: {} } as const;
-const ann: Principal = { ...facts, by: "api-key", name: "ann" };
 
 /** Counts a rate in buckets of its own. */
 function counted(limit: RateLimit) {

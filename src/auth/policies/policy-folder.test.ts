@@ -5,17 +5,9 @@ import { pino } from "pino";
 import { describe, it, onTestFinished, vi } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
 import type { Access } from "../../namespace/authorizer.ts";
-import type { Principal } from "../../namespace/principal.ts";
+import { ann } from "../../namespace/principal-fixture.ts";
 import { openPolicyFolder } from "./policy-folder.ts";
 
-const ann: Principal = {
-  by: "api-key",
-  name: "ann",
-  credentialId: "1",
-  role: "none",
-  groups: [],
-  claims: {},
-};
 const read: Access = {
   operation: "QueryTable",
   action: "read",
