@@ -60,6 +60,16 @@ export const SECURITY_OPTIONS = {
     fallback: "1s",
     parse: parseDuration,
   },
+  pageTokenSecret: {
+    flag: "page-token-secret",
+    value: "SECRET",
+    help: "Secret of 32 characters or more by which the page tokens of an upstream are sealed where --policy-dir hides parts of listings. Gateways behind one address need the same one. Default: a random one of the process.",
+    parse(text) {
+      if (text.length >= 32) return text;
+      throw new UsageError("must have 32 characters or more");
+    },
+    secret: true,
+  },
   readOnly: {
     flag: "read-only",
     help: "Refuse everything that writes, on every backend, and leave the tables as they are.",

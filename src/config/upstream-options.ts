@@ -39,6 +39,14 @@ export const UPSTREAM_OPTIONS = {
     backends: UPSTREAM_KINDS,
     repeatable: true,
   },
+  upstreamVends: {
+    flag: "upstream-vends",
+    value: "read|write|manage",
+    help: "Most that credentials in the upstream's answers allow. Callers who may do less to a table get none (docs/security.md).",
+    fallback: "manage",
+    parse: parseChoice(["read", "write", "manage"]),
+    backends: UPSTREAM_KINDS,
+  },
   upstreamTls: {
     flag: "upstream-tls",
     help: "Encrypt connections to a gRPC upstream. --upstream-ca, --upstream-cert and --upstream-server-name imply it.",

@@ -22,6 +22,7 @@ export interface ApiOptions
     | "interceptors"
     | "authenticator"
     | "authorizer"
+    | "pageTokenSecret"
     | "readOnly"
     | "trail"
     | "tracing"

@@ -66,6 +66,7 @@ export type WireOptions = Pick<
       | "allowedHosts"
       | "readOnly"
       | "noConsole"
+      | "pageTokenSecret"
       | "socketPath"
       | "socketMode"
       | "auth"
@@ -143,12 +144,13 @@ async function listen(
 ): Promise<Gateway> {
   const { log, metrics, plugins = [], authenticator, authorizer, trail, access, tracing } = context;
   const { announcements, dispatcher, rates, tls, workers } = context;
-  const { maxBufferedBytes, readOnly } = options;
+  const { maxBufferedBytes, readOnly, pageTokenSecret } = options;
   const { bufferedBytes, connections, openCells } = workers ?? {};
   const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
   const api = createApi({
     ...callerLimitsOf(options),
-    ...{ databases, routes, interceptors, authenticator, authorizer, readOnly, trail, announcements },
+    ...{ databases, routes, interceptors, authenticator, authorizer, pageTokenSecret, readOnly },
+    ...{ trail, announcements },
     ...{ maxBufferedBytes, bufferedBytes, openCells, shareBuckets: rates?.shareBuckets },
     ...{ log, metrics, tracing: tracing?.tracing },
   });

@@ -156,6 +156,7 @@ function upstreamOptions(options: ServeOptions, shared: SharedDatabase | undefin
   return {
     headers: Object.fromEntries(headers),
     passHeaders: passHeaders.length === 0 ? undefined : passHeaders,
+    handsOut: options.upstreamVends,
     identity: upstreamIdentityOf(options, process.env),
     maxCalls: options.upstreamMaxCalls,
     maxWaiting: options.upstreamMaxWaiting,

@@ -18,15 +18,20 @@ export interface Access {
   /** Kind of the operation. */
   readonly action: Action;
   readonly object: CatalogObject;
+  /** Looks up the properties of the object; one that does not exist has none. Default: it has none. */
+  readonly properties?: (() => Promise<Properties>) | undefined;
 }
+
+/** Properties of a namespace or a table by name. */
+export type Properties = Readonly<Record<string, string>>;
 
 /** Decides about single objects. */
 export interface Authorizer {
   /**
-   * Whether a caller may do something. It does not depend on whether the object exists. If no decision can be made, the answer is
-   * no.
+   * Whether a caller may do something. It depends on whether the object exists at most by the properties of the object. If no
+   * decision can be made, the answer is no.
    *
-   * @throws LanceError ServiceUnavailable if nobody can be asked now.
+   * @throws LanceError of looking up the properties, and ServiceUnavailable if nobody can be asked now.
    */
   allows(principal: Principal, access: Access): boolean | Promise<boolean>;
   /**
@@ -35,7 +40,24 @@ export interface Authorizer {
    * @throws LanceError ServiceUnavailable if nobody can be asked now.
    */
   allowsEach?(principal: Principal, accesses: readonly Access[]): Promise<readonly boolean[]>;
+  /**
+   * Decides about all objects of a kind in a namespace at once, for long listings. Default: each is asked about.
+   *
+   * @param access the access to an object of this namespace with an empty name.
+   * @returns undefined if each has to be asked about.
+   */
+  allowsSiblings?(principal: Principal, access: Access): Siblings | undefined;
   close(): void;
+}
+
+/** The decision about the objects of a namespace. */
+export interface Siblings {
+  /** Whether the caller may do it to all except {@link exceptions}. */
+  readonly allowed: boolean;
+  /** Names with decisions of their own, in the order of JavaScript's `<`. */
+  readonly exceptions: readonly string[];
+  /** Decisions about the exceptions by their places, as far as they are known. The one that asks for another enters it. */
+  readonly known: (boolean | undefined)[];
 }
 
 /** Name under which permissions know the only database of a gateway. */

@@ -6,10 +6,12 @@ import type {
 } from "@bufbuild/protobuf";
 import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { CreateMaterializedViewRequest } from "../gen/lance/namespace/v1/view_pb.ts";
 import type { BackendFigures } from "./backend-figures.ts";
 import type { Call } from "./call.ts";
 import type { IdempotencyRecords } from "./idempotency.ts";
 import type { Identifier } from "./identifier.ts";
+import type { Action } from "./principal.ts";
 
 type Methods = typeof LanceNamespaceService.method;
 
@@ -39,6 +41,9 @@ export type LanceDbExtensions = {
   readonly [K in keyof (typeof LanceDbService)["method"]]: Handler<(typeof LanceDbService)["method"][K]>;
 };
 
+/** Access to the files of a table; each kind includes those before it. */
+export type StorageAccess = Extract<Action, "read" | "write" | "manage">;
+
 /** A backend with the operations that it supports; a missing operation answers Unsupported. */
 export interface Backend {
   /** Name in logs and in the operations table, for example `dir`. */
@@ -51,11 +56,11 @@ export interface Backend {
   /** Reason, for people, why the backend refuses everything that writes. Default: it is writable. */
   readonly readOnly?: string | undefined;
   /**
-   * Returns the tables that the query of a view reads, as the backend parses it. Default: the backend cannot tell.
+   * Returns the tables that a new view reads, as the backend parses its query. Default: the backend cannot tell.
    *
-   * @throws LanceError InvalidInput
+   * @throws LanceError of a view that the backend refuses
    */
-  sourcesOf?(query: string): readonly Identifier[];
+  sourcesOf?(view: CreateMaterializedViewRequest): readonly Identifier[];
   /** Returns figures for metrics. Default: the backend has none. */
   figures?(): BackendFigures;
   /**
@@ -63,6 +68,16 @@ export interface Backend {
    * Default: the backend cannot tell.
    */
   tableAt?(place: string): Promise<Identifier | undefined>;
+  /**
+   * The most that credentials in its answers may allow, if it hands them out without asking `call.may`. Default: it asks, or has
+   * none.
+   */
+  readonly handsOut?: StorageAccess | undefined;
+  /**
+   * Whether a page token is the name of the last entry of its page, which callers may also write themselves. Default: it may say
+   * anything, also what comes next.
+   */
+  readonly hasPlainPageTokens?: boolean | undefined;
   /** Whether calls can be answered now, for readiness. */
   ready(): Promise<boolean>;
   /** Whether readiness is checked again after the backend was ready. Default: false. */

@@ -12,7 +12,7 @@ const { method } = LanceNamespaceService;
 const LOOKUPS: Lookups = {
   tableOfJob: async (jobId) => (jobId === "known" ? ["a", "t"] : undefined),
   contentsOf: async (id) => [{ operation: "dropTable", kind: "Table", id: [...id, "t"], unnamed: true }],
-  sourcesOf: (query) => [query.split(".")],
+  sourcesOf: ({ sourceQuery }) => [sourceQuery.split(".")],
   tableAt: async (place) => (place === "nowhere" ? undefined : place.split("/")),
 };
 

@@ -2,6 +2,7 @@ import type { Message, MessageShape } from "@bufbuild/protobuf";
 import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { DropNamespaceBehavior } from "../gen/lance/namespace/v1/namespace_pb.ts";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { CreateMaterializedViewRequest } from "../gen/lance/namespace/v1/view_pb.ts";
 import { LanceError } from "./errors.ts";
 import { agreedIdentifier, checkIdentifier, type Identifier } from "./identifier.ts";
 
@@ -30,11 +31,11 @@ export interface Lookups {
   /** Returns everything below a namespace with the operations that remove it. */
   contentsOf(namespace: Identifier): Promise<readonly Touch[]>;
   /**
-   * Returns the tables that the query of a view reads.
+   * Returns the tables that a new view reads.
    *
-   * @throws LanceError PermissionDenied if the backend cannot tell, and InvalidInput for a query that it refuses.
+   * @throws LanceError PermissionDenied if the backend cannot tell, and that of a view that it refuses.
    */
-  sourcesOf(query: string): readonly Identifier[];
+  sourcesOf(view: CreateMaterializedViewRequest): readonly Identifier[];
   /**
    * Returns the table that is the source of a clone; undefined if there is none.
    *
@@ -203,8 +204,7 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
 
   createMaterializedView: {
     ...TABLE_AND_OTHERS,
-    find: ({ sourceQuery }, _, { sourcesOf }) =>
-      sourcesOf(sourceQuery).map((source) => table("queryTable", source)),
+    find: (view, _, { sourcesOf }) => sourcesOf(view).map((source) => table("queryTable", source)),
   },
   refreshMaterializedView: TABLE_AND_OTHERS,
   describeMaterializedView: TABLE,

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
@@ -27,11 +28,13 @@ import { observe } from "./observe.ts";
 import { authorizeObjects } from "./policies/authorize-objects.ts";
 import { filterListings } from "./policies/filter-listings.ts";
 import { createPermissions } from "./policies/permissions.ts";
+import { createTokenSeal } from "./policies/token-seal.ts";
 import { limitQueryRows } from "./query-rows.ts";
 import { resolve } from "./resolve.ts";
 import { chooseDatabase, type Route } from "./route.ts";
 import { tellPermissions } from "./tell-permissions.ts";
 import { traceBackend, traceCalls } from "./trace.ts";
+import { withholdCredentials } from "./withhold-credentials.ts";
 
 /** Options of {@link createService}. */
 export interface ServiceOptions extends CallerLimits, CallerCounters {
@@ -50,6 +53,8 @@ export interface ServiceOptions extends CallerLimits, CallerCounters {
   readonly authenticator?: Authenticator | undefined;
   /** Decides about single objects instead of roles. It needs an authenticator. Default: roles decide. */
   readonly authorizer?: Authorizer | undefined;
+  /** Secret of the page tokens of filtered listings, which all gateways of a catalog share. Default: a random one. */
+  readonly pageTokenSecret?: string | undefined;
   /** Whether everything that writes is refused. Default: false. */
   readonly readOnly?: boolean | undefined;
   /** Steps between the gateway's own ones and the backend, in order. Default: none. */
@@ -73,7 +78,8 @@ export function createService(options: ServiceOptions): Service {
     ...(authenticator === undefined ? [] : [identify(authenticator)]),
     ...limitKnownCallers(options),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
-    ...(authenticator === undefined ? [] : [keepToScope, ...decideBy(options.authorizer, databases)]),
+    ...(authenticator === undefined ? [] : [keepToScope, ...decideBy(options)]),
+    ...(authenticator === undefined ? [] : [withholdCredentials(databases)]),
     ...(options.readOnly ? [readOnly] : []),
     tellPermissions(options.readOnly === true),
     limitConcurrency(databases),
@@ -90,10 +96,11 @@ export function createService(options: ServiceOptions): Service {
 }
 
 /** Returns the steps that refuse what the caller may not do, and hide what it may not see. */
-function decideBy(authorizer: Authorizer | undefined, databases: Databases): readonly Interceptor[] {
+function decideBy({ authorizer, databases, pageTokenSecret }: ServiceOptions): readonly Interceptor[] {
   if (authorizer === undefined) return [authorize];
   const permissions = createPermissions(authorizer, databases);
-  return [filterListings(permissions), authorizeObjects(permissions, databases)];
+  const seal = createTokenSeal(pageTokenSecret ?? randomBytes(32).toString("base64url"));
+  return [filterListings(permissions, databases, seal), authorizeObjects(permissions, databases)];
 }
 
 /** Makes the backend return messages, which the interceptors after it may read and change. */

@@ -31,6 +31,11 @@ permit (principal == User::"api-key:analyst", action in [Action::"list", Action:
 permit (principal == User::"api-key:analyst", action in Action::"list", resource);
 @id("no-salaries")
 forbid (principal, action, resource == Table::"team$salaries") unless { principal in Role::"owner" };
+@id("analyst-tagged")
+permit (principal == User::"api-key:analyst", action == Action::"DescribeNamespace", resource == Namespace::"tagged");
+@id("analyst-public")
+permit (principal == User::"api-key:analyst", action in [Action::"describe", Action::"read"], resource is Table in Namespace::"tagged")
+when { resource.hasTag("class") && resource.getTag("class") == "public" };
 @id("editor")
 permit (principal == User::"api-key:editor", action, resource in Namespace::"own");
 @id("no-drop")
@@ -88,7 +93,7 @@ describe("callers under policies", () => {
       clients.set(name, createProtocolClients(server.port, { "x-api-key": keys[name].text }));
     }
     const root = clientOf("root", "gRPC");
-    for (const id of [["team"], ["team", "inner"], ["secret"], ["own"], ["own", "deep"]]) {
+    for (const id of [["team"], ["team", "inner"], ["secret"], ["own"], ["own", "deep"], ["tagged"]]) {
       await root.createNamespace({ id });
     }
     for (const id of [
@@ -96,6 +101,15 @@ describe("callers under policies", () => {
       ...[["own", "mine"], ["own", "deep", "kept"], ["secret", "plans"], ["plain"]],
     ]) {
       await root.createTable({ id }, personStream(people(2)));
+    }
+    for (const [name, value] of [
+      ["a", "secret"],
+      ["b", "public"],
+      ["c", ""],
+      ["d", "public"],
+    ]) {
+      const properties: Record<string, string> = value ? { class: value } : {};
+      await root.createTable({ id: ["tagged", `${name}`], properties }, personStream(people(2)));
     }
   });
   afterAll(async () => {
@@ -145,6 +159,7 @@ describe("callers under policies", () => {
         };
         assert.deepEqual(await answer(["secret", "plans"]), await answer(["secret", "absent"]), operation);
         assert.deepEqual(await answer(["secret"]), await answer(["absent"]), operation);
+        assert.deepEqual(await answer(["tagged", "a"]), await answer(["tagged", "absent"]), operation);
       }
       for (const id of [["secret"], ["absent"]]) {
         const exists = await errorOf(clientOf("analyst", protocol).namespaceExists({ id }));
@@ -165,12 +180,23 @@ describe("callers under policies", () => {
         pageToken = page.pageToken;
       }
       assert.deepEqual(seen, [["a", "people"], ["z"]]);
-      assert.deepEqual((await analyst.listNamespaces({ id: [] })).namespaces, ["team"]);
+      assert.deepEqual((await analyst.listNamespaces({ id: [] })).namespaces, ["tagged", "team"]);
       assert.deepEqual((await analyst.listTables({ id: [] })).tables, []);
       assert.deepEqual((await analyst.listAllTables({})).tables, []);
       assert.deepEqual((await clientOf("root", protocol).listTables({ id: ["team"] })).tables, [
         ...["a", "people", "salaries", "z"],
       ]);
+    });
+
+    test(`${protocol}: policies decide by the properties of a table`, async () => {
+      const analyst = clientOf("analyst", protocol);
+      const ids = ["a", "b", "c", "d"].map((name) => ["tagged", name]);
+      const failures = await Promise.all(
+        ids.map(async (id) => (await errorOf(analyst.countTableRows({ id })))?.failure),
+      );
+      assert.deepEqual(failures, [refused, undefined, refused, undefined]);
+      assert.deepEqual((await analyst.listTables({ id: ["tagged"] })).tables, ["b", "d"]);
+      assert.deepEqual((await analyst.listTables({ id: ["tagged"], limit: 1 })).tables, ["b"]);
     });
 
     test(`${protocol}: every object of a request needs a right, not only the first one`, async () => {

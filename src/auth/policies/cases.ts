@@ -1,5 +1,5 @@
 import { actionOf } from "../../namespace/actions.ts";
-import type { Access } from "../../namespace/authorizer.ts";
+import type { Access, Properties } from "../../namespace/authorizer.ts";
 import { checkIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
 import { isJsonObject } from "../../namespace/json.ts";
 import type { ObjectKind } from "../../namespace/objects.ts";
@@ -20,6 +20,8 @@ export interface Question {
   readonly object?: string | undefined;
   /** Name of the database, if the gateway has several. */
   readonly database?: string | undefined;
+  /** Properties of the object. Default: none. */
+  readonly properties?: Properties | undefined;
 }
 
 /** A question with its expected answer. */
@@ -61,7 +63,7 @@ export function accessOf(question: Question): { readonly principal: Principal; r
 }
 
 const TEXTS = ["name", "principal", "role", "action", "object", "database", "expect"] as const;
-const KEYS: ReadonlySet<string> = new Set([...TEXTS, "groups", "claims"]);
+const KEYS: ReadonlySet<string> = new Set([...TEXTS, "groups", "claims", "properties"]);
 
 /**
  * Reads the cases of a file, `{"cases": [...]}`.
@@ -84,16 +86,19 @@ function caseOf(value: unknown, at: string): Case {
     if (value[key] !== undefined && typeof value[key] !== "string")
       throw new Error(`${at}.${key} must be a text`);
   }
-  const { groups = [], claims = {}, expect } = value;
+  const { groups = [], claims = {}, properties = {}, expect } = value;
   if (!Array.isArray(groups) || groups.some((group) => typeof group !== "string")) {
     throw new Error(`${at}.groups must be a list of texts`);
   }
   if (!isJsonObject(claims)) throw new Error(`${at}.claims must be a map`);
+  if (!isJsonObject(properties) || Object.values(properties).some((text) => typeof text !== "string")) {
+    throw new Error(`${at}.properties must be a map of texts`);
+  }
   if (value["principal"] === undefined || value["action"] === undefined) {
     throw new Error(`${at} must have a principal and an action`);
   }
   if (expect !== "allow" && expect !== "deny") throw new Error(`${at}.expect must be allow or deny`);
-  const question = { ...value, groups, claims } as unknown as Question;
+  const question = { ...value, groups, claims, properties } as unknown as Question;
   try {
     accessOf(question);
   } catch (error) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { beforeAll, describe, it } from "vitest";
 import { actionOf } from "../../namespace/actions.ts";
-import type { Access } from "../../namespace/authorizer.ts";
+import type { Access, Properties } from "../../namespace/authorizer.ts";
 import type { ObjectKind } from "../../namespace/objects.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import { type Cedar, loadCedar } from "./cedar.ts";
@@ -73,6 +73,35 @@ describe("decisions", () => {
     assert.equal(allows(ann, access("QueryTable", "a/pub2")), true);
   });
 
+  it("ask for the properties of an object where a policy that covers it does, and nowhere else", async () => {
+    const { allows } = decider(`
+      permit (principal, action in Action::"read", resource in Namespace::"a")
+        when { resource.hasTag("class") && resource.getTag("class") == "public" };
+      permit (principal, action, resource in Namespace::"b");`);
+    const asked: string[] = [];
+    const withClass = (path: string, value?: string): Access => ({
+      ...access("QueryTable", path),
+      async properties(): Promise<Properties> {
+        asked.push(path);
+        return value === undefined ? {} : { class: value, owner: "ann" };
+      },
+    });
+    assert.equal(await allows(ann, withClass("a/t", "public")), true);
+    assert.equal(await allows(ann, withClass("a/t", "secret")), false);
+    assert.equal(await allows(ann, withClass("a/t")), false);
+    assert.equal(await allows(ann, withClass("a/t", "public")), true);
+    assert.equal(await allows(ann, withClass("a/u", "secret")), false);
+    assert.equal(allows(ann, withClass("b/t", "secret")), true);
+    assert.equal(allows(ann, withClass("c/t", "public")), false);
+    assert.deepEqual(asked, ["a/t", "a/t", "a/t", "a/t", "a/u"]);
+  });
+
+  it("fail with the error of looking properties up", async () => {
+    const { allows } = decider('permit (principal, action, resource) when { resource.hasTag("class") };');
+    const properties = () => Promise.reject(new Error("away"));
+    await assert.rejects(async () => allows(ann, { ...access("QueryTable", "t"), properties }), /away/);
+  });
+
   it("keep databases apart, also where their names look like namespaces", () => {
     const { allows } = decider('permit (principal, action, resource in Database::"a");');
     assert.equal(allows(ann, access("QueryTable", "t", "Table", "a")), true);
@@ -86,6 +115,29 @@ describe("decisions", () => {
       @id("stop") forbid (principal, action == Action::"DropTable", resource);`);
     assert.deepEqual(explain(ann, access("QueryTable", "t")), { allowed: true, by: ["all"], errors: [] });
     assert.deepEqual(explain(ann, access("DropTable", "t")), { allowed: false, by: ["stop"], errors: [] });
+  });
+
+  it("about all objects of a namespace are those about each of them", () => {
+    const { allows, allowsSiblings } = decider(`
+      permit (principal, action, resource in Namespace::"a");
+      forbid (principal, action, resource == Table::"a$secret");
+      forbid (principal, action, resource in Table::"a$hidden");
+      permit (principal, action, resource == Table::"b$shown");`);
+    for (const [namespace, expected, names] of [
+      ["a", true, ["hidden", "secret"]],
+      ["b", false, ["shown"]],
+      ["c", false, []],
+    ] as const) {
+      const siblings = allowsSiblings(ann, access("QueryTable", `${namespace}/`));
+      assert.deepEqual([siblings?.allowed, siblings?.exceptions], [expected, names]);
+      for (const name of ["hidden", "secret", "shown", "other"]) {
+        const isException = (names as readonly string[]).includes(name);
+        const allowed = allows(ann, access("QueryTable", `${namespace}/${name}`));
+        assert.equal(allowed, isException ? !expected : expected, `${namespace}$${name}`);
+      }
+    }
+    const asking = decider('permit (principal, action, resource is Table) when { resource.name like "p*" };');
+    assert.equal(asking.allowsSiblings(ann, access("QueryTable", "a/")), undefined);
   });
 
   it("are no where a policy fails, since it could be one that forbids", () => {
@@ -120,14 +172,15 @@ describe("decisions", () => {
     cedar.preparsePolicySet("all of the test", { staticPolicies });
     let yes = 0;
     for (const principal of CALLERS) {
-      for (const one of ACCESSES) {
+      // A decision that is remembered, and one after another order of objects, is the same.
+      for (const one of [...ACCESSES, ...ACCESSES.toReversed()]) {
         const answer = cedar.statefulIsAuthorized({
           principal: userOf(principal),
           action: { type: "Action", id: one.operation },
           resource: lineOf(one.object)[0] as never,
           context: {},
           preparsedPolicySetId: "all of the test",
-          entities: entitiesOf(principal, one),
+          entities: entitiesOf(principal, one, {}),
         });
         assert.ok(answer.type === "success");
         const expected = answer.response.decision === "allow";
@@ -137,7 +190,7 @@ describe("decisions", () => {
           assert.equal(allows(principal, one), expected, JSON.stringify([principal, one]));
       }
     }
-    assert.ok(yes > 20, `${yes} of ${CALLERS.length * ACCESSES.length} are allowed`);
+    assert.ok(yes > 40, `${yes} of ${2 * CALLERS.length * ACCESSES.length} are allowed`);
   });
 });
 
@@ -169,5 +222,5 @@ const CALLERS: readonly Principal[] = [
 ];
 
 const ACCESSES: readonly Access[] = ["QueryTable", "DropTable", "InsertIntoTable"].flatMap((operation) =>
-  ["a/t", "a/b/t", "a/b/u", "c/t", "t"].map((path) => access(operation, path)),
+  ["a/t", "a/u", "a/v", "a/b/t", "a/b/u", "c/t", "t", "c/u"].map((path) => access(operation, path)),
 );

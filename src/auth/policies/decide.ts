@@ -1,31 +1,34 @@
-import type { TypeAndId } from "@cedar-policy/cedar-wasm/nodejs";
-import type { Access } from "../../namespace/authorizer.ts";
+import type { Access, Properties, Siblings } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import type { Cedar } from "./cedar.ts";
-import { keyOf, lineOf, membershipsOf, userOf } from "./entities.ts";
+import { entityOf, keyOf } from "./entities.ts";
 import { createEvaluator, type Decision } from "./evaluate.ts";
-import { coversOperation, coversUser, objectKey, objectKeys, type Policy } from "./policy.ts";
+import type { Policy } from "./policy.ts";
+import {
+  coveringOf,
+  exceptionsTo,
+  familyOf,
+  needsProperties,
+  placeIn,
+  type Selection,
+  select,
+} from "./selection.ts";
 
 /** Decides by a set of policies. */
 export interface Decider {
-  /** Returns the decision from memory, or makes and remembers it. */
-  allows(principal: Principal, access: Access): boolean;
-  /** Makes a decision and says how. */
-  explain(principal: Principal, access: Access): Decision;
+  /** Returns the decision from memory, or makes and remembers it. It comes later if a policy asks about properties. */
+  allows(principal: Principal, access: Access): boolean | Promise<boolean>;
+  /** Decides about all objects of a namespace; undefined if a policy asks about single ones. See Authorizer. */
+  allowsSiblings(principal: Principal, access: Access): Siblings | undefined;
+  /** Makes a decision about an object with properties, and says how. */
+  explain(principal: Principal, access: Access, properties?: Properties): Decision;
 }
 
 /** Maximum number of decisions, and of callers, that are remembered. */
 const MAX_REMEMBERED = 100_000;
 
-/** Policies that can cover accesses of a caller by an operation, and what they have decided. */
-interface Selection {
-  readonly everywhere: readonly Policy[];
-  /** The others, by the keys of their objects. */
-  readonly byObject: ReadonlyMap<string, readonly Policy[]>;
-  readonly asksObject: boolean;
-  /** Decisions by the policies that cover the object, or by the object itself if a policy asks about it. */
-  readonly decisions: Map<string, boolean>;
-}
+/** Longest text of the properties of an object by which a decision is remembered, in characters. */
+const MAX_PROPERTIES_TEXT = 1_000;
 
 /**
  * Creates a decider. It evaluates only policies whose scope covers the access, and remembers a decision for all objects
@@ -74,60 +77,60 @@ export function createDecider(
     return selection;
   }
 
-  function coveringOf({ everywhere, byObject }: Selection, line: readonly TypeAndId[]): readonly Policy[] {
-    if (byObject.size === 0) return everywhere;
-    return [...everywhere, ...objectKeys(line).flatMap((key) => byObject.get(key) ?? [])];
+  function decide(
+    selection: Selection,
+    principal: Principal,
+    access: Access,
+    properties: Properties,
+  ): boolean {
+    const covering = coveringOf(selection, access.object);
+    const { allowed, errors } = evaluate(covering, principal, access, properties);
+    if (errors.length > 0) failed(errors);
+    return allowed;
+  }
+
+  /** Returns the decision that is remembered under a key, or makes it. */
+  function recall({ decisions }: Selection, key: string, make: () => boolean): boolean {
+    const known = decisions.get(key);
+    if (known !== undefined) return known;
+    const allowed = make();
+    remember();
+    decisions.set(key, allowed);
+    return allowed;
+  }
+
+  async function allowsByProperties(
+    selection: Selection,
+    principal: Principal,
+    access: Access,
+  ): Promise<boolean> {
+    const properties = (await access.properties?.()) ?? {};
+    const make = () => decide(selection, principal, access, properties);
+    const text = JSON.stringify(Object.entries(properties).sort());
+    if (text.length > MAX_PROPERTIES_TEXT) return make();
+    // Names have no line breaks.
+    return recall(selection, `${placeIn(selection, access.object)}\n${text}`, make);
   }
 
   return {
-    explain(principal, access) {
-      const covering = coveringOf(selectionOf(principal, access), lineOf(access.object));
-      return evaluate(covering, principal, access);
+    explain(principal, access, properties = {}) {
+      const covering = coveringOf(selectionOf(principal, access), access.object);
+      return evaluate(covering, principal, access, properties);
+    },
+
+    allowsSiblings(principal, access) {
+      const selection = selectionOf(principal, access);
+      if (selection.asksObject || selection.named.has(keyOf(entityOf(access.object)))) return undefined;
+      const family = familyOf(selection, access.object);
+      const allowed = recall(selection, family.place, () => decide(selection, principal, access, {}));
+      return { allowed, ...exceptionsTo(family, selection) };
     },
 
     allows(principal, access) {
       const selection = selectionOf(principal, access);
-      const { asksObject, byObject, decisions } = selection;
-      const line = lineOf(access.object);
-      const place = asksObject ? keyOf(line[0] as TypeAndId) : placeOf(byObject, line);
-      const known = decisions.get(place);
-      if (known !== undefined) return known;
-      const { allowed, errors } = evaluate(coveringOf(selection, line), principal, access);
-      if (errors.length > 0) failed(errors);
-      remember();
-      decisions.set(place, allowed);
-      return allowed;
+      const { object } = access;
+      if (needsProperties(selection, object)) return allowsByProperties(selection, principal, access);
+      return recall(selection, placeIn(selection, object), () => decide(selection, principal, access, {}));
     },
   };
-}
-
-function select(
-  policies: readonly Policy[],
-  principal: Principal,
-  operation: string,
-  action: string,
-): Selection {
-  const user = keyOf(userOf(principal));
-  const line = new Set([user, ...membershipsOf(principal).map(keyOf)]);
-  const covering = policies.filter(
-    (policy) => coversUser(policy, line, user) && coversOperation(policy, operation, action),
-  );
-  const byObject = Map.groupBy(covering, objectKey);
-  const everywhere = byObject.get(undefined) ?? [];
-  byObject.delete(undefined);
-  return {
-    everywhere,
-    byObject: byObject as Map<string, Policy[]>,
-    asksObject: covering.some(({ asksObject }) => asksObject),
-    decisions: new Map(),
-  };
-}
-
-/** Returns the keys of an object under which there are policies. Objects with the same ones have the same policies. */
-function placeOf(byObject: Selection["byObject"], line: readonly TypeAndId[]): string {
-  if (byObject.size === 0) return "";
-  // Names have no line breaks.
-  return objectKeys(line)
-    .filter((key) => byObject.has(key))
-    .join("\n");
 }

@@ -1,5 +1,5 @@
 import type { CedarValueJson, EntityJson, TypeAndId } from "@cedar-policy/cedar-wasm/nodejs";
-import type { Access, CatalogObject } from "../../namespace/authorizer.ts";
+import type { Access, CatalogObject, Properties } from "../../namespace/authorizer.ts";
 import { ONLY_DATABASE } from "../../namespace/authorizer.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
 import type { Principal } from "../../namespace/principal.ts";
@@ -19,20 +19,26 @@ export function membershipsOf({ role, groups }: Principal): TypeAndId[] {
   return [{ type: "Role", id: role }, ...groups.map((id) => ({ type: "Group", id }))];
 }
 
-/** Returns an object and everything that contains it, the object first. */
-export function lineOf({ kind, database, id }: CatalogObject): readonly TypeAndId[] {
-  const root = database === undefined ? [] : [database];
-  const line: TypeAndId[] = [];
-  for (let depth = id.length; depth > 0; depth--) {
-    const type = depth === id.length ? kind : "Namespace";
-    line.push({ type, id: [...root, ...id.slice(0, depth)].join(DEFAULT_DELIMITER) });
-  }
-  line.push({ type: "Database", id: database ?? ONLY_DATABASE });
-  return line;
+/** Returns the entity of an object. */
+export function entityOf({ kind, database, id }: CatalogObject): TypeAndId {
+  if (id.length === 0) return { type: "Database", id: database ?? ONLY_DATABASE };
+  const names = database === undefined ? id : [database, ...id];
+  return { type: kind, id: names.join(DEFAULT_DELIMITER) };
 }
 
-/** Returns everything that the policies can ask about a request. */
-export function entitiesOf(principal: Principal, { operation, action, object }: Access): EntityJson[] {
+/** Returns an object and everything that contains it, the object first. */
+export function lineOf(object: CatalogObject): readonly TypeAndId[] {
+  const { database, id } = object;
+  const above = Array.from(id, (_, up) => id.slice(0, id.length - up - 1));
+  return [entityOf(object), ...above.map((outer) => entityOf({ kind: "Namespace", database, id: outer }))];
+}
+
+/** Returns everything that the policies can ask about a request. @param properties those of the object */
+export function entitiesOf(
+  principal: Principal,
+  { operation, action, object }: Access,
+  properties: Properties,
+): EntityJson[] {
   const line = lineOf(object);
   const database = object.database ?? ONLY_DATABASE;
   return [
@@ -49,6 +55,7 @@ export function entitiesOf(principal: Principal, { operation, action, object }: 
         uid,
         attrs: { name: path.at(-1) ?? database, path: path.join(DEFAULT_DELIMITER), database },
         parents: line.slice(up + 1, up + 2),
+        tags: up === 0 ? properties : {},
       };
     }),
   ];

@@ -1,5 +1,5 @@
 import type { TypeAndId } from "@cedar-policy/cedar-wasm/nodejs";
-import type { Access } from "../../namespace/authorizer.ts";
+import type { Access, Properties } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import { type Cedar, textOf } from "./cedar.ts";
 import { entitiesOf, lineOf, userOf } from "./entities.ts";
@@ -15,7 +15,12 @@ export interface Decision {
 }
 
 /** Decides by policies whose scopes cover an access. */
-export type Evaluate = (policies: readonly Policy[], principal: Principal, access: Access) => Decision;
+export type Evaluate = (
+  policies: readonly Policy[],
+  principal: Principal,
+  access: Access,
+  properties: Properties,
+) => Decision;
 
 let evaluators = 0;
 
@@ -36,7 +41,7 @@ export function createEvaluator(cedar: Cedar, all: readonly Policy[]): Evaluate 
     parsed = wanted;
   }
 
-  return (policies, principal, access) => {
+  return (policies, principal, access, properties) => {
     if (policies.length === 0) return { allowed: false, by: [], errors: [] };
     parse(policies);
     const answer = cedar.statefulIsAuthorized({
@@ -45,7 +50,7 @@ export function createEvaluator(cedar: Cedar, all: readonly Policy[]): Evaluate 
       resource: lineOf(access.object)[0] as TypeAndId,
       context: {},
       preparsedPolicySetId,
-      entities: entitiesOf(principal, access),
+      entities: entitiesOf(principal, access, properties),
     });
     if (answer.type === "failure") {
       return { allowed: false, by: [], errors: answer.errors.map((error) => textOf(error)) };

@@ -1,6 +1,7 @@
 import { stat } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { Authorizer } from "../../namespace/authorizer.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import { loadCedar } from "./cedar.ts";
 import { createDecider } from "./decide.ts";
 import { policyFiles, readPolicies } from "./read-policies.ts";
@@ -62,13 +63,28 @@ export async function openPolicyFolder({
   }, intervalMs);
   timer.unref();
 
+  /** Makes a decision that failed a refusal; an error of looking up properties is that of the call. */
+  function refuse(error: unknown): false {
+    if (error instanceof LanceError) throw error;
+    log.error({ err: error }, "the policies cannot be evaluated, so that the access is refused");
+    return false;
+  }
+
   return {
     allows(principal, access) {
       try {
-        return decider.allows(principal, access);
+        const answer = decider.allows(principal, access);
+        return typeof answer === "boolean" ? answer : answer.catch(refuse);
       } catch (error) {
-        log.error({ err: error }, "the policies cannot be evaluated, so that the access is refused");
-        return false;
+        return refuse(error);
+      }
+    },
+    allowsSiblings(principal, access) {
+      try {
+        return decider.allowsSiblings(principal, access);
+      } catch {
+        // The decisions about single objects fail, too, and say why.
+        return undefined;
       }
     },
     close: () => clearInterval(timer),

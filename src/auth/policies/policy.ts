@@ -17,12 +17,26 @@ export interface Policy {
   readonly json: PolicyJson;
   /** Whether its conditions ask about the object, so that objects of the same place may get different decisions. */
   readonly asksObject: boolean;
+  /** Whether its conditions ask about properties of the object, which have to be looked up. */
+  readonly asksProperties: boolean;
 }
 
 /** Creates a policy from what the library has parsed. */
 export function policyOf(name: string, text: string, json: PolicyJson): Policy {
-  return { name, text, json, asksObject: mentions(json.conditions, "resource") };
+  const { conditions } = json;
+  const [asksObject, asksProperties] = [mentions(conditions, "resource"), asksTags(conditions)];
+  return { name, text, json, asksObject, asksProperties };
 }
+
+/** Whether an expression asks about the tags of the object. */
+function asksTags(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return Object.entries(value).some(
+    ([key, each]) => (TAG_OPERATORS.has(key) && mentions(each, "resource")) || asksTags(each),
+  );
+}
+
+const TAG_OPERATORS: ReadonlySet<string> = new Set(["hasTag", "getTag"]);
 
 function mentions(value: unknown, variable: string): boolean {
   if (typeof value !== "object" || value === null) return false;
@@ -72,6 +86,19 @@ export function objectKey({ json }: Policy): string | undefined {
       const { entity_type: type, in: within } = constraint;
       return within === undefined ? `is ${type}` : `is ${type} in ${entityKey(within)}`;
     }
+  }
+}
+
+/** Returns the key of the object that the scope of a policy names; undefined if it names none. */
+export function namedObject({ json }: Policy): string | undefined {
+  const constraint: ResourceConstraint = json.resource;
+  switch (constraint.op) {
+    case "All":
+      return undefined;
+    case "is":
+      return constraint.in && entityKey(constraint.in);
+    default:
+      return entityKey(constraint);
   }
 }
 

@@ -8,10 +8,9 @@ import { ROLE_NAMES, ROLES } from "../../namespace/principal.ts";
 const TEXT = { type: "String" } as const;
 const PLACE = { name: TEXT, path: TEXT, database: TEXT };
 
-const CHILD = {
-  memberOfTypes: ["Namespace", "Database"],
-  shape: { type: "Record", attributes: PLACE },
-} as const;
+/** An object; its tags are its properties. */
+const OBJECT = { shape: { type: "Record", attributes: PLACE }, tags: TEXT } as const;
+const CHILD = { ...OBJECT, memberOfTypes: ["Namespace", "Database"] } as const;
 
 /** Kinds of objects on which policies can allow an operation whose own object has a kind. */
 const RESOURCES: Readonly<Record<ObjectKind, readonly ObjectKind[]>> = {
@@ -46,7 +45,7 @@ export const SCHEMA: SchemaJson<string> = {
       },
       Group: {},
       Role: { enum: ROLE_NAMES as [string, ...string[]] },
-      Database: { shape: { type: "Record", attributes: PLACE } },
+      Database: OBJECT as never,
       Namespace: CHILD as never,
       Table: CHILD as never,
     },

@@ -15,6 +15,7 @@ export function createDatabasesBackend(names: readonly string[]): Backend {
   const sorted = [...names].sort();
   return {
     name: "databases",
+    hasPlainPageTokens: true,
     operations: {
       async listNamespaces({ pageToken = "", limit = 0 }) {
         const rest = sorted.filter((name) => name > pageToken);

@@ -29,6 +29,7 @@ import { createTagOperations } from "./operations/versions/tags.ts";
 import { createTransactionOperations } from "./operations/versions/transactions.ts";
 import { createVersionOperations } from "./operations/versions/versions.ts";
 import { startAutoRefresh } from "./operations/views/auto-refresh.ts";
+import { checkDefinition } from "./operations/views/definition.ts";
 import { createViewExtensions } from "./operations/views/extensions.ts";
 import { parseViewQuery } from "./operations/views/query-text.ts";
 import { createViewOperations } from "./operations/views/views.ts";
@@ -127,7 +128,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
       readOnly === undefined
         ? createIdempotencyRecords({ ...context, base: context.layout.baseKey })
         : undefined,
-    sourcesOf: (query) => [parseViewQuery(query).source],
+    sourcesOf: (view) => [parseViewQuery(checkDefinition(view).sourceQuery).source],
     figures: () => ({
       ...catalog.figures,
       catalogRows: catalog.known().size,
@@ -136,6 +137,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
       jobs: countBy(jobs.active(), ({ state }) => state),
     }),
     tableAt: (place) => tableAt(context, place),
+    hasPlainPageTokens: true,
     mayBecomeUnready: true,
     async ready() {
       try {

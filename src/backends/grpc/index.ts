@@ -7,7 +7,7 @@ import type {
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
-import type { Backend, LanceNamespace } from "../../namespace/lance-namespace.ts";
+import type { Backend, LanceNamespace, StorageAccess } from "../../namespace/lance-namespace.ts";
 import { createResilience } from "../resilience/create-resilience.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";
 import type { ResiliencePolicy } from "../resilience/options.ts";
@@ -45,6 +45,8 @@ export interface GrpcBackendOptions {
   readonly returnHeaders?: readonly string[] | undefined;
   /** Credentials of the calls, or their provider. Default: passthrough. */
   readonly identity?: UpstreamIdentityOptions | UpstreamIdentity | undefined;
+  /** The most that credentials in the upstream's answers allow. Default: `manage`, so that only callers who may do that get them. */
+  readonly handsOut?: StorageAccess | undefined;
   /** Longest time to connect, in milliseconds. Default: 5 s. */
   readonly connectMs?: number | undefined;
   /** Limits on the upstream's time, in milliseconds. Default: 120 s for a first byte, 60 s between messages. */
@@ -126,6 +128,7 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
   const cached = createUpstreamCache(options.cache, { ...upstream, noteDecision });
   return {
     name: "grpc",
+    handsOut: options.handsOut ?? "manage",
     operations: cached(LanceNamespaceService.methods, Object.fromEntries(handlers)) as LanceNamespace,
     ready: () => isServing(servers.endpoints, log),
     close: () => servers.close(),

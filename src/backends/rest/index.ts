@@ -55,6 +55,7 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
 
   return {
     name: "rest",
+    handsOut: options.handsOut ?? "manage",
     operations: handlersOf(LanceNamespaceService.methods) as LanceNamespace,
     extensions: handlersOf(LanceDbService.methods.filter(isForwardable)) as Partial<LanceDbExtensions>,
     async ready() {

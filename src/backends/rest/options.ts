@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { NoteDecision } from "../../namespace/decisions.ts";
+import type { StorageAccess } from "../../namespace/lance-namespace.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";
 import type { ResiliencePolicy } from "../resilience/options.ts";
 import type { UpstreamCacheLimits } from "../upstream-cache/cache.ts";
@@ -62,6 +63,8 @@ export interface RestBackendOptions extends Omit<HttpTransportOptions, "uri"> {
   readonly delimiter?: string | undefined;
   /** Kind of the upstream. Default: `specification`, which the Rust adapter and other gateways also speak. */
   readonly dialect?: UpstreamDialect | undefined;
+  /** The most that credentials in the upstream's answers allow. Default: `manage`, so that only callers who may do that get them. */
+  readonly handsOut?: StorageAccess | undefined;
   /** Credentials of the calls, or their provider. Default: passthrough. */
   readonly identity?: UpstreamIdentityOptions | UpstreamIdentity | undefined;
   /**

@@ -68,6 +68,22 @@ describe("lance-gateway policy", () => {
     assert.equal((await policy("explain", "--dir", folder, ...caller)).code, 1);
   });
 
+  it("takes properties of the object, in explanations and in cases", async () => {
+    const folder = await folderOf({
+      "a.cedar": `@id("public") permit (principal, action, resource)
+        when { resource.hasTag("class") && resource.getTag("class") == "public" };`,
+      "a.test.yaml": `cases:
+  - { principal: "oidc:ann", action: QueryTable, object: t, properties: { class: public }, expect: allow }
+  - { principal: "oidc:ann", action: QueryTable, object: t, properties: { class: secret }, expect: deny }
+  - { principal: "oidc:ann", action: QueryTable, object: t, expect: deny }
+`,
+    });
+    assert.deepEqual(await policy("test", folder), { code: 0, stdout: "3 of 3 cases pass\n" });
+    const explain = ["explain", folder, "--principal", "oidc:ann", "--action", "QueryTable", "--object", "t"];
+    assert.equal((await policy(...explain, "--property", "class=public")).code, 0);
+    assert.equal((await policy(...explain, "--property", "class=secret")).code, 1);
+  });
+
   it("runs the cases beside the policies, and fails with those that get another answer", async () => {
     const test = `cases:
   - { name: salaries, principal: "oidc:ann", role: owner, action: QueryTable, object: team$salaries, expect: deny }

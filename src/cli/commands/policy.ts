@@ -44,7 +44,7 @@ const OPTIONS = {
     flag: "claim",
     value: "NAME=TEXT",
     help: "Claim of the caller, for explain.",
-    parse: parseClaim,
+    parse: parsePair,
     repeatable: true,
   },
   action: {
@@ -64,6 +64,13 @@ const OPTIONS = {
     value: "NAME",
     help: "Database of the object, for explain, where the gateway has several.",
     parse: parseText,
+  },
+  property: {
+    flag: "property",
+    value: "NAME=TEXT",
+    help: "Property of the object, for explain.",
+    parse: parsePair,
+    repeatable: true,
   },
   json: JSON_OPTION,
 } as const satisfies OptionTable;
@@ -90,7 +97,7 @@ const ACTIONS: Readonly<Record<string, (directory: string, options: Options) => 
   },
 
   async explain(directory, options) {
-    const { principal, action, role, group: groups, claim, object, database } = options;
+    const { principal, action, role, group: groups, claim, object, database, property } = options;
     if (principal === undefined || action === undefined) {
       throw new UsageError("explain needs --principal and --action");
     }
@@ -106,6 +113,7 @@ const ACTIONS: Readonly<Record<string, (directory: string, options: Options) => 
       claims: texts,
       object,
       database,
+      properties: Object.fromEntries(property),
     });
     const code = decision.allowed ? 0 : 1;
     if (options.json) return [`${JSON.stringify(decision)}\n`, code];
@@ -141,7 +149,7 @@ async function deciderOf(directory: string): Promise<Decider> {
 
 function decide(decider: Decider, question: Question): Decision {
   const { principal, access } = accessOf(question);
-  return decider.explain(principal, access);
+  return decider.explain(principal, access, question.properties);
 }
 
 function failureOf(decider: Decider, { name, question, expect }: Case): string[] {
@@ -168,7 +176,7 @@ async function casesOf(directory: string): Promise<readonly Case[]> {
   return (await Promise.all(cases)).flat();
 }
 
-function parseClaim(text: string): readonly [name: string, text: string] {
+function parsePair(text: string): readonly [name: string, text: string] {
   const at = text.indexOf("=");
   if (at < 1) throw new UsageError("must be NAME=TEXT");
   return [text.slice(0, at), text.slice(at + 1)];

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Configuration } from "../../config/configuration.ts";
@@ -48,11 +49,13 @@ export async function startWorkers(
   });
   const blocked = new Set<number>();
   const beats = watchBeats(memory, options.workerTimeoutMs, (worker) => void endBlocked(worker));
+  // Any worker may get the call for the next page.
+  const pageTokenSecret = options.pageTokenSecret ?? randomBytes(32).toString("base64url");
   const stop = new AbortController();
   const { signal } = stop;
 
   async function start(worker: number, port: number): Promise<WorkerThread> {
-    const own = { ...configuration, options: { ...options, port } };
+    const own = { ...configuration, options: { ...options, port, pageTokenSecret } };
     const { shape, buffer } = memory;
     const first = worker === 0 ? undefined : crew[0];
     // It reads the first one's catalog from its first call on.

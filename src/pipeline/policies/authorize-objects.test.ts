@@ -15,22 +15,13 @@ import type { Access } from "../../namespace/authorizer.ts";
 import { createCall } from "../../namespace/call.ts";
 import { errorEntry, LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
-import type { Principal } from "../../namespace/principal.ts";
+import { ann } from "../../namespace/principal-fixture.ts";
 import { createService } from "../create-service.ts";
 import type { Database } from "../databases.ts";
 import type { Route } from "../route.ts";
 
 const { describeTable, listNamespaces, createMaterializedView } = LanceNamespaceService.method;
 const { describeJob, cancelJob, listJobs } = LanceDbService.method;
-
-const ann: Principal = {
-  by: "api-key",
-  name: "ann",
-  credentialId: "1",
-  role: "none",
-  groups: [],
-  claims: {},
-};
 
 function databaseOf(jobs: Readonly<Record<string, string>> = {}): Database {
   const backend: Backend = {
@@ -121,9 +112,14 @@ describe("the decision about objects", () => {
       ["sales", sales],
       [undefined, { backend: createDatabasesBackend(["hidden", "sales"]), limits: sales.limits }],
     ]);
-    const { call } = callerOf(all, ({ object }) => object.id[0] !== "hidden", [{ by: "namespace" }]);
+    const { call, asked } = callerOf(all, ({ object }) => object.database !== "hidden", [
+      { by: "namespace" },
+    ]);
     const { namespaces } = (await call(listNamespaces, {})) as Message & { namespaces: string[] };
     assert.deepEqual(namespaces, ["sales"]);
+    // The list asks about a database as calls to it do.
+    await call(LanceNamespaceService.method.describeNamespace, { id: ["hidden"] });
+    assert.equal(asked.filter((each) => each === "DescribeNamespace Database hidden").length, 2);
   });
 
   it("about a job is one about its table; a hidden job is a missing one", async () => {

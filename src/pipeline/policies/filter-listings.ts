@@ -1,31 +1,40 @@
 import { clone } from "@bufbuild/protobuf";
+import type { Siblings } from "../../namespace/authorizer.ts";
 import type { Call } from "../../namespace/call.ts";
+import type { Databases } from "../databases.ts";
 import type { Interceptor, OperationRequest } from "../interceptor.ts";
+import { createNameFinder } from "./find-names.ts";
 import { fullPage, type Source } from "./full-page.ts";
 import { LISTINGS, type ListAnswer, type Listing, type ListRequest } from "./listings.ts";
 import type { Permissions } from "./permissions.ts";
+import type { TokenSeal } from "./token-seal.ts";
 
 /**
  * Removes from listings what the caller may not see. Pages stay full, and their tokens come after an entry that the
  * caller sees.
  */
-export function filterListings(permissions: Permissions): Interceptor {
+export function filterListings(permissions: Permissions, databases: Databases, seal: TokenSeal): Interceptor {
   /** Returns for each entry whether the caller of a call may see it. */
   async function visibleIn(
     entries: readonly never[],
     call: Call,
     request: ListRequest,
-    { needs }: Listing,
+    { needs, children }: Listing,
   ): Promise<boolean[]> {
     const isRoot = permissions.databaseOf(call) === "";
-    const touches = entries.map((entry) => needs(entry, call, request, isRoot));
-    const decisions = (
-      await permissions.allowEach(
-        call,
-        touches.filter((touch) => touch !== undefined),
-      )
-    ).values();
-    return touches.map((touch) => touch !== undefined && decisions.next().value === true);
+    const siblings =
+      children && !isRoot ? permissions.allowSiblings(call, children.operation, children.kind) : undefined;
+    const { visible, asked } =
+      siblings === undefined ? undecided(entries.length) : decided(entries, siblings);
+    const touches = asked.map(({ at }) => needs(entries[at] as never, call, request, isRoot));
+    const named = touches.filter((touch) => touch !== undefined);
+    const decisions = (await permissions.allowEach(call, named)).values();
+    for (const [i, { at, exception }] of asked.entries()) {
+      const answer = touches[i] !== undefined && decisions.next().value === true;
+      visible[at] = answer;
+      if (exception !== undefined && siblings !== undefined) siblings.known[exception] = answer;
+    }
+    return visible;
   }
 
   return async (call, request, next) => {
@@ -48,7 +57,45 @@ export function filterListings(permissions: Permissions): Interceptor {
       return { entries, token: page.pageToken, visible: await visibleIn(entries, call, asked, listing) };
     };
 
-    const { entries, token } = await fullPage(source, asked.pageToken, asked.limit);
-    return Object.assign(first as never, { [listing.field]: entries, pageToken: token });
+    const start = asked.pageToken && seal.open(asked.pageToken, call);
+    const { entries, token } = await fullPage(source, start, asked.limit);
+    const isPlain = databases.get(call.database)?.backend.hasPlainPageTokens === true;
+    const pageToken = token === undefined || isPlain ? token : seal.seal(token, call);
+    return Object.assign(first as never, { [listing.field]: entries, pageToken });
   };
+}
+
+/** An entry about which the authorizer has to be asked. */
+interface Asked {
+  /** Its place in the page. */
+  readonly at: number;
+  /** Its place among the exceptions, if it is one. */
+  readonly exception?: number;
+}
+
+/** Decisions about the entries of a page, as far as they are known, and the entries about which they are not. */
+interface Known {
+  readonly visible: boolean[];
+  readonly asked: readonly Asked[];
+}
+
+function undecided(count: number): Known {
+  return {
+    visible: Array.from({ length: count }, () => false),
+    asked: Array.from({ length: count }, (_, at) => ({ at })),
+  };
+}
+
+/** Decides about the entries that are like all in their namespace, and about those whose decision is known. */
+function decided(names: readonly string[], { allowed, exceptions, known }: Siblings): Known {
+  const find = createNameFinder(exceptions);
+  const asked: Asked[] = [];
+  const visible = names.map((name, at) => {
+    const exception = find(name);
+    if (exception < 0) return allowed;
+    const answer = known[exception];
+    if (answer === undefined) asked.push({ at, exception });
+    return answer === true;
+  });
+  return { visible, asked };
 }

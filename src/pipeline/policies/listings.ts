@@ -16,6 +16,8 @@ export type ListAnswer = Message & { readonly [field: string]: unknown; readonly
 export interface Listing {
   /** Field of the answer with the entries. */
   readonly field: string;
+  /** Right that shows the entries, if these are the names of objects in the object of the call. Default: they are not. */
+  readonly children?: Pick<Touch, "operation" | "kind">;
   /**
    * Returns what the caller needs to see an entry; undefined hides the entry.
    *
@@ -24,17 +26,23 @@ export interface Listing {
   needs(entry: never, call: Call, request: ListRequest, isRoot: boolean): Touch | undefined;
 }
 
+const TABLES = {
+  children: { operation: "describeTable", kind: "Table" },
+  needs: (name: string, { id }: Call) => seeTable([...id, name]),
+} as const;
+
 /** The operations that list objects of the catalog. Lists of what belongs to a single table need a right to the table. */
 export const LISTINGS: { readonly [K in OperationName]?: Listing } = {
   listNamespaces: {
     field: "namespaces",
+    children: { operation: "describeNamespace", kind: "Namespace" },
     needs: (name: string, { id }, _, isRoot) =>
       isRoot
-        ? { operation: "describeNamespace", kind: "Database", id: [name] }
+        ? { operation: "describeNamespace", kind: "Database", id: [], database: name }
         : { operation: "describeNamespace", kind: "Namespace", id: [...id, name] },
   },
-  listTables: { field: "tables", needs: (name: string, { id }) => seeTable([...id, name]) },
-  listMaterializedViews: { field: "views", needs: (name: string, { id }) => seeTable([...id, name]) },
+  listTables: { field: "tables", ...TABLES },
+  listMaterializedViews: { field: "views", ...TABLES },
   listAllTables: { field: "tables", needs: (text: string, _, { delimiter }) => seeNamed(text, delimiter) },
   listJobs: { field: "jobs", needs: ({ table }: JobSummary) => seeNamed(table) },
 };

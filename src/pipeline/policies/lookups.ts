@@ -49,9 +49,9 @@ export function createLookups(
 
     contentsOf: (namespace) => contentsOf(call, next, namespace),
 
-    sourcesOf(query) {
+    sourcesOf(view) {
       const { backend } = databaseOf(databases, call);
-      if (backend.sourcesOf !== undefined) return backend.sourcesOf(query);
+      if (backend.sourcesOf !== undefined) return backend.sourcesOf(view);
       throw cannotTell(call, backend, "which tables a query reads");
     },
 

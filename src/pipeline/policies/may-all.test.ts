@@ -14,7 +14,10 @@ function permissionsWithout(...refused: readonly string[]) {
     return !refused.includes(touch.operation);
   };
   const allowEach = async (_: unknown, touches: readonly Touch[]) => touches.map((touch) => allow(_, touch));
-  return { asked, permissions: { allow, allowEach, databaseOf: () => undefined } };
+  return {
+    asked,
+    permissions: { allow, allowEach, databaseOf: () => undefined, allowSiblings: () => undefined },
+  };
 }
 
 test("a caller may write to the files of a table if it may do everything that writes to the table", async () => {

@@ -2,10 +2,11 @@ import { setImmediate as turn } from "node:timers/promises";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import { actionOf } from "../../namespace/actions.ts";
-import type { Access, Authorizer } from "../../namespace/authorizer.ts";
+import type { Access, Authorizer, Siblings } from "../../namespace/authorizer.ts";
 import type { Call } from "../../namespace/call.ts";
-import type { Touch } from "../../namespace/objects.ts";
+import type { ObjectKind, Touch } from "../../namespace/objects.ts";
 import type { Databases } from "../databases.ts";
+import { createPropertyLookup } from "./property-lookup.ts";
 
 /** Decides about the objects of calls. */
 export interface Permissions {
@@ -17,6 +18,8 @@ export interface Permissions {
    * @throws the reason for which the call was aborted.
    */
   allowEach(call: Call, touches: readonly Touch[]): Promise<readonly boolean[]>;
+  /** Decides about the objects in the object of the call at once; undefined if each has to be asked about. */
+  allowSiblings(call: Call, operation: Touch["operation"], kind: ObjectKind): Siblings | undefined;
   /** Name of the database of a call, as permissions know it. */
   databaseOf(call: Call): string | undefined;
 }
@@ -27,24 +30,40 @@ export const METHODS = { ...LanceNamespaceService.method, ...LanceDbService.meth
 /** Time for decisions before other calls get a turn, in milliseconds. */
 const TURN_MS = 10;
 
+/** Decisions that are made at a time; properties may have to be looked up for each. */
+const AT_ONCE = 16;
+
 /** Creates the decisions about the calls to databases. */
 export function createPermissions(authorizer: Authorizer, databases: Databases): Permissions {
   const unnamed = nameOfUnnamed(databases);
+  const propertiesOf = createPropertyLookup(databases);
 
   function databaseOf({ database }: Call): string | undefined {
     return database ?? unnamed;
   }
 
-  function accessOf(call: Call, { operation, kind, id }: Touch): Access {
+  function accessOf(call: Call, touch: Touch): Access {
+    const { operation, kind, id, database = databaseOf(call) } = touch;
     const method = METHODS[operation];
-    const object = { kind, database: databaseOf(call), id };
-    return { operation: method.name, action: actionOf(method), object };
+    return {
+      operation: method.name,
+      action: actionOf(method),
+      object: { kind, database, id },
+      properties: () => propertiesOf(call, touch),
+    };
   }
 
   return {
     databaseOf,
     allow(call, touch) {
       return call.principal !== undefined && authorizer.allows(call.principal, accessOf(call, touch));
+    },
+    allowSiblings(call, operation, kind) {
+      if (call.principal === undefined) return undefined;
+      return authorizer.allowsSiblings?.(
+        call.principal,
+        accessOf(call, { operation, kind, id: [...call.id, ""] }),
+      );
     },
     async allowEach(call, touches) {
       const { principal } = call;
@@ -53,9 +72,9 @@ export function createPermissions(authorizer: Authorizer, databases: Databases):
       if (authorizer.allowsEach !== undefined) return authorizer.allowsEach(principal, accesses);
       const decisions: boolean[] = [];
       let began = performance.now();
-      for (const access of accesses) {
-        const allowed = authorizer.allows(principal, access);
-        decisions.push(typeof allowed === "boolean" ? allowed : await allowed);
+      for (let at = 0; at < accesses.length; at += AT_ONCE) {
+        const made = accesses.slice(at, at + AT_ONCE).map((access) => authorizer.allows(principal, access));
+        decisions.push(...(made.every(isMade) ? made : await Promise.all(made)));
         if (performance.now() - began < TURN_MS) continue;
         await turn();
         call.signal.throwIfAborted();
@@ -72,4 +91,8 @@ function nameOfUnnamed(databases: Databases): string | undefined {
   if (names.length === 0) return undefined;
   const database = databases.get(undefined);
   return names.find((name) => databases.get(name) === database) ?? "";
+}
+
+function isMade(answer: boolean | Promise<boolean>): answer is boolean {
+  return typeof answer === "boolean";
 }

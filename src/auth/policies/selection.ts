@@ -1,0 +1,113 @@
+import type { CatalogObject, Siblings } from "../../namespace/authorizer.ts";
+import type { Identifier } from "../../namespace/identifier.ts";
+import type { Principal } from "../../namespace/principal.ts";
+import { entityOf, keyOf, lineOf, membershipsOf, userOf } from "./entities.ts";
+import { coversOperation, coversUser, namedObject, objectKey, objectKeys, type Policy } from "./policy.ts";
+
+/** Policies that can cover accesses of a caller by an operation, and what they have decided. */
+export interface Selection {
+  readonly everywhere: readonly Policy[];
+  /** The others, by the keys of their objects. */
+  readonly byObject: ReadonlyMap<string, readonly Policy[]>;
+  /** The objects that policies name, as entities: these or what is in them. */
+  readonly named: ReadonlySet<string>;
+  readonly asksObject: boolean;
+  readonly asksProperties: boolean;
+  /** Objects beside the last one that no policy names: listings ask about one after the other. */
+  family: Family | undefined;
+  /** Decisions by the policies that cover the object, or by the object itself if a policy asks about it. */
+  readonly decisions: Map<string, boolean>;
+}
+
+/** Objects of a kind in a namespace. */
+interface Family extends Pick<CatalogObject, "kind" | "database"> {
+  readonly parent: Identifier;
+  /** The place of the objects that no policy names: the same policies cover them. */
+  readonly place: string;
+  /** The others. Default: not yet determined. */
+  named?: Pick<Siblings, "exceptions" | "known">;
+}
+
+/** Selects the policies that can cover an operation by a caller. */
+export function select(
+  policies: readonly Policy[],
+  principal: Principal,
+  operation: string,
+  action: string,
+): Selection {
+  const user = keyOf(userOf(principal));
+  const line = new Set([user, ...membershipsOf(principal).map(keyOf)]);
+  const covering = policies.filter(
+    (policy) => coversUser(policy, line, user) && coversOperation(policy, operation, action),
+  );
+  const byObject = Map.groupBy(covering, objectKey);
+  const everywhere = byObject.get(undefined) ?? [];
+  byObject.delete(undefined);
+  return {
+    everywhere,
+    byObject: byObject as Map<string, Policy[]>,
+    named: new Set(covering.flatMap((policy) => namedObject(policy) ?? [])),
+    asksObject: covering.some(({ asksObject }) => asksObject),
+    asksProperties: covering.some(asksProperties),
+    family: undefined,
+    decisions: new Map(),
+  };
+}
+
+/** Returns the policies that cover an object. */
+export function coveringOf({ everywhere, byObject }: Selection, object: CatalogObject): readonly Policy[] {
+  if (byObject.size === 0) return everywhere;
+  return [...everywhere, ...objectKeys(lineOf(object)).flatMap((key) => byObject.get(key) ?? [])];
+}
+
+/** Whether a policy that covers an object asks about its properties. */
+export function needsProperties(selection: Selection, object: CatalogObject): boolean {
+  return selection.asksProperties && coveringOf(selection, object).some(asksProperties);
+}
+
+function asksProperties(policy: Policy): boolean {
+  return policy.asksProperties;
+}
+
+/** Returns a text that is the same for objects about which the same policies decide in the same way. */
+export function placeIn(selection: Selection, object: CatalogObject): string {
+  const own = keyOf(entityOf(object));
+  if (selection.asksObject) return own;
+  if (selection.byObject.size === 0) return "";
+  if (selection.named.has(own)) return placeOf(selection, object);
+  return familyOf(selection, object).place;
+}
+
+/** Returns the objects in the namespace of an object that no policy names. */
+export function familyOf(selection: Selection, object: CatalogObject): Family {
+  if (selection.family !== undefined && isIn(selection.family, object)) return selection.family;
+  const { kind, database, id } = object;
+  selection.family = { kind, database, parent: id.slice(0, -1), place: placeOf(selection, object) };
+  return selection.family;
+}
+
+/** Returns the names of the other objects in the namespace of a family, in order, with the decisions that are known. */
+export function exceptionsTo(family: Family, { named }: Selection): Pick<Siblings, "exceptions" | "known"> {
+  if (family.named !== undefined) return family.named;
+  const prefix = keyOf(entityOf({ ...family, id: [...family.parent, ""] }));
+  const keys = [...named].filter((key) => key.startsWith(prefix));
+  family.named = { exceptions: keys.map((key) => key.slice(prefix.length)).sort(), known: [] };
+  return family.named;
+}
+
+function isIn({ kind, database, parent }: Family, object: CatalogObject): boolean {
+  return (
+    kind === object.kind &&
+    database === object.database &&
+    parent.length === object.id.length - 1 &&
+    parent.every((name, depth) => name === object.id[depth])
+  );
+}
+
+/** Returns the keys of an object under which there are policies. Objects with the same ones have the same policies. */
+function placeOf({ byObject }: Selection, object: CatalogObject): string {
+  // Names have no line breaks.
+  return objectKeys(lineOf(object))
+    .filter((key) => byObject.has(key))
+    .join("\n");
+}

@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { create, type MessageShape } from "@bufbuild/protobuf";
+import { describe, it } from "vitest";
+import { beginCall } from "../../../test/support/caller.ts";
+import { fakeBackend } from "../../../test/support/server.ts";
+import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import { isLanceError } from "../../namespace/errors.ts";
+import type { Principal } from "../../namespace/principal.ts";
+import { ann } from "../../namespace/principal-fixture.ts";
+import { serviceOf } from "../create-service.ts";
+import { callBackend, type Database } from "../databases.ts";
+import { compose } from "../interceptor.ts";
+import { filterListings } from "./filter-listings.ts";
+import { createPermissions } from "./permissions.ts";
+import { createTokenSeal } from "./token-seal.ts";
+
+const { listTables } = LanceNamespaceService.method;
+const NAMES = ["a", "b", "hidden", "secret", "x", "y"];
+const VISIBLE: ReadonlySet<string> = new Set(["a", "b", "x", "y"]);
+
+/** Lists tables of a backend whose tokens are a prefix and the name of the entry at a distance from the end of the page. */
+function listing(prefix: string, distance: number, facts: Partial<Database["backend"]> = {}) {
+  const backend = fakeBackend({
+    async listTables({ pageToken, limit = 0 }) {
+      const at = pageToken ? NAMES.indexOf(pageToken.slice(prefix.length)) - distance + 1 : 0;
+      const tables = NAMES.slice(at, at + limit);
+      const more = NAMES.length > at + limit;
+      const token = more ? `${prefix}${NAMES[at + limit - 1 + distance]}` : undefined;
+      return create(listTables.output, { tables, ...(token !== undefined && { pageToken: token }) });
+    },
+  });
+  const databases = new Map([
+    [undefined, { backend: { ...backend, ...facts }, limits: { maxUploadBytes: 1 } }],
+  ]);
+  const authorizer = {
+    allows: async (_: Principal, { object }: { object: { id: readonly string[] } }) =>
+      VISIBLE.has(object.id.at(-1) ?? ""),
+    close() {},
+  };
+  const filter = filterListings(
+    createPermissions(authorizer, databases),
+    databases,
+    createTokenSeal("secret"),
+  );
+  const service = serviceOf(compose([filter], callBackend(databases)));
+  return async (pageToken: string | undefined, principal = ann) => {
+    const request = create(listTables.input, { limit: 2, ...(pageToken !== undefined && { pageToken }) });
+    const answer = await service.unary(listTables, request, beginCall(listTables, { principal }));
+    return answer as MessageShape<typeof listTables.output>;
+  };
+}
+
+describe("filtered listings of an upstream whose tokens name the next entry", () => {
+  const list = listing("next:", 1);
+
+  it("have tokens that hide the name, and go on after it", async () => {
+    const { tables, pageToken = "" } = await list(undefined);
+    assert.deepEqual(tables, ["a", "b"]);
+    assert.doesNotMatch(pageToken, /next|hidden/);
+    assert.doesNotMatch(Buffer.from(pageToken.slice(1), "base64url").toString("latin1"), /next|hidden/);
+    const rest = await list(pageToken);
+    assert.deepEqual([rest.tables, rest.pageToken || undefined], [["x", "y"], undefined]);
+  });
+
+  it("refuse the token of another caller", async () => {
+    const { pageToken } = await list(undefined);
+    const other = list(pageToken, { ...ann, name: "bob" });
+    await assert.rejects(other, (error) => isLanceError(error, "InvalidInput"));
+  });
+});
+
+describe("filtered listings of a backend whose tokens are the last name of a page", () => {
+  it("have these tokens", async () => {
+    const list = listing("", 0, { hasPlainPageTokens: true });
+    const { tables, pageToken } = await list(undefined);
+    assert.deepEqual([tables, pageToken], [["a", "b"], "b"]);
+    assert.deepEqual((await list(pageToken)).tables, ["x", "y"]);
+  });
+});
