@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join, matchesGlob } from "node:path";
-import { checkFileNames, checkLinks } from "./links.ts";
+import { checkFileNames, checkLinks, checkTestColumns } from "./links.ts";
 import { type Finding, lintMarkdown } from "./lint.ts";
 import { lintSource } from "./source.ts";
 
@@ -15,7 +15,7 @@ const SOURCES: readonly string[] = [
   "test/{cli,client,clients,contract,dialects,faults,matrix,spec,stores,support}/**/*.ts",
 ];
 
-/** Checks links, named files and prose of all pages, and comments and test titles of the sources. */
+/** Checks links, named files, columns of tests and prose of all pages, and comments and test titles of the sources. */
 export function checkProse(root: string): Finding[] {
   const repository = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
     cwd: root,
@@ -28,6 +28,7 @@ export function checkProse(root: string): Finding[] {
     ...select(PAGES).flatMap((file) => [
       ...checkLinks(root, file),
       ...checkFileNames(file, read(file), repository),
+      ...checkTestColumns(file, read(file)),
       ...lintMarkdown(file, read(file)),
     ]),
     ...select(SOURCES).flatMap((file) => lintSource(file, read(file))),

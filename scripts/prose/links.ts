@@ -64,3 +64,21 @@ export function checkFileNames(file: string, text: string, repository: readonly 
   });
   return findings;
 }
+
+/** A file with tests, in code. */
+const TEST_FILE = /^[\w@./-]+\.test\.ts$/;
+
+/** Returns the rows of tables with "Test" as their last column that name no file with tests in it. */
+export function checkTestColumns(file: string, text: string): Finding[] {
+  const findings: Finding[] = [];
+  visit(parseMarkdown(text), "table", ({ children: [header, ...rows] }) => {
+    const last = header?.children.at(-1);
+    if (last === undefined || plainText(last) !== "Test") return;
+    for (const row of rows) {
+      const named = row.children.at(-1)?.children ?? [];
+      if (named.some((part) => part.type === "inlineCode" && TEST_FILE.test(part.value))) continue;
+      findings.push({ file, line: row.position?.start.line ?? 1, message: "has a row without a test" });
+    }
+  });
+  return findings;
+}

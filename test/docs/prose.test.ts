@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished, test } from "vitest";
-import { checkFileNames, checkLinks } from "../../scripts/prose/links.ts";
+import { checkFileNames, checkLinks, checkTestColumns } from "../../scripts/prose/links.ts";
 import { lintMarkdown } from "../../scripts/prose/lint.ts";
 import { lintSource } from "../../scripts/prose/source.ts";
 
@@ -78,5 +78,14 @@ test("reports a file in code that the repository does not have, from any folder 
   assert.deepEqual(
     checkFileNames("page.md", text, ["src/catalog/reader.ts"]).map(({ message }) => message),
     ["names catalog/writer.ts, a file that does not exist"],
+  );
+});
+
+test("reports a row whose column of tests names no file with tests", () => {
+  const rows = ["| a | `src/a.test.ts` |", "| b | |", "| c | `src/c.ts` |", "| d | x, `d.test.ts` |"];
+  const text = `| Attack | Test |\n| --- | --- |\n${rows.join("\n")}\n\n| Other | Column |\n| --- | --- |\n| a | |\n`;
+  assert.deepEqual(
+    checkTestColumns("page.md", text).map(({ line }) => line),
+    [4, 5],
   );
 });

@@ -82,6 +82,15 @@ describe("what a vendor keeps", () => {
     assert.deepEqual(issued, ["read t", "read t"]);
   });
 
+  it("gives nothing of it to a caller that has lost its permission", async () => {
+    const { vendor } = open();
+    let role: Role = "reader";
+    const caller = { may: (action: Action) => allows({ role }, action) };
+    assert.notDeepEqual(await vendor.vend(caller, "t"), {});
+    role = "none";
+    assert.deepEqual(await vendor.vend(caller, "t"), {});
+  });
+
   it("never serves a caller with another permission, or for another table", async () => {
     const { vendor, issued } = open();
     const tables = ["t", "t2", 't","write'];
