@@ -84,12 +84,12 @@ export async function startTarget(): Promise<Target> {
     send,
     async restore() {
       await client.createTable({ id: TABLE, mode: 3 }, personStream(people(ROWS)));
-      for (const [column, indexType] of [
-        ["id", "BTREE"],
-        ["name", "FTS"],
-        ["vector", "IVF_FLAT"],
-      ] as const) {
-        await client.createTableIndex({ id: TABLE, column, indexType, numPartitions: 2, withPosition: true });
+      for (const index of [
+        { column: "id", indexType: "BTREE" },
+        { column: "name", indexType: "FTS", withPosition: true },
+        { column: "vector", indexType: "IVF_FLAT", numPartitions: 2 },
+      ]) {
+        await client.createTableIndex({ id: TABLE, ...index });
       }
     },
     async check() {
