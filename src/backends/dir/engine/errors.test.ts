@@ -136,6 +136,10 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
   ["Failed to read IPC file: Arrow error: Parser error: no footer", "InvalidInput"],
   ["Failed to read record batch from IPC file: Io error: BlockTooBig", "InvalidInput"],
   [
+    "Failed to execute merge insert: GenericFailure, Arrow error: Not yet implemented: compression type <UNKNOWN 5> not supported",
+    "InvalidInput",
+  ],
+  [
     "lance error: Dataset version 30 does not have a transaction file, /cargo/dataset.rs:3625:29",
     "ConcurrentModification",
   ],

@@ -41,7 +41,7 @@ export const FIRST_MEANINGS: readonly Meaning[] = [
   ],
   [
     // Failures of input and output have other texts; these are of buffers that cannot be unpacked.
-    /^Arrow error: (?:Io|Ipc) error: /,
+    /^Arrow error: (?:(?:Io|Ipc) error: |Not yet implemented: compression type )/,
     "InvalidInput",
     "the Arrow body is broken, or a compressed buffer in it",
   ],
