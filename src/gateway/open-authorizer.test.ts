@@ -104,3 +104,14 @@ describe("the options of a policy server", () => {
     assert.match(lines.join("\n"), /has no value/);
   });
 });
+
+describe("a folder of policies", () => {
+  it("decides about all tables of a namespace at once, so that long listings stay fast", async (context) => {
+    const { path, remove } = await temporaryDirectory();
+    context.onTestFinished(remove);
+    await writeFile(join(path, "all.cedar"), "permit (principal, action, resource);");
+    const authorizer = await open([...AUTH, "--policy-dir", path]);
+    context.onTestFinished(() => authorizer?.close());
+    assert.equal(authorizer?.allowsSiblings?.(ann, accessTo("team", ""))?.allowed, true);
+  });
+});

@@ -44,9 +44,10 @@ function requireCallers(flag: string, auth: ServeOptions["auth"]): void {
 }
 
 /** Returns an authorizer whose decisions are counted. */
-function counted({ allows, allowsEach, close }: Authorizer, count: Count): Authorizer {
+function counted(authorizer: Authorizer, count: Count): Authorizer {
+  const { allows, allowsEach } = authorizer;
   return {
-    close,
+    ...authorizer,
     allows(principal, access) {
       const decided = allows(principal, access);
       if (typeof decided === "boolean") count(decided);
