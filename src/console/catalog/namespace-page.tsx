@@ -2,9 +2,9 @@ import { useState } from "preact/hooks";
 import { ImportForm } from "../import/import-form.tsx";
 import type { Connection } from "../session/connection.ts";
 import { permissionsOf, TELL_PERMISSIONS } from "../session/permissions.ts";
-import { ActionForm } from "../shell/action-form.tsx";
 import { Crumbs } from "../shell/crumbs.tsx";
 import { Dialog } from "../shell/dialog.tsx";
+import { DropForm } from "../shell/drop-form.tsx";
 import { useCall } from "../shell/hooks.ts";
 import { ErrorNote, Waiting } from "../shell/notes.tsx";
 import { CreateNamespace } from "./create-namespace.tsx";
@@ -120,23 +120,13 @@ interface DropNamespaceProps extends Pick<NamespacePageProps, "connection" | "id
 
 function DropNamespace({ connection, id, onDone }: DropNamespaceProps) {
   const name = id.at(-1) ?? "";
-  const [typed, setTyped] = useState("");
   const drop = async () => {
     await connection.namespace.dropNamespace({ id });
     onDone();
   };
   return (
-    <ActionForm action={`Drop ${name}`} isDangerous isReady={typed === name} run={drop}>
-      <p>Only an empty namespace can be dropped.</p>
-      <label>
-        Type <strong>{name}</strong> to confirm
-        <input
-          autocomplete="off"
-          spellcheck={false}
-          value={typed}
-          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-        />
-      </label>
-    </ActionForm>
+    <DropForm name={name} drop={drop}>
+      Only an empty namespace can be dropped.
+    </DropForm>
   );
 }

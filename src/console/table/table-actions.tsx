@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { ImportForm } from "../import/import-form.tsx";
 import { ActionForm } from "../shell/action-form.tsx";
 import { Dialog } from "../shell/dialog.tsx";
+import { DropForm } from "../shell/drop-form.tsx";
 import type { TableContext } from "./table-context.ts";
 
 interface TableActionsProps {
@@ -85,23 +86,13 @@ function Rename({ table: { connection, id }, onMoved }: ChangeProps) {
 
 function Drop({ table: { connection, id }, onMoved }: ChangeProps) {
   const name = id.at(-1) ?? "";
-  const [typed, setTyped] = useState("");
   const drop = async () => {
     await connection.namespace.dropTable({ id });
     onMoved(undefined);
   };
   return (
-    <ActionForm action={`Drop ${name}`} isDangerous isReady={typed === name} run={drop}>
-      <p>The table and all its versions, branches and indices are deleted. Nothing brings them back.</p>
-      <label>
-        Type <strong>{name}</strong> to confirm
-        <input
-          autocomplete="off"
-          spellcheck={false}
-          value={typed}
-          onInput={({ currentTarget }) => setTyped(currentTarget.value)}
-        />
-      </label>
-    </ActionForm>
+    <DropForm name={name} drop={drop}>
+      The table and all its versions, branches and indices are deleted. Nothing brings them back.
+    </DropForm>
   );
 }
