@@ -2,27 +2,18 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { pythonInterpreter } from "../../scripts/python-environment.ts";
+import { freePort } from "../support/free-port.ts";
 import { NODE } from "../support/node-command.ts";
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, "..", "..");
 const page = readFileSync(join(root, "docs", "first-keys.md"), "utf8");
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "0.0.0.0");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 /** Returns a folder with the command `lance-gateway`, as an installation gives it. */
 function commandFolder(folder: string): string {
@@ -36,7 +27,7 @@ test("the page about first keys leads to a gateway with TLS, a writer and a read
 }) => {
   const cwd = mkdtempSync(join(tmpdir(), "lance-gateway-keys-"));
   onTestFinished(() => rmSync(cwd, { recursive: true, force: true }));
-  const port = await freePort();
+  const port = await freePort("0.0.0.0");
   const env = {
     ...process.env,
     PATH: `${commandFolder(cwd)}:${process.env["PATH"]}`,
