@@ -100,3 +100,25 @@ test("rows fit a table when their columns are of the same kind", () => {
   fails(/"more" is not in the table/, one("id", new Int64()), one("more", new Utf8()));
   fails(/fixed_size_list\(3\)/, one("id", new Int64()), one("vector", vector(3)));
 });
+
+/** The metadata of a schema message whose schema has the given vtable: its size, its table's size, its fields. */
+function schemaMessage(vtable: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(64);
+  bytes.writeUInt32LE(16, 0);
+  for (const [i, value] of [10, 16, 0, 0, 4].entries()) bytes.writeUInt16LE(value, 4 + i * 2);
+  bytes.writeInt32LE(12, 16);
+  // The header is the table of the schema; its vtable follows, and an empty list of fields.
+  bytes.writeUInt32LE(12, 20);
+  for (const [i, value] of vtable.entries()) bytes.writeUInt16LE(value, 40 + i * 2);
+  bytes.writeInt32LE(-8, 32);
+  bytes.writeUInt32LE(16, 36);
+  return bytes;
+}
+
+test("a schema with an empty list of fields is read, and a schema without a list is refused", () => {
+  assert.deepEqual(decodeSchema(schemaMessage([8, 8, 0, 4])).fields, []);
+  assert.throws(
+    () => decodeSchema(schemaMessage([6, 8, 0])),
+    (error) => isLanceError(error, "InvalidInput") && /has no list of fields/.test(error.message),
+  );
+});

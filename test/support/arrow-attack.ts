@@ -40,10 +40,8 @@ export async function attackWithArrowBodies(count: number, seed: number): Promis
   try {
     const port = await program.listening();
     const bodies = arrowBodies();
-    const random = createRandom(seed);
     const statuses: Record<string, number> = {};
     const failures: string[] = [];
-    let left = count;
 
     const send = async (path: string, headers: Record<string, string>, body: Uint8Array, what: string) => {
       const answered = sendHttp(port, { path, headers, body, agent });
@@ -59,9 +57,11 @@ export async function attackWithArrowBodies(count: number, seed: number): Promis
       return status;
     };
     const sender = async (number: number) => {
+      // A sequence of its own, so that the order of answers does not change what it sends.
+      const random = createRandom(seed * SENDERS + number);
       // Tables whose schema is that of their body.
       const fresh = new Set<ArrowBody>();
-      while (left-- > 0) {
+      for (let sent = number; sent < count; sent += SENDERS) {
         const body = random.pick(bodies);
         const table = `t${number}_${bodies.indexOf(body)}`;
         if (!fresh.has(body)) await send(CREATE(table), ARROW, body.bytes, body.name);
