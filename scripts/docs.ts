@@ -1,7 +1,8 @@
-// Writes what is generated from the sources into README.md and docs/, and checks the links and the prose of all pages.
+// Writes what is generated from the sources into README.md and docs/ (tables, and the schema of the configuration file), and checks the links and the prose of all pages.
 // With --check it compares the generated parts instead of writing them.
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { configurationSchema } from "../src/config/schema.ts";
 import { checkProse } from "./prose/check.ts";
 import { clientTable } from "./tables/clients.ts";
 import { configurationTable } from "./tables/configuration.ts";
@@ -41,16 +42,22 @@ function replaceBetweenMarkers(page: string, text: string, name: string, table: 
 }
 
 const stale: string[] = [];
+
+function write(page: string, before: string, after: string): void {
+  if (after === before) return;
+  stale.push(page);
+  if (!check) writeFileSync(join(root, page), after);
+}
 for (const [page, tables] of Object.entries(pages)) {
-  const path = join(root, page);
-  const before = readFileSync(path, "utf8");
+  const before = readFileSync(join(root, page), "utf8");
   let after = before;
   for (const [name, make] of Object.entries(tables))
     after = replaceBetweenMarkers(page, after, name, await make());
-  if (after === before) continue;
-  stale.push(page);
-  if (!check) writeFileSync(path, after);
+  write(page, before, after);
 }
+const schema = "docs/configuration.schema.json";
+const known = existsSync(join(root, schema)) ? readFileSync(join(root, schema), "utf8") : "";
+write(schema, known, `${JSON.stringify(configurationSchema(), null, 2)}\n`);
 if (check && stale.length > 0) {
   console.error(`Out of date: ${stale.join(", ")}. Run: npm run docs`);
   process.exit(1);

@@ -29,6 +29,16 @@ export const CATALOG_OPTIONS = {
     place: true,
     secret: true,
   },
+  backendOptionFiles: {
+    flag: "backend-option-file",
+    value: "NAME=FILE",
+    help: "File with the value of a --backend-option. The gateway reads it again when it changes.",
+    parse: parseNamedValue,
+    backends: ["other"],
+    repeatable: true,
+    place: true,
+    holds: "backend-option",
+  },
   root: {
     flag: "root",
     value: "DIR|URI",
@@ -55,6 +65,16 @@ export const CATALOG_OPTIONS = {
     repeatable: true,
     place: true,
     secret: true,
+  },
+  storageOptionFiles: {
+    flag: "storage-option-file",
+    value: "KEY=FILE",
+    help: "File with the value of a --storage-option, such as a secret key. The gateway reads it again when it changes.",
+    parse: parseStorageOption,
+    backends: ["dir"],
+    repeatable: true,
+    place: true,
+    holds: "storage-option",
   },
   clientStorageOptions: {
     flag: "client-storage-option",

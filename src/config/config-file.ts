@@ -1,5 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { isJsonObject } from "../namespace/json.ts";
+import { type Report, refuse } from "./layers.ts";
+import { nearest } from "./nearest.ts";
 import { type Environment, UsageError } from "./option-spec.ts";
 
 /** A map of the configuration file, and its name in errors. */
@@ -12,17 +14,18 @@ export interface Section {
 /**
  * Reads a configuration file in YAML 1.2, of which JSON is a subset.
  *
+ * @param report Default: the first mistake ends the reading.
  * @throws UsageError with a single line, if the file cannot be read or does not contain a map.
  */
-export async function readConfigFile(file: string): Promise<Section> {
+export async function readConfigFile(file: string, report: Report = refuse): Promise<Section> {
   const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`${file} cannot be read: ${error.code ?? error.message}`);
   });
   // Only users of such a file wait for the library to load.
   const { parseDocument } = await import("yaml");
   const document = parseDocument(text, { prettyErrors: true, stringKeys: true });
-  const [mistake] = document.errors;
-  if (mistake !== undefined) throw new UsageError(`${file}: ${firstLine(mistake.message)}`);
+  for (const { message } of document.errors) report(new UsageError(`${file}: ${firstLine(message)}`));
+  if (document.errors.length > 0) return { entries: {}, at: `${file}: ` };
   const content: unknown = document.toJS();
   if (content === null || content === undefined) return { entries: {}, at: `${file}: ` };
   if (!isJsonObject(content)) throw new UsageError(`${file} must have keys and values at its top`);
@@ -56,12 +59,20 @@ export function textAt({ entries, at }: Section, key: string): string | undefine
   return value;
 }
 
-/** Refuses unknown keys. */
-export function checkKeys({ entries, at }: Section, allowed: readonly string[]): void {
+/** Number of keys that an error lists if none of them is near to the unknown one. */
+const MAX_LISTED = 20;
+
+/** Refuses unknown keys, and names the known key that is nearest to each of them. */
+export function checkKeys(
+  { entries, at }: Section,
+  allowed: readonly string[],
+  report: Report = refuse,
+): void {
   for (const key in entries) {
-    if (!allowed.includes(key)) {
-      throw new UsageError(`${at}${key} is unknown; there are ${[...allowed].sort().join(", ")}`);
-    }
+    if (allowed.includes(key)) continue;
+    const known = nearest(key, allowed);
+    const all = allowed.length > MAX_LISTED ? "" : `; there are ${[...allowed].sort().join(", ")}`;
+    report(new UsageError(`${at}${key} is unknown${known === undefined ? all : `; did you mean ${known}?`}`));
   }
 }
 

@@ -118,7 +118,8 @@ routes:
   const MISTAKES: Readonly<Record<string, RegExp>> = {
     "port: [1]": /: port must be a single value, not a list$/,
     "port: many": /: port must be an integer from 0 to 65535, not "many"$/,
-    "prot: 1": /: prot is unknown; there are .*\bport\b/,
+    "prot: 1": /: prot is unknown; did you mean port\?$/,
+    "nonsense: 1": /: nonsense is unknown$/,
     "config: x.yaml": /: config is unknown/,
     "- port": /must have keys and values/,
     "port: 1\nport: 2": /unique.* at line 2/,
@@ -131,10 +132,12 @@ routes:
     "databases: { a/..: { root: x } }": /: databases\.a\/\.\. must be a name .*no part of dots alone$/,
     "databases: { a: { backend: s3, root: x } }":
       /: databases\.a\.root is unknown; there are backend, backend-option,/,
+    "databases: { a: { root: x, max-uplaod-size: 1 } }":
+      /: databases\.a\.max-uplaod-size is unknown; did you mean max-upload-size\?$/,
     "databases: { a: { root: x, uri: y } }":
       /: databases\.a\.root and .*: databases\.a\.uri contradict each other$/,
     "databases: { a: { uri: 'http://a', max-open-tables: 1 } }":
-      /: databases\.a\.max-open-tables is unknown; there are/,
+      /: databases\.a\.max-open-tables is unknown$/,
     "{ uri: 'http://a', max-open-tables: 1 }":
       /: max-open-tables is for the backend dir, and the backend is rest$/,
     "databases: { a: { root: x, port: 1 } }": /: databases\.a\.port is unknown/,

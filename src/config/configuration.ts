@@ -10,7 +10,7 @@ import {
   subsection,
   textAt,
 } from "./config-file.ts";
-import { findGiven, type Layer } from "./layers.ts";
+import { attempt, findGiven, type Layer, type Report, refuse } from "./layers.ts";
 import { backendKindOf, type Environment, fileKey, type OptionSpec, UsageError } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
 import { readRoutes } from "./routes.ts";
@@ -39,64 +39,93 @@ const SPECS: readonly OptionSpec[] = Object.values(SERVE_OPTIONS);
 const FILE_KEYS = ["databases", "routes", "default-database"] as const;
 const NAME = /^[A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)*$/;
 
+/** Sources of the options of `serve` and its databases, in order of precedence. */
+export interface Sources {
+  readonly layers: readonly Layer[];
+  /** The configuration file. Default: there is none. */
+  readonly file?: Section | undefined;
+  /** Sources of the options of each database. Default: there is a single database. */
+  readonly databases?: ReadonlyMap<string, readonly Layer[]> | undefined;
+}
+
 /**
- * Reads the options of `serve` and the databases. The given layers override the configuration file.
+ * Reads the configuration file below the given layers, which override it.
  *
  * @param given the command line and the environment variables, in order of precedence.
  * @param environment the variables that the file may refer to.
+ * @param report Default: the first mistake ends the reading.
+ * @throws UsageError with a single line that names the file and the path of the key.
+ */
+export async function readSources(
+  given: readonly Layer[],
+  environment: Environment,
+  report: Report = refuse,
+): Promise<Sources> {
+  const path = findGiven(SERVE_OPTIONS.config, given)?.texts.at(-1);
+  if (path === undefined) return { layers: given };
+  const file = await readConfigFile(path, report);
+  const keys = SPECS.filter((spec) => spec !== SERVE_OPTIONS.config).map(fileKey);
+  checkKeys(file, [...keys, ...FILE_KEYS], report);
+  const layers = [...given, sectionLayer(file, environment)];
+  const all = attempt(report, () => subsection(file, "databases"));
+  if (all === undefined) return { layers, file };
+  for (const spec of SPECS) attempt(report, () => refusePlace(spec, layers));
+  const inherited = layers.map(withoutPlaces);
+  const databases = Object.keys(all.entries).map((name) => {
+    const own = attempt(report, () => databaseLayer(all, name, environment, report));
+    return [name, own === undefined ? inherited : [own, ...inherited]] as const;
+  });
+  return { layers, file, databases: new Map(databases) };
+}
+
+/**
+ * Reads the options of `serve` and the databases.
+ *
+ * @param report Default: the first mistake ends the reading.
  * @throws UsageError with a single line that names the flag, the variable, or the file and the path of the key.
  */
+export function configurationOf(
+  { layers, file, databases }: Sources,
+  report: Report = refuse,
+): Configuration {
+  const options = readServeOptions(layers, report);
+  if (file === undefined) return { options };
+  return { options, databases: attempt(report, () => databasesOf(file, databases, report)) };
+}
+
+/** Reads sources, and from them the options of `serve` and the databases. The given layers override the configuration file. */
 export async function readConfiguration(
   given: readonly Layer[],
   environment: Environment,
 ): Promise<Configuration> {
-  const file = findGiven(SERVE_OPTIONS.config, given)?.texts.at(-1);
-  if (file === undefined) return { options: readServeOptions(given) };
-  const section = await readConfigFile(file);
-  const keys = SPECS.filter((spec) => spec !== SERVE_OPTIONS.config).map(fileKey);
-  checkKeys(section, [...keys, ...FILE_KEYS]);
-  const layers = [...given, sectionLayer(section, environment)];
-  return { options: readServeOptions(layers), databases: readDatabases(section, layers, environment) };
+  return configurationOf(await readSources(given, environment));
 }
 
-function readDatabases(
-  section: Section,
-  layers: readonly Layer[],
-  environment: Environment,
-): Databases | undefined {
-  const all = subsection(section, "databases");
-  if (all === undefined) {
+function databasesOf(file: Section, sources: Sources["databases"], report: Report): Databases | undefined {
+  if (sources === undefined) {
     for (const key of ["routes", "default-database"]) {
-      if (key in section.entries) throw new UsageError(`${section.at}${key} needs databases beside it`);
+      if (key in file.entries) throw new UsageError(`${file.at}${key} needs databases beside it`);
     }
     return undefined;
   }
-  const names = Object.keys(all.entries);
-  if (names.length === 0) throw new UsageError(`${section.at}databases must name at least one database`);
-  refusePlaces(layers);
-  const inherited = layers.map(withoutPlaces);
-  const byName = new Map(names.map((name) => [name, readDatabase(all, name, inherited, environment)]));
-  const fallback = textAt(section, "default-database");
+  const names = [...sources.keys()];
+  if (names.length === 0) throw new UsageError(`${file.at}databases must name at least one database`);
+  const byName = new Map([...sources].map(([name, layers]) => [name, readServeOptions(layers, report)]));
+  const fallback = textAt(file, "default-database");
   if (fallback !== undefined && !byName.has(fallback)) {
-    throw new UsageError(
-      `${section.at}default-database must be one of ${names.join(", ")}, not "${fallback}"`,
-    );
+    throw new UsageError(`${file.at}default-database must be one of ${names.join(", ")}, not "${fallback}"`);
   }
-  const { routes, pathPrefix } = readRoutes(section, listedSections(section, "routes"), names);
+  const { routes, pathPrefix } = readRoutes(file, listedSections(file, "routes"), names);
   if (fallback !== undefined && routes.some(({ by }) => by === "namespace")) {
     throw new UsageError(
-      `${section.at}default-database has no use beside a route by namespace, whose root lists the databases`,
+      `${file.at}default-database has no use beside a route by namespace, whose root lists the databases`,
     );
   }
   return { byName, routes, pathPrefix, fallback };
 }
 
-function readDatabase(
-  all: Section,
-  name: string,
-  inherited: readonly Layer[],
-  environment: Environment,
-): ServeOptions {
+/** Returns the source of the options that a database has for itself. */
+function databaseLayer(all: Section, name: string, environment: Environment, report: Report): Layer {
   if (!NAME.test(name) || hasDotSegment(name)) {
     throw new UsageError(
       `${all.at}${name} must be a name of letters, digits, "_", "-", "." and "/", and no part of dots alone`,
@@ -106,19 +135,17 @@ function readDatabase(
   const own = sectionLayer(section, environment);
   const kind = backendKindOf(backendIn(own) ?? "dir");
   const allowed = SPECS.filter(({ backends }) => backends?.includes(kind));
-  checkKeys(section, allowed.map(fileKey));
+  checkKeys(section, allowed.map(fileKey), report);
   const place = PLACES[kind];
-  if (own(place) === undefined) throw new UsageError(`${section.at}${place.flag} is missing`);
-  return readServeOptions([own, ...inherited]);
+  if (own(place) === undefined) report(new UsageError(`${section.at}${place.flag} is missing`));
+  return own;
 }
 
 /** Each database configures its own data, so options that name data are refused at the top. */
-function refusePlaces(layers: readonly Layer[]): void {
-  for (const spec of SPECS) {
-    const given = spec.place && findGiven(spec, layers);
-    if (given)
-      throw new UsageError(`${given.source} has no meaning beside databases, each of which says its own`);
-  }
+function refusePlace(spec: OptionSpec, layers: readonly Layer[]): void {
+  const given = spec.place && findGiven(spec, layers);
+  if (given)
+    throw new UsageError(`${given.source} has no meaning beside databases, each of which says its own`);
 }
 
 function withoutPlaces(layer: Layer): Layer {

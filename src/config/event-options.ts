@@ -13,6 +13,14 @@ export const EVENT_OPTIONS = {
     maps: true,
     secret: true,
   },
+  webhookFiles: {
+    flag: "webhook-url-file",
+    value: "FILE",
+    help: "File with the value of a --webhook-url. The gateway reads it again when it changes.",
+    parse: parseText,
+    repeatable: true,
+    holds: "webhook-url",
+  },
   webhookSecretFile: {
     flag: "webhook-secret-file",
     value: "FILE",

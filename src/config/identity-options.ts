@@ -28,6 +28,15 @@ export const IDENTITY_OPTIONS = {
     place: true,
     secret: true,
   },
+  upstreamApiKeyFile: {
+    flag: "upstream-api-key-file",
+    value: "FILE",
+    help: "File with the value of --upstream-api-key. The gateway reads it again when it changes.",
+    parse: parseText,
+    backends: UPSTREAM_KINDS,
+    place: true,
+    holds: "upstream-api-key",
+  },
   upstreamToken: {
     flag: "upstream-token",
     value: "TOKEN",
@@ -36,6 +45,15 @@ export const IDENTITY_OPTIONS = {
     backends: UPSTREAM_KINDS,
     place: true,
     secret: true,
+  },
+  upstreamTokenFile: {
+    flag: "upstream-token-file",
+    value: "FILE",
+    help: "File with the value of --upstream-token. The gateway reads it again when it changes.",
+    parse: parseText,
+    backends: UPSTREAM_KINDS,
+    place: true,
+    holds: "upstream-token",
   },
   tokenEndpoint: {
     flag: "token-endpoint",
@@ -61,6 +79,15 @@ export const IDENTITY_OPTIONS = {
     backends: UPSTREAM_KINDS,
     place: true,
     secret: true,
+  },
+  tokenClientSecretFile: {
+    flag: "token-client-secret-file",
+    value: "FILE",
+    help: "File with the value of --token-client-secret. The gateway reads it again when it changes.",
+    parse: parseText,
+    backends: UPSTREAM_KINDS,
+    place: true,
+    holds: "token-client-secret",
   },
   tokenScope: {
     flag: "token-scope",

@@ -6,6 +6,7 @@ import {
   type OptionValues,
   UsageError,
 } from "./option-spec.ts";
+import { refuseTwice, textsOfFiles } from "./secret-files.ts";
 
 /** The texts that a source gives for an option. */
 export interface Given {
@@ -16,17 +17,68 @@ export interface Given {
   readonly shown?: readonly string[];
 }
 
+/** Receives a mistake of the configuration. It throws the mistake, or returns to have the next ones looked for. */
+export type Report = (mistake: UsageError) => void;
+
+/** Ends at the first mistake. */
+export const refuse: Report = (mistake) => {
+  throw mistake;
+};
+
+/** Reads a part of the configuration; undefined if it has a mistake and the reading goes on. */
+export function attempt<T>(report: Report, read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    report(error);
+    return undefined;
+  }
+}
+
 /** A source of options, such as the command line; returns undefined for an option that it does not give. */
 export type Layer = (spec: OptionSpec) => Given | undefined;
 
 /**
  * Reads the options of a table. An earlier source overrides a later one, and every source overrides the defaults.
  *
+ * @param report Default: the first mistake ends the reading.
  * @throws UsageError with a single line that names the source.
  */
-export function readTable<T extends OptionTable>(specs: T, layers: readonly Layer[]): OptionValues<T> {
-  const entries = Object.entries(specs).map(([key, spec]) => [key, read(spec, layers)]);
+export function readTable<T extends OptionTable>(
+  specs: T,
+  layers: readonly Layer[],
+  report: Report = refuse,
+): OptionValues<T> {
+  const sources = layers.map((layer) => readingFiles(specs, layer));
+  const entries = Object.entries(specs).map(([key, spec]) => [
+    key,
+    attempt(report, () => read(spec, sources)),
+  ]);
   return Object.fromEntries(entries) as OptionValues<T>;
+}
+
+/**
+ * Creates a source that also gives the values which are in files, to the options of a table that have another one for the
+ * names of such files.
+ *
+ * The source throws UsageError for a file that cannot be read, and for a value that is given both ways.
+ */
+export function readingFiles(specs: OptionTable, layer: Layer): Layer {
+  const naming = new Map(
+    Object.values(specs).flatMap((spec) => (spec.holds === undefined ? [] : [[spec.holds, spec] as const])),
+  );
+  return (spec) => {
+    const given = layer(spec);
+    const namesFile = naming.get(spec.flag);
+    const files = namesFile && layer(namesFile);
+    if (files === undefined) return given;
+    const { source } = files;
+    const texts = textsOfFiles(spec, files);
+    if (given === undefined) return { source, texts };
+    refuseTwice(spec, given, { source, texts });
+    return { source: `${given.source} and ${source}`, texts: [...given.texts, ...texts] };
+  };
 }
 
 /** Returns the texts of the first source that gives an option. */

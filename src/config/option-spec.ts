@@ -17,6 +17,8 @@ export interface Parse<T> {
   (text: string): T;
   /** The accepted texts, if they are a fixed set. */
   readonly choices?: readonly string[];
+  /** The smallest and the largest number, if it accepts integers alone. */
+  readonly bounds?: readonly [min: number, max: number];
 }
 
 /** An option; its flag, environment variable, key of the configuration file and documentation derive from this. */
@@ -47,6 +49,8 @@ export interface OptionSpec {
   readonly maps?: true;
   /** Whether errors must not repeat the given text. */
   readonly secret?: true;
+  /** Flag of the option whose value is in the file that this option names. */
+  readonly holds?: string;
   /** Whether it names the place of the data; databases do not inherit it. */
   readonly place?: true;
 }

@@ -17,12 +17,13 @@ export function parseSize(text: string): number {
 }
 
 /** Creates a parser of integers within bounds. */
-export function parseInteger(min: number, max: number): (text: string) => number {
-  return (text) => {
+export function parseInteger(min: number, max: number): Parse<number> {
+  const parse = (text: string): number => {
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
     if (value >= min && value <= max) return value;
     throw new UsageError(`must be an integer from ${min} to ${max}`);
   };
+  return Object.assign(parse, { bounds: [min, max] as const });
 }
 
 /** Maximum number of workers: more threads than any machine has cores only take memory. */

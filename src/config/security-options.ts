@@ -70,6 +70,13 @@ export const SECURITY_OPTIONS = {
     },
     secret: true,
   },
+  pageTokenSecretFile: {
+    flag: "page-token-secret-file",
+    value: "FILE",
+    help: "File with the value of --page-token-secret. The gateway reads it again when it changes.",
+    parse: parseText,
+    holds: "page-token-secret",
+  },
   readOnly: {
     flag: "read-only",
     help: "Refuse everything that writes, on every backend, and leave the tables as they are.",

@@ -1,4 +1,4 @@
-import { type Layer, readTable } from "./layers.ts";
+import { attempt, type Layer, type Report, readTable, refuse } from "./layers.ts";
 import { type BackendKind, backendKindOf, type OptionSpec, UsageError } from "./option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "./options.ts";
 
@@ -14,14 +14,15 @@ export const PLACES: Readonly<Record<BackendKind, OptionSpec>> = {
  * Reads the options of `serve`. An earlier source overrides a later one, and every source overrides the defaults.
  * Without `backend`, the given place determines the backend.
  *
+ * @param report Default: the first mistake ends the reading.
  * @throws UsageError with a single line that names the source, also if a source contradicts itself.
  */
-export function readServeOptions(layers: readonly Layer[]): ServeOptions {
-  const options = readTable(SERVE_OPTIONS, layers);
+export function readServeOptions(layers: readonly Layer[], report: Report = refuse): ServeOptions {
+  const options = readTable(SERVE_OPTIONS, layers, report);
   for (const layer of layers) {
-    const backend = backendIn(layer);
+    const backend = attempt(report, () => backendIn(layer));
     if (backend === undefined) continue;
-    refuseOtherKinds(layer, backend);
+    attempt(report, () => refuseOtherKinds(layer, backend));
     return { ...options, backend };
   }
   return options;

@@ -31,6 +31,16 @@ export const UPSTREAM_OPTIONS = {
     place: true,
     secret: true,
   },
+  headerFiles: {
+    flag: "header-file",
+    value: "NAME=FILE",
+    help: "File with the value of a --header. The gateway reads it again when it changes.",
+    parse: parseHeader,
+    backends: UPSTREAM_KINDS,
+    repeatable: true,
+    place: true,
+    holds: "header",
+  },
   passHeaders: {
     flag: "pass-header",
     value: "NAME",

@@ -60,7 +60,7 @@ function certificateWay({ tlsClientCa, mtlsRoles }: ServeOptions): Way {
 async function keyWay({ apiKeysFile: path }: ServeOptions, log: Logger): Promise<Way> {
   if (path === undefined) throw new UsageError("--auth api-key needs --api-keys-file beside it");
   const keys = await openKeyRing({ path, log }).catch((error: Error) => {
-    throw new UsageError(`--api-keys-file: ${error.message}`, { cause: error });
+    throw new UsageError(`--api-keys-file cannot be used: ${error.message}`, { cause: error });
   });
   return proveByKeys(keys);
 }

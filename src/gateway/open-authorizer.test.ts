@@ -26,10 +26,10 @@ describe("the options of a policy server", () => {
       [/--policy-dir needs --auth/, ["--policy-dir", "p"]],
       [/need --opa-url/, [...AUTH, "--opa-token-file", "t"]],
       [
-        /--opa-token-file: .*missing cannot be read: ENOENT/,
+        /--opa-token-file .*missing cannot be read: ENOENT/,
         [...AUTH, ...url, "--opa-token-file", "/missing"],
       ],
-      [/--opa-ca-file: .*missing cannot be read: ENOENT/, [...AUTH, ...url, "--opa-ca-file", "/missing"]],
+      [/--opa-ca-file .*missing cannot be read: ENOENT/, [...AUTH, ...url, "--opa-ca-file", "/missing"]],
     ];
     for (const [expected, args] of cases) {
       await assert.rejects(open(args), (error) => {

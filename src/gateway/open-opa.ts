@@ -58,6 +58,6 @@ async function openToken(path: string, log: Logger) {
 
 async function readText(flag: string, path: string): Promise<string> {
   return readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(`${flag}: ${path} cannot be read: ${error.code ?? error.message}`, { cause: error });
+    throw new UsageError(`${flag} ${path} cannot be read: ${error.code ?? error.message}`, { cause: error });
   });
 }

@@ -13,6 +13,7 @@ export const ROOT_OPTIONS = {
   root: SERVE_OPTIONS.root,
   tableDirectory: SERVE_OPTIONS.tableDirectory,
   storageOptions: SERVE_OPTIONS.storageOptions,
+  storageOptionFiles: SERVE_OPTIONS.storageOptionFiles,
 } as const satisfies OptionTable;
 
 /** Output for programs instead of people. */

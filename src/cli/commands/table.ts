@@ -15,6 +15,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "serve a directory of Lance tables, or an upstream catalog",
     load: async () => (await import("./serve.ts")).serve,
   },
+  config: {
+    group: "Server",
+    summary: "check or print the configuration of serve, or print the schema of its file",
+    load: async () => (await import("./config.ts")).config,
+  },
   ls: {
     group: "Catalog",
     summary: "list the namespaces and tables of a namespace",

@@ -1,0 +1,95 @@
+import { pino } from "pino";
+import { type Configuration, configurationOf, readSources } from "../config/configuration.ts";
+import type { Layer, Report } from "../config/layers.ts";
+import { nearest } from "../config/nearest.ts";
+import { backendKindOf, type Environment, environmentName, UsageError } from "../config/option-spec.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "../config/options.ts";
+import { refuseStrangers } from "../gateway/exposure.ts";
+import { openAuthenticator } from "../gateway/open-authenticator.ts";
+import { openAuthorizer } from "../gateway/open-authorizer.ts";
+import { openTls } from "../gateway/open-tls.ts";
+import { upstreamIdentityOf } from "../gateway/upstream-identity.ts";
+
+/** Findings of a check of a configuration, a line each. */
+export interface Findings {
+  /** Mistakes that keep the gateway from starting. */
+  readonly mistakes: readonly string[];
+  /** Facts that may be mistakes. */
+  readonly notes: readonly string[];
+}
+
+/**
+ * Checks a configuration without starting anything: each option by itself, then what options mean together, and the files of
+ * keys, policies and certificates.
+ */
+export async function checkConfiguration(
+  given: readonly Layer[],
+  environment: Environment,
+): Promise<Findings> {
+  const mistakes = new Set<string>();
+  const report: Report = ({ message }) => void mistakes.add(message);
+  const configuration = await read(given, environment, report);
+  if (configuration !== undefined && mistakes.size === 0)
+    await checkTogether(configuration, environment, report);
+  return { mistakes: [...mistakes], notes: unknownVariables(environment) };
+}
+
+async function read(given: readonly Layer[], environment: Environment, report: Report) {
+  try {
+    return configurationOf(await readSources(given, environment, report), report);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    report(error);
+    return undefined;
+  }
+}
+
+const LOG = pino({ level: "silent" });
+
+/** Checks of options that belong together; each throws at a mistake, and leaves nothing open. */
+const CHECKS: readonly ((options: ServeOptions) => Promise<unknown>)[] = [
+  refuseStrangers,
+  async (options) => (await openTls(options, LOG))?.close(),
+  async (options) => (await openAuthenticator(options, LOG))?.close(),
+  async (options) => (await openAuthorizer(options, LOG))?.close(),
+];
+
+async function checkTogether(
+  { options, databases }: Configuration,
+  environment: Environment,
+  report: Report,
+): Promise<void> {
+  const work = CHECKS.map((check) => () => check(options));
+  for (const [name, own] of databases?.byName ?? [["", options] as const]) {
+    const kind = backendKindOf(own.backend);
+    if (kind !== "rest" && kind !== "grpc") continue;
+    work.push(async () => {
+      try {
+        upstreamIdentityOf(own, environment);
+      } catch (error) {
+        throw name === "" ? error : new UsageError(`database ${name}: ${(error as Error).message}`);
+      }
+    });
+  }
+  for (const check of work) {
+    await check().catch((error: Error) =>
+      report(error instanceof UsageError ? error : new UsageError(error.message)),
+    );
+  }
+}
+
+/** Returns a line for each variable that looks like that of an option and is none; those of Kubernetes' services do not. */
+function unknownVariables(environment: Environment): readonly string[] {
+  const known = Object.values(SERVE_OPTIONS).map(({ flag }) => environmentName(flag));
+  const prefix = environmentName("");
+  return Object.keys(environment).flatMap((name) => {
+    if (!name.startsWith(prefix) || known.includes(name)) return [];
+    const meant = nearest(
+      name.slice(prefix.length),
+      known.map((each) => each.slice(prefix.length)),
+    );
+    return meant === undefined
+      ? []
+      : [`${name} is unknown and has no effect; did you mean ${prefix}${meant}?`];
+  });
+}

@@ -1,0 +1,53 @@
+import { readFileSync } from "node:fs";
+import { type OptionSpec, UsageError } from "./option-spec.ts";
+
+/** Texts for an option, and the name of their place in errors. */
+interface Texts {
+  readonly texts: readonly string[];
+  readonly source: string;
+}
+
+/**
+ * Returns the values of an option, given the names of the files that hold them; a file of a pair comes with the pair's name, as in
+ * `NAME=FILE`. The newline at the end of a file does not count.
+ *
+ * @throws UsageError for a file that cannot be read or is empty.
+ */
+export function textsOfFiles(spec: OptionSpec, { texts, source }: Texts): readonly string[] {
+  return texts.map((text) => {
+    const name = isPair(spec) ? text.slice(0, text.indexOf("=") + 1) : "";
+    return `${name}${contentOf(text.slice(name.length), source)}`;
+  });
+}
+
+/**
+ * Refuses a value that is given both directly and by a file.
+ *
+ * @throws UsageError
+ */
+export function refuseTwice(spec: OptionSpec, given: Texts, files: Texts): void {
+  const taken = new Set(given.texts.map(nameOf));
+  const isTwice = !spec.repeatable || (isPair(spec) && files.texts.some((text) => taken.has(nameOf(text))));
+  if (isTwice) throw new UsageError(`${given.source} and ${files.source} contradict each other`);
+}
+
+function isPair({ value = "" }: OptionSpec): boolean {
+  return value.includes("=");
+}
+
+function nameOf(text: string): string {
+  return text.slice(0, text.indexOf("=")).toLowerCase();
+}
+
+function contentOf(path: string, source: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new UsageError(`${source} ${path} cannot be read: ${code ?? message}`, { cause: error });
+  }
+  const content = text.replace(/\r?\n$/, "");
+  if (content === "") throw new UsageError(`${source} ${path} is empty`);
+  return content;
+}
