@@ -95,7 +95,7 @@ export function decodeSchemaTable(find: () => FlatTable): ArrowSchema {
   try {
     const table = find();
     if (readInt16(table, 0) !== 0) throw new RangeError("it is big-endian");
-    // A schema without columns has an empty list; the engine panics where there is no list.
+    // A schema without columns has an empty list; without a list the engine panics.
     if (readVector(table, 1).at === 0) throw new RangeError("it has no list of fields");
     return {
       fields: readTables(table, 1).map((field) => decodeField(field, 0)),

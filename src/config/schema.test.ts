@@ -8,7 +8,9 @@ import { configurationSchema } from "./schema.ts";
 
 /** Returns a function that tells what the schema has against a file; undefined if nothing. */
 async function validator(): Promise<(text: string) => Promise<string | undefined>> {
-  const ajv = { customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false } } as const;
+  const ajv = {
+    customOptions: { removeAdditional: false, coerceTypes: false, useDefaults: false, strict: false },
+  } as const;
   const app = fastify({ ajv });
   app.post("/", { schema: { body: configurationSchema() } }, async () => "");
   return async (text) => {
