@@ -14,7 +14,6 @@ import { redactText } from "../log/redact.ts";
 import { greeting } from "./greeting.ts";
 import { watchForUnhandled } from "./unhandled.ts";
 import { canSharePort } from "./workers/check-port.ts";
-import { startWorkers } from "./workers/supervisor.ts";
 
 /**
  * Serves until a signal comes. The first SIGTERM, SIGINT or SIGHUP drains and ends with code 0; a second SIGTERM or SIGINT
@@ -54,7 +53,10 @@ async function start(configuration: Configuration, log: Logger): Promise<Gateway
   const { options, databases } = configuration;
   if (options.workers > 1) {
     const obstacle = await obstacleToWorkers(options);
-    if (obstacle === undefined) return startWorkers(configuration, log, () => process.exit(1));
+    if (obstacle === undefined) {
+      const { startWorkers } = await import("./workers/supervisor.ts");
+      return startWorkers(configuration, log, () => process.exit(1));
+    }
     log.warn({ workers: options.workers }, `a single thread serves: ${obstacle}`);
   }
   return startGateway(options, log, databases);

@@ -1,9 +1,8 @@
 import type { Logger } from "pino";
-import { openPolicyFolder } from "../auth/policies/policy-folder.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
-import { type OpaOptions, openOpa } from "./open-opa.ts";
+import type { OpaOptions } from "./open-opa.ts";
 
 /** Options about what decides. */
 type PolicyOptions = Pick<ServeOptions, "auth" | "policyDir" | "opaUrl"> & OpaOptions;
@@ -29,10 +28,12 @@ export async function openAuthorizer(
     throw new UsageError("--opa-token-file and --opa-ca-file need --opa-url beside them");
   if (opaUrl !== undefined) {
     requireCallers("--opa-url", auth);
+    const { openOpa } = await import("./open-opa.ts");
     return counted(await openOpa(opaUrl, options, log), count);
   }
   if (directory === undefined) return undefined;
   requireCallers("--policy-dir", auth);
+  const { openPolicyFolder } = await import("../auth/policies/policy-folder.ts");
   const policies = await openPolicyFolder({ directory, log }).catch((error: Error) => {
     throw new UsageError(`--policy-dir: ${error.message.replaceAll("\n", "; ")}`, { cause: error });
   });

@@ -11,7 +11,6 @@ import { isJsonObject } from "../namespace/json.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { SharedDatabase } from "../namespace/sharing.ts";
 import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
-import { openVendor } from "./open-vendor.ts";
 import { loadDefault } from "./plugins/load-module.ts";
 import type { BackendFactory } from "./plugins/plugin.ts";
 import { required, upstreamIdentityOf } from "./upstream-identity.ts";
@@ -57,6 +56,7 @@ type Open = (options: ServeOptions, surroundings: Surroundings) => Promise<Backe
 const KINDS: Readonly<Record<BackendKind, Open>> = {
   async dir(options, { log, readAhead, shared, upkeepMetrics: metrics, looksAfterTables = false }) {
     const { createDirectoryBackend } = await import("../backends/dir/index.ts");
+    const { openVendor } = await import("./open-vendor.ts");
     const storageOptions = storageOptionsOf(options.root, options.storageOptions, process.env);
     return createDirectoryBackend({
       ...options,

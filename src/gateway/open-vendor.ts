@@ -4,7 +4,6 @@ import type { StorageOptions } from "../backends/dir/stores/storage-options.ts";
 import type { CredentialSource, Vendor } from "../backends/dir/vending/vendor.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
-import { readVendFile } from "./vend-file.ts";
 
 type Mode = NonNullable<ServeOptions["vend"]>;
 
@@ -46,6 +45,7 @@ export async function openVendor(
 const SOURCES: Readonly<Record<Mode, (settings: Settings) => Promise<CredentialSource>>> = {
   async static({ options, place, environment }) {
     const { createStaticSource } = await import("../backends/dir/vending/static-options.ts");
+    const { readVendFile } = await import("./vend-file.ts");
     const file = required("static", "--vend-file", options.vendFile);
     const entries = await readVendFile(file, environment);
     const ofBucket = entries.filter(

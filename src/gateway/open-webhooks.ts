@@ -1,167 +1,22 @@
-import { mkdir } from "node:fs/promises";
-import { createServer, isIP } from "node:net";
-import { join } from "node:path";
-import type { Logger } from "pino";
 import { UsageError } from "../config/option-spec.ts";
-import type { ServeOptions } from "../config/options.ts";
-import type { WebhookOption } from "../config/webhooks.ts";
-import { type AddressGuard, createAddressGuard } from "../events/addresses.ts";
-import { openDeadLetters } from "../events/dead-letters.ts";
-import type { RetryPolicy } from "../events/delivery-queue.ts";
-import { CONCURRENCY, createDispatcher, type Dispatcher, type EventTally } from "../events/dispatcher.ts";
-import { createGuardedAgent } from "../events/guarded-agent.ts";
-import { openJournal } from "../events/journal.ts";
-import { openSecretFile, type SecretFile } from "../events/secret-file.ts";
-import { createWebhook, type Webhook } from "../events/webhook.ts";
-import { isLoopbackAddress } from "../namespace/loopback.ts";
-import { listenOn } from "../server/listen.ts";
-
-/** Options about webhooks. */
-export type WebhookOptions = Pick<
-  ServeOptions,
-  | "webhooks"
-  | "webhookSecretFile"
-  | "webhookDir"
-  | "webhookRetryMs"
-  | "webhookTimeoutMs"
-  | "webhookMaxWaitingBytes"
-  | "webhookAllowedAddresses"
->;
-
-/** Facts about the gateway that webhooks need. */
-export interface WebhookSurroundings {
-  readonly log: Logger;
-  readonly tally: EventTally;
-  /** Names of the databases. Default: there is a single one without a name. */
-  readonly databases?: ReadonlySet<string> | undefined;
-}
-
-/** Pauses between attempts, in milliseconds. */
-const PAUSES: Omit<RetryPolicy, "totalMs"> = { firstPauseMs: 1_000, maxPauseMs: 300_000 };
+import type { Dispatcher } from "../events/dispatcher.ts";
+import type { WebhookOptions, WebhookSurroundings } from "./start-webhooks.ts";
 
 /**
- * Opens the webhooks that the options describe, and delivers what an earlier run has left; undefined without any. The process has
- * them once, whatever its number of workers.
+ * Opens the webhooks that the options describe; undefined, with nothing loaded, without any. The process has them once, whatever
+ * its number of workers.
  *
  * @throws UsageError for options that are missing or wrong, and for files that cannot be used.
  */
 export async function openWebhooks(
   options: WebhookOptions,
-  { log, tally, databases }: WebhookSurroundings,
+  surroundings: WebhookSurroundings,
 ): Promise<Dispatcher | undefined> {
-  const { webhooks: settings, webhookDir: directory } = options;
-  if (settings.length === 0) {
-    if (options.webhookSecretFile ?? directory)
+  if (options.webhooks.length === 0) {
+    if (options.webhookSecretFile ?? options.webhookDir)
       throw new UsageError("--webhook-secret-file and --webhook-dir need --webhook-url beside them");
     return undefined;
   }
-  if (directory === undefined) throw new UsageError("--webhook-url needs --webhook-dir beside it");
-  const guard = createAddressGuard(options.webhookAllowedAddresses);
-  for (const setting of settings) checkSetting(setting, guard, databases);
-  const files = new Map<string, SecretFile>();
-  const closeFiles = () => {
-    for (const file of files.values()) file.close();
-  };
-  try {
-    const webhooks: Webhook[] = [];
-    for (const setting of settings) {
-      const path = setting.secretFile ?? options.webhookSecretFile;
-      if (path === undefined)
-        throw new UsageError(
-          "--webhook-url needs --webhook-secret-file beside it, or a secret-file of its own",
-        );
-      const file = files.get(path) ?? (await openSecrets(path, log));
-      files.set(path, file);
-      webhooks.push(createWebhook(setting, file.secrets));
-    }
-    const doubled = webhooks.find(({ key }, index) => webhooks.findIndex((each) => each.key === key) < index);
-    if (doubled !== undefined) throw new UsageError(`--webhook-url names ${doubled.shown} twice`);
-    warnOfPlainText(webhooks, log);
-    return await openDispatcher(options, { directory, webhooks, guard, log, tally, closeFiles });
-  } catch (error) {
-    closeFiles();
-    throw error;
-  }
-}
-
-interface Parts {
-  readonly directory: string;
-  readonly webhooks: readonly Webhook[];
-  readonly guard: AddressGuard;
-  readonly log: Logger;
-  readonly tally: EventTally;
-  closeFiles(): void;
-}
-
-async function openDispatcher(
-  { webhookRetryMs, webhookTimeoutMs: timeoutMs, webhookMaxWaitingBytes: maxWaitingBytes }: WebhookOptions,
-  { directory, webhooks, guard, log, tally, closeFiles }: Parts,
-): Promise<Dispatcher> {
-  const fail = (cause: Error) => {
-    throw new UsageError(`--webhook-dir: ${cause.message}`, { cause });
-  };
-  await mkdir(directory, { recursive: true, mode: 0o700 }).catch(fail);
-  const unlock = await lock(directory).catch((cause: Error) =>
-    fail(new Error(`${directory} is for a single gateway: ${cause.message}`, { cause })),
-  );
-  try {
-    const journal = await openJournal(join(directory, "waiting.jsonl"), log).catch(fail);
-    const deadLetters = await openDeadLetters(join(directory, "dead-letters.jsonl"), log).catch(fail);
-    const agent = createGuardedAgent({ guard, connections: CONCURRENCY, timeoutMs });
-    const retry = { ...PAUSES, totalMs: webhookRetryMs };
-    const parts = { webhooks, journal, deadLetters, agent, retry, timeoutMs, maxWaitingBytes, tally, log };
-    const dispatcher = createDispatcher(parts);
-    return {
-      announce: dispatcher.announce,
-      async close() {
-        await dispatcher.close();
-        closeFiles();
-        await unlock();
-      },
-    };
-  } catch (error) {
-    await unlock();
-    throw error;
-  }
-}
-
-function checkSetting(
-  { url, databases: wanted = [] }: WebhookOption,
-  guard: AddressGuard,
-  databases: ReadonlySet<string> = new Set(),
-): void {
-  const host = hostOf(url);
-  if (isIP(host) !== 0 && !guard.permits(host)) {
-    throw new UsageError(`--webhook-url: events go to ${host} only if --webhook-allow-address names it`);
-  }
-  for (const name of wanted) {
-    if (!databases.has(name))
-      throw new UsageError(`--webhook-url: there is no database ${JSON.stringify(name)}`);
-  }
-}
-
-function hostOf(url: string): string {
-  return new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
-}
-
-async function openSecrets(path: string, log: Logger): Promise<SecretFile> {
-  return openSecretFile(path, log).catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === undefined ? error.message : `it cannot be read: ${error.code}`;
-    throw new UsageError(`--webhook-secret-file ${path}: ${reason}`, { cause: error });
-  });
-}
-
-function warnOfPlainText(webhooks: readonly Webhook[], log: Logger): void {
-  for (const { url, shown } of webhooks) {
-    if (url.startsWith("https:") || hostOf(url) === "localhost" || isLoopbackAddress(hostOf(url))) continue;
-    log.warn({ webhook: shown }, "events travel in the clear to an address without https");
-  }
-}
-
-/** Keeps other processes off a directory until the process ends, by a socket that it listens on. */
-async function lock(directory: string): Promise<() => Promise<void>> {
-  const server = createServer((socket) => socket.destroy());
-  await listenOn(server, { path: join(directory, "lock.sock"), mode: 0o600 });
-  server.unref();
-  return () => new Promise((resolve) => server.close(() => resolve()));
+  const { startWebhooks } = await import("./start-webhooks.ts");
+  return startWebhooks(options, surroundings);
 }

@@ -1,11 +1,8 @@
-import { createGcpIdentity } from "./gcp-id-token.ts";
 import type { CredentialHeaders, UpstreamIdentity, UpstreamIdentityOptions } from "./identity.ts";
 import { passthroughIdentity } from "./passthrough.ts";
-import { createExchangeIdentity } from "./provider-identity.ts";
-import { createSigV4Identity } from "./sigv4.ts";
 
 /**
- * Creates the identity of an upstream. An identity that the caller provides is returned unchanged.
+ * Creates the identity of an upstream; it loads only the requested kind. An identity that the caller provides is returned unchanged.
  *
  * @throws Error for options that do not fit together, or for a library that is not installed.
  */
@@ -19,11 +16,11 @@ export async function createIdentity(
     case "service":
       return createServiceIdentity(options.apiKey, options.token);
     case "exchange":
-      return createExchangeIdentity(options);
+      return (await import("./provider-identity.ts")).createExchangeIdentity(options);
     case "sigv4":
-      return createSigV4Identity(options);
+      return (await import("./sigv4.ts")).createSigV4Identity(options);
     case "gcp-id-token":
-      return createGcpIdentity(options);
+      return (await import("./gcp-id-token.ts")).createGcpIdentity(options);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { type DatasetRef, dataDirectory } from "../format/dataset.ts";
-import { deletionKey, encodeDeletions, newDeletionFile } from "../format/deletion-file.ts";
+import { deletionKey, newDeletionFile } from "../format/deletion-file.ts";
 import type { ManifestFile } from "../format/manifest-file.ts";
 import { buildNextVersion } from "../format/next-version.ts";
 import { publishVersion } from "../format/publish-version.ts";
@@ -80,6 +80,8 @@ interface PublishOptions {
   readonly confirmed?: Promise<boolean> | undefined;
 }
 
+type EncodeDeletions = typeof import("../format/deleted-rows.ts")["encodeDeletions"];
+
 /** The version that a commit follows is not the newest. */
 class NotNewest extends Error {}
 
@@ -127,6 +129,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     state: CatalogState,
     fragment: DataFragment,
     lost: ReadonlySet<number>,
+    encode: EncodeDeletions,
   ): { readonly fragment: DataFragment; readonly bytes: Uint8Array } {
     const size = Number(fragment.physicalRows);
     const remaining = state.remainingIn(Number(fragment.id), size);
@@ -135,7 +138,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     for (const offset of lost) remaining[offset] = 0;
     const offsets = missingIn(remaining);
     const deletionFile = newDeletionFile(version, offsets.length);
-    return { fragment: { ...fragment, deletionFile }, bytes: encodeDeletions(offsets) };
+    return { fragment: { ...fragment, deletionFile }, bytes: encode(offsets) };
   }
   /** Removes the files of a commit that is not part of the history. */
   async function discard(
@@ -183,12 +186,18 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     return { version: Number(file.manifest.version), file, bytes, addresses };
   }
   /** Plans the parts of a commit; writes nothing. */
-  function* prepare({ manifest }: ManifestFile, format: RowFormat, state: CatalogState, changes: Changes) {
+  function* prepare(
+    { manifest }: ManifestFile,
+    format: RowFormat,
+    state: CatalogState,
+    changes: Changes,
+    encode: EncodeDeletions,
+  ) {
     const plan = yield* planCommit(manifest, format, state, changes, (fragments) => rowsOf(fragments, state));
     const { rows, removed } = plan;
     const thinned: ReturnType<typeof thin>[] = [];
     for (const [fragment, lost] of plan.thinned) {
-      thinned.push(thin(manifest.version, state, fragment, lost));
+      thinned.push(thin(manifest.version, state, fragment, lost, encode));
       yield;
     }
     return { rows, removed, thinned };
@@ -197,7 +206,8 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     async commit(base, state, changes, verdicts, confirmed) {
       const format = rowFormatOf(base.manifest);
       const { rows, removed, thinned, added } = await orNothing(async () => {
-        const prepared = await inSlicesOn(state, prepare(base, format, state, changes));
+        const { encodeDeletions } = await import("../format/deleted-rows.ts");
+        const prepared = await inSlicesOn(state, prepare(base, format, state, changes, encodeDeletions));
         const added =
           prepared.rows.length === 0 ? undefined : await writeFragment(base, prepared.rows, format);
         return { ...prepared, added };

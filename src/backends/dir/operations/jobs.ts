@@ -13,7 +13,6 @@ import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
 import type { Job, JobFacts, JobState } from "../jobs/job.ts";
 import { BACKFILL_COLUMN } from "./columns/backfill.ts";
 import type { JobContext, PageContext } from "./context.ts";
-import { eventsOf } from "./job-events.ts";
 import { pageOfNames } from "./paging.ts";
 import { REFRESH_VIEW } from "./views/submit.ts";
 
@@ -95,6 +94,7 @@ export function createJobExtensions(
       });
     },
     async *queryJobEvents({ jobId, filter, limit }) {
+      const { eventsOf } = await import("./job-events.ts");
       const data = eventsOf(await requireJob(jobId), filter, limit);
       yield create(QueryJobEventsResponseSchema, { data: { contentType: ARROW_STREAM, data } });
     },

@@ -1,0 +1,44 @@
+import type { Logger } from "pino";
+import { openKeyRing } from "../auth/api-keys/key-ring.ts";
+import { proveByKeys } from "../auth/api-keys/way.ts";
+import type { Way } from "../auth/authenticator.ts";
+import { proveByCertificates } from "../auth/certificates/way.ts";
+import { UsageError } from "../config/option-spec.ts";
+import type { ServeOptions } from "../config/options.ts";
+
+/**
+ * Opens the ways by which callers prove who they are; it loads only what the requested ones need.
+ *
+ * @throws UsageError for options that are missing beside others, and for a file of keys that cannot be read.
+ */
+export async function openWays(options: ServeOptions, log: Logger): Promise<readonly Way[]> {
+  const { auth } = options;
+  const ways: Way[] = [];
+  const tokenWay =
+    auth.includes("oidc") || auth.includes("kubernetes") ? await openTokenWay(options, log) : undefined;
+  if (auth.includes("api-key")) ways.push(await keyWay(options, log));
+  if (tokenWay !== undefined) ways.push(tokenWay);
+  // A credential of the request counts before the certificate of its connection.
+  if (auth.includes("mtls")) ways.push(certificateWay(options));
+  return ways;
+}
+
+async function openTokenWay(options: ServeOptions, log: Logger): Promise<Way> {
+  const { openVerifiers } = await import("./token-issuers.ts");
+  const verifiers = await openVerifiers(options, log);
+  const { proveByTokens } = await import("../auth/tokens/way.ts");
+  return proveByTokens({ verifiers, passesOn: options.passTokens });
+}
+
+function certificateWay({ tlsClientCa, mtlsRoles }: ServeOptions): Way {
+  if (tlsClientCa === undefined) throw new UsageError("--auth mtls needs --tls-client-ca beside it");
+  return proveByCertificates(mtlsRoles);
+}
+
+async function keyWay({ apiKeysFile: path }: ServeOptions, log: Logger): Promise<Way> {
+  if (path === undefined) throw new UsageError("--auth api-key needs --api-keys-file beside it");
+  const keys = await openKeyRing({ path, log }).catch((error: Error) => {
+    throw new UsageError(`--api-keys-file cannot be used: ${error.message}`, { cause: error });
+  });
+  return proveByKeys(keys);
+}
