@@ -6,7 +6,7 @@ import { openBase } from "./catalog/base.ts";
 import { createLayout } from "./catalog/base-layout.ts";
 import { createCatalog } from "./catalog/catalog.ts";
 import { createManifestTable } from "./catalog/manifest-table.ts";
-import { createKeyedLocks } from "./concurrency/keyed-locks.ts";
+import { createKeyedLocks, type KeyedLocks } from "./concurrency/keyed-locks.ts";
 import { createThreadGate, createThreadLocks } from "./concurrency/thread-locks.ts";
 import { createWriteGate } from "./concurrency/write-gate.ts";
 import { createEngine } from "./engine/engine.ts";
@@ -29,7 +29,13 @@ export interface OpenedDirectory {
 
 /** Exclusion within a process in which a single thread serves. */
 function ofThread() {
-  return { gate: createWriteGate(), createLocks: (_purpose: string) => createKeyedLocks() };
+  const ofPurpose = new Map<string, KeyedLocks>();
+  const createLocks = (purpose: string) => {
+    const locks = ofPurpose.get(purpose) ?? createKeyedLocks();
+    ofPurpose.set(purpose, locks);
+    return locks;
+  };
+  return { gate: createWriteGate(), createLocks };
 }
 
 /** Exclusion within a process whose workers serve a directory together. */

@@ -20,6 +20,6 @@ export interface TableContext extends CatalogContext {
   readonly gate: WriteGate;
   /** Paths of tables of which upkeep has taken rows out of an index, to add them again. */
   readonly reindexed: Set<string>;
-  /** Creates locks for a purpose, which hold for the whole process. */
+  /** Returns the locks of a purpose, which hold for the whole process. */
   readonly createLocks: (purpose: string) => KeyedLocks;
 }

@@ -17,12 +17,14 @@ import { checkUpkeepProperties } from "../../upkeep/policy.ts";
 import { checkProperties } from "../properties.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { findTable, objectIdOf, requireParent, tableNotFound } from "../tables/lookup.ts";
+import { createRowTurns } from "./row-turns.ts";
 
 /** The operations that update and delete rows in place. */
 export function createChangeOperations(
   context: TableContext,
 ): Pick<LanceNamespace, "updateTable" | "deleteFromTable"> {
   const { catalog } = context;
+  const takeTurn = createRowTurns(context);
 
   /** Adds properties to those of a table, and returns all of them. */
   async function addProperties(
@@ -54,11 +56,13 @@ export function createChangeOperations(
         checkProperties({ ...table?.properties, ...properties });
         checkUpkeepProperties(properties);
       }
-      const result = await withGuarded(context, call, { branch }, async ({ table, schema, wait, commit }) => {
-        const columns = columnsOf(updates, await schema());
-        await checkSize(updates, () => wait(() => table.countRows(filter)));
-        return commit(() => table.update(filter, columns));
-      });
+      const result = await takeTurn(call, branch, () =>
+        withGuarded(context, call, { branch }, async ({ table, schema, wait, commit }) => {
+          const columns = columnsOf(updates, await schema());
+          await checkSize(updates, () => wait(() => table.countRows(filter)));
+          return commit(() => table.update(filter, columns));
+        }),
+      );
       return create(UpdateTableResponseSchema, {
         updatedRows: BigInt(result.rowsUpdated),
         version: BigInt(result.version),
@@ -70,8 +74,8 @@ export function createChangeOperations(
       if (filter === undefined) {
         throw new LanceError("InvalidInput", "predicate must not be blank; `true` deletes all rows");
       }
-      const result = await withGuarded(context, call, { branch }, ({ table, commit }) =>
-        commit(() => table.delete(filter)),
+      const result = await takeTurn(call, branch, () =>
+        withGuarded(context, call, { branch }, ({ table, commit }) => commit(() => table.delete(filter))),
       );
       return create(DeleteFromTableResponseSchema, {
         version: BigInt(result.version),

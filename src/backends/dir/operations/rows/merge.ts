@@ -13,7 +13,7 @@ import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
-import { cancellationOf, timeLimit, untilAborted } from "../../concurrency/wait.ts";
+import { cancellationOf, timeLimit } from "../../concurrency/wait.ts";
 import { onePredicate } from "../../engine/predicate.ts";
 import type { UploadContext } from "../context.ts";
 import { openGuarded } from "../tables/guarded.ts";
@@ -22,6 +22,7 @@ import { isWritten } from "../tables/table-data.ts";
 import { checkWriteLog } from "../tables/write-log.ts";
 import { parseDuration } from "./duration.ts";
 import { createShared, writeFirst } from "./first-version.ts";
+import { createRowTurns } from "./row-turns.ts";
 
 /** The checked parameters of a merge. */
 interface Plan {
@@ -41,6 +42,7 @@ export function createMergeOperations(
   context: ChangeContext & Pick<UploadContext, "maxUploadBytes">,
 ): Pick<LanceNamespace, "mergeInsertIntoTable"> {
   const { maxUploadBytes } = context;
+  const takeTurn = createRowTurns(context);
   const locks = context.createLocks("merges");
 
   /** Merges into a declared table, where nothing matches; returns undefined when the table has data. */
@@ -99,12 +101,13 @@ export function createMergeOperations(
       const upload = await collectUpload(data, { maxBytes: maxUploadBytes, signal, hold });
       const branch = isMain(request.branch) ? undefined : request.branch;
       // The engine would commit two concurrent merges that both insert the same new key.
-      const work = locks.withLocks([`${table.path}\0${branch ?? ""}`], async () => {
-        if (call.signal.aborted) throw cancellationOf(call.signal);
-        const first = branch === undefined ? await firstVersion(table, upload, plan) : undefined;
-        return first ?? (await merge(call, table, branch, upload, plan));
-      });
-      return untilAborted(work, call.signal);
+      const work = () =>
+        locks.withLocks([`${table.path}\0${branch ?? ""}`], async () => {
+          if (call.signal.aborted) throw cancellationOf(call.signal);
+          const first = branch === undefined ? await firstVersion(table, upload, plan) : undefined;
+          return first ?? (await merge(call, table, branch, upload, plan));
+        });
+      return takeTurn(call, branch, work);
     },
   };
 }
