@@ -23,21 +23,36 @@ export function figureOf(values: readonly number[]): Figure {
   };
 }
 
+const CHECKOUT = join(import.meta.dirname, "..", "..");
+
+/** Where, when and with what a benchmark runs. */
+export interface Origin {
+  readonly commit: string;
+  /** In the form of ISO 8601. */
+  readonly date: string;
+  readonly node: string;
+  readonly cpu: string;
+  readonly cores: number;
+}
+
+/** Returns the origin of results that are measured now. */
+export function originOf(): Origin {
+  const describe = ["-C", CHECKOUT, "describe", "--always", "--dirty"];
+  const commit = execFileSync("git", describe, { encoding: "utf8" }).trim();
+  const [cpu] = cpus();
+  const date = new Date().toISOString();
+  return { commit, date, node: process.version, cpu: cpu?.model ?? "", cores: cpus().length };
+}
+
 /**
  * Writes the results of a benchmark to `.cache/bench/NAME.json`, with the commit, the version of Node and the processor.
  *
  * @returns the path of the file
  */
 export function writeResults(name: string, results: object): string {
-  const checkout = join(import.meta.dirname, "..", "..");
-  const folder = join(checkout, ".cache", "bench");
-  const commit = execFileSync("git", ["-C", checkout, "describe", "--always", "--dirty"], {
-    encoding: "utf8",
-  });
-  const machine = { node: process.version, cpu: cpus()[0]?.model, cores: cpus().length };
+  const folder = join(CHECKOUT, ".cache", "bench");
   mkdirSync(folder, { recursive: true });
   const path = join(folder, `${name}.json`);
-  const content = { commit: commit.trim(), date: new Date().toISOString(), ...machine, ...results };
-  writeFileSync(path, `${JSON.stringify(content, undefined, 2)}\n`);
+  writeFileSync(path, `${JSON.stringify({ ...originOf(), ...results }, undefined, 2)}\n`);
   return path;
 }

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { send } from "../data/client.ts";
-import { createDraw, createTable, FIRST_ROWS, query, rowsOf, vectorOf, wordOf } from "../soak/work.ts";
 import { startGateway } from "../support/process.ts";
 import { createLocal } from "./local.ts";
+import { createDraw, createTable, FIRST_ROWS, query, rowsOf, vectorOf, wordOf } from "./work.ts";
 
 /** Median times of a search in milliseconds: before the adds, right after them, and when the table was looked after. */
 export interface AfterAdds {

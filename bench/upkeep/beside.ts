@@ -2,8 +2,8 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createDraw, createTable, READS, type Work, WRITES } from "../soak/work.ts";
 import { startGateway } from "../support/process.ts";
+import { createDraw, createTable, READS, type Work, WRITES } from "./work.ts";
 
 /** A span of time, in milliseconds of `performance.now`. */
 interface Span {

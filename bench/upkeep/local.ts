@@ -1,6 +1,6 @@
 import { type Connection, connect, Index, type Table } from "@lancedb/lancedb";
 import { tableFromIPC } from "apache-arrow";
-import { type Draw, FIRST_ROWS, rowsOf } from "../soak/work.ts";
+import { type Draw, FIRST_ROWS, rowsOf } from "./work.ts";
 
 /** A table of the local library, with the rows and indices of the gateway's. */
 export interface LocalTable {

@@ -5,7 +5,10 @@ import type { TestContext } from "vitest";
 const PROGRAM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 
 /** Opens an empty page of a browser of its own, with further arguments. An error that no script of the page catches fails the test. */
-export async function openPage(t: TestContext, ...further: readonly string[]): Promise<Page> {
+export async function openPage(
+  t: Pick<TestContext, "onTestFinished">,
+  ...further: readonly string[]
+): Promise<Page> {
   // Chromium's own sandbox does not work for root, as which containers run.
   const browser = await chromium.launch({ executablePath: PROGRAM, args: ["--no-sandbox", ...further] });
   t.onTestFinished(() => browser.close());

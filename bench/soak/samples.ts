@@ -1,0 +1,87 @@
+import { readdirSync } from "node:fs";
+import { readdir } from "node:fs/promises";
+import { residentBytes } from "../support/memory.ts";
+import type { Call } from "./clients.ts";
+
+/** Number of calls, and their durations in milliseconds. */
+export interface Latencies {
+  readonly calls: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly most: number;
+}
+
+/** The calls of an interval, and the state of the gateways at its end. */
+export interface Sample {
+  /** End of the interval, in seconds since the start. */
+  readonly seconds: number;
+  readonly callsPerSecond: number;
+  readonly reads: Latencies;
+  readonly writes: Latencies;
+  /** Of the gateways by their places; NaN for one that is being restarted. */
+  readonly residentMib: readonly number[];
+  readonly descriptors: readonly number[];
+  /** Files and manifests of tables below the root; NaN for a bucket. */
+  readonly files: number;
+  readonly manifests: number;
+}
+
+const MIB = 2 ** 20;
+
+/** Takes samples. */
+export interface Sampler {
+  /** Counts a call for the current interval. */
+  note(call: Call): void;
+  /** Ends the interval. */
+  take(pids: readonly number[]): Promise<Sample>;
+}
+
+/** Begins the first interval. @param root the directory whose files are counted; undefined for a bucket */
+export function startSampler(root: string | undefined): Sampler {
+  const begun = performance.now();
+  let from = begun;
+  let calls: Call[] = [];
+  return {
+    note: (call) => void calls.push(call),
+    async take(pids) {
+      const [ended, length] = [calls, performance.now() - from];
+      calls = [];
+      from += length;
+      return {
+        seconds: (from - begun) / 1000,
+        callsPerSecond: ended.length / (length / 1000),
+        reads: latenciesOf(durationsOf(ended, false)),
+        writes: latenciesOf(durationsOf(ended, true)),
+        residentMib: pids.map((pid) => residentBytes(pid) / MIB || Number.NaN),
+        descriptors: pids.map(descriptorsOf),
+        ...(await countFiles(root)),
+      };
+    },
+  };
+}
+
+/** Summarizes durations in milliseconds; the quantiles of none are NaN. */
+export function latenciesOf(durations: readonly number[]): Latencies {
+  const sorted = durations.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
+  return { calls: sorted.length, p50: at(0.5), p99: at(0.99), most: at(1) };
+}
+
+function durationsOf(calls: readonly Call[], isWrite: boolean): number[] {
+  return calls.filter(({ kind }) => kind.isWrite === isWrite).map(({ ms }) => ms);
+}
+
+function descriptorsOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length || Number.NaN;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+async function countFiles(root: string | undefined): Promise<Pick<Sample, "files" | "manifests">> {
+  if (root === undefined) return { files: Number.NaN, manifests: Number.NaN };
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile());
+  return { files: files.length, manifests: files.filter(({ name }) => name.endsWith(".manifest")).length };
+}

@@ -1,0 +1,101 @@
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../../test/support/free-port.ts";
+
+const DASHBOARDS = join(import.meta.dirname, "..", "..", "deploy", "grafana");
+
+/** Grafana's own intervals; all other variables are replaced by all values of a label. */
+const INTERVALS = /\$(?:__rate_interval|__interval|__range)|\$\{__\w+\}/g;
+const WINDOW = "30s";
+const VARIABLES = /\$\{\w+(?::\w+)?\}|\$\w+/g;
+
+const METRIC = /\blance_gateway_\w+/g;
+const HISTOGRAM_SUFFIX = /_(?:bucket|sum|count)$/;
+
+/**
+ * Lets a Prometheus of its own read the metrics of a gateway and answer each query of the dashboards.
+ *
+ * @throws Error for a query that Prometheus refuses, that names a metric that the gateway lacks, or that finds nothing
+ * although its metrics have values
+ */
+export async function queryDashboards(address: string, folder: string): Promise<void> {
+  const queries = dashboardQueries();
+  const known = metricsOf(await (await fetch(`http://${address}/metrics`)).text());
+  const unknown = queries.flatMap(metricsIn).filter((name) => !known.has(name));
+  if (queries.length === 0 || unknown.length > 0) throw new Error(`no such metrics: ${unknown.join(", ")}`);
+  const uri = await startPrometheus(address, folder);
+  const rates = `rate(lance_gateway_calls_total[${WINDOW}])`;
+  // A rate needs two looks at the metrics.
+  while ((await ask(uri, rates)) === 0) await sleep(100);
+  for (const query of queries) {
+    const found = await ask(uri, query);
+    const hasValues = await Promise.all(metricsIn(query).map((name) => ask(uri, selectorOf(name))));
+    if (found === 0 && !hasValues.includes(0)) throw new Error(`nothing for ${query}`);
+  }
+}
+
+async function startPrometheus(address: string, folder: string): Promise<string> {
+  const host = `127.0.0.1:${await freePort()}`;
+  const config = join(folder, "prometheus.json");
+  const jobs = [{ job_name: "lance-gateway", static_configs: [{ targets: [address] }] }];
+  // JSON is YAML.
+  writeFileSync(config, JSON.stringify({ global: { scrape_interval: "1s" }, scrape_configs: jobs }));
+  const data = join(folder, "prometheus");
+  const args = [`--config.file=${config}`, `--storage.tsdb.path=${data}`, `--web.listen-address=${host}`];
+  const child = spawn("prometheus", args, { stdio: "ignore" });
+  child.on("error", (error) => {
+    throw error;
+  });
+  process.on("exit", () => child.kill());
+  const isReady = () =>
+    fetch(`http://${host}/-/ready`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  while (!(await isReady())) await sleep(100);
+  return `http://${host}`;
+}
+
+/** Returns the number of series of an answer. */
+async function ask(uri: string, query: string): Promise<number> {
+  const answer = await fetch(`${uri}/api/v1/query?${new URLSearchParams({ query })}`);
+  const { status, error, data } = (await answer.json()) as {
+    readonly status: string;
+    readonly error?: string;
+    readonly data?: { readonly result: readonly unknown[] };
+  };
+  if (status !== "success") throw new Error(`Prometheus refuses ${query}: ${error}`);
+  return data?.result.length ?? 0;
+}
+
+function dashboardQueries(): string[] {
+  const files = readdirSync(DASHBOARDS, { recursive: true, encoding: "utf8" });
+  const dashboards = files.filter((file) => file.endsWith(".json"));
+  return dashboards.flatMap((file) => queriesIn(JSON.parse(readFileSync(join(DASHBOARDS, file), "utf8"))));
+}
+
+/** Returns the values of all fields `expr`, at any depth, with values in place of Grafana's variables. */
+function queriesIn(node: unknown): string[] {
+  if (typeof node !== "object" || node === null) return [];
+  return Object.entries(node).flatMap(([name, value]) =>
+    name === "expr"
+      ? [String(value).replaceAll(INTERVALS, WINDOW).replaceAll(VARIABLES, ".*")]
+      : queriesIn(value),
+  );
+}
+
+/** Returns the names of the metrics on a page of them, also of those without values. */
+function metricsOf(page: string): Set<string> {
+  return new Set([...page.matchAll(/^# TYPE (\S+)/gm)].map(([, name = ""]) => name));
+}
+
+function metricsIn(query: string): string[] {
+  return [...query.matchAll(METRIC)].map(([name]) => name.replace(HISTOGRAM_SUFFIX, ""));
+}
+
+/** Selects the values of a metric, or those of a histogram. */
+function selectorOf(name: string): string {
+  return `{__name__=~"${name}(_count)?"}`;
+}
