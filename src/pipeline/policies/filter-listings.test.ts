@@ -4,6 +4,7 @@ import { describe, it } from "vitest";
 import { beginCall } from "../../../test/support/caller.ts";
 import { fakeBackend } from "../../../test/support/server.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import type { Siblings } from "../../namespace/authorizer.ts";
 import { isLanceError } from "../../namespace/errors.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import { ann } from "../../namespace/principal-fixture.ts";
@@ -18,10 +19,17 @@ const { listTables } = LanceNamespaceService.method;
 const NAMES = ["a", "b", "hidden", "secret", "x", "y"];
 const VISIBLE: ReadonlySet<string> = new Set(["a", "b", "x", "y"]);
 
+interface Given {
+  readonly facts?: Partial<Database["backend"]>;
+  readonly siblings?: Siblings;
+}
+
 /** Lists tables of a backend whose tokens are a prefix and the name of the entry at a distance from the end of the page. */
-function listing(prefix: string, distance: number, facts: Partial<Database["backend"]> = {}) {
+function listing(prefix: string, distance: number, { facts = {}, siblings }: Given = {}) {
+  const limits: number[] = [];
   const backend = fakeBackend({
     async listTables({ pageToken, limit = 0 }) {
+      limits.push(limit);
       const at = pageToken ? NAMES.indexOf(pageToken.slice(prefix.length)) - distance + 1 : 0;
       const tables = NAMES.slice(at, at + limit);
       const more = NAMES.length > at + limit;
@@ -35,6 +43,7 @@ function listing(prefix: string, distance: number, facts: Partial<Database["back
   const authorizer = {
     allows: async (_: Principal, { object }: { object: { id: readonly string[] } }) =>
       VISIBLE.has(object.id.at(-1) ?? ""),
+    allowsSiblings: () => siblings,
     close() {},
   };
   const filter = filterListings(
@@ -43,15 +52,16 @@ function listing(prefix: string, distance: number, facts: Partial<Database["back
     createTokenSeal("secret"),
   );
   const service = serviceOf(compose([filter], callBackend(databases)));
-  return async (pageToken: string | undefined, principal = ann) => {
+  const list = async (pageToken: string | undefined, principal = ann) => {
     const request = create(listTables.input, { limit: 2, ...(pageToken !== undefined && { pageToken }) });
     const answer = await service.unary(listTables, request, beginCall(listTables, { principal }));
     return answer as MessageShape<typeof listTables.output>;
   };
+  return { list, limits };
 }
 
 describe("filtered listings of an upstream whose tokens name the next entry", () => {
-  const list = listing("next:", 1);
+  const { list } = listing("next:", 1);
 
   it("have tokens that hide the name, and go on after it", async () => {
     const { tables, pageToken = "" } = await list(undefined);
@@ -71,9 +81,27 @@ describe("filtered listings of an upstream whose tokens name the next entry", ()
 
 describe("filtered listings of a backend whose tokens are the last name of a page", () => {
   it("have these tokens", async () => {
-    const list = listing("", 0, { hasPlainPageTokens: true });
+    const { list } = listing("", 0, { facts: { hasPlainPageTokens: true } });
     const { tables, pageToken } = await list(undefined);
     assert.deepEqual([tables, pageToken], [["a", "b"], "b"]);
     assert.deepEqual((await list(pageToken)).tables, ["x", "y"]);
+  });
+});
+
+describe("filtered listings of a namespace about which the policies decide at once", () => {
+  it("are the pages of the backend, with hidden tokens", async () => {
+    const siblings = { allowed: true, exceptions: [], known: [] };
+    const { list, limits } = listing("next:", 1, { siblings });
+    const { tables, pageToken = "" } = await list(undefined);
+    assert.deepEqual([tables, limits], [["a", "b"], [2]]);
+    assert.doesNotMatch(pageToken, /next|hidden/);
+    assert.deepEqual((await list(pageToken)).tables, ["hidden", "secret"]);
+  });
+
+  it("are empty after a single call where everything is hidden", async () => {
+    const siblings = { allowed: false, exceptions: [], known: [] };
+    const { list, limits } = listing("next:", 1, { siblings });
+    const { tables, pageToken } = await list(undefined);
+    assert.deepEqual([tables, pageToken, limits], [[], undefined, [2]]);
   });
 });

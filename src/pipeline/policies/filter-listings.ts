@@ -2,9 +2,9 @@ import { clone } from "@bufbuild/protobuf";
 import type { Siblings } from "../../namespace/authorizer.ts";
 import type { Call } from "../../namespace/call.ts";
 import type { Databases } from "../databases.ts";
-import type { Interceptor, OperationRequest } from "../interceptor.ts";
+import type { Interceptor, Next, OperationRequest } from "../interceptor.ts";
 import { createNameFinder } from "./find-names.ts";
-import { fullPage, type Source } from "./full-page.ts";
+import { fullPage, type Page, type Source } from "./full-page.ts";
 import { LISTINGS, type ListAnswer, type Listing, type ListRequest } from "./listings.ts";
 import type { Permissions } from "./permissions.ts";
 import type { TokenSeal } from "./token-seal.ts";
@@ -14,19 +14,26 @@ import type { TokenSeal } from "./token-seal.ts";
  * caller sees.
  */
 export function filterListings(permissions: Permissions, databases: Databases, seal: TokenSeal): Interceptor {
+  /** Decides about all objects of a namespace at once; undefined if each has to be asked about. */
+  function siblingsOf(call: Call, { children }: Listing): Siblings | undefined {
+    if (children === undefined || isRoot(call)) return undefined;
+    return permissions.allowSiblings(call, children.operation, children.kind);
+  }
+
+  const isRoot = (call: Call) => permissions.databaseOf(call) === "";
+
   /** Returns for each entry whether the caller of a call may see it. */
   async function visibleIn(
     entries: readonly never[],
     call: Call,
     request: ListRequest,
-    { needs, children }: Listing,
+    { needs }: Listing,
+    siblings: Siblings | undefined,
   ): Promise<boolean[]> {
-    const isRoot = permissions.databaseOf(call) === "";
-    const siblings =
-      children && !isRoot ? permissions.allowSiblings(call, children.operation, children.kind) : undefined;
     const { visible, asked } =
       siblings === undefined ? undecided(entries.length) : decided(entries, siblings);
-    const touches = asked.map(({ at }) => needs(entries[at] as never, call, request, isRoot));
+    if (asked.length === 0) return visible;
+    const touches = asked.map(({ at }) => needs(entries[at] as never, call, request, isRoot(call)));
     const named = touches.filter((touch) => touch !== undefined);
     const decisions = (await permissions.allowEach(call, named)).values();
     for (const [i, { at, exception }] of asked.entries()) {
@@ -37,31 +44,46 @@ export function filterListings(permissions: Permissions, databases: Databases, s
     return visible;
   }
 
-  return async (call, request, next) => {
-    const listing = LISTINGS[request.operation];
-    if (listing === undefined) return next(call, request);
+  async function list(call: Call, request: OperationRequest, next: Next, listing: Listing) {
     call.takes = undefined;
     const asked = request.message as ListRequest;
+    const siblings = siblingsOf(call, listing);
     let first: ListAnswer | undefined;
 
-    const source: Source = async (pageToken, limit) => {
+    async function pageFrom(pageToken: string | undefined, limit: number | undefined): Promise<ListAnswer> {
       const message = Object.assign(clone(call.method.input, asked), { pageToken, limit });
       // The headers of the answer are those of the first page.
       const own = first === undefined ? call : { ...call, responseHeaders: {} };
-      const page = (await next(own, {
-        ...request,
-        message,
-      } as unknown as OperationRequest)) as unknown as ListAnswer;
-      first ??= page;
+      const page = await next(own, { ...request, message } as unknown as OperationRequest);
+      first ??= page as unknown as ListAnswer;
+      return page as unknown as ListAnswer;
+    }
+    const source: Source = async (pageToken, limit) => {
+      const page = await pageFrom(pageToken, limit);
       const entries = page[listing.field] as never[];
-      return { entries, token: page.pageToken, visible: await visibleIn(entries, call, asked, listing) };
+      const visible = await visibleIn(entries, call, asked, listing, siblings);
+      return { entries, token: page.pageToken, visible };
     };
+    /** Returns the page as it is, or nothing of it. */
+    async function allOrNothing(isAllowed: boolean): Promise<Page> {
+      const page = await pageFrom(start, asked.limit);
+      if (!isAllowed) return { entries: [], token: undefined };
+      return { entries: page[listing.field] as unknown[], token: page.pageToken || undefined };
+    }
 
     const start = asked.pageToken && seal.open(asked.pageToken, call);
-    const { entries, token } = await fullPage(source, start, asked.limit);
-    const isPlain = databases.get(call.database)?.backend.hasPlainPageTokens === true;
-    const pageToken = token === undefined || isPlain ? token : seal.seal(token, call);
+    const plain = databases.get(call.database)?.backend.hasPlainPageTokens === true;
+    const { entries, token } =
+      siblings?.exceptions.length === 0
+        ? await allOrNothing(siblings.allowed)
+        : await fullPage(source, { start, limit: asked.limit, plain });
+    const pageToken = token === undefined || plain ? token : seal.seal(token, call);
     return Object.assign(first as never, { [listing.field]: entries, pageToken });
+  }
+
+  return (call, request, next) => {
+    const listing = LISTINGS[request.operation];
+    return listing === undefined ? next(call, request) : list(call, request, next, listing);
   };
 }
 

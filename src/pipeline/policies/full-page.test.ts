@@ -22,14 +22,14 @@ function listing(text: string, { maxPage = 1_000, ignoresLimits = false } = {}) 
 }
 
 /** Returns all pages as texts. */
-async function pagesOf(source: Source, limit?: number): Promise<string[]> {
+async function pagesOf(source: Source, limit?: number, plain = false): Promise<string[]> {
   const pages: string[] = [];
-  for (let token: string | undefined; ; ) {
-    const page = await fullPage(source, token, limit);
+  for (let start: string | undefined; ; ) {
+    const page = await fullPage(source, { start, limit, plain });
     pages.push(page.entries.join(" "));
     if (page.token === undefined) return pages;
     assert.equal(page.token, page.entries.at(-1), "a token comes directly after a visible entry");
-    token = page.token;
+    start = page.token;
   }
 }
 
@@ -48,6 +48,7 @@ describe("pages of visible entries", () => {
   ] as const) {
     it(`of "${text}" by ${limit} are ${JSON.stringify(pages)}`, async () => {
       assert.deepEqual(await pagesOf(listing(text).source, limit), pages);
+      assert.deepEqual(await pagesOf(listing(text).source, limit, true), pages);
     });
   }
 
@@ -55,6 +56,26 @@ describe("pages of visible entries", () => {
     const { source } = listing("a X b Y c d e", { maxPage: 2 });
     assert.deepEqual(await pagesOf(source), ["a b", "c d", "e"]);
     assert.deepEqual(await pagesOf(source, 100), ["a b", "c d", "e"]);
+    assert.deepEqual(await pagesOf(source, 1, true), ["a", "b", "c", "d", "e"]);
+    assert.deepEqual(await pagesOf(source, 100, true), ["a b", "c d", "e"]);
+  });
+
+  it("take a single call where tokens are names and few entries are hidden", async () => {
+    const names = Array.from({ length: 500 }, (_, i) => (i % 20 === 0 ? `X${i}` : `x${i}`));
+    const { source, asked } = listing(names.join(" "));
+    const page = await fullPage(source, { start: undefined, limit: 100, plain: true });
+    assert.deepEqual([page.entries.length, page.token], [100, page.entries.at(-1)]);
+    assert.equal(asked.length, 1);
+  });
+
+  it("have the backend's own tokens where its tokens are not the names that arrive here", async () => {
+    const { source } = listing("a X b c d");
+    const renamed: Source = async (token, limit) => {
+      const page = await source(token, limit);
+      return { ...page, entries: page.entries.map((name) => `${name}!`) };
+    };
+    const page = await fullPage(renamed, { start: undefined, limit: 1, plain: true });
+    assert.deepEqual(page, { entries: ["a!"], token: "a" });
   });
 
   it("take few calls when nearly everything is hidden", async () => {
@@ -66,8 +87,8 @@ describe("pages of visible entries", () => {
 
   it("end when a backend ignores limits", async () => {
     const { source } = listing("a X b Y c Z d", { maxPage: 3, ignoresLimits: true });
-    const first = await fullPage(source, undefined, 1);
-    const second = await fullPage(source, first.token, 1);
+    const first = await fullPage(source, { start: undefined, limit: 1, plain: false });
+    const second = await fullPage(source, { start: first.token, limit: 1, plain: false });
     assert.deepEqual([first.entries, second.entries], [["a", "b", "c"], ["d"]]);
   });
 });

@@ -16,38 +16,95 @@ export interface Page {
   readonly token: string | undefined;
 }
 
-/** Entries that are asked for at a time where the caller does not see how many there are. */
+/** Facts about a listing. */
+export interface Wish {
+  /** Token of the page. */
+  readonly start: string | undefined;
+  /** Length of the page. Default: the choice of the backend. */
+  readonly limit: number | undefined;
+  /**
+   * Whether the backend takes any limit, and the token of a page is the name of its last entry. The page is then cut where it is full,
+   * without another call.
+   */
+  readonly plain: boolean;
+}
+
+/** Most entries that are asked for at a time where the caller does not see how many there are. */
 const BATCH = 1_000;
+
+/** Factor by which the number of entries grows while too few of them are visible. */
+const GROWTH = 32;
+
+/** Part of a page that may be hidden without another call. */
+const SPARE = 1 / 8;
 
 /**
  * Collects a page of visible entries that is as long as the page of the backend would be. A token leads to the place directly after
  * the last entry of the page, and exists only if a visible entry follows.
  */
-export async function fullPage(
-  source: Source,
-  start: string | undefined,
-  limit: number | undefined,
-): Promise<Page> {
-  let page = await source(start, limit);
-  if (!page.token) return { entries: visibleOf(page), token: undefined };
-  const wanted = Math.max(page.entries.length, 1);
+export async function fullPage(source: Source, { start, limit, plain }: Wish): Promise<Page> {
+  // One entry past the page says whether there is another page.
+  const asked = plain && limit !== undefined && limit > 0 ? withSpare(limit) : limit;
+  let page = await source(start, asked);
+  const length = page.entries.length;
+  const wanted = Math.max(asked === limit ? length : Math.min(length, limit as number), 1);
   const entries: unknown[] = [];
-  for (let at = start; ; page = await source(at, BATCH)) {
-    const room = wanted - entries.length;
-    const end = endOf(page, room);
-    if (end !== undefined && end < page.entries.length) {
-      // Only the backend can make the token of a place within its page.
-      const cut = await source(at, end);
-      entries.push(...visibleOf(cut));
-      return { entries, token: await ifMore(source, cut.token) };
-    }
+  let size = Math.min(BATCH, withSpare(wanted));
+  for (let at = start; ; page = await source(at, size), size = grown(size)) {
+    const end = endOf(page, wanted - entries.length);
+    if (end !== undefined) return finish(source, entries, { page, at, end, plain });
     entries.push(...visibleOf(page));
-    if (end !== undefined || !page.token) return { entries, token: await ifMore(source, page.token) };
+    if (!page.token) return { entries, token: undefined };
     at = page.token;
   }
 }
 
-function visibleOf({ entries, visible }: SourcePage): readonly unknown[] {
+/** A page whose first entries fill the page of the caller. */
+interface Last extends Pick<Wish, "plain"> {
+  readonly page: SourcePage;
+  /** Token of the page. */
+  readonly at: string | undefined;
+  /** Number of the entries. */
+  readonly end: number;
+}
+
+async function finish(source: Source, before: unknown[], { page, at, end, plain }: Last): Promise<Page> {
+  const follows = page.visible.includes(true, end) || (await hasVisible(source, page.token));
+  if (!follows || end === page.entries.length || isPlain(page, plain)) {
+    const own = { entries: page.entries.slice(0, end), visible: page.visible.slice(0, end) };
+    const entries = before.concat(visibleOf(own));
+    const token = end === page.entries.length ? page.token : (page.entries[end - 1] as string);
+    return { entries, token: follows ? token : undefined };
+  }
+  // Only the backend can make the token of a place within its page.
+  const cut = await source(at, end);
+  return { entries: before.concat(visibleOf(cut)), token: cut.token };
+}
+
+/** Whether tokens are names: the page's own one is, so that an interceptor behind this step that renames entries is noticed. */
+function isPlain({ entries, token }: SourcePage, plain: boolean): boolean {
+  return plain && token === entries.at(-1);
+}
+
+/** Whether a visible entry comes after a token. */
+async function hasVisible(source: Source, token: string | undefined): Promise<boolean> {
+  for (let [at, size] = [token, 1]; at; size = grown(size)) {
+    const page = await source(at, size);
+    if (page.visible.includes(true)) return true;
+    at = page.token;
+  }
+  return false;
+}
+
+function withSpare(count: number): number {
+  return count + 1 + Math.ceil(count * SPARE);
+}
+
+function grown(size: number): number {
+  return Math.min(BATCH, size * GROWTH);
+}
+
+function visibleOf({ entries, visible }: Pick<SourcePage, "entries" | "visible">): readonly unknown[] {
   return visible.every(Boolean) ? entries : entries.filter((_, i) => visible[i]);
 }
 
@@ -57,16 +114,6 @@ function endOf({ visible }: SourcePage, count: number): number | undefined {
   for (const [i, isVisible] of visible.entries()) {
     if (isVisible) seen += 1;
     if (seen === count) return i + 1;
-  }
-  return undefined;
-}
-
-/** Returns a token if a visible entry comes after it. */
-async function ifMore(source: Source, token: string | undefined): Promise<string | undefined> {
-  for (let [at, limit] = [token, 1]; at; limit = BATCH) {
-    const page = await source(at, limit);
-    if (page.visible.some(Boolean)) return token;
-    at = page.token;
   }
   return undefined;
 }
