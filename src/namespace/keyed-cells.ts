@@ -24,10 +24,16 @@ export interface KeyedCells {
   readonly numbers: number;
   /** Changes the numbers of a key in one step. Returns undefined, without a change, if the key finds no room. */
   change<T>(key: string, change: ChangeCells<T>): T | undefined;
+  /** Reads the numbers of a key in one step, and forgets none for it. Returns undefined for a key that has none. */
+  look<T>(key: string, read: ChangeCells<T>): T | undefined;
 }
 
 /** Opens the numbers of a limit by its name. */
 export type OpenCells = (name: string, shape: CellShape) => KeyedCells;
+
+/** Number of keys whose hashes a thread remembers, and the longest of them: busy callers come again and again. */
+const MAX_HASHES = 1_024;
+const MAX_HASHED_LENGTH = 256;
 
 /** Keys that share a lock and compete for room. */
 const WAYS = 16;
@@ -66,7 +72,7 @@ export function openCells(
     workers,
     memory ?? allocateCells(shape, workers),
   );
-  const sets = locks.length;
+  const hashOf = rememberHashes(locks.length);
 
   function lock(set: number): void {
     for (let tries = 1; ; tries++) {
@@ -76,38 +82,80 @@ export function openCells(
     }
   }
 
+  const hasTag = (place: number, { low, high }: KeyHash) =>
+    tags[2 * place] === low && tags[2 * place + 1] === high;
+
+  /** Returns the place that a key has; undefined if it has none. */
+  function knownPlaceOf(key: KeyHash): number | undefined {
+    const first = key.set * WAYS;
+    for (let place = first; place < first + WAYS; place++) if (hasTag(place, key)) return place;
+    return undefined;
+  }
+
   /** Returns the place of a key, which may be that of a key that is forgotten; undefined if there is none. */
-  function placeOf(first: number, low: number, high: number): number | undefined {
+  function placeOf(key: KeyHash): number | undefined {
+    const first = key.set * WAYS;
     let least = Number.POSITIVE_INFINITY;
     let found: number | undefined;
     for (let place = first; place < first + WAYS; place++) {
-      if (tags[2 * place] === low && tags[2 * place + 1] === high) return place;
+      if (hasTag(place, key)) return place;
       const rank = cells[place * stride] as number;
       if (rank >= least) continue;
       least = rank;
       found = place;
     }
     if (found === undefined) return undefined;
-    tags[2 * found] = low;
-    tags[2 * found + 1] = high;
+    tags[2 * found] = key.low;
+    tags[2 * found + 1] = key.high;
     cells.fill(0, found * stride, (found + 1) * stride);
     return found;
+  }
+
+  function locked<T>(
+    text: string,
+    find: (key: KeyHash) => number | undefined,
+    use: ChangeCells<T>,
+  ): T | undefined {
+    const key = hashOf(text);
+    lock(key.set);
+    try {
+      const place = find(key);
+      return place === undefined ? undefined : use(cells, place * stride);
+    } finally {
+      Atomics.store(locks, key.set, FREE);
+    }
   }
 
   return {
     worker,
     numbers,
-    change(key, change) {
-      const digest = hash("sha256", key, "buffer");
-      const set = digest.readUInt32LE(8) % sets;
-      lock(set);
-      try {
-        const place = placeOf(set * WAYS, digest.readInt32LE(0), digest.readInt32LE(4));
-        return place === undefined ? undefined : change(cells, place * stride);
-      } finally {
-        Atomics.store(locks, set, FREE);
-      }
-    },
+    change: (key, change) => locked(key, placeOf, change),
+    look: (key, read) => locked(key, knownPlaceOf, read),
+  };
+}
+
+/** Place of a key: its set, and a tag by which the set knows it. */
+interface KeyHash {
+  readonly set: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Creates the function that hashes keys for a number of sets. No client can choose keys that collide. */
+function rememberHashes(sets: number): (key: string) => KeyHash {
+  const known = new Map<string, KeyHash>();
+  return (key) => {
+    const found = known.get(key);
+    if (found !== undefined) return found;
+    const digest = hash("sha256", key, "buffer");
+    const made = {
+      set: digest.readUInt32LE(8) % sets,
+      low: digest.readInt32LE(0),
+      high: digest.readInt32LE(4),
+    };
+    if (known.size >= MAX_HASHES) known.clear();
+    if (key.length <= MAX_HASHED_LENGTH) known.set(key, made);
+    return made;
   };
 }
 

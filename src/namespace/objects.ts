@@ -261,9 +261,7 @@ export async function reachOf(
   id: Identifier,
   lookups: Lookups,
 ): Promise<Reach> {
-  const rows: Readonly<Record<string, Row<never> | undefined>> = OBJECTS;
-  const known = Object.hasOwn(OBJECTS, operation) ? rows[operation] : undefined;
-  const { kind, own, more, find }: Row<never> = known ?? DATABASE;
+  const { kind, own, more, find } = rowOf(operation);
   return {
     own:
       own === undefined
@@ -272,6 +270,19 @@ export async function reachOf(
     more: () => more?.(request as never, id) ?? [],
     find: find && (() => find(request as never, id, lookups)),
   };
+}
+
+/** A method that the table does not have concerns the whole database. */
+function rowOf(operation: string): Row<never> {
+  const rows: Readonly<Record<string, Row<never> | undefined>> = OBJECTS;
+  return (Object.hasOwn(OBJECTS, operation) ? rows[operation] : undefined) ?? DATABASE;
+}
+
+/** Returns the object of a call that reaches no other; undefined if its request has to be looked into. */
+export function onlyObject(operation: string, id: Identifier): Touch | undefined {
+  const { kind, own, more, find } = rowOf(operation);
+  if ((own ?? more ?? find) !== undefined) return undefined;
+  return objectOf(operation as AnyOperation, kind, id);
 }
 
 function objectOf(operation: AnyOperation, kind: ObjectKind, id: Identifier): Touch {

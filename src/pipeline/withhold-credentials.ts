@@ -31,16 +31,20 @@ const INCLUDED: Readonly<Record<StorageAccess, readonly StorageAccess[]>> = {
  * upstream sees the gateway, and not what a caller may do.
  */
 export function withholdCredentials(databases: Databases): Interceptor {
-  return async (call, request, next) => {
+  return (call, request, next) => {
     if (!HANDING_OUT.has(request.operation)) return next(call, request);
     const access = databases.get(call.database)?.backend.handsOut;
-    if (access === undefined || (await mayHave(call, access))) return next(call, request);
-    call.takes = undefined;
-    for (const part of partsOf(request.message)) if (ASKING.has(part.$typeName)) part.vendCredentials = false;
-    const answer = await next(call, request);
-    for (const part of partsOf(answer as Message)) if ("storageOptions" in part) part.storageOptions = {};
-    return answer;
+    return access === undefined ? next(call, request) : withhold(access, call, request, next);
   };
+}
+
+async function withhold(access: StorageAccess, ...[call, request, next]: Parameters<Interceptor>) {
+  if (await mayHave(call, access)) return next(call, request);
+  call.takes = undefined;
+  for (const part of partsOf(request.message)) if (ASKING.has(part.$typeName)) part.vendCredentials = false;
+  const answer = await next(call, request);
+  for (const part of partsOf(answer as Message)) if ("storageOptions" in part) part.storageOptions = {};
+  return answer;
 }
 
 async function mayHave({ may }: Call, access: StorageAccess): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
 import { watchFiles } from "../../namespace/watch-files.ts";
-import { hasHash, idOf } from "./key.ts";
+import { digestIn, hasDigest, idOf } from "./key.ts";
 import { type KeyRecord, readKeyFile } from "./key-file.ts";
 
 /** Reason why a key is refused. */
@@ -42,14 +42,28 @@ export async function openKeyRing({ path, log, intervalMs }: KeyRingOptions): Pr
   return {
     find(text) {
       const id = idOf(text);
-      const record = id === undefined ? undefined : byId.get(id);
-      if (record === undefined || !hasHash(text, record.hash)) return "unknown";
-      return record.expires !== undefined && Date.parse(record.expires) <= Date.now() ? "expired" : record;
+      const key = id === undefined ? undefined : byId.get(id);
+      if (key === undefined || !hasDigest(text, key.digest)) return "unknown";
+      return key.expiresAt <= Date.now() ? "expired" : key.record;
     },
     close: watchFiles([path], readAgain, intervalMs),
   };
 }
 
-function indexOf(keys: readonly KeyRecord[]): ReadonlyMap<string, KeyRecord> {
-  return new Map(keys.map((key) => [key.id, key]));
+/** A key in the form in which it is compared. */
+interface Key {
+  readonly record: KeyRecord;
+  readonly digest: Buffer;
+  /** In epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+function indexOf(records: readonly KeyRecord[]): ReadonlyMap<string, Key> {
+  return new Map(
+    records.map((record) => {
+      const { id, hash, expires } = record;
+      const expiresAt = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires);
+      return [id, { record, digest: digestIn(hash), expiresAt }];
+    }),
+  );
 }

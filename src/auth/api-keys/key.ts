@@ -2,6 +2,7 @@ import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 
 const ID_BYTES = 6;
 const SECRET_BYTES = 32;
+const SCHEME = "sha256:";
 const FORM = /^lgw_([0-9a-f]{12})_[A-Za-z0-9_-]{43}$/;
 
 /** A new key: the text that the caller sends, and what the gateway keeps of it. */
@@ -23,7 +24,7 @@ export function drawKey(): NewKey {
  * passwords that people choose.
  */
 export function hashOf(text: string): string {
-  return `sha256:${hash("sha256", text, "base64url")}`;
+  return SCHEME + hash("sha256", text, "base64url");
 }
 
 /** Returns the public id in the text of a key; undefined if the text is no key. */
@@ -31,8 +32,13 @@ export function idOf(text: string): string | undefined {
   return FORM.exec(text)?.[1];
 }
 
-/** Whether a text has a hash, in a time that does not depend on where they differ. */
-export function hasHash(text: string, expected: string): boolean {
-  const [mine, its] = [Buffer.from(hashOf(text)), Buffer.from(expected)];
-  return mine.length === its.length && timingSafeEqual(mine, its);
+/** Returns the digest in a hash that a file keeps. */
+export function digestIn(kept: string): Buffer {
+  return Buffer.from(kept.slice(SCHEME.length), "base64url");
+}
+
+/** Whether a text has a digest, in a time that does not depend on where they differ. */
+export function hasDigest(text: string, expected: Buffer): boolean {
+  const own = hash("sha256", text, "buffer");
+  return own.length === expected.length && timingSafeEqual(own, expected);
 }

@@ -1,6 +1,7 @@
 import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
-import { reachOf, type Touch } from "../../namespace/objects.ts";
+import type { LanceError } from "../../namespace/errors.ts";
+import { onlyObject, reachOf, type Touch } from "../../namespace/objects.ts";
 import { refusal } from "../authorize.ts";
 import type { Databases } from "../databases.ts";
 import type { Interceptor } from "../interceptor.ts";
@@ -19,10 +20,8 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
   async function check(call: Call, touches: readonly Touch[], own: readonly Touch[]): Promise<void> {
     const decisions = await permissions.allowEach(call, touches);
     const refused = touches.find((_, index) => decisions[index] !== true);
-    if (refused === undefined) return;
-    const { operation, id } = (refused.unnamed === true ? own[0] : refused) ?? refused;
-    const method = METHODS[operation];
-    throw refusal(call, method.name, actionOf(method), id);
+    if (refused !== undefined)
+      throw refusalOf(call, (refused.unnamed === true ? own[0] : refused) ?? refused);
   }
 
   /** Returns the other objects that a request names; only a caller with a right to its own learns that their names are wrong. */
@@ -35,13 +34,33 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
     }
   }
 
-  return async (call, request, next) => {
+  const pass: Interceptor = (call, request, next) => {
+    call.may = (action) => mayAll(permissions, call, action);
+    return next(call, request);
+  };
+
+  const checkAll: Interceptor = async (call, request, next) => {
     nameEntries(request);
     const lookups = lookupsOf(call, next);
     const { own, more, find } = await reachOf(request.operation, request.message, call.id, lookups);
     await check(call, [...own, ...(await namedBy(more, () => check(call, own, own)))], own);
     if (find !== undefined) await check(call, await find(), own);
-    call.may = (action) => mayAll(permissions, call, action);
-    return next(call, request);
+    return pass(call, request, next);
   };
+
+  return (call, request, next) => {
+    const only = onlyObject(request.operation, call.id);
+    if (only === undefined) return checkAll(call, request, next);
+    const decide = (isAllowed: boolean) => {
+      if (isAllowed) return pass(call, request, next);
+      throw refusalOf(call, only);
+    };
+    const decision = permissions.allow(call, only);
+    return typeof decision === "boolean" ? decide(decision) : decision.then(decide);
+  };
+}
+
+function refusalOf(call: Call, { operation, id }: Touch): LanceError {
+  const method = METHODS[operation];
+  return refusal(call, method.name, actionOf(method), id);
 }
