@@ -14,6 +14,7 @@ export type {
   UpstreamIdentityOptions,
 } from "./backends/upstream-identity/identity.ts";
 export type { ServeOptions } from "./config/options.ts";
+export type { WebhookOption } from "./config/webhooks.ts";
 export { type Gateway, startGateway, type WireOptions } from "./gateway/compose.ts";
 export { createGateway, type GatewayOptions } from "./gateway/create-gateway.ts";
 export type {

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
-import { test } from "vitest";
+import { create } from "@bufbuild/protobuf";
+import { test, vi } from "vitest";
 import { createProtocolClients } from "../../test/support/protocols.ts";
 import { fakeBackend } from "../../test/support/server.ts";
+import { webhookTo } from "../../test/support/webhook.ts";
+import { startReceiver } from "../events/fixture.ts";
+import { CreateNamespaceResponseSchema } from "../gen/lance/namespace/v1/namespace_pb.ts";
 import type { Interceptor } from "../pipeline/interceptor.ts";
 import { createGateway } from "./create-gateway.ts";
 
@@ -31,4 +35,27 @@ test("serves every protocol, through the interceptors of plugins and then its ow
     seen,
     protocols.flatMap((protocol) => [`plugin ${protocol} dropTable`, `own ${protocol} dropTable`]),
   );
+});
+
+test("sends events of changes to webhooks, and gives up their directory when it cannot listen", async (context) => {
+  const { url, received } = await startReceiver(context);
+  const backend = fakeBackend({ createNamespace: async () => create(CreateNamespaceResponseSchema) });
+  const options = { backend, port: 0, drainSeconds: 0, ...(await webhookTo(url, context)) };
+  const others = await webhookTo(url, context);
+  for (const object of ["first", "second"]) {
+    const gateway = await createGateway({ ...options, ...(object === "second" && others) });
+    context.onTestFinished(async () => void (await gateway.close()));
+    const { port } = gateway.address;
+    if (object === "first")
+      await assert.rejects(createGateway({ ...options, ...others, port }), /EADDRINUSE/);
+    const { status } = await fetch(`http://127.0.0.1:${port}/v1/namespace/${object}/create`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: "{}",
+    });
+    assert.equal(status, 200);
+    await vi.waitFor(() => assert.equal(received.at(-1)?.event.subject, object));
+    assert.match(String(received.at(-1)?.headers["webhook-signature"]), /^v1,/);
+    await gateway.close();
+  }
 });

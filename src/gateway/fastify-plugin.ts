@@ -1,4 +1,4 @@
-import type { FastifyPluginCallback } from "fastify";
+import type { FastifyInstance, FastifyPluginCallback } from "fastify";
 import { type Logger, pino } from "pino";
 import { readServeOptions } from "../config/serve-options.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
@@ -8,19 +8,21 @@ import { httpWires } from "../wires/http-wires.ts";
 import { serviceRpcs } from "../wires/rpc.ts";
 import { createApi } from "./api.ts";
 import type { WireOptions } from "./compose.ts";
+import { type EventOptions, openAnnouncements } from "./open-announcements.ts";
 
-/** Options of {@link lanceGateway}. Limits have the same defaults as in `lance-gateway serve`. */
+/** Options of {@link lanceGateway}. Limits and webhooks have the same defaults as in `lance-gateway serve`. */
 export interface LanceGatewayOptions
   extends Partial<
-    Pick<
-      WireOptions,
-      | "maxMessageBytes"
-      | "maxUploadBytes"
-      | "maxBufferedBytes"
-      | "maxConcurrentCalls"
-      | "defaultDeadlineMs"
-      | "silenceMs"
-    >
+    EventOptions &
+      Pick<
+        WireOptions,
+        | "maxMessageBytes"
+        | "maxUploadBytes"
+        | "maxBufferedBytes"
+        | "maxConcurrentCalls"
+        | "defaultDeadlineMs"
+        | "silenceMs"
+      >
   > {
   readonly backend: Backend;
   /** Interceptors that every call passes, in order. Default: none. */
@@ -28,6 +30,8 @@ export interface LanceGatewayOptions
   /** Default: nothing is logged. */
   readonly log?: Logger;
 }
+
+export type { WebhookOption } from "../config/webhooks.ts";
 
 /** Names of objects are segments of paths, which Fastify limits to 100 characters by default. */
 const SHORT_PARAMETER = 1_000;
@@ -39,18 +43,23 @@ const SHORT_PARAMETER = 1_000;
  * Native gRPC needs a port of its own, which `createGateway` opens.
  */
 export const lanceGateway: FastifyPluginCallback<LanceGatewayOptions> = (app, options, done) => {
+  warnOfShortParameters(app.initialConfig.routerOptions?.maxParamLength);
+  mount(app, options).then(() => done(), done);
+};
+
+async function mount(app: FastifyInstance, options: LanceGatewayOptions): Promise<void> {
   const { backend, interceptors, log = pino({ level: "silent" }) } = options;
   const limits = { ...readServeOptions([]), ...options };
+  const { dispatcher, announcements } = await openAnnouncements(limits, { log });
   const databases = new Map([[undefined, { backend, limits }]]);
   const { maxBufferedBytes } = limits;
-  const api = createApi({ databases, interceptors, maxBufferedBytes, log });
-  warnOfShortParameters(app.initialConfig.routerOptions?.maxParamLength);
+  const api = createApi({ databases, interceptors, announcements, maxBufferedBytes, log });
   const rpcs = serviceRpcs(LanceNamespaceService, api.service);
   // This instance already has the prefix, so the options must not apply it again.
   app.register(httpWires, { ...limits, ...api, log, rpcs, prefix: "" });
   app.addHook("onClose", () => backend.close());
-  done();
-};
+  app.addHook("onClose", () => dispatcher?.close());
+}
 
 function warnOfShortParameters(maxParamLength = 100): void {
   if (maxParamLength >= SHORT_PARAMETER) return;

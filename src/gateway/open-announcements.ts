@@ -6,7 +6,11 @@ import { createEventTallies } from "../metrics/event-tallies.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Announcements } from "../pipeline/announce-changes.ts";
 import { openWebhooks } from "./open-webhooks.ts";
+import type { WebhookOptions } from "./start-webhooks.ts";
 import type { Workers } from "./workers.ts";
+
+/** Options about events: who gets them, and what they say of their origin. */
+export type EventOptions = WebhookOptions & Pick<ServeOptions, "webhookSource">;
 
 /** The way of events from calls to receivers. */
 export interface OpenAnnouncements {
@@ -19,9 +23,11 @@ export interface OpenAnnouncements {
 /** Facts about the gateway that the way of events depends on. */
 interface Surroundings {
   readonly log: Logger;
-  readonly metrics: Metrics | undefined;
-  readonly databases: Databases | undefined;
-  readonly workers: Workers | undefined;
+  readonly metrics?: Metrics | undefined;
+  /** Default: there is a single one without a name. */
+  readonly databases?: Databases | undefined;
+  /** Default: there is a single one. */
+  readonly workers?: Workers | undefined;
 }
 
 /**
@@ -30,7 +36,7 @@ interface Surroundings {
  * @throws UsageError
  */
 export async function openAnnouncements(
-  options: ServeOptions,
+  options: EventOptions,
   { log, metrics, databases, workers }: Surroundings,
 ): Promise<OpenAnnouncements> {
   if (workers !== undefined) return { announcements: announcementsOf(options, workers.events) };
@@ -41,7 +47,7 @@ export async function openAnnouncements(
 }
 
 function announcementsOf(
-  { webhooks, webhookSource: source }: ServeOptions,
+  { webhooks, webhookSource: source }: EventOptions,
   sink: Announcements["sink"],
 ): Announcements | undefined {
   return webhooks.length === 0 ? undefined : { sink, source };

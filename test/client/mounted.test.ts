@@ -8,6 +8,7 @@ import { createGrpcWebTransport } from "@connectrpc/connect-node";
 import fastify from "fastify";
 import { afterAll, beforeAll, describe, test, vi } from "vitest";
 import { connect } from "../../src/client/index.ts";
+import { startReceiver } from "../../src/events/fixture.ts";
 import { lanceGateway } from "../../src/gateway/fastify-plugin.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import { LanceError } from "../../src/namespace/errors.ts";
@@ -15,6 +16,7 @@ import { temporaryDirectory } from "../support/directory.ts";
 import { copyExample } from "../support/examples.ts";
 import { NODE } from "../support/node-command.ts";
 import { fakeBackend } from "../support/server.ts";
+import { webhookTo } from "../support/webhook.ts";
 
 const TOKEN = "a token of the application";
 const { listNamespaces } = LanceNamespaceService.method;
@@ -93,6 +95,31 @@ describe("lanceGateway", () => {
     assert.equal((await app.inject("/v1/namespace/%24/list")).statusCode, 404);
     await app.close();
     assert.equal(close.mock.calls.length, 1);
+  });
+
+  test("sends events of changes to webhooks until the application closes", async (context) => {
+    const { url, received } = await startReceiver(context);
+    const createNamespace = async () => create(LanceNamespaceService.method.createNamespace.output);
+    const app = fastify();
+    const webhooks = await webhookTo(url, context);
+    app.register(lanceGateway, { backend: fakeBackend({ createNamespace }), prefix: "/lance", ...webhooks });
+    const { statusCode } = await app.inject({ method: "POST", url: "/lance/v1/namespace/n/create" });
+    assert.equal(statusCode, 200);
+    await app.close();
+    assert.deepEqual(
+      received.map(({ event }) => [event.type, event.subject]),
+      [["lance.gateway.namespace.created", "n"]],
+    );
+  });
+
+  test("refuses webhooks that cannot work when the application starts", async () => {
+    const app = fastify();
+    app.register(lanceGateway, {
+      backend: fakeBackend({}),
+      webhooks: [{ url: "https://hooks.example.com" }],
+    });
+    await assert.rejects(async () => app.ready(), /--webhook-url needs --webhook-dir/);
+    await app.close();
   });
 
   test("warns of an application that bounds the names of tables", async ({ onTestFinished }) => {
