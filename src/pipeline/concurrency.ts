@@ -7,6 +7,7 @@ import { callerKey } from "./caller-key.ts";
 import { type Databases, databaseOf } from "./databases.ts";
 import { type Interceptor, isStream, type Next, type OperationRequest } from "./interceptor.ts";
 import { createQuota } from "./quotas.ts";
+import { createRefusalDelay, type DelayRefusal } from "./refusal-delay.ts";
 
 /** Places for the calls that run at a time. */
 interface Places {
@@ -15,6 +16,8 @@ interface Places {
   leave(): void;
   /** Text of the refusal. */
   readonly refusal: string;
+  /** Waits before the refusal. Default: it goes out at once. */
+  readonly delay?: DelayRefusal;
 }
 
 /**
@@ -36,16 +39,17 @@ export function limitConcurrency(databases: Databases): Interceptor {
 
 /**
  * Bounds the concurrent calls of each caller, or only its downloads, like {@link limitConcurrency}. Calls without a caller count for
- * their address.
+ * their address. A refusal waits for a moment.
  */
 export function limitCallers(max: number, what: "calls" | "downloads", cells: KeyedCells): Interceptor {
   const quota = createQuota(max, cells);
   const refusal = `no more than ${max} ${what} of a caller may run at once`;
+  const delay = createRefusalDelay();
   return (call, request, next) => {
     if (what === "downloads" && request.kind !== "download") return next(call, request);
     const key = callerKey(call);
     const places: Places = {
-      refusal,
+      ...{ refusal, delay },
       enter: () => quota.take(key, 1),
       leave: () => quota.release(key, 1),
     };
@@ -74,6 +78,7 @@ function placesOf(max: number, shared: SharedQuantity = UNSHARED): Places {
 
 async function holding(places: Places, call: Call, request: OperationRequest, next: Next) {
   if (!places.enter()) {
+    await places.delay?.(call);
     const headers = { "retry-after": "1" };
     throw new LanceError("Throttling", places.refusal, { headers, limit: "concurrency" });
   }

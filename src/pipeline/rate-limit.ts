@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { addressKey, callerKey } from "./caller-key.ts";
 import type { Interceptor } from "./interceptor.ts";
+import { createRefusalDelay } from "./refusal-delay.ts";
 import type { Rate, TokenBuckets } from "./token-buckets.ts";
 
 /** Calls that a rate counts: those of a caller, of an address, or all. */
@@ -32,31 +32,15 @@ const TEXTS: Readonly<Record<RateScope, string>> = {
 };
 
 /**
- * Time for which a refusal waits, in milliseconds. The time until the next token would be too short: all calls of a flood wait for
- * the same one.
- */
-const DELAY_MS = 250;
-/** Number of refusals that wait; the next ones go out at once. */
-const MAX_WAITING = 1_000;
-
-/**
  * Bounds the calls per second; it refuses the next call with Throttling. The limits apply in the given order, and a refused call
  * counts for the limits before the one that refuses it.
- *
- * A refusal waits for a moment, so that a client that repeats it at once does not keep the gateway busy.
+ * A refusal waits for a moment.
  */
 export function limitRate(limits: readonly CountedRate[]): Interceptor {
-  let waiting = 0;
+  const delay = createRefusalDelay();
 
   async function refuse(call: Call, { scope, perSecond }: RateLimit, ms: number): Promise<never> {
-    if (waiting < MAX_WAITING) {
-      waiting += 1;
-      try {
-        await sleep(DELAY_MS, undefined, { signal: call.signal });
-      } finally {
-        waiting -= 1;
-      }
-    }
+    await delay(call);
     const headers = { "retry-after": String(Math.ceil(ms / 1_000)) };
     const message = `no more than ${perSecond} calls per second ${TEXTS[scope]} are served`;
     throw new LanceError("Throttling", message, { headers, limit: "rate" });
