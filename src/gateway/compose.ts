@@ -18,6 +18,7 @@ import type { ServiceOptions } from "../pipeline/create-service.ts";
 import type { Database } from "../pipeline/databases.ts";
 import type { Addressing } from "../server/addressing.ts";
 import { createReadiness } from "../server/readiness.ts";
+import { RESETS_SHAPE } from "../server/reset-allowance.ts";
 import { createServer } from "../server/server.ts";
 import type { TlsIdentity } from "../server/tls/identity.ts";
 import { announceReadiness, joinReadiness } from "./announce-readiness.ts";
@@ -35,7 +36,7 @@ import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
 import { type OpenTracing, openTracing } from "./tracing/open-tracing.ts";
 import { packageVersion } from "./version.ts";
-import { FAILURES, type Workers } from "./workers.ts";
+import { FAILURES, RESETS, type Workers } from "./workers.ts";
 
 /** A listening gateway. */
 export interface Gateway {
@@ -161,6 +162,7 @@ async function listen(
     ...options,
     ...api,
     connections,
+    resetCells: openCells?.(RESETS, RESETS_SHAPE),
     plugins: plugins.flatMap(({ fastify }) => fastify ?? []),
     readiness,
     metrics: metrics?.page,

@@ -5,6 +5,7 @@ import type { EventSink } from "../namespace/change-event.ts";
 import type { CellShape, OpenCells } from "../namespace/keyed-cells.ts";
 import type { SharedDatabase, SharedQuantity } from "../namespace/sharing.ts";
 import { cellsOfLimits } from "../pipeline/caller-limits.ts";
+import { RESETS_SHAPE } from "../server/reset-allowance.ts";
 
 /** The other workers of a process, as the gateway in one of them sees them. */
 export interface Workers {
@@ -30,8 +31,15 @@ export interface Workers {
 
 /** Returns the shapes of the numbers that the workers of a process share, by name. */
 export function sharedCells(options: ServeOptions): Readonly<Record<string, CellShape>> {
-  return { ...cellsOfLimits(options), ...(options.auth.length > 0 && { [FAILURES]: FAILURES_SHAPE }) };
+  return {
+    ...cellsOfLimits(options),
+    [RESETS]: RESETS_SHAPE,
+    ...(options.auth.length > 0 && { [FAILURES]: FAILURES_SHAPE }),
+  };
 }
+
+/** Name of the numbers of addresses that reset too many streams. */
+export const RESETS = "resets";
 
 /** Name of the numbers of failed authentications. */
 export const FAILURES = "failures";

@@ -7,7 +7,7 @@ import {
 } from "node:http2";
 import type { Socket } from "node:net";
 import { drainSession, LONGEST_ROUND_TRIP_MS } from "./drain.ts";
-import { createResetAllowances } from "./reset-allowance.ts";
+import type { ResetAllowances } from "./reset-allowance.ts";
 import { limitIdleness, limitStreamSilence, type SessionIdleness } from "./silence.ts";
 
 /** Options of {@link createHttp2Sessions}. */
@@ -18,6 +18,8 @@ export interface Http2SessionsOptions {
   readonly streamWindowBytes: number;
   readonly sessionWindowBytes: number;
   readonly maxConcurrentStreams: number;
+  /** Allowances of clients that reset streams. */
+  readonly resets: ResetAllowances;
   /** Answers a stream. */
   onStream(
     stream: ServerHttp2Stream,
@@ -54,9 +56,9 @@ const MAX_SESSION_MEMORY = 4096;
 
 /** Creates an empty set of sessions. */
 export function createHttp2Sessions(options: Http2SessionsOptions): Http2Sessions {
-  const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, onStream, onBroken } = options;
+  const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, resets } = options;
+  const { onStream, onBroken } = options;
   const sessions = new Set<ServerHttp2Session>();
-  const resets = createResetAllowances();
   const toldToGo = new WeakSet<ServerHttp2Session>();
   let goingMs: number | undefined;
 

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { ConnectionFigures } from "../namespace/connection-figures.ts";
 import { type ErrorName, LanceError } from "../namespace/errors.ts";
+import type { KeyedCells } from "../namespace/keyed-cells.ts";
 import { type SharedQuantity, UNSHARED } from "../namespace/sharing.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import type { GrpcHandler } from "../wires/grpc/handler.ts";
@@ -16,6 +17,7 @@ import { createEntrance, NEEDS_TLS } from "./entrance.ts";
 import { createHttp1 } from "./http1.ts";
 import { createHttp2Sessions } from "./http2-sessions.ts";
 import { type ListenAddress, listenOn } from "./listen.ts";
+import { createResetAllowances } from "./reset-allowance.ts";
 import { createSpareConnections, SPARE_FIRST_BYTES_MS } from "./spare-connections.ts";
 import { readTarget } from "./target.ts";
 import type { TlsIdentity } from "./tls/identity.ts";
@@ -51,6 +53,8 @@ export interface ConnectionLimits {
   readonly maxConnections?: number;
   /** Connections of all workers of the process. Default: there is a single worker. */
   readonly connections?: SharedQuantity | undefined;
+  /** Addresses that reset too many streams, of the shape {@link RESETS_SHAPE}. Default: those of this thread alone. */
+  readonly resetCells?: KeyedCells | undefined;
   /**
    * How many bytes of an HTTP/2 stream a client may send ahead of their reader; with the latency it bounds the speed
    * of an upload. Default: 8 MiB.
@@ -139,6 +143,7 @@ export function createListener(options: ListenerOptions): Listener {
   const sessions = createHttp2Sessions({
     idleness: { firstCallMs, idleMs },
     ...{ silenceMs, streamWindowBytes, sessionWindowBytes, maxConcurrentStreams },
+    resets: createResetAllowances(options.resetCells),
     onBroken: (error) => onBroken(error, "an HTTP/2 session broke"),
     onStream(stream, headers, flags, rawHeaders) {
       if (takeAddress !== undefined) headers[":path"] = takeAddress(headers[":path"] ?? "", headers);

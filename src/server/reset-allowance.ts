@@ -1,3 +1,6 @@
+import { type CellShape, type KeyedCells, openCells } from "../namespace/keyed-cells.ts";
+import { monotonicNow } from "../namespace/monotonic.ts";
+
 /** How many streams the client of a connection may reset, as options of an HTTP/2 session: at once, and each second. */
 export interface ResetAllowance {
   readonly streamResetBurst: number;
@@ -19,8 +22,8 @@ const REDUCED: ResetAllowance = { streamResetBurst: 100, streamResetRate: 33 };
 /** How long an address is remembered after its last broken connection, in milliseconds. */
 const REMEMBERED_MS = 60_000;
 
-/** How many addresses are remembered. */
-const MAX_ADDRESSES = 1_024;
+/** Shape of the numbers of addresses: the rank alone, which is the time of the last broken connection. */
+export const RESETS_SHAPE: CellShape = { numbers: 0 };
 
 /** Allowances of connections by their client's address. */
 export interface ResetAllowances {
@@ -34,20 +37,22 @@ export interface ResetAllowances {
  * Creates allowances. Without them, a client that is cut off for a flood of resets reconnects and has a whole allowance
  * again.
  *
- * @param now the time in milliseconds
+ * @param cells broken connections, of the shape {@link RESETS_SHAPE}. Default: those of this thread alone.
+ * @param now a clock in milliseconds, not 0. Default: the monotonic clock, which the workers of a process share.
  */
-export function createResetAllowances(now: () => number = () => performance.now()): ResetAllowances {
-  const brokenAt = new Map<string, number>();
+export function createResetAllowances(
+  cells: KeyedCells = openCells(RESETS_SHAPE),
+  now: () => number = monotonicNow,
+): ResetAllowances {
   return {
     of(address = "") {
-      const since = brokenAt.get(address);
-      return since !== undefined && now() - since < REMEMBERED_MS ? REDUCED : FULL;
+      const brokenAt = cells.look(address, (times, at) => times[at] as number);
+      return brokenAt !== undefined && now() - brokenAt < REMEMBERED_MS ? REDUCED : FULL;
     },
     noteBroken(address = "") {
-      brokenAt.delete(address);
-      brokenAt.set(address, now());
-      const [oldest] = brokenAt.keys();
-      if (brokenAt.size > MAX_ADDRESSES && oldest !== undefined) brokenAt.delete(oldest);
+      cells.change(address, (times, at) => {
+        times[at] = now();
+      });
     },
   };
 }
