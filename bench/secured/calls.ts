@@ -1,6 +1,6 @@
 import { computedSeconds } from "../support/cpu.ts";
 import { type LightLoad, runLightLoad } from "../support/light-load.ts";
-import { figureOf } from "../support/results.ts";
+import { type Rounds, roundsOf } from "../support/result-file.ts";
 import { type Side, TABLES } from "./gateways.ts";
 import { BENCH, visibleTables } from "./policy-set.ts";
 
@@ -39,8 +39,22 @@ function ofTables(operation: string): string[] {
   return NAMES.map((name) => `/v1/table/${BENCH}$${name}/${operation}`);
 }
 
-/** Prints, for each side in turn, the rate, the time of computing for a call, and the ratio to the first side in the same round. */
-export async function compareSides({ title, ...load }: Work, sides: readonly Side[]): Promise<void> {
+/** Figures of a side under a load. */
+export interface SideFigures {
+  readonly name: string;
+  /** Calls per second. */
+  readonly rate: Rounds;
+  /** Computing time of the gateway for a call, in microseconds. */
+  readonly cpuMicros: Rounds;
+  /** The rate as a percentage of that of the first side in the same round. */
+  readonly share: Rounds;
+}
+
+/** Measures the sides in turn. */
+export async function compareSides(
+  { title, ...load }: Work,
+  sides: readonly Side[],
+): Promise<readonly SideFigures[]> {
   const rates = sides.map((): number[] => []);
   const micros = sides.map((): number[] => []);
   for (let round = 0; round <= ROUNDS; round++) {
@@ -49,24 +63,28 @@ export async function compareSides({ title, ...load }: Work, sides: readonly Sid
       const rate = await runLightLoad({ ...load, body: "{}", seconds: SECONDS, port: server.port, headers });
       // The first round is for the compiler.
       if (round === 0) continue;
-      rates[index]?.push(rate);
-      micros[index]?.push(((computedSeconds(server.pid) - before) * 1e6) / (rate * SECONDS));
+      rates[index]?.push(Math.round(rate));
+      const each = ((computedSeconds(server.pid) - before) * 1e6) / (rate * SECONDS);
+      micros[index]?.push(Number(each.toFixed(1)));
     }
   }
+  const figures = sides.map(({ name }, index) => {
+    const own = rates[index] ?? [];
+    const share = own.map((rate, round) => Math.round((100 * rate) / (rates[0]?.[round] ?? Number.NaN)));
+    return { name, rate: roundsOf(own), cpuMicros: roundsOf(micros[index] ?? []), share: roundsOf(share) };
+  });
   console.log(
     `\n${title}, REST, ${load.connections} connections: median (least to most) of ${ROUNDS} rounds`,
   );
-  for (const [index, { name }] of sides.entries()) {
-    const own = rates[index] ?? [];
-    const share = own.map((rate, round) => (100 * rate) / (rates[0]?.[round] ?? Number.NaN));
+  for (const { name, rate, cpuMicros, share } of figures) {
     console.log(
-      `  ${name}: ${shown(own)} calls/s, ${shown(micros[index] ?? [])} µs of computing, ${shown(share)} % of the first`,
+      `  ${name}: ${shown(rate)} calls/s, ${shown(cpuMicros)} µs of computing, ${shown(share)} % of the first`,
     );
   }
+  return figures;
 }
 
-function shown(values: readonly number[]): string {
-  const { median, least, most } = figureOf(values);
+function shown({ median, min, max }: Rounds): string {
   const text = (value: number) => Math.round(value).toLocaleString("en");
-  return `${text(median)} (${text(least)} to ${text(most)})`;
+  return `${text(median)} (${text(min)} to ${text(max)})`;
 }

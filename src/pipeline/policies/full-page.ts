@@ -43,7 +43,7 @@ const SPARE = 1 / 8;
  * the last entry of the page, and exists only if a visible entry follows.
  */
 export async function fullPage(source: Source, { start, limit, plain }: Wish): Promise<Page> {
-  // One entry past the page says whether there is another page.
+  // An entry past the page says whether there is another page.
   const asked = plain && limit !== undefined && limit > 0 ? withSpare(limit) : limit;
   let page = await source(start, asked);
   const length = page.entries.length;
