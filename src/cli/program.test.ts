@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { describe, it } from "vitest";
 import { startProgram } from "../../test/support/program.ts";
 import { environmentName, UsageError } from "../config/option-spec.ts";
@@ -18,6 +19,11 @@ describe("help", () => {
     assert.equal(help, command);
     const text = help.replaceAll(/\s+/g, " ");
     for (const [name, { summary }] of Object.entries(COMMANDS)) assert.ok(text.includes(`${name} `), summary);
+  });
+
+  it("names the documentation, which is there", async () => {
+    const [, path = ""] = /^Documentation:\n {2}(.+)$/m.exec(await printed("--help")) ?? [];
+    assert.match(await readFile(path, "utf8"), /^# Documentation$/m);
   });
 
   it("lists the options of a command in groups, with their variables", async () => {

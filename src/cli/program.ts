@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { environmentLayer, type Layer } from "../config/layers.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
@@ -6,6 +7,9 @@ import type { CommandDefinition } from "./commands/command.ts";
 import { COMMANDS } from "./commands/table.ts";
 import { addCompletion } from "./completion.ts";
 import { addOptions } from "./flags.ts";
+
+/** The pages that come with the package, beside the sources or what is compiled from them. */
+const DOCUMENTATION = join(import.meta.dirname, "..", "..", "docs", "README.md");
 
 const DESCRIPTION =
   "Serves the Lance Namespace API over REST, gRPC, Connect and gRPC-Web on one port, and works on its catalogs.";
@@ -44,6 +48,7 @@ function newProgram(): Command {
       .description(DESCRIPTION)
       .version(packageVersion(), "-v, --version", "print the version")
       .helpOption("-h, --help", "print help")
+      .addHelpText("after", `\nDocumentation:\n  ${DOCUMENTATION}`)
       .commandsGroup("Shell:")
       .helpCommand("help [command]", "print help for a command")
       // Options after the name of a command are the command's: count has a --version of its own.

@@ -3,20 +3,16 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { writeArrowFiles } from "./support/arrow-files.ts";
 import { type GatewayProcess, startGateway } from "./support/gateway.ts";
+import { goPluginsFolder } from "./support/go-plugins.ts";
 import { recordPrinted } from "./support/session.ts";
 import { ROOT, runSession, runTool } from "./support/tools.ts";
 
-const PLUGINS = [
-  "google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.11",
-  "google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.0",
-];
 const cache = join(ROOT, ".cache");
 const module = join(import.meta.dirname, "go");
 
 /** Generates the stubs as a module of their own, which the session's `go.mod` refers to. */
 async function generateStubs(): Promise<void> {
-  const bin = join(cache, "bin");
-  for (const plugin of PLUGINS) await runTool("go", ["install", plugin], { env: { GOBIN: bin } });
+  const bin = await goPluginsFolder();
   const path = `${bin}:${join(ROOT, "node_modules", ".bin")}:${process.env["PATH"]}`;
   const template = join(module, "buf.gen.yaml");
   await runTool("buf", ["generate", "--template", template, "--path", "proto/lance/namespace"], {

@@ -2,15 +2,9 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { pythonInterpreter } from "../../scripts/python-environment.ts";
-import { ROOT, runTool } from "../clients/support/tools.ts";
+import { runTool } from "../clients/support/tools.ts";
 import { CATALOGS, type EngineCatalog } from "./catalogs.ts";
-
-/** Returns the folder with the jars of Spark's connector. */
-async function sparkJars(): Promise<string> {
-  const pom = join(import.meta.dirname, "spark", "pom.xml");
-  await runTool("mvn", ["-q", "-B", "-f", pom, "dependency:copy-dependencies"]);
-  return join(ROOT, ".cache", "engines-spark");
-}
+import { sparkJars } from "./spark-jars.ts";
 
 for (const { name, managed, open } of CATALOGS) {
   describe(`engines on ${name}`, () => {
