@@ -1,10 +1,9 @@
-import { resolve } from "node:path";
 import type { Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { Gateway } from "../gateway/compose.ts";
 import { packageVersion } from "../gateway/version.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { redactText } from "../log/redact.ts";
+import { placeOf } from "./place.ts";
 
 /** Returns the first lines for people: what is served, where, and for whom. */
 export function greeting(options: ServeOptions, databases: Databases | undefined, gateway: Gateway): string {
@@ -53,19 +52,5 @@ function forWhom({ auth, socketPath }: ServeOptions): string {
 /** The text for the catalog that is served in the first line. */
 function whatIsServed(options: ServeOptions, databases: Databases | undefined): string {
   if (databases !== undefined) return `the databases ${[...databases.byName.keys()].join(", ")}`;
-  switch (options.backend) {
-    case "dir":
-      return options.root.includes("://") ? redactText(options.root) : resolve(options.root);
-    case "rest":
-      return options.uris.map(withoutCredentials).join(", ");
-    case "grpc":
-      return options.addresses.join(", ");
-    default:
-      return options.backend;
-  }
-}
-
-function withoutCredentials(uri: string): string {
-  const parsed = URL.parse(uri);
-  return parsed === null ? uri : `${parsed.origin}${parsed.pathname}`;
+  return placeOf(options);
 }

@@ -1,16 +1,23 @@
 import { enableCompileCache } from "node:module";
 import { UsageError } from "../config/option-spec.ts";
-import { redactText } from "../log/redact.ts";
+import { failureJson, failureLine } from "./failure.ts";
 import { runProgram } from "./program.ts";
 
 // Node caches the code that is loaded from here on, which is nearly everything, for the next start.
 enableCompileCache();
 
+// A reader that stops early, such as `head`, is not a failure.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
+
+const args = process.argv.slice(2);
 try {
-  process.exitCode = await runProgram(process.argv.slice(2), process.env);
+  process.exitCode = await runProgram(args, process.env);
 } catch (error) {
   // A single line: code 2 for wrong usage, 1 for a failure.
-  const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`lance-gateway: ${redactText(message)}\n`);
+  const line = args.includes("--json") ? failureJson(error) : `lance-gateway: ${failureLine(error)}`;
+  process.stderr.write(`${line}\n`);
   process.exit(error instanceof UsageError ? 2 : 1);
 }

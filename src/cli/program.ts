@@ -4,7 +4,7 @@ import { environmentLayer, type Layer } from "../config/layers.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
 import { packageVersion } from "../gateway/version.ts";
 import type { CommandDefinition } from "./commands/command.ts";
-import { COMMANDS } from "./commands/table.ts";
+import { COMMANDS, type CommandGroup, type Loadable } from "./commands/table.ts";
 import { addCompletion } from "./completion.ts";
 import { addOptions } from "./flags.ts";
 
@@ -22,17 +22,12 @@ const DESCRIPTION =
 export async function runProgram(args: readonly string[], environment: Environment): Promise<number> {
   let code = 0;
   const program = newProgram();
-  for (const [name, { group, summary, load }] of Object.entries(COMMANDS)) {
-    const command = program.command(name).helpGroup(`${group}:`).description(summary);
-    // Only commands that the line names are loaded: to run them, to print their help or to complete them.
-    if (!args.includes(name)) continue;
-    const definition = await load();
-    const layers = describeCommand(command, definition, environment);
-    command.action(async () => {
-      code = await definition.run({ operands: command.args, layers }, environment);
-    });
+  const sources = new Map<Command, readonly Layer[]>();
+  for (const [name, entry] of Object.entries(COMMANDS)) {
+    const command = program.command(name).helpGroup(`${entry.group}:`);
+    await addEntry(command, entry);
   }
-  addCompletion(program);
+  addCompletion(program, environment, (command) => sources.get(command) ?? []);
   try {
     await program.parseAsync(args, { from: "user" });
   } catch (thrown) {
@@ -40,6 +35,21 @@ export async function runProgram(args: readonly string[], environment: Environme
     if (thrown.exitCode !== 0) throw new UsageError(messageOf(thrown, args));
   }
   return code;
+
+  async function addEntry(command: Command, entry: Loadable | CommandGroup): Promise<void> {
+    command.description(entry.summary);
+    // Only commands that the line names are loaded: to run them, to print their help or to complete them.
+    if ("commands" in entry) {
+      for (const [name, each] of Object.entries(entry.commands)) await addEntry(command.command(name), each);
+    } else if (args.includes(command.name())) {
+      const definition = await entry.load();
+      const layers = describeCommand(command, definition, environment);
+      sources.set(command, layers);
+      command.action(async () => {
+        code = await definition.run({ operands: command.args, layers }, environment);
+      });
+    }
+  }
 }
 
 function newProgram(): Command {
@@ -64,6 +74,10 @@ function describeCommand(
   environment: Environment,
 ): readonly Layer[] {
   if (operands !== undefined) command.arguments(operands);
+  for (const argument of command.registeredArguments) {
+    // The command checks its words itself.
+    if (argument.name().includes("|")) argument.argChoices = argument.name().split("|");
+  }
   const flags = addOptions(command, groups);
   const variables = environmentLayer(environment);
   const fromEnvironment = new Set(
@@ -75,6 +89,9 @@ function describeCommand(
 /** Returns a single line; the value of an unknown option may be a secret. */
 function messageOf({ code, message }: CommanderError, args: readonly string[]): string {
   if (code === "commander.help") {
+    const entry = COMMANDS[args.at(-1) ?? ""];
+    if (entry !== undefined && "commands" in entry)
+      return `${args.at(-1)} needs one of ${Object.keys(entry.commands).join(", ")}`;
     const what = args.length === 0 ? "a command is missing" : `unknown command '${args.at(-1)}'`;
     return `${what}; see lance-gateway --help`;
   }

@@ -4,9 +4,14 @@ import { sizeText } from "./commands/text-table.ts";
 export interface Progress {
   /** Reports further progress. */
   advance(amount: number): void;
+  /** Reports how much is done, and the total if it is known now. */
+  show(done: number, total?: number): void;
   /** Removes the bar. */
   end(): void;
 }
+
+/** Stream on which a bar is drawn. */
+type Output = Pick<NodeJS.WriteStream, "isTTY" | "write"> & { readonly columns?: number };
 
 /** Options of {@link createProgress}. */
 export interface ProgressOptions {
@@ -14,8 +19,8 @@ export interface ProgressOptions {
   /** Total amount of work; undefined if it is unknown. */
   readonly total: number | undefined;
   readonly unit: "bytes" | "rows";
-  /** Stream on which the bar is drawn. Default: standard error; the bar appears only on a terminal. */
-  readonly output?: Pick<NodeJS.WriteStream, "isTTY" | "write"> & { readonly columns?: number };
+  /** Default: standard error; the bar appears only on a terminal. */
+  readonly output?: Output;
 }
 
 const WIDTH = 24;
@@ -24,23 +29,49 @@ const LABEL_WIDTH = 20;
 const INTERVAL_MS = 100;
 const CLEAR_LINE = "\r\u001b[K";
 
-/** Creates a progress bar. */
+/** Creates a progress bar. It is removed when it ends, or when the process exits before. */
 export function createProgress({ label, total, unit, output = process.stderr }: ProgressOptions): Progress {
-  if (!output.isTTY) return { advance() {}, end() {} };
+  if (!output.isTTY) return { advance() {}, show() {}, end() {} };
   const started = performance.now();
   let done = 0;
+  let whole = total;
   let drawn = Number.NEGATIVE_INFINITY;
+  let length = 0;
+  const clear = () => {
+    output.write(clearing(length, output.columns));
+    length = 0;
+  };
+  process.once("exit", clear);
+
+  function draw(): void {
+    const now = performance.now();
+    if (now - drawn < INTERVAL_MS) return;
+    drawn = now;
+    const text = progressText(label, done, whole, unit, (now - started) / 1000, output.columns);
+    output.write(clearing(length, output.columns) + text);
+    length = text.length;
+  }
+
   return {
     advance(amount) {
       done += amount;
-      const now = performance.now();
-      if (now - drawn < INTERVAL_MS) return;
-      drawn = now;
-      const text = progressText(label, done, total, unit, (now - started) / 1000, output.columns);
-      output.write(CLEAR_LINE + text);
+      draw();
     },
-    end: () => output.write(CLEAR_LINE),
+    show(amount, of = whole) {
+      [done, whole] = [amount, of];
+      draw();
+    },
+    end() {
+      process.off("exit", clear);
+      clear();
+    },
   };
+}
+
+/** Returns what removes a line, which a terminal that became narrower since has wrapped. */
+function clearing(length: number, columns = 80): string {
+  const wrapped = Math.max(0, Math.ceil(length / Math.max(1, columns)) - 1);
+  return wrapped === 0 ? CLEAR_LINE : `\r\u001b[${wrapped}A\u001b[J`;
 }
 
 /**

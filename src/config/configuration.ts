@@ -148,7 +148,8 @@ function refusePlace(spec: OptionSpec, layers: readonly Layer[]): void {
     throw new UsageError(`${given.source} has no meaning beside databases, each of which says its own`);
 }
 
-function withoutPlaces(layer: Layer): Layer {
+/** Returns a source without the options that name the place of the data. */
+export function withoutPlaces(layer: Layer): Layer {
   return (spec) => (spec.place ? undefined : layer(spec));
 }
 

@@ -1,7 +1,8 @@
-import { open, readFile, rename, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { parseIdentifier } from "../../namespace/identifier.ts";
 import { isJsonObject } from "../../namespace/json.ts";
 import { ROLE_NAMES, type Role } from "../../namespace/principal.ts";
+import { replaceOwnedFile } from "../owned-file.ts";
 
 /** What the gateway keeps of a key. */
 export interface KeyRecord {
@@ -110,23 +111,11 @@ export async function changeKeyFile(
   path: string,
   change: (keys: readonly KeyRecord[]) => readonly KeyRecord[],
 ): Promise<void> {
-  const lock = `${path}.lock`;
-  const handle = await open(lock, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== "EEXIST") throw error;
-    throw new Error(`another process changes ${path}; if none does, remove ${lock}`);
-  });
-  try {
+  await replaceOwnedFile(path, async () => {
     const keys = await readKeyFile(path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return [];
       throw error;
     });
-    await handle.writeFile(`${JSON.stringify({ keys: change(keys) }, null, 2)}\n`);
-    await handle.sync();
-    await rename(lock, path);
-  } catch (error) {
-    await rm(lock, { force: true });
-    throw error;
-  } finally {
-    await handle.close();
-  }
+    return `${JSON.stringify({ keys: change(keys) }, null, 2)}\n`;
+  });
 }

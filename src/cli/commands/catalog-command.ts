@@ -1,23 +1,23 @@
 import { once } from "node:events";
-import type { Namespace } from "../../client/namespace.ts";
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
-import { readServeOptions } from "../../config/serve-options.ts";
+import { readConnection } from "../contexts/connection.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
-import { CONNECTION_OPTIONS, errorLine, withNamespace } from "./connection.ts";
+import { CONNECTION_OPTIONS, type Connected, withNamespace } from "./connection.ts";
 
 type WithJson<T> = T & { readonly json: typeof JSON_OPTION };
 
 /** Context of a running command. */
-export interface Work<T extends OptionTable> {
-  readonly namespace: Namespace;
+export interface Work<T extends OptionTable> extends Connected {
   readonly operands: readonly string[];
   readonly options: OptionValues<WithJson<T>>;
   /** Aborts at Ctrl-C. */
   readonly signal: AbortSignal;
   /** Writes to standard output, with backpressure. */
-  print(text: string): Promise<void>;
+  print(text: string | Uint8Array): Promise<void>;
+  /** Prints a result: the value as JSON if the user asks for it, and otherwise the text. */
+  answer(value: unknown, text: () => string): Promise<void>;
 }
 
 /** Definition of a command on a catalog. */
@@ -31,8 +31,8 @@ export interface CatalogCommandOptions<T extends OptionTable> {
   run(work: Work<T>): Promise<void>;
 }
 
-/** Exit code of a command that Ctrl-C ended, as in shells. */
-const INTERRUPTED = 130;
+/** Exit codes of a command that a signal ended, as in shells. */
+const EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /**
  * Creates a command that works on a catalog through the client. Ctrl-C cancels it; a second Ctrl-C ends the process.
@@ -47,42 +47,55 @@ export function catalogCommand<const T extends OptionTable>(
       { heading: "Options", options: own, environment: false },
       { heading: "Catalog", options: CONNECTION_OPTIONS, environment: true },
     ],
-    async run({ operands, layers }) {
+    async run({ operands, layers }, environment) {
       const options = readTable(own, layers);
-      const connection = readServeOptions(layers);
-      const controller = new AbortController();
-      const interrupt = () => controller.abort();
-      process.once("SIGINT", interrupt);
-      process.stdout.on("error", leaveQuietly);
+      const connection = await readConnection(layers, environment);
+      using interruption = watchForSignals();
+      const { signal } = interruption;
+      const answer = (value: unknown, text: () => string) => print(options.json ? jsonText(value) : text());
       try {
-        await withNamespace(connection, command.creates ?? false, (namespace) =>
-          command.run({ namespace, operands, options, signal: controller.signal, print }),
+        await withNamespace(connection, command.creates ?? false, (connected) =>
+          command.run({ ...connected, operands, options, signal, print, answer }),
         );
         return 0;
       } catch (thrown) {
-        if (!controller.signal.aborted) throw thrown instanceof TypeError ? thrown : asLine(thrown);
-        process.stderr.write("lance-gateway: cancelled\n");
-        return INTERRUPTED;
-      } finally {
-        process.off("SIGINT", interrupt);
-        process.stdout.off("error", leaveQuietly);
+        if (!signal.aborted) throw thrown;
+        const cancelled = options.json
+          ? JSON.stringify({ error: { kind: "Cancelled", message: "cancelled" } })
+          : "lance-gateway: cancelled";
+        process.stderr.write(`${cancelled}\n`);
+        return EXIT_CODES[signal.reason as keyof typeof EXIT_CODES];
       }
     },
   };
 }
 
-function asLine(thrown: unknown): unknown {
-  if (!(thrown instanceof Error)) return thrown;
-  thrown.message = errorLine(thrown);
-  return thrown;
+/** Aborts a signal, whose reason is the name of the signal, at Ctrl-C; a second one ends the process. */
+function watchForSignals(): Disposable & { readonly signal: AbortSignal } {
+  const controller = new AbortController();
+  const interrupt = (name: NodeJS.Signals) => {
+    // Progress takes its bar away when the process exits.
+    if (controller.signal.aborted) process.exit(EXIT_CODES[name as keyof typeof EXIT_CODES]);
+    controller.abort(name);
+  };
+  const names = Object.keys(EXIT_CODES);
+  for (const name of names) process.on(name, interrupt);
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      for (const name of names) process.off(name, interrupt);
+    },
+  };
 }
 
-async function print(text: string): Promise<void> {
+async function print(text: string | Uint8Array): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, "drain");
 }
 
-/** A reader that stops early, such as `head`, is not a failure. */
-function leaveQuietly(error: NodeJS.ErrnoException): void {
-  if (error.code === "EPIPE") process.exit(0);
-  throw error;
+/** Returns a value as a line of JSON, a list with a line for each item; 64-bit integers are numbers. */
+export function jsonText(value: unknown): string {
+  const text = (each: unknown) =>
+    JSON.stringify(each, (_, item: unknown) => (typeof item === "bigint" ? Number(item) : item));
+  if (!Array.isArray(value)) return `${text(value)}\n`;
+  return value.length === 0 ? "[]\n" : `[\n${value.map((item) => `  ${text(item)}`).join(",\n")}\n]\n`;
 }

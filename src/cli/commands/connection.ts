@@ -5,38 +5,49 @@ import { SILENT_LOG } from "../../client/silent-log.ts";
 import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../../config/options.ts";
 import { openBackend, prepareEngine } from "../../gateway/open-backend.ts";
+import type { Backend } from "../../namespace/lance-namespace.ts";
+import { CONTEXT_OPTION } from "../contexts/connection.ts";
+import { CallFailure } from "../failure.ts";
+import { placeOf } from "../place.ts";
 
-/** The options that say which catalog a command is about; they mean what they mean for `serve`. */
-export const CONNECTION_OPTIONS: OptionTable = Object.fromEntries(
+/** The options that say which data a connection is to; they mean what they mean for `serve`. */
+export const PLACE_OPTIONS: OptionTable = Object.fromEntries(
   Object.entries<OptionSpec>(SERVE_OPTIONS).filter(([, spec]) => spec.place),
 );
+
+/** The options that say which catalog a command is about. */
+export const CONNECTION_OPTIONS: OptionTable = { context: CONTEXT_OPTION, ...PLACE_OPTIONS };
+
+/** A connection to a catalog. */
+export interface Connected {
+  readonly namespace: Namespace;
+  readonly backend: Backend;
+}
 
 /**
  * Connects, works, and closes.
  *
  * @param creates whether a directory that is missing is made.
- * @throws Error with one clear line.
+ * @throws Error with one clear line, which names the address if the server cannot be reached.
  */
 export async function withNamespace<T>(
   options: ServeOptions,
   creates: boolean,
-  work: (namespace: Namespace) => Promise<T>,
+  work: (connected: Connected) => Promise<T>,
 ): Promise<T> {
   if (options.backend === "dir" && !creates && !options.root.includes("://")) {
     await access(options.root).catch(() => {
       throw new UsageError(
-        `there is no directory ${options.root}; --root, --uri or --address say where to look`,
+        `there is no directory ${options.root}; --root, --uri, --address or --context say where to look`,
       );
     });
   }
   prepareEngine();
-  const backend = await openBackend(options, { log: SILENT_LOG });
-  await using namespace = createNamespace(backend);
-  return await work(namespace);
-}
-
-/** Returns a thrown value as a line for people: its message, and the name of the error if it has one. */
-export function errorLine(thrown: unknown): string {
-  if (thrown instanceof LanceError) return `${thrown.message.replaceAll(/\s*\n\s*/g, " ")} (${thrown.kind})`;
-  return thrown instanceof Error ? thrown.message : String(thrown);
+  try {
+    const backend = await openBackend(options, { log: SILENT_LOG });
+    await using namespace = createNamespace(backend);
+    return await work({ namespace, backend });
+  } catch (thrown) {
+    throw thrown instanceof LanceError ? new CallFailure(thrown, placeOf(options)) : thrown;
+  }
 }

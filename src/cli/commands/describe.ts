@@ -4,11 +4,10 @@ import {
   type DescribeTableResponse,
   DescribeTableResponseSchema,
   isNotFound,
-  type JsonArrowDataType,
-  type JsonArrowField,
 } from "../../client/exports.ts";
-import { createJsonEncoders } from "../../transcode/json-encode.ts";
+import { typeInWords } from "../../client/type-words.ts";
 import { catalogCommand } from "./catalog-command.ts";
+import { jsonOf } from "./message-json.ts";
 import { parsePath } from "./operands.ts";
 import { textTable } from "./text-table.ts";
 
@@ -16,7 +15,7 @@ import { textTable } from "./text-table.ts";
 export const describe = catalogCommand({
   operands: "<PATH>",
   options: {},
-  async run({ namespace, operands: [path = ""], options, signal, print }) {
+  async run({ namespace, operands: [path = ""], signal, answer }) {
     const id = parsePath(path);
     const table =
       id.length === 0
@@ -26,25 +25,16 @@ export const describe = catalogCommand({
             return undefined;
           });
     if (table !== undefined) {
-      await print(options.json ? jsonOf(DescribeTableResponseSchema, table) : tableText(table));
+      await answer(jsonOf(DescribeTableResponseSchema, table), () => tableText(table));
       return;
     }
     const found = await namespace.describeNamespace({ id }, { signal }).catch((error) => {
       if (isNotFound(error) && id.length > 0) error.message = `there is no table and no namespace ${path}`;
       throw error;
     });
-    await print(options.json ? jsonOf(DescribeNamespaceResponseSchema, found) : namespaceText(found));
+    await answer(jsonOf(DescribeNamespaceResponseSchema, found), () => namespaceText(found));
   },
 });
-
-/** Returns the JSON of the REST API. */
-function jsonOf(
-  schema: typeof DescribeTableResponseSchema | typeof DescribeNamespaceResponseSchema,
-  message: DescribeTableResponse | DescribeNamespaceResponse,
-): string {
-  const text = createJsonEncoders().message(schema)(message);
-  return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
-}
 
 function namespaceText({ properties }: DescribeNamespaceResponse): string {
   const rows = Object.entries(properties);
@@ -62,16 +52,9 @@ function tableText(table: DescribeTableResponse): string {
   ].filter(([, value]) => value !== "");
   const columns = (schema?.fields ?? []).map((field) => [
     field.name,
-    typeText(field.type),
+    field.type === undefined ? "" : typeInWords(field.type),
     field.nullable ? "yes" : "no",
   ]);
   const fields = columns.length === 0 ? "" : `\n${textTable([["COLUMN", "TYPE", "NULLABLE"], ...columns])}`;
   return textTable([["TABLE", ""], ...facts]).slice("TABLE\n".length) + fields;
-}
-
-function typeText(type: JsonArrowDataType | undefined): string {
-  if (type === undefined) return "";
-  const inner = type.fields.map((field: JsonArrowField) => typeText(field.type)).join(", ");
-  const length = type.length === undefined ? "" : `[${type.length}]`;
-  return `${type.type}${inner === "" ? "" : `<${inner}>`}${length}`;
 }

@@ -1,9 +1,13 @@
 import type { OptionTable } from "../../config/option-spec.ts";
-import { parseInteger, parseText } from "../../config/parsers.ts";
+import { parseChoice, parseInteger, parseText } from "../../config/parsers.ts";
+import { slicesOf, textOfValue, toCsv, toJsonLines } from "../files/text.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { parsePath } from "./operands.ts";
 import { parseNumbers, ROW_OPTIONS, STATE_OPTIONS } from "./read-options.ts";
-import { textTable } from "./text-table.ts";
+import { createTableFormat } from "./text-table.ts";
+
+/** Forms of the output. */
+const FORMATS = ["table", "csv", "jsonl"] as const;
 
 const OPTIONS = {
   ...ROW_OPTIONS,
@@ -39,13 +43,22 @@ const OPTIONS = {
     help: "Words to find in the columns with a text index.",
     parse: parseText,
   },
+  format: {
+    flag: "format",
+    value: "FORMAT",
+    help: "Output: a table, CSV, or a JSON object in each line (jsonl, which --json chooses, too).",
+    fallback: "table",
+    parse: parseChoice(FORMATS),
+  },
   ...STATE_OPTIONS,
 } as const satisfies OptionTable;
 
 /** Number of characters to which cells are truncated for people. */
 const CELL_CHARACTERS = 60;
+/** Number of rows that decide about the widths of columns. */
+const WIDTH_ROWS = 1_000;
 
-/** `lance-gateway query`: prints rows of a table, as a table or, with `--json`, as a JSON object per line. */
+/** `lance-gateway query`: prints rows of a table, as a table, as CSV or as a JSON object per line. */
 export const query = catalogCommand({
   operands: "<TABLE>",
   options: OPTIONS,
@@ -66,34 +79,35 @@ export const query = catalogCommand({
       },
       { signal },
     );
-    const table: string[][] = [];
-    for await (const batch of result) {
-      if (table.length === 0) table.push(batch.schema.names.map(String));
-      for (const row of batch) {
-        const record = (row as { toJSON(): Record<string, unknown> }).toJSON();
-        if (options.json) await print(`${jsonText(record)}\n`);
-        else table.push(Object.values(record).map(cellText));
-      }
-    }
-    if (!options.json && table.length > 0) await print(textTable(table));
+    const format = options.json ? "jsonl" : options.format;
+    for await (const piece of PRINTERS[format](result.bytes())) await print(piece);
   },
 });
 
-function cellText(value: unknown): string {
-  const text = typeof value === "string" ? value : jsonText(value);
-  const line = text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, " ");
-  return line.length <= CELL_CHARACTERS ? line : `${line.slice(0, CELL_CHARACTERS - 1)}…`;
-}
+type Print = (answer: AsyncIterable<Uint8Array>) => AsyncIterable<string | Uint8Array>;
 
-/** Returns JSON with 64-bit integers as digits and bytes as base64. */
-function jsonText(value: unknown): string {
-  if (typeof value === "bigint") return String(value);
-  if (value === null || typeof value !== "object") return JSON.stringify(value) ?? "null";
-  if (value instanceof Uint8Array) return JSON.stringify(Buffer.from(value).toString("base64"));
-  if (value instanceof Date) return JSON.stringify(value);
-  const plain = "toJSON" in value && typeof value.toJSON === "function" ? (value.toJSON() as unknown) : value;
-  if (typeof plain !== "object" || plain === null) return jsonText(plain);
-  if (Symbol.iterator in plain) return `[${Array.from(plain as Iterable<unknown>, jsonText).join(",")}]`;
-  const members = Object.entries(plain).map(([name, item]) => `${JSON.stringify(name)}:${jsonText(item)}`);
-  return `{${members.join(",")}}`;
+/** How rows are printed, by format. */
+const PRINTERS: Readonly<Record<(typeof FORMATS)[number], Print>> = {
+  csv: toCsv,
+  jsonl: toJsonLines,
+  async *table(answer) {
+    let format: ((rows: readonly (readonly string[])[]) => string) | undefined;
+    let held: string[][] = [];
+    for await (const { names, rows } of slicesOf(answer)) {
+      if (format === undefined && held.length === 0) held.push([...names]);
+      held.push(...rows.map((row) => names.map((name) => cellText(row[name]))));
+      if (held.length <= WIDTH_ROWS) continue;
+      format ??= createTableFormat(held);
+      yield format(held);
+      held = [];
+    }
+    if (held.length > 0) yield (format ?? createTableFormat(held))(held);
+  },
+};
+
+const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)(Z?)$/;
+
+function cellText(value: unknown): string {
+  const text = textOfValue(value).replace(TIME, (_, date, time, zone) => `${date} ${time}${zone && " UTC"}`);
+  return text.length <= CELL_CHARACTERS ? text : `${text.slice(0, CELL_CHARACTERS - 1)}…`;
 }

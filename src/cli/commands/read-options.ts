@@ -1,5 +1,13 @@
-import { type OptionTable, UsageError } from "../../config/option-spec.ts";
+import { type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseInteger, parseText } from "../../config/parsers.ts";
+
+/** Branch to work on. */
+export const BRANCH_OPTION = {
+  flag: "branch",
+  value: "NAME",
+  help: "Branch of the table. Default: main.",
+  parse: parseText,
+} as const satisfies OptionSpec;
 
 /** Options for the state of a table to read. */
 export const STATE_OPTIONS = {
@@ -9,7 +17,7 @@ export const STATE_OPTIONS = {
     help: "Version to read. Default: the newest.",
     parse: parseInteger(1, Number.MAX_SAFE_INTEGER),
   },
-  branch: { flag: "branch", value: "NAME", help: "Branch to read. Default: main.", parse: parseText },
+  branch: BRANCH_OPTION,
 } as const satisfies OptionTable;
 
 /** Options for the rows and columns to read. */

@@ -1,14 +1,24 @@
 import type { CommandDefinition } from "./command.ts";
 
-/** A command in the list of the help. */
-export interface CommandEntry {
-  /** Heading under which the help lists the command. */
-  readonly group: string;
+/** A command, or one of the commands of a group, in the list of the help. */
+export interface Loadable {
   readonly summary: string;
   load(): Promise<CommandDefinition>;
 }
 
-/** The commands, each loaded on use. */
+/** Several commands under a name. */
+export interface CommandGroup {
+  readonly summary: string;
+  readonly commands: Readonly<Record<string, Loadable>>;
+}
+
+/** A command in the list of the help. */
+export type CommandEntry = (Loadable | CommandGroup) & {
+  /** Heading under which the help lists the command. */
+  readonly group: string;
+};
+
+/** The commands, each loaded on use: help, completion and docs/cli.md derive from them. */
 export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   serve: {
     group: "Server",
@@ -64,6 +74,119 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     group: "Data",
     summary: "write rows of a table into an Arrow or Parquet file",
     load: async () => (await import("./export.ts")).exportRows,
+  },
+  stats: {
+    group: "Tables",
+    summary: "print the figures of a table: rows, bytes, fragments, indices",
+    load: async () => (await import("./stats.ts")).stats,
+  },
+  versions: {
+    group: "Tables",
+    summary: "list and describe the versions of a table",
+    commands: {
+      ls: {
+        summary: "list versions, the newest first",
+        load: async () => (await import("./versions.ts")).versionsLs,
+      },
+      describe: {
+        summary: "describe a version",
+        load: async () => (await import("./versions.ts")).versionsDescribe,
+      },
+    },
+  },
+  restore: {
+    group: "Tables",
+    summary: "bring the rows and columns of an old version back, as a new version",
+    load: async () => (await import("./versions.ts")).restore,
+  },
+  tags: {
+    group: "Tables",
+    summary: "list, create, move and delete the tags of a table",
+    commands: {
+      ls: { summary: "list tags", load: async () => (await import("./tags.ts")).tagsLs },
+      create: {
+        summary: "give a version a name",
+        load: async () => (await import("./tags.ts")).tagsCreate,
+      },
+      update: {
+        summary: "move a tag to another version",
+        load: async () => (await import("./tags.ts")).tagsUpdate,
+      },
+      delete: {
+        summary: "delete a tag; its version stays",
+        load: async () => (await import("./tags.ts")).tagsDelete,
+      },
+    },
+  },
+  branches: {
+    group: "Tables",
+    summary: "list, create and delete the branches of a table",
+    commands: {
+      ls: { summary: "list branches", load: async () => (await import("./branches.ts")).branchesLs },
+      create: {
+        summary: "create a branch of a version",
+        load: async () => (await import("./branches.ts")).branchesCreate,
+      },
+      delete: {
+        summary: "delete a branch",
+        load: async () => (await import("./branches.ts")).branchesDelete,
+      },
+    },
+  },
+  index: {
+    group: "Tables",
+    summary: "list, create, drop and watch the indices of a table",
+    commands: {
+      ls: { summary: "list indices", load: async () => (await import("./index-commands.ts")).indexLs },
+      create: {
+        summary: "build an index of a column",
+        load: async () => (await import("./index-create.ts")).indexCreate,
+      },
+      wait: {
+        summary: "wait until indices have all rows",
+        load: async () => (await import("./index-commands.ts")).indexWait,
+      },
+      stats: {
+        summary: "print the figures of an index",
+        load: async () => (await import("./index-commands.ts")).indexStats,
+      },
+      drop: { summary: "drop an index", load: async () => (await import("./index-commands.ts")).indexDrop },
+    },
+  },
+  jobs: {
+    group: "Tables",
+    summary: "list, describe, await and cancel work in the background",
+    commands: {
+      ls: { summary: "list jobs, the newest first", load: async () => (await import("./jobs.ts")).jobsLs },
+      describe: { summary: "describe a job", load: async () => (await import("./jobs.ts")).jobsDescribe },
+      wait: {
+        summary: "wait until a job has ended; a job that fails fails the command",
+        load: async () => (await import("./jobs.ts")).jobsWait,
+      },
+      cancel: { summary: "cancel a job", load: async () => (await import("./jobs.ts")).jobsCancel },
+    },
+  },
+  context: {
+    group: "Connections",
+    summary: "save connections, and choose the one that commands use",
+    commands: {
+      add: {
+        summary: "save a connection",
+        load: async () => (await import("./context.ts")).contextAdd,
+      },
+      use: {
+        summary: "use a saved connection where no option names the data",
+        load: async () => (await import("./context.ts")).contextUse,
+      },
+      ls: {
+        summary: "list the saved connections",
+        load: async () => (await import("./context.ts")).contextLs,
+      },
+      rm: {
+        summary: "remove a saved connection",
+        load: async () => (await import("./context.ts")).contextRm,
+      },
+    },
   },
   bench: {
     group: "Maintenance",

@@ -1,3 +1,5 @@
+import stringWidth from "string-width";
+
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
 /** Formats bytes for people: `512 B`, `3.4 MiB`. */
@@ -6,15 +8,89 @@ export function sizeText(bytes: number): string {
   return `${power === 0 ? bytes : (bytes / 1024 ** power).toFixed(1)} ${UNITS[power]}`;
 }
 
-/** Formats rows in columns, two spaces apart; the first row has the headings. */
-export function textTable(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) =>
-    rows.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), 0),
+/** Formats a time in milliseconds since 1970 in ISO 8601; a time that no calendar has stays a number. */
+export function isoTime(millis: number): string {
+  const date = new Date(millis);
+  return Number.isNaN(date.getTime()) ? String(millis) : date.toISOString();
+}
+
+/** Formats a time in ISO 8601 for people: `2026-05-04 13:02:01 UTC`. */
+export function timeText(iso = ""): string {
+  return iso.replace(/T(.*?)(?:\.\d+)?Z$/, " $1 UTC");
+}
+
+const GAP = "  ";
+/** Number of columns to which a terminal's width narrows a column at most. */
+const NARROWEST = 8;
+
+/** Width of the terminal, if standard output is one. */
+const terminalWidth = () => (process.stdout.isTTY ? process.stdout.columns : undefined);
+
+/**
+ * Formats rows in columns, two spaces apart; the first row has the headings. Control characters become spaces.
+ *
+ * @param columns width to which the widest columns are cut. Default: that of the terminal; elsewhere nothing is cut.
+ */
+export function textTable(rows: readonly (readonly string[])[], columns = terminalWidth()): string {
+  return createTableFormat(rows, columns)(rows);
+}
+
+/** Returns a format for the rows of a long table; its first rows decide about the widths of its columns. */
+export function createTableFormat(
+  first: readonly (readonly string[])[],
+  columns = terminalWidth(),
+): (rows: readonly (readonly string[])[]) => string {
+  const widths = (first[0] ?? []).map((_, column) =>
+    first.reduce((width, row) => Math.max(width, stringWidth(cleaned(row[column] ?? ""))), 0),
   );
+  if (columns !== undefined) narrow(widths, columns);
   const line = (row: readonly string[]) =>
     row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
+      .map((cell, column) => fitted(cleaned(cell), widths[column] ?? 0))
+      .join(GAP)
       .trimEnd();
-  return rows.map((row) => `${line(row)}\n`).join("");
+  return (rows) => rows.map((row) => `${line(row)}\n`).join("");
 }
+
+/** Replaces control characters, with which names could command the terminal. */
+function cleaned(cell: string): string {
+  return cell.replaceAll(/[\p{Cc}\u2028\u2029]/gu, " ");
+}
+
+/** Formats facts, a line for each that is known. */
+export function factTable(facts: Readonly<Record<string, string | number | bigint | undefined>>): string {
+  const rows = Object.entries(facts).flatMap(([name, value]) =>
+    value === undefined || value === "" ? [] : [[name, String(value)]],
+  );
+  return textTable(rows);
+}
+
+/** Narrows the widest columns until a line fits, as far as a column stays readable. */
+function narrow(widths: number[], columns: number): void {
+  let excess = widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length) - columns;
+  while (excess > 0) {
+    const widest = Math.max(...widths);
+    if (widest <= NARROWEST) return;
+    const next = Math.max(NARROWEST, ...widths.filter((width) => width < widest));
+    const at = widths.lastIndexOf(widest);
+    const cut = Math.min(excess, Math.max(1, widest - next));
+    widths[at] = widest - cut;
+    excess -= cut;
+  }
+}
+
+/** Pads or cuts a cell. */
+function fitted(cell: string, width: number): string {
+  const own = stringWidth(cell);
+  if (own <= width) return cell + " ".repeat(width - own);
+  let text = "";
+  let used = 1;
+  for (const { segment } of SEGMENTER.segment(cell)) {
+    used += stringWidth(segment);
+    if (used > width) break;
+    text += segment;
+  }
+  return `${text}…${" ".repeat(width - stringWidth(text) - 1)}`;
+}
+
+const SEGMENTER = new Intl.Segmenter();

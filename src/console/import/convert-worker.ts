@@ -1,5 +1,5 @@
 // Converts files to Arrow beside the page, which stays responsive.
-import { csvToArrow } from "./csv.ts";
+import { csvToArrow } from "../../client/text/csv.ts";
 import type { FileKind } from "./file-kinds.ts";
 import { parquetToArrow } from "./parquet.ts";
 

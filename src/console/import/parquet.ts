@@ -1,13 +1,10 @@
-import type { DataType, RecordBatch, Schema, TimeUnit, Vector } from "apache-arrow";
+import type { RecordBatch } from "apache-arrow";
 import { gunzipSync } from "fflate";
 import { decompress as unzstd } from "fzstd";
 import { type AsyncBuffer, type Compressors, parquetMetadataAsync, parquetReadObjects } from "hyparquet";
 import { toIpcStream } from "../../client/arrow-input.ts";
-import { fittingVector } from "../../client/fitting.ts";
+import { batchOf } from "../../client/batches.ts";
 import { arrowSchemaOf } from "./parquet-schema.ts";
-
-type Arrow = typeof import("apache-arrow");
-type Row = Readonly<Record<string, unknown>>;
 
 /** Most rows that are converted at a time. */
 const BATCH_ROWS = 50_000;
@@ -55,7 +52,11 @@ export async function* parquetToArrow(
           ...{ file: buffer, metadata, rowStart, rowEnd, utf8: false },
           ...{ compressors: COMPRESSORS, parsers: PARSERS },
         });
-        yield batchOf(arrow, schema, rows);
+        yield batchOf(
+          arrow,
+          schema,
+          schema.fields.map(({ name }) => rows.map((row) => row[name] ?? null)),
+        );
         onProgress(rowEnd / total);
       }
       groupStart = groupEnd;
@@ -63,36 +64,4 @@ export async function* parquetToArrow(
   }
 
   yield* toIpcStream(total === 0 ? new arrow.Table(schema) : batches());
-}
-
-function batchOf(arrow: Arrow, schema: Schema, rows: readonly Row[]): RecordBatch {
-  const children = schema.fields.map(({ name, type }) => {
-    const values = rows.map((row) => row[name] ?? null);
-    return columnOf(arrow, name, values, type).data[0] as never;
-  });
-  const struct = arrow.makeData({
-    type: new arrow.Struct(schema.fields),
-    length: rows.length,
-    nullCount: 0,
-    children,
-  });
-  return new arrow.RecordBatch(schema, struct);
-}
-
-function columnOf(arrow: Arrow, name: string, values: readonly unknown[], type: DataType): Vector {
-  if (!arrow.DataType.isTimestamp(type)) return fittingVector(arrow, name, values, type);
-  const divisor = nanosOf(arrow, type.unit);
-  const units = values.map((value) => (value === null ? null : (value as bigint) / divisor));
-  const [data] = arrow.vectorFromArray(units, new arrow.Int64()).data;
-  return arrow.makeVector(data?.clone(type as never) as never);
-}
-
-function nanosOf({ TimeUnit }: Arrow, unit: TimeUnit): bigint {
-  const nanos = {
-    [TimeUnit.SECOND]: 1_000_000_000n,
-    [TimeUnit.MILLISECOND]: 1_000_000n,
-    [TimeUnit.MICROSECOND]: 1_000n,
-    [TimeUnit.NANOSECOND]: 1n,
-  } as const;
-  return nanos[unit];
 }

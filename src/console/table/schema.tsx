@@ -1,7 +1,7 @@
+import { typeInWords } from "../../client/type-words.ts";
 import type { JsonArrowField } from "../../gen/lance/namespace/v1/schema_pb.ts";
 import type { DescribeTableResponse } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { EmptyNote } from "../shell/notes.tsx";
-import { typeInWords } from "./type-words.ts";
 
 /** The fields of a table with their types in words, and everything that is known of the table as texts. */
 export function Schema({ description }: { description: DescribeTableResponse }) {

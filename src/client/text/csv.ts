@@ -1,7 +1,7 @@
 import type { RecordBatch, Schema } from "apache-arrow";
 import Papa from "papaparse";
-import { toIpcStream } from "../../client/arrow-input.ts";
-import { vectorOf } from "../../client/fitting.ts";
+import { toIpcStream } from "../arrow-input.ts";
+import { vectorOf } from "../fitting.ts";
 import { arrowType, type CsvColumn, createTypeGuess, parseValue, type TypeGuess } from "./csv-types.ts";
 
 type Arrow = typeof import("apache-arrow");

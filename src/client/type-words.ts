@@ -1,4 +1,4 @@
-import type { JsonArrowDataType } from "../../gen/lance/namespace/v1/schema_pb.ts";
+import type { JsonArrowDataType } from "../gen/lance/namespace/v1/schema_pb.ts";
 
 /** A type as the schema of a table has it. */
 export type TypeDescription = Pick<JsonArrowDataType, "type" | "length" | "logicalType" | "fields">;

@@ -1,0 +1,57 @@
+import { catalogCommand } from "./catalog-command.ts";
+import { parsePath, parseVersion } from "./operands.ts";
+import { BRANCH_OPTION } from "./read-options.ts";
+import { textTable } from "./text-table.ts";
+
+/** `lance-gateway tags ls`: lists the tags of a table. */
+export const tagsLs = catalogCommand({
+  operands: "<TABLE>",
+  options: {},
+  async run({ namespace, operands: [path = ""], signal, answer }) {
+    const tags = await Array.fromAsync(namespace.listTableTags({ id: parsePath(path) }, { signal }));
+    const facts = tags.map(([tag, { version, branch = "main" }]) => ({ tag, version, branch }));
+    await answer(facts, () =>
+      textTable([
+        ["TAG", "VERSION", "BRANCH"],
+        ...facts.map(({ tag, version, branch }) => [tag, String(version), branch]),
+      ]),
+    );
+  },
+});
+
+const OPERANDS = "<TABLE> <TAG> <VERSION>";
+const OPTIONS = {
+  branch: { ...BRANCH_OPTION, help: "Branch of the version. Default: main." },
+} as const;
+
+/** `lance-gateway tags create`: gives a version a name. */
+export const tagsCreate = catalogCommand({
+  operands: OPERANDS,
+  options: OPTIONS,
+  async run({ namespace, operands: [path = "", tag = "", text = ""], options: { branch }, signal, answer }) {
+    const version = parseVersion(text);
+    await namespace.createTableTag({ id: parsePath(path), tag, version, branch }, { signal });
+    await answer({ tag, version }, () => `created tag ${tag} for version ${version}\n`);
+  },
+});
+
+/** `lance-gateway tags update`: moves a tag to another version. */
+export const tagsUpdate = catalogCommand({
+  operands: OPERANDS,
+  options: OPTIONS,
+  async run({ namespace, operands: [path = "", tag = "", text = ""], options: { branch }, signal, answer }) {
+    const version = parseVersion(text);
+    await namespace.updateTableTag({ id: parsePath(path), tag, version, branch }, { signal });
+    await answer({ tag, version }, () => `moved tag ${tag} to version ${version}\n`);
+  },
+});
+
+/** `lance-gateway tags delete`: deletes a tag. */
+export const tagsDelete = catalogCommand({
+  operands: "<TABLE> <TAG>",
+  options: {},
+  async run({ namespace, operands: [path = "", tag = ""], signal, answer }) {
+    await namespace.deleteTableTag({ id: parsePath(path), tag }, { signal });
+    await answer({ tag }, () => `deleted tag ${tag}\n`);
+  },
+});

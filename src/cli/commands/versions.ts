@@ -1,0 +1,86 @@
+import type { TableVersion } from "../../client/exports.ts";
+import { parseInteger } from "../../config/parsers.ts";
+import { catalogCommand } from "./catalog-command.ts";
+import { parsePath, parseVersion } from "./operands.ts";
+import { BRANCH_OPTION } from "./read-options.ts";
+import { factTable, isoTime, sizeText, textTable, timeText } from "./text-table.ts";
+
+/** `lance-gateway versions ls`: lists versions of a table. */
+export const versionsLs = catalogCommand({
+  operands: "<TABLE>",
+  options: {
+    branch: BRANCH_OPTION,
+    limit: {
+      flag: "limit",
+      value: "N",
+      help: "Maximum number of versions; 0 for all.",
+      fallback: "20",
+      parse: parseInteger(0, 2 ** 31 - 1),
+    },
+  },
+  async run({ namespace, operands: [path = ""], options: { branch, limit }, signal, answer }) {
+    const request = { id: parsePath(path), branch, descending: true, limit: limit === 0 ? undefined : limit };
+    const listing = namespace.listTableVersions(request, { signal });
+    const versions = limit === 0 ? await Array.fromAsync(listing) : (await listing).versions;
+    const facts = versions.toSorted((a, b) => Number(b.version - a.version)).map(factsOf);
+    await answer(facts, () =>
+      textTable([
+        ["VERSION", "CREATED", "MANIFEST", "METADATA"],
+        ...facts.map(({ version, created, manifest_bytes, metadata }) => [
+          String(version),
+          timeText(created),
+          manifest_bytes === undefined ? "" : sizeText(Number(manifest_bytes)),
+          pairsText(metadata),
+        ]),
+      ]),
+    );
+  },
+});
+
+/** `lance-gateway versions describe`: describes a version of a table. */
+export const versionsDescribe = catalogCommand({
+  operands: "<TABLE> <VERSION>",
+  options: { branch: BRANCH_OPTION },
+  async run({ namespace, operands: [path = "", text = ""], options: { branch }, signal, answer }) {
+    const request = { id: parsePath(path), version: parseVersion(text), branch };
+    const { version } = await namespace.describeTableVersion(request, { signal });
+    const facts = factsOf(version as TableVersion);
+    await answer(facts, () =>
+      factTable({
+        version: facts.version,
+        created: timeText(facts.created),
+        manifest: facts.manifest,
+        "manifest size":
+          facts.manifest_bytes === undefined ? undefined : sizeText(Number(facts.manifest_bytes)),
+        metadata: pairsText(facts.metadata),
+      }),
+    );
+  },
+});
+
+/** `lance-gateway restore`: makes the content of an old version the newest. */
+export const restore = catalogCommand({
+  operands: "<TABLE> <VERSION>",
+  options: { branch: BRANCH_OPTION },
+  async run({ namespace, operands: [path = "", text = ""], options: { branch }, signal, answer }) {
+    const version = parseVersion(text);
+    await namespace.restoreTable({ id: parsePath(path), version, branch }, { signal });
+    await answer({ restored: version }, () => `restored version ${version}\n`);
+  },
+});
+
+function factsOf({ version, timestampMillis, manifestPath, manifestSize, metadata }: TableVersion) {
+  return {
+    version,
+    ...(timestampMillis !== undefined && { created: isoTime(Number(timestampMillis)) }),
+    manifest: manifestPath,
+    ...(manifestSize !== undefined && { manifest_bytes: manifestSize }),
+    metadata,
+  };
+}
+
+function pairsText(pairs: Readonly<Record<string, string>>): string {
+  return Object.entries(pairs)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(", ");
+}

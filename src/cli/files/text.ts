@@ -1,0 +1,65 @@
+import Papa from "papaparse";
+import { createQueryResult } from "../../client/query-result.ts";
+import { createRowReader, type Digits } from "./values.ts";
+
+/** Rows whose text is in memory at a time. */
+const SLICE_ROWS = 256;
+
+/** Returns a value as JSON, with 64-bit integers as digits; what JSON has no number for is null. */
+export function jsonOfValue(value: unknown): string {
+  return JSON.stringify(value, (_, item: unknown) =>
+    typeof item === "bigint" ? JSON.rawJSON(String(item)) : item,
+  );
+}
+
+/** Returns a value as text: a text as it is, and everything else as JSON. */
+export function textOfValue(value: unknown): string {
+  if (typeof value === "string") return value;
+  return typeof value === "number" ? String(value) : jsonOfValue(value);
+}
+
+/** Converts an Arrow IPC stream to a JSON object in each line. */
+export async function* toJsonLines(answer: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  for await (const { rows } of slicesOf(answer))
+    yield Buffer.from(rows.map((row) => `${jsonOfValue(row)}\n`).join(""));
+}
+
+/** Converts an Arrow IPC stream to CSV with a line of names; an empty text is quoted, and null is not. */
+export async function* toCsv(answer: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const text = (lines: readonly (readonly (string | null)[])[]) =>
+    Papa.unparse(lines as (string | null)[][], { newline: "\n", quotes: (value) => value === "" });
+  let isFirst = true;
+  for await (const { names, rows } of slicesOf(answer)) {
+    if (isFirst) yield Buffer.from(`${text([names])}\n`);
+    isFirst = false;
+    const lines = rows.map((row) =>
+      names.map((name) => (row[name] === null ? null : textOfValue(row[name]))),
+    );
+    if (lines.length > 0) yield Buffer.from(`${text(lines)}\n`);
+  }
+}
+
+/** Some rows of a result. */
+export interface RowSlice {
+  readonly names: readonly string[];
+  readonly rows: readonly Readonly<Record<string, unknown | Digits>>[];
+}
+
+/** Yields the rows of an Arrow IPC stream in slices; a stream without rows has a slice without rows. */
+export async function* slicesOf(answer: AsyncIterable<Uint8Array>): AsyncIterable<RowSlice> {
+  const read = await createRowReader();
+  let isFirst = true;
+  for await (const batch of createQueryResult(() => answer)) {
+    const names = batch.schema.names.map(String);
+    if (isFirst) yield { names, rows: [] };
+    isFirst = false;
+    let rows: Record<string, unknown>[] = [];
+    for (const row of read(batch)) {
+      rows.push(row);
+      if (rows.length < SLICE_ROWS) continue;
+      yield { names, rows };
+      rows = [];
+    }
+    if (rows.length > 0) yield { names, rows };
+  }
+}
