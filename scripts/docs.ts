@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { configurationSchema } from "../src/config/schema.ts";
 import { checkProse } from "./prose/check.ts";
 import { clientTable } from "./tables/clients.ts";
+import { commandReference } from "./tables/commands.ts";
 import { configurationTable } from "./tables/configuration.ts";
 import { contractReference } from "./tables/contract.ts";
 import { coresTable } from "./tables/cores.ts";
@@ -21,6 +22,7 @@ const check = process.argv.includes("--check");
 /** Each page and the tables in it, by the name in its markers. */
 const pages: Readonly<Record<string, Readonly<Record<string, () => string | Promise<string>>>>> = {
   "README.md": { clients: clientTable, operations: operationTable },
+  "docs/cli.md": { commands: commandReference },
   "docs/contract.md": { contract: contractReference },
   "docs/errors.md": { errors: errorTable },
   "docs/lancedb-clients.md": { methods: lancedbMethodTable, differences: lancedbDifferenceTable },

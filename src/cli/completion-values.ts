@@ -14,7 +14,7 @@ const MOST_NAMES = 500;
 
 type Offer = (word: string, layers: readonly Layer[], environment: Environment) => Promise<readonly string[]>;
 
-/** What completes a value, by its placeholder. */
+/** Offers for a value, by its placeholder. */
 const OFFERS: Readonly<Record<string, Offer>> = {
   CONTEXT: async (_word, _layers, environment) =>
     Object.keys((await readContexts(contextsPath(environment))).contexts),

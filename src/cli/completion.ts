@@ -8,7 +8,9 @@ const PATH_NAME = /\b(?:FILE|DIR)\b/;
 
 /** Asks the shell to complete file names, which it quotes in its own way. */
 const FILE_NAMES = ":0\n";
-/** Ends offers: without file names, and without a space after the only one. */
+/** Ends offers beside which the shell offers no file names. */
+const NO_FILES = ":4\n";
+/** Ends an offer that the user goes on to write, so that no space follows it, either. */
 const NO_SPACE = ":6\n";
 
 /** The library registers its function in bash without file names to fall back to. */
@@ -42,7 +44,11 @@ export function addCompletion(program: Command, environment: Environment, layers
     const { offersOf } = await import("./completion-values.ts");
     const offers = value && (await offersOf(value.name, value.word, layersOf(value.command), environment));
     if (offers === undefined) completion.parse(words);
-    else process.stdout.write(offers.map((offer) => `${offer}\t\n`).join("") + NO_SPACE);
+    else {
+      const [only, another] = offers;
+      const end = another === undefined && only?.endsWith("/") ? NO_SPACE : NO_FILES;
+      process.stdout.write(offers.map((offer) => `${offer}\t\n`).join("") + end);
+    }
   });
 }
 

@@ -24,33 +24,62 @@ export class CallFailure extends Error {
   }
 }
 
-/** What the codes of the system and of TLS mean to people. */
-const CAUSES: Readonly<Record<string, string>> = {
-  ECONNREFUSED: "nothing listens there",
-  ECONNRESET: "the connection was reset",
-  EHOSTUNREACH: "there is no route to the host",
-  ENETUNREACH: "there is no route to the network",
-  ETIMEDOUT: "the connection did not open in time",
-  UND_ERR_CONNECT_TIMEOUT: "the connection did not open in time",
-  ENOTFOUND: "the name of the host is unknown",
-  EAI_AGAIN: "the name of the host cannot be looked up now",
-  ENOENT: "there is no such socket",
-  EACCES: "the socket is for other users",
-  CERT_HAS_EXPIRED: "the certificate has expired",
-  CERT_NOT_YET_VALID: "the certificate is not valid yet",
-  ERR_TLS_CERT_ALTNAME_INVALID: "the certificate is for another name; --upstream-server-name says which",
-  DEPTH_ZERO_SELF_SIGNED_CERT: "the certificate is signed by itself; --upstream-ca FILE trusts it",
-  SELF_SIGNED_CERT_IN_CHAIN: "the authority of the certificate is unknown; --upstream-ca FILE trusts it",
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
-    "the authority of the certificate is unknown; --upstream-ca FILE trusts it",
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
-    "the authority of the certificate is unknown; --upstream-ca FILE trusts it",
-  ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED: "the server asks for a certificate; --upstream-cert names one",
-  ERR_SSL_WRONG_VERSION_NUMBER: "the server does not speak TLS",
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: "the server does not speak TLS",
-  EPROTO: "the server does not speak TLS",
-  UND_ERR_SOCKET: "the connection was closed",
-};
+const TRUST = "--upstream-ca FILE trusts it";
+
+/**
+ * Meanings of the codes of the system and of TLS, and the words of libraries that keep no code. The first row that
+ * matches counts.
+ */
+const CAUSES: readonly (readonly [code: string, meaning: string, words?: RegExp])[] = [
+  ["ECONNREFUSED", "nothing listens there"],
+  ["ENOTFOUND", "the name of the host is unknown", /Name resolution failed/],
+  ["EAI_AGAIN", "the name of the host cannot be looked up now"],
+  ["EHOSTUNREACH", "there is no route to the host"],
+  ["ENETUNREACH", "there is no route to the network"],
+  ["UND_ERR_CONNECT_TIMEOUT", "the connection did not open in time", /Deadline passed/],
+  ["ETIMEDOUT", "the connection did not open in time"],
+  ["ENOENT", "there is no such socket"],
+  ["EACCES", "the socket is for other users"],
+  ["CERT_HAS_EXPIRED", "the certificate has expired", /certificate has expired/],
+  ["CERT_NOT_YET_VALID", "the certificate is not valid yet", /certificate is not yet valid/],
+  [
+    "ERR_TLS_CERT_ALTNAME_INVALID",
+    "the certificate is for another name; --upstream-server-name says which",
+    /does not match certificate/,
+  ],
+  [
+    "DEPTH_ZERO_SELF_SIGNED_CERT",
+    `the certificate is signed by itself; ${TRUST}`,
+    /self-signed certificate(?! in)/,
+  ],
+  [
+    "SELF_SIGNED_CERT_IN_CHAIN",
+    `the authority of the certificate is unknown; ${TRUST}`,
+    /self-signed certificate in/,
+  ],
+  [
+    "UNABLE_TO_VERIFY_LEAF_SIGNATURE",
+    `the authority of the certificate is unknown; ${TRUST}`,
+    /unable to verify the first certificate/,
+  ],
+  [
+    "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
+    `the authority of the certificate is unknown; ${TRUST}`,
+    /unable to get local issuer certificate/,
+  ],
+  [
+    "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    "the server asks for a certificate; --upstream-cert names one",
+    /certificate required/,
+  ],
+  [
+    "ERR_SSL_WRONG_VERSION_NUMBER",
+    "the server does not speak TLS",
+    /wrong version number|packet length too long/,
+  ],
+  ["ECONNRESET", "the connection was reset"],
+  ["UND_ERR_SOCKET", "the connection was closed"],
+];
 
 /** Failures of the connection, of which people need to know the address. */
 const OF_CONNECTION: ReadonlySet<unknown> = new Set(["unreached", "reset", "silent", "broken"]);
@@ -66,23 +95,20 @@ function factsOf(error: LanceError, address: string): FailureFacts {
   const named = message.includes(SERVER) ? message.replace(SERVER, address) : `${address}: ${message}`;
   const cause = causeOf(error);
   if (cause === undefined) return { kind, message: named, address };
-  return { kind, message: `${named}: ${CAUSES[cause]} (${cause})`, address, cause };
+  const [code, meaning] = cause;
+  return { kind, message: `${named}: ${meaning} (${code})`, address, cause: code };
 }
 
-const CODE = new RegExp(`\\b(?:${Object.keys(CAUSES).join("|")})\\b`);
-
-/** Finds a known code among the causes of an error, in the text where libraries keep it only there. */
-function causeOf(error: unknown): string | undefined {
+/** Finds the first known cause in the chain of an error's causes. */
+function causeOf(error: unknown): (typeof CAUSES)[number] | undefined {
+  const texts: string[] = [];
   for (let each: unknown = error; each instanceof Error; each = each.cause) {
-    const { code, details } = each as { code?: unknown; details?: unknown };
+    const { code } = each as { code?: unknown };
     const inner = each instanceof AggregateError ? each.errors : [];
-    const texts = [code, each.message, details, ...inner.map(String)].filter(
-      (text) => typeof text === "string",
-    );
-    const found = CODE.exec(texts.join(" "))?.[0];
-    if (found !== undefined) return found;
+    texts.push(String(code), each.message, ...inner.map(String));
   }
-  return undefined;
+  const all = texts.join(" ");
+  return CAUSES.find(([code, , words]) => all.includes(code) || words?.test(all));
 }
 
 /** Returns a failure as a line for people, without secrets. */

@@ -30,7 +30,7 @@ const OPTIONS = {
   role: {
     flag: "role",
     value: "ROLE",
-    help: "What the caller may do, for create (docs/security.md).",
+    help: "Role of the caller, for create (docs/security.md).",
     parse: parseChoice(ROLE_NAMES),
   },
   groups: {

@@ -62,7 +62,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   query: {
     group: "Data",
-    summary: "print rows of a table; with --json one object in each line",
+    summary: "print rows of a table, also as CSV or JSON lines",
     load: async () => (await import("./query.ts")).query,
   },
   import: {
@@ -160,7 +160,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
       ls: { summary: "list jobs, the newest first", load: async () => (await import("./jobs.ts")).jobsLs },
       describe: { summary: "describe a job", load: async () => (await import("./jobs.ts")).jobsDescribe },
       wait: {
-        summary: "wait until a job has ended; a job that fails fails the command",
+        summary: "wait until a job has ended; if it fails, so does the command",
         load: async () => (await import("./jobs.ts")).jobsWait,
       },
       cancel: { summary: "cancel a job", load: async () => (await import("./jobs.ts")).jobsCancel },

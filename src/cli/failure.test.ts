@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { UsageError } from "../config/option-spec.ts";
+import { LanceError } from "../namespace/errors.ts";
+import { CallFailure, failureJson } from "./failure.ts";
+
+const unreached = (cause: unknown) =>
+  new LanceError("ServiceUnavailable", "the upstream catalog cannot be reached", {
+    cause,
+    fault: "unreached",
+  });
+const coded = (code: string) => Object.assign(new Error("connect"), { code });
+
+test("a failure of the connection names the address and the cause, wherever a library keeps it", () => {
+  const causes: readonly (readonly [cause: unknown, code: string])[] = [
+    [coded("ECONNREFUSED"), "ECONNREFUSED"],
+    [new Error("outer", { cause: coded("ENOTFOUND") }), "ENOTFOUND"],
+    [new AggregateError([new Error("connect ECONNREFUSED ::1:1")], "several"), "ECONNREFUSED"],
+    [new Error("14 UNAVAILABLE: Name resolution failed for target dns:nohost:1"), "ENOTFOUND"],
+    [
+      new Error("Last error: Error: self-signed certificate. Resolution note:"),
+      "DEPTH_ZERO_SELF_SIGNED_CERT",
+    ],
+    [new Error("self-signed certificate in certificate chain"), "SELF_SIGNED_CERT_IN_CHAIN"],
+    [coded("UND_ERR_CONNECT_TIMEOUT"), "UND_ERR_CONNECT_TIMEOUT"],
+  ];
+  for (const [cause, code] of causes) {
+    const { message } = new CallFailure(unreached(cause), "http://there");
+    assert.match(
+      message,
+      new RegExp(`^http://there cannot be reached: .+ \\(${code}\\) \\(ServiceUnavailable\\)$`),
+    );
+  }
+  const { message } = new CallFailure(unreached(new Error("strange")), "http://there");
+  assert.equal(message, "http://there cannot be reached (ServiceUnavailable)");
+});
+
+test("an error of the server stays as the server wrote it", () => {
+  const { message } = new CallFailure(new LanceError("TableNotFound", "no table\n t"), "http://there");
+  assert.equal(message, "no table t (TableNotFound)");
+});
+
+test("a failure in JSON has its kind, and no secrets", () => {
+  const failure = new CallFailure(unreached(coded("ECONNREFUSED")), "http://there");
+  const { kind, address, cause } = JSON.parse(failureJson(failure)).error;
+  assert.deepEqual([kind, address, cause], ["ServiceUnavailable", "http://there", "ECONNREFUSED"]);
+  const secret = new UsageError("wrong: Bearer abcdefgh");
+  assert.equal(failureJson(secret), '{"error":{"kind":"Usage","message":"wrong: Bearer ***"}}');
+  assert.equal(JSON.parse(failureJson("text")).error.kind, "Failure");
+});

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, it } from "vitest";
+import { type RemoteCalls, remoteCalls } from "../dialects/remote-calls.ts";
+import { people, personStream } from "../support/arrow.ts";
+import { runCommand } from "../support/run-command.ts";
+import { type DirectoryServer, startDirectoryServer } from "../support/server.ts";
+
+describe("commands on a table", () => {
+  let server: DirectoryServer;
+  let calls: RemoteCalls;
+  let rows: string;
+  beforeAll(async () => {
+    server = await startDirectoryServer();
+    calls = remoteCalls(server.port);
+    rows = join(server.root, "people.arrows");
+    await writeFile(rows, personStream(people(300)));
+  });
+  afterAll(() => server.close());
+
+  const run = (...args: readonly string[]) =>
+    runCommand([...args, "--uri", `http://127.0.0.1:${server.port}`], { XDG_CONFIG_HOME: server.root });
+  const json = async (...args: readonly string[]) => JSON.parse(await run(...args, "--json"));
+
+  it("name versions, read and restore them", async () => {
+    await run("import", rows, "t");
+    await run("import", rows, "t", "--mode", "append");
+    assert.equal(await run("tags", "create", "t", "first", "1"), "created tag first for version 1\n");
+    await run("tags", "update", "t", "first", "2");
+    assert.equal(await run("tags", "ls", "t"), "TAG    VERSION  BRANCH\nfirst  2        main\n");
+    assert.deepEqual(await json("tags", "delete", "t", "first"), { tag: "first" });
+    assert.deepEqual(await json("tags", "ls", "t"), []);
+    const [newest, ...older] = await json("versions", "ls", "t");
+    assert.deepEqual([newest.version, older.length], [2, 1]);
+    assert.match(newest.created, /^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    assert.match(
+      await run("versions", "ls", "t", "--limit", "1"),
+      /^VERSION .*\n2 {8}[\d-]+ [\d:]+ UTC .*\n$/,
+    );
+    assert.match(await run("versions", "describe", "t", "1"), /^version +1\ncreated +.* UTC\nmanifest /);
+    assert.equal(await run("restore", "t", "1"), "restored version 1\n");
+    assert.equal(await run("count", "t"), "300\n");
+    assert.match(await run("stats", "t"), /^rows +300\nsize +\S+ KiB\n/);
+    assert.equal((await json("stats", "t")).num_rows, 300);
+  });
+
+  it("keep branches apart", async () => {
+    await run("import", rows, "branched");
+    await run("branches", "create", "branched", "trial", "--version", "1");
+    const [branch] = await json("branches", "ls", "branched");
+    assert.deepEqual([branch.branch, branch.from, branch.version], ["trial", "main", 1]);
+    assert.match(await run("branches", "ls", "branched"), /^BRANCH .*\ntrial +main +1 +[\d-]+ [\d:]+ UTC\n$/);
+    assert.equal(await run("branches", "delete", "branched", "trial"), "deleted branch trial\n");
+  });
+
+  it("build an index, wait for it and drop it", async () => {
+    await run("import", rows, "indexed");
+    const made = await json("index", "create", "indexed", "id", "--type", "BTREE", "--wait");
+    assert.equal(made.index, "id_idx");
+    assert.match(await run("index", "ls", "indexed"), /\nid_idx +BTREE +id +succeeded +300 +0 /);
+    assert.match(await run("index", "stats", "indexed", "id_idx"), /rows +300\nrows not yet +0\n/);
+    await run("index", "wait", "indexed");
+    await assert.rejects(
+      run("index", "wait", "indexed", "none", "--timeout", "1ms"),
+      /none has not all rows/,
+    );
+    assert.equal(await run("index", "drop", "indexed", "id_idx"), "dropped index id_idx\n");
+    assert.deepEqual(await json("index", "ls", "indexed"), []);
+  });
+
+  it("follow jobs to their ends", async () => {
+    await run("import", rows, "filled");
+    await calls.post("table/filled/add_columns/", { new_columns: [{ name: "twice", computed: "id * 2" }] });
+    const { job_id: job } = await calls.post<{ job_id: string }>("table/filled/backfill_column", {
+      column: "twice",
+    });
+    assert.match(await run("jobs", "wait", job), /state +done\n/);
+    const [listed] = await json("jobs", "ls", "filled");
+    assert.deepEqual([listed.job, listed.table, listed.state], [job, "filled", "DONE"]);
+    assert.deepEqual(await json("jobs", "ls", "t"), []);
+    assert.equal((await json("jobs", "describe", job)).result.rows_assigned, 300);
+    assert.match(await run("jobs", "cancel", job), /^asked job/);
+    await assert.rejects(run("jobs", "describe", "none"), /\(TransactionNotFound\)/);
+    const grpc = ["jobs", "ls", "--address", `127.0.0.1:${server.port}`];
+    await assert.rejects(runCommand(grpc), /no jobs.*\(Unsupported\)/);
+  });
+
+  it("print rows as CSV and JSON, with times that people read", async () => {
+    await run("import", rows, "printed");
+    const chosen = ["query", "printed", "--columns", "id,name,vector", "--filter", "id < 2"];
+    assert.equal(await run(...chosen, "--format", "csv"), 'id,name,vector\n0,p0,"[0,0]"\n1,p1,"[1,0]"\n');
+    assert.equal(await run(...chosen, "--json"), await run(...chosen, "--format", "jsonl"));
+    assert.equal((await run(...chosen)).split("\n")[1], "0   p0    [0,0]");
+    assert.equal(await run("query", "printed", "--filter", "false"), "id  name  vector\n");
+  });
+});
