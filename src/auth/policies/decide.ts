@@ -1,13 +1,13 @@
 import type { Access, Properties, Siblings } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import type { Cedar } from "./cedar.ts";
-import { entityOf, keyOf } from "./entities.ts";
 import { createEvaluator, type Decision } from "./evaluate.ts";
 import type { Policy } from "./policy.ts";
 import {
   coveringOf,
   exceptionsTo,
   familyOf,
+  isNamed,
   needsProperties,
   placeIn,
   type Selection,
@@ -120,10 +120,11 @@ export function createDecider(
 
     allowsSiblings(principal, access) {
       const selection = selectionOf(principal, access);
-      if (selection.asksObject || selection.named.has(keyOf(entityOf(access.object)))) return undefined;
+      if (selection.asksObject) return undefined;
       const family = familyOf(selection, access.object);
+      if (isNamed(family, access.object.id.at(-1) ?? "")) return undefined;
       const allowed = recall(selection, family.place, () => decide(selection, principal, access, {}));
-      return { allowed, ...exceptionsTo(family, selection) };
+      return { allowed, ...exceptionsTo(family) };
     },
 
     allows(principal, access) {

@@ -1,5 +1,5 @@
 import type { CatalogObject, Siblings } from "../../namespace/authorizer.ts";
-import type { Identifier } from "../../namespace/identifier.ts";
+import { DEFAULT_DELIMITER, type Identifier } from "../../namespace/identifier.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import { entityOf, keyOf, lineOf, membershipsOf, userOf } from "./entities.ts";
 import { coversOperation, coversUser, namedObject, objectKey, objectKeys, type Policy } from "./policy.ts";
@@ -9,8 +9,8 @@ export interface Selection {
   readonly everywhere: readonly Policy[];
   /** The others, by the keys of their objects. */
   readonly byObject: ReadonlyMap<string, readonly Policy[]>;
-  /** The objects that policies name, as entities: these or what is in them. */
-  readonly named: ReadonlySet<string>;
+  /** Names of the objects that policies name, these or what is in them, by the beginning that the keys of siblings share. */
+  readonly named: ReadonlyMap<string, ReadonlySet<string>>;
   readonly asksObject: boolean;
   readonly asksProperties: boolean;
   /** Objects beside the last one that no policy names: listings ask about one after the other. */
@@ -24,8 +24,10 @@ interface Family extends Pick<CatalogObject, "kind" | "database"> {
   readonly parent: Identifier;
   /** The place of the objects that no policy names: the same policies cover them. */
   readonly place: string;
-  /** The others. Default: not yet determined. */
-  named?: Pick<Siblings, "exceptions" | "known">;
+  /** Names of the others. */
+  readonly named: ReadonlySet<string>;
+  /** The others in order, with the decisions that are known. Default: not yet determined. */
+  exceptions?: Pick<Siblings, "exceptions" | "known">;
 }
 
 /** Selects the policies that can cover an operation by a caller. */
@@ -46,7 +48,7 @@ export function select(
   return {
     everywhere,
     byObject: byObject as Map<string, Policy[]>,
-    named: new Set(covering.flatMap((policy) => namedObject(policy) ?? [])),
+    named: namesOf(covering.flatMap((policy) => namedObject(policy) ?? [])),
     asksObject: covering.some(({ asksObject }) => asksObject),
     asksProperties: covering.some(asksProperties),
     family: undefined,
@@ -69,30 +71,48 @@ function asksProperties(policy: Policy): boolean {
   return policy.asksProperties;
 }
 
+/** Returns the last names in the keys of objects, by what comes before them. */
+function namesOf(keys: readonly string[]): ReadonlyMap<string, ReadonlySet<string>> {
+  const names = new Map<string, Set<string>>();
+  for (const key of keys) {
+    const end = Math.max(key.lastIndexOf(DEFAULT_DELIMITER), key.indexOf("::") + 1) + 1;
+    const [beginning, name] = [key.slice(0, end), key.slice(end)];
+    names.set(beginning, (names.get(beginning) ?? new Set()).add(name));
+  }
+  return names;
+}
+
 /** Returns a text that is the same for objects about which the same policies decide in the same way. */
 export function placeIn(selection: Selection, object: CatalogObject): string {
-  const own = keyOf(entityOf(object));
-  if (selection.asksObject) return own;
+  if (selection.asksObject) return keyOf(entityOf(object));
   if (selection.byObject.size === 0) return "";
-  if (selection.named.has(own)) return placeOf(selection, object);
-  return familyOf(selection, object).place;
+  const name = object.id.at(-1);
+  if (name === undefined) return placeOf(selection, object);
+  const family = familyOf(selection, object);
+  return isNamed(family, name) ? placeOf(selection, object) : family.place;
+}
+
+/** Whether policies may name an object of a family; a name with a delimiter could mean an object elsewhere. */
+export function isNamed({ named }: Family, name: string): boolean {
+  return named.has(name) || name.includes(DEFAULT_DELIMITER);
 }
 
 /** Returns the objects in the namespace of an object that no policy names. */
 export function familyOf(selection: Selection, object: CatalogObject): Family {
   if (selection.family !== undefined && isIn(selection.family, object)) return selection.family;
   const { kind, database, id } = object;
-  selection.family = { kind, database, parent: id.slice(0, -1), place: placeOf(selection, object) };
+  const parent = id.slice(0, -1);
+  // No object has the empty name.
+  const sibling = { kind, database, id: [...parent, ""] };
+  const named = selection.named.get(keyOf(entityOf(sibling))) ?? new Set();
+  selection.family = { kind, database, parent, place: placeOf(selection, sibling), named };
   return selection.family;
 }
 
 /** Returns the names of the other objects in the namespace of a family, in order, with the decisions that are known. */
-export function exceptionsTo(family: Family, { named }: Selection): Pick<Siblings, "exceptions" | "known"> {
-  if (family.named !== undefined) return family.named;
-  const prefix = keyOf(entityOf({ ...family, id: [...family.parent, ""] }));
-  const keys = [...named].filter((key) => key.startsWith(prefix));
-  family.named = { exceptions: keys.map((key) => key.slice(prefix.length)).sort(), known: [] };
-  return family.named;
+export function exceptionsTo(family: Family): Pick<Siblings, "exceptions" | "known"> {
+  family.exceptions ??= { exceptions: [...family.named].sort(), known: [] };
+  return family.exceptions;
 }
 
 function isIn({ kind, database, parent }: Family, object: CatalogObject): boolean {

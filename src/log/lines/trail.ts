@@ -41,7 +41,7 @@ interface Batch {
 
 /**
  * Creates the way of lines to a file. Lines of a turn of the event loop, and those that arrive while the file is
- * written, go to the system together.
+ * written and in the rest of that turn, go to the system together.
  */
 export function createTrail(options: TrailOptions): LineTrail {
   const { name, writer, required, lingerMs = 0, log, onLost } = options;
@@ -64,16 +64,18 @@ export function createTrail(options: TrailOptions): LineTrail {
     fault = undefined;
     lost = 0;
   }
+  /** Lets more lines come: a write takes a thread of the pool, which costs as much as many lines. */
+  function pause(): Promise<unknown> {
+    return lingerMs === 0 || closing ? new Promise(setImmediate) : sleep(lingerMs);
+  }
   async function drain(): Promise<void> {
-    await (lingerMs === 0 ? new Promise(setImmediate) : sleep(lingerMs));
-    while (waiting !== undefined) {
+    for (await pause(); waiting !== undefined; await pause()) {
       const { lines, settle } = waiting;
       waiting = undefined;
       waitingLength = 0;
       const error = await writer.append(`${lines.join("\n")}\n`).then(recovered, (thrown: Error) => thrown);
       if (error) unwritten(lines.length, error);
       settle(error as Error | undefined);
-      if (lingerMs > 0 && !closing) await sleep(lingerMs);
     }
     working = undefined;
   }

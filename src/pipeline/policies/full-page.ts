@@ -53,7 +53,7 @@ export async function fullPage(source: Source, { start, limit, plain }: Wish): P
   for (let at = start; ; page = await source(at, size), size = grown(size)) {
     const end = endOf(page, wanted - entries.length);
     if (end !== undefined) return finish(source, entries, { page, at, end, plain });
-    entries.push(...visibleOf(page));
+    addVisible(entries, page);
     if (!page.token) return { entries, token: undefined };
     at = page.token;
   }
@@ -68,17 +68,17 @@ interface Last extends Pick<Wish, "plain"> {
   readonly end: number;
 }
 
-async function finish(source: Source, before: unknown[], { page, at, end, plain }: Last): Promise<Page> {
+async function finish(source: Source, entries: unknown[], { page, at, end, plain }: Last): Promise<Page> {
   const follows = page.visible.includes(true, end) || (await hasVisible(source, page.token));
   if (!follows || end === page.entries.length || isPlain(page, plain)) {
-    const own = { entries: page.entries.slice(0, end), visible: page.visible.slice(0, end) };
-    const entries = before.concat(visibleOf(own));
+    addVisible(entries, page, end);
     const token = end === page.entries.length ? page.token : (page.entries[end - 1] as string);
     return { entries, token: follows ? token : undefined };
   }
   // Only the backend can make the token of a place within its page.
   const cut = await source(at, end);
-  return { entries: before.concat(visibleOf(cut)), token: cut.token };
+  addVisible(entries, cut);
+  return { entries, token: cut.token };
 }
 
 /** Whether tokens are names: the page's own one is, so that an interceptor behind this step that renames entries is noticed. */
@@ -104,16 +104,17 @@ function grown(size: number): number {
   return Math.min(BATCH, size * GROWTH);
 }
 
-function visibleOf({ entries, visible }: Pick<SourcePage, "entries" | "visible">): readonly unknown[] {
-  return visible.every(Boolean) ? entries : entries.filter((_, i) => visible[i]);
+/** Adds the visible ones of the first entries of a page. @param count Default: all. */
+function addVisible(entries: unknown[], page: SourcePage, count = page.entries.length): void {
+  for (let at = 0; at < count; at++) if (page.visible[at]) entries.push(page.entries[at]);
 }
 
 /** Returns the place after a number of visible entries; undefined if the page has fewer. */
 function endOf({ visible }: SourcePage, count: number): number | undefined {
   let seen = 0;
-  for (const [i, isVisible] of visible.entries()) {
-    if (isVisible) seen += 1;
-    if (seen === count) return i + 1;
+  for (let at = 0; at < visible.length; at++) {
+    if (visible[at]) seen += 1;
+    if (seen === count) return at + 1;
   }
   return undefined;
 }
