@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// The program of the package. Plain JavaScript for Node 20, which has to be able to say that it is too old.
+// The program of the package. Plain JavaScript for Node 16, which has to be able to say that it is too old.
 import { followCaller } from "./follow-caller.js";
 import { isNodeNewEnough, OLDEST_NODE } from "./node-version.js";
 

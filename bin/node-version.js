@@ -1,4 +1,4 @@
-// Plain JavaScript for Node 20, which has to be able to say that it is too old.
+// Plain JavaScript for Node 16, which has to be able to say that it is too old.
 import { readFileSync } from "node:fs";
 
 const { engines } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));

@@ -1,4 +1,5 @@
 /** The client: the same interface to a directory, a REST server or a gRPC server. */
+import { loadLibrary } from "../backends/load-library.ts";
 import { type ConnectProperties, openConnect } from "./connect.ts";
 import { type DirProperties, openDirectory } from "./dir.ts";
 import { type GrpcProperties, openGrpc } from "./grpc.ts";
@@ -19,7 +20,7 @@ const { registerNamespace, connectByName } = createRegistry(
     grpc: openGrpc,
     connect: async (properties) => openConnect(properties, await openNodeFetch()),
   },
-  () => import("@lancedb/lancedb"),
+  () => loadLibrary("openTable", "@lancedb/lancedb", () => import("@lancedb/lancedb")),
 );
 
 export { registerNamespace };

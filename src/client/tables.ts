@@ -120,8 +120,8 @@ async function openLanceDb(
   if (access === undefined) {
     throw new LanceError("Unsupported", `"${implementation}" cannot open tables with @lancedb/lancedb`);
   }
-  const lancedb = await load().catch((cause: unknown) => {
-    throw new LanceError("Unsupported", "opening a table needs the package @lancedb/lancedb", { cause });
+  const lancedb = await load().catch((cause: Error) => {
+    throw new LanceError("Unsupported", cause.message, { cause });
   });
   return await lancedb.connectNamespace(access.implementation, { ...access.properties });
 }

@@ -1,6 +1,7 @@
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { resolveAbandoned } from "./batch/resolve.ts";
 import { createDiskReserve } from "./disk-reserve.ts";
+import { findEngine } from "./engine/native.ts";
 import { createIdempotencyRecords } from "./idempotency/records.ts";
 import { openDirectory } from "./open-directory.ts";
 import { createBackfillOperations } from "./operations/columns/backfill.ts";
@@ -49,9 +50,10 @@ export interface DirectoryBackend extends Backend {
  * It loads the engine in the background. If the directory cannot be written, or its storage has no conditional
  * writes, every operation that writes is refused.
  *
- * @throws Error with a single line, if the directory cannot be used.
+ * @throws Error with a single line, if the directory cannot be used or the engine is not installed.
  */
 export async function createDirectoryBackend(options: DirectoryBackendOptions): Promise<DirectoryBackend> {
+  findEngine();
   const directory = await openDirectory(options);
   const { context, readOnly } = directory;
   const { catalog, engine, jobs, log } = context;

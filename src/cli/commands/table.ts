@@ -25,6 +25,11 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: "serve a directory of Lance tables, or an upstream catalog",
     load: async () => (await import("./serve.ts")).serve,
   },
+  ready: {
+    group: "Server",
+    summary: "ask the gateway on this machine whether it can answer calls",
+    load: async () => (await import("./ready.ts")).ready,
+  },
   config: {
     group: "Server",
     summary: "check or print the configuration of serve, or print the schema of its file",

@@ -1,6 +1,7 @@
 import { openAsBlob } from "node:fs";
 import { joinIpcStreams } from "../../arrow/join-streams.ts";
 import { splitIpcStream } from "../../arrow/split-stream.ts";
+import { loadLibrary } from "../../backends/load-library.ts";
 import { LanceError } from "../../namespace/errors.ts";
 
 /** Number of rows that are read at once. */
@@ -22,7 +23,7 @@ export interface ParquetRows {
  * @throws LanceError InvalidInput, if the file is not Parquet.
  */
 export async function openParquet(file: string, passed: (rows: number) => void): Promise<ParquetRows> {
-  const { ParquetFile } = await import("parquet-wasm");
+  const { ParquetFile } = await loadParquet();
   const parquet = await ParquetFile.fromFile(await openAsBlob(file)).catch((cause: unknown) => {
     throw new LanceError("InvalidInput", `${file} is no Parquet file: ${textOf(cause)}`, { cause });
   });
@@ -59,7 +60,7 @@ export async function openParquet(file: string, passed: (rows: number) => void):
  * @throws LanceError InvalidInput, if Parquet cannot represent the rows, and every error of the stream.
  */
 export async function* toParquet(rows: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  const library = await import("parquet-wasm");
+  const library = await loadParquet();
   const properties = new library.WriterPropertiesBuilder()
     .setCompression(library.Compression.ZSTD)
     .setMaxRowGroupSize(GROUP_ROWS)
@@ -98,6 +99,10 @@ export async function* toParquet(rows: AsyncIterable<Uint8Array>): AsyncIterable
   } finally {
     await streams.return?.();
   }
+}
+
+function loadParquet() {
+  return loadLibrary("a Parquet file", "parquet-wasm", () => import("parquet-wasm"));
 }
 
 async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {

@@ -1,5 +1,6 @@
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
+import { explainMissing } from "../../load-library.ts";
 import type {
   NativeIndex,
   NativeIndexMakers,
@@ -232,20 +233,45 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   Job: ["wait", "cancel"],
 };
 
+/** The package of the engine. */
+const ENGINE = "@lancedb/lancedb";
+const require = createRequire(import.meta.url);
+
 /**
- * Loads the native module of @lancedb/lancedb.
+ * Returns the folder of the engine's modules, without loading them.
  *
- * @throws Error, if the package has another shape than this code expects.
+ * @throws Error with a single line, if the engine is not installed.
+ */
+export function findEngine(): string {
+  try {
+    return dirname(require.resolve(ENGINE));
+  } catch (error) {
+    throw explainMissing("a directory of tables", ENGINE, error);
+  }
+}
+
+/**
+ * Loads the native module of the engine.
+ *
+ * @throws Error, if the package is missing, has no build for this system, or has another shape than this code expects.
  */
 export function loadNative(): NativeModule {
-  const require = createRequire(import.meta.url);
-  const folder = dirname(require.resolve("@lancedb/lancedb"));
-  const native = require(join(folder, "native.js")) as Record<string, { prototype: object } | undefined>;
+  const native = requireNative(findEngine());
   for (const [name, methods] of Object.entries(EXPECTED)) {
     const missing = methods.find((method) => !(method in (native[name]?.prototype ?? {})));
     if (missing !== undefined) {
-      throw new Error(`this version of @lancedb/lancedb is not supported: ${name}.${missing} is missing`);
+      throw new Error(`this version of ${ENGINE} is not supported: ${name}.${missing} is missing`);
     }
   }
   return native as unknown as NativeModule;
+}
+
+function requireNative(folder: string): Record<string, { prototype: object } | undefined> {
+  try {
+    return require(join(folder, "native.js"));
+  } catch (cause) {
+    const system = `${process.platform} on ${process.arch}`;
+    const text = `${ENGINE} has no native part for ${system} here; install it without --omit=optional`;
+    throw new Error(text, { cause });
+  }
 }

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { loadLibrary } from "../../load-library.ts";
 import { openStore } from "./open-store.ts";
 
 test("a root is a path or a URI of a known scheme", async () => {
@@ -28,16 +27,4 @@ test("a root in a bucket has a key, with or without slashes around it", async ()
 test("a service that lacks what it needs says so", async () => {
   await assert.rejects(openStore("az://container/p", {}), /azure_storage_account_name/);
   await assert.rejects(openStore("gs://bucket/p", { google_service_account_key: "{" }), /JSON of a key/);
-});
-
-test("a missing package is named, another failure is left alone", async () => {
-  const missing = Object.assign(new Error("Cannot find package '@a/b'"), { code: "ERR_MODULE_NOT_FOUND" });
-  await assert.rejects(
-    loadLibrary("x://", "@a/b", () => Promise.reject(missing)),
-    /npm install @a\/b$/,
-  );
-  await assert.rejects(
-    loadLibrary("x://", "@a/c", () => Promise.reject(missing)),
-    missing,
-  );
 });
