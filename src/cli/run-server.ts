@@ -5,13 +5,14 @@ import type { Configuration } from "../config/configuration.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { secretsOf } from "../config/secrets.ts";
-import { type Gateway, startGateway } from "../gateway/compose.ts";
+import type { Gateway } from "../gateway/compose.ts";
 import { refuseStrangers, travelsInTheClear } from "../gateway/exposure.ts";
 import { prepareEngine } from "../gateway/open-backend.ts";
 import { STANDARD_OUTPUT } from "../gateway/open-lines.ts";
 import { createLog } from "../log/log.ts";
 import { redactText } from "../log/redact.ts";
 import { greeting } from "./greeting.ts";
+import { trimHeapWhenIdle } from "./trim-heap.ts";
 import { watchForUnhandled } from "./unhandled.ts";
 import { canSharePort } from "./workers/check-port.ts";
 
@@ -37,6 +38,7 @@ export async function runServer(
     throw new Error(startFailure(error, options), { cause: error });
   });
   endOnSignal(gateway, log);
+  trimHeapWhenIdle(log);
   if (options.auth.length === 0 && options.insecure)
     log.warn("everyone who reaches the port may do everything, because of --insecure");
   if (options.auth.length > 0 && (await travelsInTheClear(options)))
@@ -59,6 +61,7 @@ async function start(configuration: Configuration, log: Logger): Promise<Gateway
     }
     log.warn({ workers: options.workers }, `a single thread serves: ${obstacle}`);
   }
+  const { startGateway } = await import("../gateway/compose.ts");
   return startGateway(options, log, databases);
 }
 

@@ -55,7 +55,14 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     errorDetails,
   } = options;
   const errorOf = (error: LanceError, requestId = "") => connectErrorOf(error, requestId, errorDetails);
-  const byCodec = { json: codecHandler("json"), binary: codecHandler("binary") };
+  const binary = codecHandler("binary");
+  // Most methods are never called with JSON, and each of them has half of the library's memory for it.
+  let json: CodecHandler | undefined;
+  const handlerOf = (codec: Codec) => {
+    if (codec === "binary") return binary;
+    json ??= codecHandler("json");
+    return json;
+  };
 
   function codecHandler(codec: Codec): CodecHandler {
     const check = messageCheck(rpc.method.input, codec, pace);
@@ -71,7 +78,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
 
   async function answer(universal: UniversalServerRequest, exchange: ConnectExchange) {
     const { request, response, hold, refusal } = exchange;
-    const { check, handle } = byCodec[codecOf(request)];
+    const { check, handle } = handlerOf(codecOf(request));
     const inWords = (error: LanceError) => errorOf(error, exchange.requestId);
     const held = heldBody(request, { hold, errorOf: inWords, isMessage: rpc.kind === "unary" });
     const body =
@@ -95,8 +102,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     return hasLongRest(request) ? earlyAnswer(whole, request) : whole;
   }
 
-  const { handle } = byCodec.binary;
-  const { service, method, requestPath, supportedContentType, protocolNames, allowedMethods } = handle;
+  const { service, method, requestPath, supportedContentType, protocolNames, allowedMethods } = binary.handle;
   const handler = async (universal: UniversalServerRequest): Promise<UniversalServerResponse> => {
     const exchange = universal.contextValues?.get(EXCHANGE) as ConnectExchange;
     try {

@@ -6,6 +6,7 @@ import { secretsOf } from "../../config/secrets.ts";
 import { type Gateway, startGateway } from "../../gateway/compose.ts";
 import { divideLimits } from "../../gateway/workers.ts";
 import { createLog } from "../../log/log.ts";
+import { trimHeapWhenIdle } from "../trim-heap.ts";
 import { watchForUnhandled } from "../unhandled.ts";
 import { joinWorkers } from "./join-workers.ts";
 import type { StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
@@ -36,6 +37,7 @@ try {
   port.on("message", (message: ToWorker) => {
     if (message.type === "close") void close(gateway);
   });
+  trimHeapWhenIdle(log);
   post({ type: "listening", address: gateway.address, readOnly: gateway.readOnly });
 } catch (error) {
   post({ type: "start failed", failure: toFailure(error) });
