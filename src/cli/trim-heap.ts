@@ -1,8 +1,11 @@
 import { performance } from "node:perf_hooks";
 import type { Logger } from "pino";
 
-/** Interval between looks at the event loop, in milliseconds. */
-const LOOK_MS = 3_000;
+/** Options of {@link trimHeapWhenIdle}. */
+export interface TrimOptions {
+  /** Interval between looks at the event loop, in milliseconds. Default: 3 s. */
+  readonly lookMs?: number;
+}
 
 /** Largest share of its time that an idle event loop works. */
 const IDLE_SHARE = 0.05;
@@ -13,7 +16,7 @@ const IDLE_SHARE = 0.05;
  *
  * It holds the loop for about 0.1 s.
  */
-export function trimHeapWhenIdle(log: Logger): void {
+export function trimHeapWhenIdle(log: Logger, { lookMs = 3_000 }: TrimOptions = {}): void {
   let seen = performance.eventLoopUtilization();
   const looks = setInterval(() => {
     const now = performance.eventLoopUtilization();
@@ -24,7 +27,7 @@ export function trimHeapWhenIdle(log: Logger): void {
     collectGarbage().catch((error: unknown) => {
       log.debug({ err: error }, "the memory of the start cannot be returned");
     });
-  }, LOOK_MS);
+  }, lookMs);
   looks.unref();
 }
 
