@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configurationSchema } from "../src/config/schema.ts";
 import { checkProse } from "./prose/check.ts";
+import { changeShown } from "./tables/changes.ts";
 import { clientTable } from "./tables/clients.ts";
 import { commandReference } from "./tables/commands.ts";
 import { configurationTable } from "./tables/configuration.ts";
@@ -23,6 +24,13 @@ const check = process.argv.includes("--check");
 const pages: Readonly<Record<string, Readonly<Record<string, () => string | Promise<string>>>>> = {
   "README.md": { clients: clientTable, operations: operationTable },
   "docs/cli.md": { commands: commandReference },
+  "CONTRIBUTING.md": {
+    operation: changeShown("operation"),
+    error: changeShown("error"),
+    dialect: changeShown("dialect"),
+    option: changeShown("option"),
+    backend: changeShown("backend"),
+  },
   "docs/contract.md": { contract: contractReference },
   "docs/errors.md": { errors: errorTable },
   "docs/lancedb-clients.md": { methods: lancedbMethodTable, differences: lancedbDifferenceTable },
