@@ -1,6 +1,12 @@
 // Plain JavaScript for Node 20: scripts/run.mjs uses it before anything else is there.
 import { readFileSync } from "node:fs";
 
+/**
+ * Signal for a process that has lost its caller. It ends programs that do not know it, and the gateway drains; SIGHUP has another meaning
+ * for servers, and a second SIGTERM would cut a drain short.
+ */
+export const CALLER_GONE = "SIGUSR2";
+
 const INTERVAL_MS = 250;
 const SHELL = /^(?:ba|da|a|z)?sh$/;
 

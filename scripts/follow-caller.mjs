@@ -1,4 +1,4 @@
 // Loaded before a program that another process of this project starts, and that ends with it.
-import { followCaller } from "../bin/follow-caller.js";
+import { CALLER_GONE, followCaller } from "../bin/follow-caller.js";
 
-followCaller(() => process.kill(process.pid, "SIGHUP"));
+followCaller(() => process.kill(process.pid, CALLER_GONE));

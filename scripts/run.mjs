@@ -5,14 +5,14 @@ import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { followCaller } from "../bin/follow-caller.js";
+import { CALLER_GONE, followCaller } from "../bin/follow-caller.js";
 import { isNodeNewEnough, OLDEST_NODE } from "../bin/node-version.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 
 let child;
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child?.kill(signal));
-if (process.env.npm_lifecycle_event !== undefined) followCaller(() => child?.kill("SIGHUP"));
+if (process.env.npm_lifecycle_event !== undefined) followCaller(() => child?.kill(CALLER_GONE));
 
 function fail(message) {
   process.stderr.write(`${message}\n`);

@@ -15,7 +15,7 @@ export type {
 } from "./backends/upstream-identity/identity.ts";
 export type { ServeOptions } from "./config/options.ts";
 export type { WebhookOption } from "./config/webhooks.ts";
-export { type Gateway, startGateway, type WireOptions } from "./gateway/compose.ts";
+export type { Gateway, WireOptions } from "./gateway/compose.ts";
 export { createGateway, type GatewayOptions } from "./gateway/create-gateway.ts";
 export type {
   BackendContext,
@@ -24,6 +24,7 @@ export type {
   PluginContext,
   PluginExport,
 } from "./gateway/plugins/plugin.ts";
+export { startGateway } from "./gateway/start-gateway.ts";
 export { LanceNamespaceService } from "./gen/lance/namespace/v1/service_pb.ts";
 export { createMetrics, type Metrics } from "./metrics/metrics.ts";
 export { isRead } from "./namespace/actions.ts";

@@ -9,6 +9,7 @@ import { openAuthenticator } from "../gateway/open-authenticator.ts";
 import { openAuthorizer } from "../gateway/open-authorizer.ts";
 import { openTls } from "../gateway/open-tls.ts";
 import { upstreamIdentityOf } from "../gateway/upstream-identity.ts";
+import { adminPlace } from "./admin-place.ts";
 
 /** Findings of a check of a configuration, a line each. */
 export interface Findings {
@@ -49,6 +50,7 @@ const LOG = pino({ level: "silent" });
 /** Checks of options that belong together; each throws at a mistake, and leaves nothing open. */
 const CHECKS: readonly ((options: ServeOptions) => Promise<unknown>)[] = [
   refuseStrangers,
+  async (options) => adminPlace(options),
   async (options) => (await openTls(options, LOG))?.close(),
   async (options) => (await openAuthenticator(options, LOG))?.close(),
   async (options) => (await openAuthorizer(options, LOG))?.close(),

@@ -1,3 +1,4 @@
+import type { AddressInfo } from "node:net";
 import type { Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { Gateway } from "../gateway/compose.ts";
@@ -6,19 +7,32 @@ import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { placeOf } from "./place.ts";
 
 /** Returns the first lines for people: what is served, where, and for whom. */
-export function greeting(options: ServeOptions, databases: Databases | undefined, gateway: Gateway): string {
+export function greeting(
+  options: ServeOptions,
+  databases: Databases | undefined,
+  gateway: Gateway,
+  admin?: AddressInfo,
+): string {
   return [
     `Lance Gateway ${packageVersion()} serves ${whatIsServed(options, databases)}`,
     ...(options.socketPath === undefined ? placesOnPort(options, gateway) : placesOnSocket(options, gateway)),
+    ...(admin === undefined
+      ? []
+      : [`  admin     ${admin.family === "unix" ? "unix:" : "http://"}${authorityOf(admin)}`]),
     forWhom(options),
     ...gateway.readOnly.map((reason) => `  for reading only: ${reason}`),
     "",
   ].join("\n");
 }
 
-function placesOnPort({ tlsCert }: ServeOptions, { address: { address, family, port } }: Gateway): string[] {
+function authorityOf({ address, family, port }: AddressInfo): string {
+  if (family === "unix") return address;
+  return family === "IPv6" ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+function placesOnPort({ tlsCert }: ServeOptions, gateway: Gateway): string[] {
   const isPlain = tlsCert === undefined;
-  const authority = family === "IPv6" ? `[${address}]:${port}` : `${address}:${port}`;
+  const authority = authorityOf(gateway.address);
   const origin = `${isPlain ? "http" : "https"}://${authority}`;
   const rpc = `${origin}/${LanceNamespaceService.typeName}/`;
   return [

@@ -5,39 +5,69 @@ import type { Configuration } from "../config/configuration.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { secretsOf } from "../config/secrets.ts";
-import type { Gateway } from "../gateway/compose.ts";
 import { refuseStrangers, travelsInTheClear } from "../gateway/exposure.ts";
 import { prepareEngine } from "../gateway/open-backend.ts";
 import { STANDARD_OUTPUT } from "../gateway/open-lines.ts";
+import type { RunningGateway } from "../gateway/start-gateway.ts";
 import { createLog } from "../log/log.ts";
-import { redactText } from "../log/redact.ts";
+import type { ListenAddress } from "../server/listen.ts";
+import { adminPlace } from "./admin-place.ts";
 import { greeting } from "./greeting.ts";
+import type { LoadedConfiguration } from "./load-configuration.ts";
+import { startReloads } from "./reload.ts";
+import { handleSignals } from "./signals.ts";
 import { trimHeapWhenIdle } from "./trim-heap.ts";
 import { watchForUnhandled } from "./unhandled.ts";
 import { canSharePort } from "./workers/check-port.ts";
 
 /**
- * Serves until a signal comes. The first SIGTERM, SIGINT or SIGHUP drains and ends with code 0; a second SIGTERM or SIGINT
- * ends at once.
+ * Serves until a signal comes (docs/configuration.md#signals), and takes over changes of the configuration.
  *
+ * @param load reads the configuration again.
  * @throws UsageError, and Error with one clear line when the port or the root cannot be had.
  */
 export async function runServer(
-  { options, databases }: Configuration,
+  loaded: LoadedConfiguration,
+  load: () => Promise<LoadedConfiguration>,
   environment: Environment,
 ): Promise<void> {
+  const first = withDrainDelay(loaded, environment);
+  const { configuration } = first;
+  const { options, databases } = configuration;
   await refuseStrangers(options);
+  const place = adminPlace(options);
   // Standard output is for people: where the server listens. The log goes to standard error.
-  const log = createLog(options.logLevel, secretsOf({ options, databases }, environment));
+  const secrets = secretsOf(configuration, environment);
+  const log = createLog(options.logLevel, secrets);
   watchForUnhandled(log, "process");
   prepareEngine();
-  const { drainDelayMs = defaultDrainDelayMs(environment) } = options;
-  const configuration = { options: { ...options, drainDelayMs }, databases };
   const gateway = await start(configuration, log).catch((error: unknown) => {
     if (error instanceof UsageError) throw error;
     throw new Error(startFailure(error, options), { cause: error });
   });
-  endOnSignal(gateway, log);
+  const again = async () => withDrainDelay(await load(), environment);
+  const reloads = startReloads({ gateway, first, load: again, secrets, environment, log });
+  const open = async (where: ListenAddress) => {
+    const { openAdmin } = await import("./open-admin.ts");
+    return openAdmin(where, options.metricsOn, gateway, () => reloads.shown, log);
+  };
+  const admin = await (place && open(place))?.catch(async (error: unknown) => {
+    reloads.close();
+    await gateway.close();
+    throw new Error(startFailure(error, { host: options.adminHost, port: options.adminPort ?? 0 }), {
+      cause: error,
+    });
+  });
+  handleSignals({
+    log,
+    reload: () => void reloads.reload(),
+    async end() {
+      reloads.close();
+      await gateway.close();
+      // Operators see the drain.
+      await admin?.close();
+    },
+  });
   trimHeapWhenIdle(log);
   if (options.auth.length === 0 && options.insecure)
     log.warn("everyone who reaches the port may do everything, because of --insecure");
@@ -47,11 +77,11 @@ export async function runServer(
   // A log on standard output has nothing but its lines there.
   const hasLog = [options.auditLog, options.accessLog].includes(STANDARD_OUTPUT);
   const people = hasLog ? stderr : stdout;
-  people.write(greeting(options, databases, gateway));
+  people.write(greeting(options, databases, gateway, admin?.address));
 }
 
 /** Starts the gateway in this thread, or in as many workers as the options say. */
-async function start(configuration: Configuration, log: Logger): Promise<Gateway> {
+async function start(configuration: Configuration, log: Logger): Promise<RunningGateway> {
   const { options, databases } = configuration;
   if (options.workers > 1) {
     const obstacle = await obstacleToWorkers(options);
@@ -61,7 +91,7 @@ async function start(configuration: Configuration, log: Logger): Promise<Gateway
     }
     log.warn({ workers: options.workers }, `a single thread serves: ${obstacle}`);
   }
-  const { startGateway } = await import("../gateway/compose.ts");
+  const { startGateway } = await import("../gateway/start-gateway.ts");
   return startGateway(options, log, databases);
 }
 
@@ -74,31 +104,7 @@ async function obstacleToWorkers({ host, socketPath }: ServeOptions): Promise<st
   return undefined;
 }
 
-/** Signals within this time are the first one: a terminal, npm and a shell may each pass it on. */
-const SAME_SIGNAL_MS = 500;
-
-/** SIGHUP, from a terminal or a caller that has gone, begins the end and never hurries it. */
-function endOnSignal(gateway: Gateway, log: Logger): void {
-  let begun: number | undefined;
-  const end = (signal: NodeJS.Signals) => {
-    if (begun !== undefined) {
-      if (signal !== "SIGHUP" && performance.now() - begun > SAME_SIGNAL_MS) process.exit(1);
-      return;
-    }
-    begun = performance.now();
-    log.info({ signal }, "stopping");
-    gateway.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        process.stderr.write(`lance-gateway: closing failed: ${redactText(String(error))}\n`);
-        process.exit(1);
-      },
-    );
-  };
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) process.on(signal, end);
-}
-
-function startFailure(error: unknown, { host, port }: ServeOptions): string {
+function startFailure(error: unknown, { host, port }: Pick<ServeOptions, "host" | "port">): string {
   switch ((error as NodeJS.ErrnoException).code) {
     case "EADDRINUSE":
       return `port ${port} on ${host} is in use`;
@@ -115,6 +121,12 @@ const IN_CONTAINER_MS = 5_000;
 
 /** Files by which Docker and Podman mark their containers. */
 const MARKS = ["/.dockerenv", "/run/.containerenv"];
+
+function withDrainDelay(loaded: LoadedConfiguration, environment: Environment): LoadedConfiguration {
+  const { options, ...rest } = loaded.configuration;
+  const { drainDelayMs = defaultDrainDelayMs(environment) } = options;
+  return { ...loaded, configuration: { ...rest, options: { ...options, drainDelayMs } } };
+}
 
 /**
  * The drain delay when nobody has chosen one: some seconds in a container, where something else decides who gets new

@@ -1,3 +1,4 @@
+import { ADMIN_OPTIONS } from "./admin-options.ts";
 import { AUDIT_OPTIONS } from "./audit-options.ts";
 import { CALLER_LIMIT_OPTIONS } from "./caller-limit-options.ts";
 import { CATALOG_OPTIONS } from "./catalog-options.ts";
@@ -24,6 +25,7 @@ export const OPTION_GROUPS = {
   Tokens: TOKEN_OPTIONS,
   TLS: TLS_OPTIONS,
   Observability: OBSERVABILITY_OPTIONS,
+  "Admin port": ADMIN_OPTIONS,
   "Audit log": AUDIT_OPTIONS,
   Events: EVENT_OPTIONS,
   "Credential vending": VENDING_OPTIONS,
@@ -43,6 +45,7 @@ export const SERVE_OPTIONS = {
   ...TOKEN_OPTIONS,
   ...TLS_OPTIONS,
   ...OBSERVABILITY_OPTIONS,
+  ...ADMIN_OPTIONS,
   ...AUDIT_OPTIONS,
   ...EVENT_OPTIONS,
   ...VENDING_OPTIONS,

@@ -13,6 +13,9 @@ import {
   parseWorkerTimeout,
 } from "./parsers.ts";
 
+/** Levels of the log, from the most to the least talkative. */
+export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;
+
 /** Options of the server: where it listens, which callers it answers, what it reports and how it ends. */
 export const SERVER_OPTIONS = {
   host: {
@@ -83,7 +86,7 @@ export const SERVER_OPTIONS = {
     value: "LEVEL",
     help: "Lowest level of the log on standard error; debug logs every call.",
     fallback: "info",
-    parse: parseChoice(["trace", "debug", "info", "warn", "error", "silent"]),
+    parse: parseChoice(LOG_LEVELS),
   },
   noMetrics: {
     flag: "no-metrics",

@@ -15,19 +15,18 @@ export function joinReadiness(ofProcess: Readiness, workers: Workers): Readiness
 const READINESS_INTERVAL_MS = { unready: 1_000, ready: 3_000 } as const;
 
 /**
- * Announces whether any backend can answer. If only some of several backends are ready, the calls for the others fail,
- * and the gateway still counts as ready.
+ * Announces whether any backend can answer, until the readiness is closed. If only some of several backends are ready, the calls for the
+ * others fail, and the gateway still counts as ready.
+ *
+ * @param backends returns the backends that answer calls now.
  */
-export async function announceReadiness(backends: readonly Backend[], readiness: Readiness): Promise<void> {
+export async function announceReadiness(
+  backends: () => readonly Backend[],
+  readiness: Readiness,
+): Promise<void> {
   while (!readiness.closed) {
-    const ready = await Promise.all(
-      backends.map(
-        (backend) =>
-          (readiness.ready && backend.mayBecomeUnready !== true) || backend.ready().catch(() => false),
-      ),
-    );
+    const ready = await Promise.all(backends().map((backend) => backend.ready().catch(() => false)));
     readiness.set(ready.some(Boolean));
-    if (readiness.ready && !backends.some(({ mayBecomeUnready }) => mayBecomeUnready)) return;
     const pause = READINESS_INTERVAL_MS[readiness.ready ? "ready" : "unready"];
     await sleep(pause, undefined, { ref: false });
   }

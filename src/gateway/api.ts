@@ -10,11 +10,12 @@ import type { SharedQuantity } from "../namespace/sharing.ts";
 import type { CallerCounters, CallerLimits } from "../pipeline/caller-limits.ts";
 import { createService, type ServiceOptions } from "../pipeline/create-service.ts";
 import { createMaskPath, createRefusalNotes, type MaskPath, type NoteRefusal } from "../pipeline/refusals.ts";
+import { createServiceSwitch } from "../pipeline/service-switch.ts";
 import { createTranscoder, type Transcoder } from "../transcode/transcoder.ts";
 import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
 
-/** Options of {@link createApi}. */
-export interface ApiOptions
+/** Parts that decide about calls and answer them; they can be replaced. */
+export interface CallOptions
   extends Pick<
     ServiceOptions,
     | "databases"
@@ -32,6 +33,10 @@ export interface ApiOptions
   > {
   /** Maximum memory for all requests, in bytes. Default: unlimited. */
   readonly maxBufferedBytes?: number | undefined;
+}
+
+/** Options of {@link createApi}. */
+export interface ApiOptions extends CallOptions {
   /** Memory that the requests of all workers hold. Default: there is a single worker. */
   readonly bufferedBytes?: SharedQuantity | undefined;
   readonly log: Logger;
@@ -44,6 +49,8 @@ export interface ApiOptions
  */
 export interface Api {
   readonly service: Service;
+  /** Answers all later calls by other options; resolves when the running calls have ended. */
+  replace(options: CallOptions): Promise<void>;
   readonly transcoders: readonly Transcoder[];
   readonly refused: NoteRefusal;
   readonly mask: MaskPath;
@@ -54,13 +61,20 @@ export interface Api {
 }
 
 /** Creates the pipeline in front of databases, and the REST bindings of every dialect. */
-export function createApi({ maxBufferedBytes, bufferedBytes, log, metrics, ...options }: ApiOptions): Api {
-  const budget = createByteBudget(maxBufferedBytes, bufferedBytes);
+export function createApi({ bufferedBytes, log, metrics, ...options }: ApiOptions): Api {
+  const budget = createByteBudget(options.maxBufferedBytes, bufferedBytes);
+  const serviceOf = (calls: CallOptions) => createService({ ...calls, metrics: metrics?.calls, budget });
+  const calls = createServiceSwitch(serviceOf(options));
   const services = [LanceNamespaceService, LanceDbService];
   const transcoders = DIALECTS.map((dialect) => createTranscoder(services, dialect));
   const mask = createMaskPath(knownSegments(services, transcoders));
   return {
-    service: createService({ ...options, metrics: metrics?.calls, budget }),
+    service: calls.service,
+    replace(next) {
+      const replaced = calls.replace(serviceOf(next));
+      budget.resize(next.maxBufferedBytes);
+      return replaced;
+    },
     transcoders,
     refused: createRefusalNotes(log, mask, metrics?.refuse),
     mask,

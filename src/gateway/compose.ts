@@ -2,41 +2,32 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import type { Authenticator } from "../auth/authenticator.ts";
-import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
-import { createDatabasesBackend } from "../backends/databases/index.ts";
-import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import type { Databases } from "../config/configuration.ts";
-import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { FileTrail } from "../log/lines/trail.ts";
-import { createMetrics, type Metrics } from "../metrics/metrics.ts";
+import type { Metrics } from "../metrics/metrics.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
+import type { BackendFigures } from "../namespace/backend-figures.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
-import { setTracing } from "../namespace/tracing.ts";
 import type { CallerLimits } from "../pipeline/caller-limits.ts";
-import type { ServiceOptions } from "../pipeline/create-service.ts";
 import type { Database } from "../pipeline/databases.ts";
-import type { Addressing } from "../server/addressing.ts";
+import { ownProfiles, type Profiles } from "../server/admin/profiles.ts";
+import type { MetricsPage } from "../server/metrics-page.ts";
 import { createReadiness } from "../server/readiness.ts";
 import { RESETS_SHAPE } from "../server/reset-allowance.ts";
 import { createServer } from "../server/server.ts";
 import type { TlsIdentity } from "../server/tls/identity.ts";
 import { announceReadiness, joinReadiness } from "./announce-readiness.ts";
-import { createApi } from "./api.ts";
-import { type AccessLog, openAccess } from "./open-access.ts";
-import { type OpenAnnouncements, openAnnouncements } from "./open-announcements.ts";
-import { openAudit } from "./open-audit.ts";
-import { openAuthenticator } from "./open-authenticator.ts";
-import { openAuthorizer } from "./open-authorizer.ts";
-import { openBackend } from "./open-backend.ts";
+import { type CallOptions, createApi } from "./api.ts";
+import type { AccessLog } from "./open-access.ts";
+import type { OpenAnnouncements } from "./open-announcements.ts";
 import { openDocument } from "./open-document.ts";
-import { openSharedRates, type SharedRates } from "./open-shared-rates.ts";
-import { openTls } from "./open-tls.ts";
-import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
+import type { SharedRates } from "./open-shared-rates.ts";
 import type { GatewayPlugin } from "./plugins/plugin.ts";
-import { type OpenTracing, openTracing } from "./tracing/open-tracing.ts";
+import { type Served, servedAlone, servedByName } from "./served.ts";
+import type { OpenTracing } from "./tracing/open-tracing.ts";
 import { packageVersion } from "./version.ts";
-import { FAILURES, RESETS, type Workers } from "./workers.ts";
+import { RESETS, type Workers } from "./workers.ts";
 
 /** A listening gateway. */
 export interface Gateway {
@@ -44,6 +35,13 @@ export interface Gateway {
   readonly address: AddressInfo;
   /** Reasons why catalogs are served read-only; an entry for each. */
   readonly readOnly: readonly string[];
+  /** Whether it can answer calls now. */
+  readonly ready: boolean;
+  /** Metrics of the process. Default: they are turned off. */
+  readonly metrics?: MetricsPage | undefined;
+  readonly profiles: Profiles;
+  /** Sets the lowest level of the log, in all threads. */
+  setLogLevel(level: string): void;
   /** Drains and closes everything; resolves to whether all running calls finished in time. */
   close(): Promise<boolean>;
 }
@@ -72,6 +70,7 @@ export type WireOptions = Pick<
       | "socketMode"
       | "auth"
       | "noDocs"
+      | "metricsOn"
       | "trustedProxies"
       | keyof CallerLimits
     >
@@ -107,53 +106,40 @@ export function serveBackend(
   backend: Backend,
   options: WireOptions,
   context: GatewayContext,
-): Promise<Gateway> {
-  const calls = context.workers?.database(0).calls;
-  const databases = new Map([[undefined, { backend, limits: options, calls }]]);
-  return listen({ databases, backends: [backend] }, options, context);
+): Promise<ReplaceableGateway> {
+  return serve({ ...servedAlone({ backend, limits: options }), options, context });
 }
 
 /** Serves several databases through all wires and the pipeline. Closing the gateway closes all of them. */
 export function serveDatabases(
   named: ReadonlyMap<string, Database>,
-  { routes, pathPrefix, fallback }: Omit<Databases, "byName">,
+  routing: Omit<Databases, "byName">,
   options: WireOptions,
   context: GatewayContext,
-): Promise<Gateway> {
-  const root = routes.some(({ by }) => by === "namespace")
-    ? { backend: createDatabasesBackend([...named.keys()]), limits: options }
-    : undefined;
-  const unnamed = fallback === undefined ? root : named.get(fallback);
-  const databases = new Map<string | undefined, Database>(named);
-  if (unnamed !== undefined) databases.set(undefined, unnamed);
-  const hosts = routes.flatMap((route) => (route.by === "host" ? Object.keys(route.hosts) : []));
-  const backends = [...named.values()].map(({ backend }) => backend);
-  return listen({ databases, backends, routes, addressing: { pathPrefix, hosts } }, options, context);
+): Promise<ReplaceableGateway> {
+  return serve({ ...servedByName(named, routing, options), options, context });
 }
 
-/** Databases, and the routes by which a call selects one. */
-interface Served extends Pick<ServiceOptions, "databases" | "routes"> {
-  /** Backends that determine readiness, and that the gateway closes at the end. */
-  readonly backends: readonly Backend[];
-  readonly addressing?: Addressing;
+/** A gateway whose databases, and whatever decides about calls to them, can be replaced. */
+export interface ReplaceableGateway extends Gateway {
+  /** Answers all later calls by something else; resolves when the running calls have ended. */
+  replace(next: State): Promise<void>;
 }
 
-async function listen(
-  { databases, backends, routes, addressing }: Served,
-  options: WireOptions,
-  context: GatewayContext,
-): Promise<Gateway> {
-  const { log, metrics, plugins = [], authenticator, authorizer, trail, access, tracing } = context;
-  const { announcements, dispatcher, rates, tls, workers } = context;
-  const { maxBufferedBytes, readOnly, pageTokenSecret } = options;
-  const { bufferedBytes, connections, openCells } = workers ?? {};
-  const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
+/** Everything by which a gateway answers calls. */
+export interface State extends Served {
+  readonly options: WireOptions;
+  readonly context: GatewayContext;
+}
+
+/** Serves databases through all wires and the pipeline. */
+export async function serve(first: State): Promise<ReplaceableGateway> {
+  const { options, context } = first;
+  const { log, metrics, plugins = [], trail, access, tracing, dispatcher, tls, workers } = context;
+  let current = first;
   const api = createApi({
-    ...callerLimitsOf(options),
-    ...{ databases, routes, interceptors, authenticator, authorizer, pageTokenSecret, readOnly },
-    ...{ trail, announcements },
-    ...{ maxBufferedBytes, bufferedBytes, openCells, shareBuckets: rates?.shareBuckets },
-    ...{ log, metrics, tracing: tracing?.tracing },
+    ...callOptionsOf(first),
+    ...{ bufferedBytes: workers?.bufferedBytes, log, metrics },
   });
   const readiness = createReadiness();
   const own = workers === undefined ? readiness : joinReadiness(readiness, workers);
@@ -161,49 +147,84 @@ async function listen(
   const server = createServer({
     ...options,
     ...api,
-    connections,
-    resetCells: openCells?.(RESETS, RESETS_SHAPE),
+    connections: workers?.connections,
+    resetCells: workers?.openCells(RESETS, RESETS_SHAPE),
     plugins: plugins.flatMap(({ fastify }) => fastify ?? []),
     readiness,
-    metrics: metrics?.page,
+    metrics: options.metricsOn === "admin" ? undefined : metrics?.page,
     documents: openDocument(options),
     noteAccess: access?.noteBy(api.mask),
     console: options.noConsole ? undefined : CONSOLE_DIRECTORY,
     log,
-    addressing,
+    addressing: first.addressing,
     tls,
   });
   metrics?.watchConnections(server.figures);
-  for (const [name = "", { backend }] of databases) {
-    // The only database, or the default one, is also under no name.
-    if (backend.figures !== undefined && (name !== "" || databases.size === 1))
-      metrics?.watchBackend(name, backend.figures);
-  }
+  for (const [name, figures] of figuresOf(first)) metrics?.watchBackend(name, figures);
   const { socketPath: path, socketMode: mode = DEFAULT_SOCKET_MODE, host, port } = options;
   const address = await server.listen(
     path === undefined ? { host, port, reusePort: workers !== undefined } : { path, mode },
   );
-  const served = [...new Set(backends.map(({ name }) => name))];
+  const served = [...new Set(first.backends.map(({ name }) => name))];
   log.info({ ...BUILD, backends: served, address: address.address, port: address.port }, "listening");
   // The engine takes a moment to load. Calls that need it wait meanwhile, and the probes report when it is ready.
-  void announceReadiness(backends, own);
+  void announceReadiness(() => current.backends, own);
   return {
     address,
-    readOnly: backends.flatMap(({ readOnly }) => readOnly ?? []),
+    readOnly: first.backends.flatMap(({ readOnly }) => readOnly ?? []),
+    get ready() {
+      return own.ready;
+    },
+    metrics: metrics?.page,
+    profiles: ownProfiles,
+    setLogLevel(level) {
+      log.level = level;
+    },
+    replace(next) {
+      const former = figuresOf(current);
+      current = next;
+      server.readdress(next.addressing);
+      const replaced = api.replace(callOptionsOf(next));
+      const now = figuresOf(next);
+      for (const [name, figures] of now) metrics?.watchBackend(name, figures);
+      for (const name of former.keys()) if (!now.has(name)) metrics?.forgetBackend(name);
+      return replaced;
+    },
     async close() {
-      const { drainSeconds, drainDelayMs: delayMs = 0 } = options;
+      const { drainSeconds, drainDelayMs: delayMs = 0 } = current.options;
       own.close();
       const finished = await server.close({ graceMs: drainSeconds * 1000, delayMs });
-      authenticator?.close();
-      authorizer?.close();
-      rates?.close();
-      tls?.close();
-      await Promise.all([closeAll(backends), dispatcher?.close()]);
+      const { authenticator, authorizer, rates } = current.context;
+      for (const part of [authenticator, authorizer, rates, tls]) part?.close();
+      await Promise.all([closeAll(current.backends), dispatcher?.close()]);
       await Promise.all([trail?.close(), access?.close(), tracing?.close()]);
       log.info({ finished }, "stopped");
       return finished;
     },
   };
+}
+
+function callOptionsOf({ databases, routes, options, context }: State): CallOptions {
+  const { plugins = [], authenticator, authorizer, trail, tracing, announcements, rates, workers } = context;
+  const { maxBufferedBytes, readOnly, pageTokenSecret } = options;
+  const interceptors = plugins.flatMap((plugin) => plugin.interceptors ?? []);
+  return {
+    ...callerLimitsOf(options),
+    ...{ databases, routes, interceptors, authenticator, authorizer, pageTokenSecret, readOnly },
+    ...{ trail, announcements, tracing: tracing?.tracing, maxBufferedBytes },
+    ...{ openCells: workers?.openCells, shareBuckets: rates?.shareBuckets },
+  };
+}
+
+/** Returns the figures of backends by the names of their databases; an only one has none. */
+function figuresOf({ databases }: Served): ReadonlyMap<string, () => BackendFigures> {
+  const entries = [...databases].flatMap(([name = "", { backend }]) =>
+    // The only database, or the default one, is also under no name.
+    backend.figures !== undefined && (name !== "" || databases.size === 1)
+      ? [[name, backend.figures] as const]
+      : [],
+  );
+  return new Map(entries);
 }
 
 function callerLimitsOf(options: CallerLimits): CallerLimits {
@@ -218,70 +239,9 @@ const CONSOLE_DIRECTORY = join(import.meta.dirname, "..", "..", "dist", "console
 /** Only the owner of the file of a socket may connect. */
 const DEFAULT_SOCKET_MODE = 0o600;
 
-const BUILD = { version: packageVersion(), node: process.version };
+/** Versions in metrics and in the log. */
+export const BUILD = { version: packageVersion(), node: process.version };
 
 async function closeAll(backends: readonly Backend[]): Promise<void> {
   await Promise.all(backends.map((backend) => backend.close()));
-}
-
-/**
- * Starts the gateway, as `lance-gateway serve` does.
- *
- * @param databases several databases. Default: the single database that the options describe.
- * @param workers the other workers of the process. Default: none.
- * @throws UsageError if a plugin cannot be loaded, and Error if a backend cannot be opened.
- */
-export async function startGateway(
-  options: ServeOptions,
-  log: Logger,
-  databases?: Databases,
-  workers?: Workers,
-): Promise<Gateway> {
-  const plugins = await loadPlugins(options.plugins, log);
-  const metrics = options.noMetrics ? undefined : createMetrics(workers?.gatherMetrics, BUILD);
-  if (metrics !== undefined) workers?.provideMetrics(metrics.snapshot);
-  const failures = options.auth.length === 0 ? undefined : workers?.openCells(FAILURES, FAILURES_SHAPE);
-  const authenticator = await openAuthenticator(options, log, failures);
-  const authorizer = await openAuthorizer(options, log, metrics?.decidePolicy);
-  const trail = await openAudit(options, log, (lines) => metrics?.loseLines("audit", lines));
-  const access = await openAccess(options.accessLog, log, (lines) => metrics?.loseLines("access", lines));
-  const tracing = await openTracing(process.env, log);
-  setTracing(tracing?.tracing);
-  const tls = await openTls(options, log);
-  const rates = await openSharedRates(options, log, () => metrics?.failSharedRate());
-  const events = await openAnnouncements(options, { log, metrics, databases, workers });
-  const context: GatewayContext = {
-    ...{ log, metrics, plugins, authenticator, authorizer, trail, access, tracing, rates, tls, workers },
-    ...events,
-  };
-  const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
-  const surroundings = { log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) };
-  const opened = new Map<string, Database>();
-  try {
-    if (databases === undefined) {
-      const own = { noteDecision: metrics?.noteFor(), upkeepMetrics: metrics?.upkeepFor() };
-      const shared = workers?.database(0);
-      const backend = await openBackend(options, { ...surroundings, ...own, shared });
-      opened.set("", { backend, limits: options });
-      return await serveBackend(backend, options, context);
-    }
-    for (const [name, limits] of databases.byName) {
-      const own = { noteDecision: metrics?.noteFor(name), upkeepMetrics: metrics?.upkeepFor(name) };
-      const shared = workers?.database(opened.size);
-      const backend = await openBackend(limits, { ...surroundings, ...own, shared }).catch((cause) => {
-        const Mistake = cause instanceof UsageError ? UsageError : Error;
-        throw new Mistake(`database ${name}: ${(cause as Error).message}`, { cause });
-      });
-      opened.set(name, { backend, limits, calls: shared?.calls });
-    }
-    return await serveDatabases(opened, databases, options, context);
-  } catch (error) {
-    authenticator?.close();
-    authorizer?.close();
-    rates?.close();
-    tls?.close();
-    await closeAll([...opened.values()].map(({ backend }) => backend));
-    await Promise.all([trail?.close(), access?.close(), tracing?.close(), events.dispatcher?.close()]);
-    throw error;
-  }
 }

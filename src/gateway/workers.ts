@@ -1,4 +1,5 @@
 import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
+import type { Configuration } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { ProcessSnapshot, Snapshot } from "../metrics/aggregate.ts";
 import type { EventSink } from "../namespace/change-event.ts";
@@ -17,8 +18,8 @@ export interface Workers {
   readonly events: EventSink;
   /** Opens the numbers of a limit that {@link sharedCells} names. */
   readonly openCells: OpenCells;
-  /** Returns the shares of a database, by its position in the configuration. */
-  database(position: number): SharedDatabase;
+  /** Returns the shares of a database by its name; the empty text is an only database. */
+  database(name: string): SharedDatabase;
   /** Reports whether this worker can answer calls now. */
   announce(ready: boolean): void;
   /** Calls back whenever it changes whether the process can answer calls. */
@@ -56,8 +57,18 @@ const DIVIDED = [
   "upstreamCacheEntries",
 ] as const satisfies readonly (keyof ServeOptions)[];
 
-/** Returns the options of one worker. */
-export function divideLimits(options: ServeOptions, workers: number): ServeOptions {
+/** Returns the configuration of one worker. */
+export function divideConfiguration({ options, databases }: Configuration, workers: number): Configuration {
+  const byName = [...(databases?.byName ?? [])].map(
+    ([name, own]) => [name, divideLimits(own, workers)] as const,
+  );
+  return {
+    options: divideLimits(options, workers),
+    databases: databases && { ...databases, byName: new Map(byName) },
+  };
+}
+
+function divideLimits(options: ServeOptions, workers: number): ServeOptions {
   const parts = DIVIDED.flatMap((name) => {
     const limit = options[name];
     return limit === undefined ? [] : [[name, Math.ceil(limit / workers)] as const];

@@ -33,6 +33,7 @@ export interface Metrics {
   /** Counts a decision of a policy. */
   decidePolicy(isAllowed: boolean): void;
   readonly watchBackend: Sources["watchBackend"];
+  readonly forgetBackend: Sources["forgetBackend"];
   readonly watchConnections: Sources["watchConnections"];
   readonly page: {
     /**
@@ -99,6 +100,7 @@ export function createMetrics(gather?: () => Promise<ProcessSnapshot>, build: Bu
     upkeepFor: (database = "") => upkeep.of(database),
     decidePolicy: tallies.decidePolicy,
     watchBackend: sources.watchBackend,
+    forgetBackend: sources.forgetBackend,
     watchConnections: sources.watchConnections,
     page: {
       read: async (accept) => (gather === undefined ? readOwn(accept) : readAll(await gather(), accept)),

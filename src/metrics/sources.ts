@@ -6,6 +6,7 @@ import type { Sample } from "./tallies.ts";
 export interface Sources {
   /** Adds a backend; the empty text is an only database. */
   watchBackend(database: string, figures: () => BackendFigures): void;
+  forgetBackend(database: string): void;
   watchConnections(figures: () => ConnectionFigures): void;
   /** Returns a figure of each backend. */
   ofBackends(read: (figures: BackendFigures) => number): Iterable<Sample>;
@@ -23,6 +24,7 @@ export function createSources(): Sources {
 
   return {
     watchBackend: (database, figures) => void backends.set(database, figures),
+    forgetBackend: (database) => void backends.delete(database),
     watchConnections(figures) {
       connections = figures;
     },

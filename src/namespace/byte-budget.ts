@@ -8,6 +8,8 @@ export const DEFAULT_MAX_MESSAGE_BYTES = 16 * 2 ** 20;
 export interface ByteBudget {
   /** Bytes that this worker holds now. */
   readonly held: number;
+  /** Sets the bound, in bytes; what is held beyond it stays until it is released. */
+  resize(maxBytes: number | undefined): void;
   /**
    * Opens an account that holds nothing yet.
    *
@@ -42,13 +44,17 @@ export function createByteBudget(
 }
 
 class Budget implements ByteBudget {
-  readonly #maxBytes: number;
+  #maxBytes: number;
   readonly #shared: SharedQuantity;
   held = 0;
 
   constructor(maxBytes: number, shared: SharedQuantity) {
     this.#maxBytes = maxBytes;
     this.#shared = shared;
+  }
+
+  resize(maxBytes: number = Number.POSITIVE_INFINITY): void {
+    this.#maxBytes = maxBytes;
   }
 
   /** Adds bytes; returns false, and adds nothing, if the budget does not have them. */

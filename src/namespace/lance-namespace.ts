@@ -78,9 +78,7 @@ export interface Backend {
    * anything, also what comes next.
    */
   readonly hasPlainPageTokens?: boolean | undefined;
-  /** Whether calls can be answered now, for readiness. */
+  /** Whether calls can be answered now, for readiness. It is asked every few seconds. */
   ready(): Promise<boolean>;
-  /** Whether readiness is checked again after the backend was ready. Default: false. */
-  readonly mayBecomeUnready?: boolean | undefined;
   close(): Promise<void>;
 }

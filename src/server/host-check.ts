@@ -5,6 +5,8 @@ import { isLoopbackAddress } from "../namespace/loopback.ts";
 export interface HostCheck {
   /** Sets the address where the server listens; until then it counts as a loopback address. */
   listensOn(host: string, address: string): void;
+  /** Replaces the further hosts that are served. */
+  serveAlso(own: readonly string[]): void;
   /**
    * Whether a request for a host is served. IP addresses, `localhost` and all names below it always are, and so is a
    * request without a host: a page of another site cannot have them as its own.
@@ -25,21 +27,32 @@ const WITH_PORT = /^(.*?)(?::\d*)?$/s;
  * @param own further hosts that are always served, in the same form.
  */
 export function createHostCheck(allowed: readonly string[], own: readonly string[] = []): HostCheck {
-  const names = new Set(["localhost", ...[...allowed, ...own].map((name) => name.toLowerCase())]);
-  const endings = [".localhost", ...[...names].filter(isPattern).map((name) => name.slice(1))];
-  let checks = !names.has("*");
+  const listening = new Set<string>();
+  let served = namesOf([...allowed, ...own]);
+  let checks = !served.names.has("*");
 
   return {
     listensOn(host, address) {
-      names.add(host.toLowerCase());
+      listening.add(host.toLowerCase());
       if (allowed.length === 0) checks = isLoopbackAddress(address);
+    },
+    serveAlso(further) {
+      served = namesOf([...allowed, ...further]);
     },
     serves(host) {
       if (!checks || host === undefined || host === "") return true;
       const name = nameOf(host);
-      return isAddress(name) || names.has(name) || endings.some((ending) => name.endsWith(ending));
+      const { names, endings } = served;
+      if (isAddress(name) || listening.has(name) || names.has(name)) return true;
+      return endings.some((ending) => name.endsWith(ending));
     },
   };
+}
+
+/** Returns single names, and the endings of the names below others. */
+function namesOf(hosts: readonly string[]) {
+  const names = new Set(["localhost", ...hosts.map((name) => name.toLowerCase())]);
+  return { names, endings: [".localhost", ...[...names].filter(isPattern).map((name) => name.slice(1))] };
 }
 
 function isPattern(name: string): boolean {

@@ -1,8 +1,11 @@
 import type { FastifyInstance, FastifyPluginCallback } from "fastify";
-import type { Readiness } from "./readiness.ts";
 
 /** Serves the probes: `/healthz` reports that the process runs, `/readyz` whether it can answer calls now. */
-export const probesPlugin: FastifyPluginCallback<{ readiness: Readiness }> = (app, { readiness }, done) => {
+export const probesPlugin: FastifyPluginCallback<{ readiness: { readonly ready: boolean } }> = (
+  app,
+  { readiness },
+  done,
+) => {
   app.get("/healthz", (_request, reply) => reply.type("text/plain").send("ok\n"));
 
   app.get("/readyz", (_request, reply) => {

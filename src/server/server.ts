@@ -74,6 +74,8 @@ export interface GatewayServer {
    * `graceMs` milliseconds (default 30 s), and cuts off the rest. Resolves to whether all calls finished.
    */
   close(options?: { graceMs?: number; delayMs?: number }): Promise<boolean>;
+  /** Replaces the parts of addresses that name databases. */
+  readdress(addressing: Addressing | undefined): void;
   /** Returns what has come and gone since the start. */
   figures(): ConnectionFigures;
 }
@@ -93,6 +95,7 @@ export function createServer(given: ServerOptions): GatewayServer {
   const rpcs = [...serviceRpcs(LanceNamespaceService, service), ...health, ...reflectionRpcs(files)];
   const hosts = createHostCheck(allowedHosts, options.addressing?.hosts);
   const app = createApp({ ...options, rpcs, transcoders, hosts, origins, pace });
+  let takeAddress = createTakeAddress(options.addressing ?? {});
   const listener = createListener({
     ...options,
     // Browsers cannot make gRPC calls, so this handler needs no guard.
@@ -107,10 +110,14 @@ export function createServer(given: ServerOptions): GatewayServer {
       app.answer(request, response);
     },
     accepted: pace.noteConnection,
-    takeAddress: createTakeAddress(options.addressing ?? {}),
+    takeAddress: (target, headers) => takeAddress?.(target, headers) ?? target,
   });
   return {
     figures: listener.figures,
+    readdress(addressing = {}) {
+      takeAddress = createTakeAddress(addressing);
+      hosts.serveAlso(addressing.hosts ?? []);
+    },
     async listen(where) {
       await app.fastify.ready();
       const address = await listener.listen(where);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { readServeOptions } from "../../src/config/serve-options.ts";
-import { startGateway } from "../../src/gateway/compose.ts";
+import { startGateway } from "../../src/gateway/start-gateway.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { sourcesOf } from "../support/command-line.ts";
 import { temporaryDirectory } from "../support/directory.ts";

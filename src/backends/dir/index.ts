@@ -140,7 +140,6 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     }),
     tableAt: (place) => tableAt(context, place),
     hasPlainPageTokens: true,
-    mayBecomeUnready: true,
     async ready() {
       try {
         await engine.warmUp();

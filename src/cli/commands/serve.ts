@@ -1,5 +1,5 @@
-import { readConfiguration } from "../../config/configuration.ts";
 import { OPTION_GROUPS } from "../../config/options.ts";
+import { loadConfiguration } from "../load-configuration.ts";
 import type { CommandDefinition } from "./command.ts";
 
 /** `lance-gateway serve`: serves a directory or an upstream catalog. */
@@ -10,9 +10,10 @@ export const serve: CommandDefinition = {
     environment: true,
   })),
   async run({ layers }, environment) {
-    const configuration = await readConfiguration(layers, environment);
+    const load = () => loadConfiguration(layers, environment);
+    const first = await load();
     const { runServer } = await import("../run-server.ts");
-    await runServer(configuration, environment);
+    await runServer(first, load, environment);
     return 0;
   },
 };

@@ -1,51 +1,49 @@
 import { MessageChannel, type MessagePort } from "node:worker_threads";
+import type { CommitPort } from "./messages.ts";
 import type { WorkerThread } from "./worker-thread.ts";
 
 /**
  * Connects the first worker with another one.
  *
- * @returns the other one's ports, by database
+ * @param slots places of the databases
+ * @returns the other one's ports
  */
-export function openCommitPorts(first: WorkerThread, databases: number): readonly MessagePort[] {
-  return Array.from({ length: databases }, (_, database) => {
+export function openCommitPorts(first: WorkerThread, slots: readonly number[]): readonly CommitPort[] {
+  return slots.map((slot) => {
     const { port1, port2 } = new MessageChannel();
-    first.send({ type: "commit port", database, port: port1 }, [port1]);
-    return port2;
+    first.send({ type: "commit port", slot, port: port1 }, [port1]);
+    return { slot, port: port2 };
   });
 }
 
 /** Connects the first worker with another one that has started before. */
-export function linkCommits(first: WorkerThread, other: WorkerThread, databases: number): void {
-  for (const [database, port] of openCommitPorts(first, databases).entries()) {
-    other.send({ type: "commit port", database, port }, [port]);
+export function linkCommits(first: WorkerThread, other: WorkerThread, slots: readonly number[]): void {
+  for (const { slot, port } of openCommitPorts(first, slots)) {
+    other.send({ type: "commit port", slot, port }, [port]);
   }
 }
 
-/** Ports of a worker by database, which wait until somebody takes them. */
+/** Ports of a worker by the place of their database, which wait until somebody takes them. */
 export interface CommitPorts {
-  add(database: number, port: MessagePort): void;
-  /** Calls back with the ports of a database that have arrived, and with all later ones. */
-  take(database: number, listener: (port: MessagePort) => void): void;
+  add(port: CommitPort): void;
+  /** Calls back with the ports of a place that have arrived, and with all later ones. */
+  take(slot: number, listener: (port: MessagePort) => void): void;
 }
 
-/**
- * Creates the ports of a worker.
- *
- * @param first the first ports, by database
- */
-export function createCommitPorts(first: readonly MessagePort[]): CommitPorts {
-  const waiting = new Map(first.map((port, database) => [database, [port]]));
+/** Creates the ports of a worker, given the first ones. */
+export function createCommitPorts(first: readonly CommitPort[]): CommitPorts {
+  const waiting = new Map(first.map(({ slot, port }) => [slot, [port]]));
   const listeners = new Map<number, (port: MessagePort) => void>();
   return {
-    add(database, port) {
-      const listener = listeners.get(database);
+    add({ slot, port }) {
+      const listener = listeners.get(slot);
       if (listener !== undefined) listener(port);
-      else waiting.set(database, [...(waiting.get(database) ?? []), port]);
+      else waiting.set(slot, [...(waiting.get(slot) ?? []), port]);
     },
-    take(database, listener) {
-      listeners.set(database, listener);
-      for (const port of waiting.get(database) ?? []) listener(port);
-      waiting.delete(database);
+    take(slot, listener) {
+      listeners.set(slot, listener);
+      for (const port of waiting.get(slot) ?? []) listener(port);
+      waiting.delete(slot);
     },
   };
 }

@@ -3,9 +3,9 @@ import type { Logger } from "pino";
 import type { Workers } from "../../gateway/workers.ts";
 import type { ProcessSnapshot, Snapshot } from "../../metrics/aggregate.ts";
 import { createCommitPorts } from "./commit-ports.ts";
-import type { ToSupervisor, ToWorker } from "./messages.ts";
+import type { CommitPort, DatabaseSlot, DatabaseSlots, ToSupervisor, ToWorker } from "./messages.ts";
 import { type CellsMemory, openAll } from "./shared-cells.ts";
-import type { SharedMemory } from "./shared-memory.ts";
+import { openSharedMemory, type SharedMemory } from "./shared-memory.ts";
 
 /** Options of {@link joinWorkers}. */
 export interface JoinOptions {
@@ -16,13 +16,23 @@ export interface JoinOptions {
   readonly cells: CellsMemory;
   /** Position of this worker. */
   readonly worker: number;
-  /** Ports to the first worker for commits, by database. */
-  readonly commitPorts: readonly MessagePort[];
+  readonly databases: DatabaseSlots;
+  /** Ports to the first worker for commits. */
+  readonly commitPorts: readonly CommitPort[];
   readonly log: Logger;
 }
 
+/** The other workers, whose shares change with the configuration. */
+export interface JoinedWorkers extends Workers {
+  /** Takes the shares of a changed configuration for what is opened from now on. */
+  share(databases: DatabaseSlots, cells: CellsMemory): void;
+}
+
 /** Connects a gateway with the supervisor, and so with the other workers. */
-export function joinWorkers({ port, shared, cells, worker, commitPorts, log }: JoinOptions): Workers {
+export function joinWorkers(options: JoinOptions): JoinedWorkers {
+  const { port, shared, worker, commitPorts, log } = options;
+  const { workers } = shared.shape;
+  let { databases, cells } = options;
   const gathering = new Map<number, (metrics: ProcessSnapshot | undefined) => void>();
   const announcing = new Map<number, () => void>();
   const ports = createCommitPorts(commitPorts);
@@ -41,7 +51,7 @@ export function joinWorkers({ port, shared, cells, worker, commitPorts, log }: J
   }
   port.on("message", (message: ToWorker) => {
     if (message.type === "readiness") onReadiness(message.ready);
-    else if (message.type === "commit port") ports.add(message.database, message.port);
+    else if (message.type === "commit port") ports.add(message);
     else if (message.type === "read metrics") void answerMetrics(message.id);
     else if (message.type === "announced") {
       announcing.get(message.id)?.();
@@ -52,7 +62,7 @@ export function joinWorkers({ port, shared, cells, worker, commitPorts, log }: J
     }
   });
   return {
-    count: shared.shape.workers,
+    count: workers,
     bufferedBytes: shared.quantity(worker, "bufferedBytes"),
     connections: shared.quantity(worker, "connections"),
     events: {
@@ -64,16 +74,24 @@ export function joinWorkers({ port, shared, cells, worker, commitPorts, log }: J
         await promise;
       },
     },
-    openCells: openAll(cells, { worker, workers: shared.shape.workers }),
-    database: (position) => ({
-      workers: shared.shape.workers,
-      isFirst: worker === 0,
-      calls: shared.databaseQuantity(worker, position, "calls"),
-      tableUseMs: shared.databaseQuantity(worker, position, "tableUseMs"),
-      catalogVersion: shared.counter(position, "catalogVersion"),
-      upstreamWrites: shared.counter(position, "upstreamWrites"),
-      commitPorts: (listener) => ports.take(position, listener),
-    }),
+    openCells: (name, shape) => openAll(cells, { worker, workers })(name, shape),
+    database(name) {
+      const { slot, memory } = databases[name] as DatabaseSlot;
+      const own = openSharedMemory({ workers, databases: 1 }, memory);
+      return {
+        workers,
+        isFirst: worker === 0,
+        calls: own.databaseQuantity(worker, 0, "calls"),
+        tableUseMs: own.databaseQuantity(worker, 0, "tableUseMs"),
+        catalogVersion: own.counter(0, "catalogVersion"),
+        upstreamWrites: own.counter(0, "upstreamWrites"),
+        commitPorts: (listener) => ports.take(slot, listener),
+      };
+    },
+    share(ofDatabases, ofCells) {
+      databases = ofDatabases;
+      cells = ofCells;
+    },
     announce: (ready) => post({ type: "readiness", ready }),
     onReadiness(listener) {
       onReadiness = listener;

@@ -4,20 +4,39 @@ import type { Configuration } from "../../config/configuration.ts";
 import type { ProcessSnapshot, Snapshot } from "../../metrics/aggregate.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
 import type { CellsMemory } from "./shared-cells.ts";
-import type { MemoryShape } from "./shared-memory.ts";
+
+/** Place of a database in a process, which another configuration of it does not get. */
+export interface DatabaseSlot {
+  readonly slot: number;
+  readonly memory: SharedArrayBuffer;
+}
+
+/** Places of the databases by name; the empty text is an only database. */
+export type DatabaseSlots = Readonly<Record<string, DatabaseSlot>>;
+
+/** A port for the commits of the catalog in a place. */
+export interface CommitPort {
+  readonly slot: number;
+  readonly port: MessagePort;
+}
 
 /** Data with which a worker begins. */
 export interface WorkerStart {
   readonly configuration: Configuration;
   /** Position of the worker, from 0. */
   readonly worker: number;
-  readonly shape: MemoryShape;
+  readonly workers: number;
   readonly memory: SharedArrayBuffer;
-  /** Ports to the first worker for commits, by database; none if this is the first, or if it does not run. */
-  readonly commitPorts: readonly MessagePort[];
+  /** Memory of each database. */
+  readonly databases: DatabaseSlots;
+  /** Ports to the first worker for commits; none if this is the first, or if it does not run. */
+  readonly commitPorts: readonly CommitPort[];
   /** Numbers of limits that all workers share. */
   readonly cells: CellsMemory;
 }
+
+/** A changed configuration for a worker. */
+export type ChangeForWorker = Pick<WorkerStart, "configuration" | "databases" | "cells">;
 
 /** Messages from the supervisor to a worker. */
 export type ToWorker =
@@ -30,9 +49,19 @@ export type ToWorker =
   /** Answers "announce". */
   | { readonly type: "announced"; readonly id: number }
   /** A further port to another worker, for the commits of a database's catalog. */
-  | { readonly type: "commit port"; readonly database: number; readonly port: MessagePort }
+  | ({ readonly type: "commit port" } & CommitPort)
+  /** Asks to open what a changed configuration needs. */
+  | ({ readonly type: "prepare"; readonly id: number } & ChangeForWorker)
+  /** Ends a change that was prepared. */
+  | { readonly type: "commit" | "abort" }
+  | { readonly type: "log level"; readonly level: string }
+  /** Asks for a CPU profile of the worker. */
+  | { readonly type: "profile"; readonly id: number; readonly milliseconds: number }
   /** Begins the drain. */
   | { readonly type: "close" };
+
+export type PrepareRequest = Extract<ToWorker, { readonly type: "prepare" }>;
+export type ProfileRequest = Extract<ToWorker, { readonly type: "profile" }>;
 
 /** Messages from a worker to the supervisor. */
 export type ToSupervisor =
@@ -46,6 +75,10 @@ export type ToSupervisor =
   | { readonly type: "gather"; readonly id: number }
   /** Hands events over for their delivery. */
   | { readonly type: "announce"; readonly id: number; readonly events: readonly ChangeEvent[] }
+  /** Answers "prepare"; with a failure if the configuration cannot be served. */
+  | { readonly type: "prepared"; readonly id: number; readonly failure: StartFailure | undefined }
+  /** Answers "profile"; without a profile if it cannot be made. */
+  | { readonly type: "profiled"; readonly id: number; readonly profile: string | undefined }
   /** The drain is over. */
   | { readonly type: "closed"; readonly finished: boolean }
   | { readonly type: "close failed"; readonly message: string };

@@ -2,15 +2,18 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Configuration } from "../../config/configuration.ts";
-import type { Gateway } from "../../gateway/compose.ts";
 import { openWebhooks } from "../../gateway/open-webhooks.ts";
-import { sharedCells } from "../../gateway/workers.ts";
+import type { PreparedChange, RunningGateway } from "../../gateway/start-gateway.ts";
 import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
 import { createEventTallies } from "../../metrics/event-tallies.ts";
+import { createMetrics } from "../../metrics/metrics.ts";
 import { checkIsFree } from "./check-port.ts";
 import { linkCommits, openCommitPorts } from "./commit-ports.ts";
+import { createCrewProfiles } from "./crew-profiles.ts";
 import { createCrewReadiness } from "./crew-readiness.ts";
-import { allocateAll, clearAll } from "./shared-cells.ts";
+import { createShares, slotNumbers } from "./crew-shares.ts";
+import type { ChangeForWorker } from "./messages.ts";
+import { clearAll } from "./shared-cells.ts";
 import { openSharedMemory } from "./shared-memory.ts";
 import { watchBeats } from "./watch-beats.ts";
 import { startWorker, type WorkerThread } from "./worker-thread.ts";
@@ -34,11 +37,18 @@ export async function startWorkers(
   configuration: Configuration,
   log: Logger,
   onLost: () => void,
-): Promise<Gateway> {
+): Promise<RunningGateway> {
   const { options, databases } = configuration;
   const size = options.workers;
-  const memory = openSharedMemory({ workers: size, databases: databases?.byName.size ?? 1 });
-  const cells = allocateAll(sharedCells(options), size);
+  const memory = openSharedMemory({ workers: size, databases: 0 });
+  const allocate = createShares(size);
+  // Any worker may get the call for the next page.
+  const drawnSecret = randomBytes(32).toString("base64url");
+  const withSecret = ({ options: own, ...rest }: Configuration): Configuration => ({
+    ...rest,
+    options: { ...own, pageTokenSecret: own.pageTokenSecret ?? drawnSecret },
+  });
+  let current = allocate(withSecret(configuration));
   const crew: (WorkerThread | undefined)[] = Array.from({ length: size }, () => undefined);
   const serving = () => crew.filter((thread) => thread !== undefined);
   const tally = createEventTallies();
@@ -49,18 +59,19 @@ export async function startWorkers(
   });
   const blocked = new Set<number>();
   const beats = watchBeats(memory, options.workerTimeoutMs, (worker) => void endBlocked(worker));
-  // Any worker may get the call for the next page.
-  const pageTokenSecret = options.pageTokenSecret ?? randomBytes(32).toString("base64url");
   const stop = new AbortController();
   const { signal } = stop;
 
   async function start(worker: number, port: number): Promise<WorkerThread> {
-    const own = { ...configuration, options: { ...options, port, pageTokenSecret } };
-    const { shape, buffer } = memory;
+    const shares = current;
+    const own = { ...shares.configuration, options: { ...shares.configuration.options, port } };
     const first = worker === 0 ? undefined : crew[0];
     // It reads the first one's catalog from its first call on.
-    const commitPorts = first === undefined ? [] : openCommitPorts(first, shape.databases);
-    const begin = { configuration: own, worker, shape, memory: buffer, cells, commitPorts };
+    const commitPorts = first === undefined ? [] : openCommitPorts(first, slotNumbers(shares.databases));
+    const begin = {
+      ...{ ...shares, configuration: own },
+      ...{ worker, workers: size, memory: memory.buffer, commitPorts },
+    };
     const thread = await startWorker(begin, (started) => ({
       onReadiness() {
         if (crew[worker] === started) beats.begin(worker, !started.ready);
@@ -78,9 +89,10 @@ export async function startWorkers(
         started.send({ type: "announced", id });
       },
     }));
-    // The drain has begun while it started.
-    if (signal.aborted) await thread.terminate();
+    // The drain has begun, or the configuration has changed, while it started.
+    if (signal.aborted || shares !== current) await thread.terminate();
     thread.send({ type: "readiness", ready: readiness.ready });
+    thread.send({ type: "log level", level: log.level });
     crew[worker] = thread;
     link(worker, first);
     beats.begin(worker, !thread.ready);
@@ -93,7 +105,7 @@ export async function startWorkers(
     const [first, ...others] = crew;
     if (first === undefined || first === knownFirst) return;
     for (const other of started === 0 ? others : [crew[started]]) {
-      if (other !== undefined) linkCommits(first, other, memory.shape.databases);
+      if (other !== undefined) linkCommits(first, other, slotNumbers(current.databases));
     }
   }
 
@@ -125,7 +137,9 @@ export async function startWorkers(
     crew[worker] = undefined;
     beats.end(worker);
     memory.clear(worker);
-    clearAll(cells, { worker, workers: size });
+    for (const { memory: own } of Object.values(current.databases))
+      openSharedMemory({ workers: size, databases: 1 }, own).clear(worker);
+    clearAll(current.cells, { worker, workers: size });
     readiness.update();
     await metrics.retire(thread).catch(() => {});
   }
@@ -140,6 +154,43 @@ export async function startWorkers(
     if (isOver) return;
     log.fatal({ worker: worker + 1 }, "a blocked worker cannot be ended, so the process ends");
     onLost();
+  }
+  async function prepare(changed: Configuration): Promise<PreparedChange> {
+    const former = current;
+    const next = allocate(withSecret(changed), former);
+    const threads = serving();
+    const abort = async () => {
+      for (const thread of threads) thread.send({ type: "abort" });
+    };
+    // The first one creates and repairs what the others then find.
+    const [first, ...others] = threads;
+    const failure =
+      (await first?.prepare(next)) ??
+      (await Promise.all(others.map((thread) => thread.prepare(next)))).find((each) => each !== undefined);
+    if (failure !== undefined) {
+      await abort();
+      throw failure;
+    }
+    return { commit: () => commit(threads, former, next), abort };
+  }
+  function commit(threads: readonly WorkerThread[], former: ChangeForWorker, next: ChangeForWorker): void {
+    current = next;
+    const { logLevel } = next.configuration.options;
+    if (logLevel !== former.configuration.options.logLevel) log.level = logLevel;
+    for (const thread of serving()) {
+      if (threads.includes(thread)) thread.send({ type: "commit" });
+      // It began by the former configuration while the others prepared.
+      else void thread.terminate();
+    }
+    const known = slotNumbers(former.databases);
+    const added = slotNumbers(next.databases).filter((slot) => !known.includes(slot));
+    const [first, ...others] = crew;
+    for (const other of others)
+      if (first !== undefined && other !== undefined) linkCommits(first, other, added);
+  }
+  function setLogLevel(level: string): void {
+    log.level = level;
+    for (const thread of serving()) thread.send({ type: "log level", level });
   }
   async function close(): Promise<boolean> {
     stop.abort();
@@ -158,7 +209,22 @@ export async function startWorkers(
     const others = Array.from({ length: size - 1 }, (_, index) => start(index + 1, port));
     const started = [first, ...(await Promise.all(others))];
     for (const [worker, thread] of started.entries()) void keep(worker, thread);
-    return { address: first.address, readOnly: first.readOnly, close };
+    const page = options.noMetrics ? undefined : createMetrics(() => metrics.gather()).page;
+    return {
+      address: first.address,
+      readOnly: first.readOnly,
+      get ready() {
+        return readiness.ready;
+      },
+      metrics: page,
+      profiles: createCrewProfiles({
+        crew,
+        pausing: (worker, paused) => (paused ? beats.end(worker) : beats.begin(worker, false)),
+      }),
+      setLogLevel,
+      prepare,
+      close,
+    };
   } catch (error) {
     await Promise.all(serving().map((thread) => thread.terminate()));
     await dispatcher?.close();

@@ -3,13 +3,21 @@ import { enableCompileCache } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import { secretsOf } from "../../config/secrets.ts";
-import { type Gateway, startGateway } from "../../gateway/compose.ts";
-import { divideLimits } from "../../gateway/workers.ts";
+import type { Gateway } from "../../gateway/compose.ts";
+import { type PreparedChange, type RunningGateway, startGateway } from "../../gateway/start-gateway.ts";
+import { divideConfiguration } from "../../gateway/workers.ts";
 import { createLog } from "../../log/log.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
 import { watchForUnhandled } from "../unhandled.ts";
 import { joinWorkers } from "./join-workers.ts";
-import type { StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
+import type {
+  PrepareRequest,
+  ProfileRequest,
+  StartFailure,
+  ToSupervisor,
+  ToWorker,
+  WorkerStart,
+} from "./messages.ts";
 import { openSharedMemory } from "./shared-memory.ts";
 
 /** Interval at which a worker shows that its event loop turns, in milliseconds. */
@@ -17,30 +25,63 @@ const BEAT_MS = 100;
 
 enableCompileCache();
 
-const { configuration, worker, shape, memory, cells, commitPorts } = workerData as WorkerStart;
+const {
+  configuration,
+  worker,
+  workers: count,
+  memory,
+  databases,
+  cells,
+  commitPorts,
+} = workerData as WorkerStart;
 const port = parentPort;
 if (port === null) throw new Error("a worker is started by the supervisor");
-const { options, databases } = configuration;
-const log = createLog(options.logLevel, secretsOf(configuration, process.env)).child({ worker: worker + 1 });
+const secrets = secretsOf(configuration, process.env);
+const log = createLog(configuration.options.logLevel, secrets).child({ worker: worker + 1 });
 watchForUnhandled(log, "worker");
 
-const shared = openSharedMemory(shape, memory);
+const shared = openSharedMemory({ workers: count, databases: 0 }, memory);
 setInterval(() => shared.beat(worker), BEAT_MS);
 
 const post = (message: ToSupervisor) => port.postMessage(message);
-const divide = (whole: typeof options) => divideLimits(whole, shape.workers);
-const byName = new Map([...(databases?.byName ?? [])].map(([name, each]) => [name, divide(each)]));
-const workers = joinWorkers({ port, shared, cells, worker, commitPorts, log });
+const workers = joinWorkers({ port, shared, databases, cells, worker, commitPorts, log });
+let pending: PreparedChange | undefined;
 
 try {
-  const gateway = await startGateway(divide(options), log, databases && { ...databases, byName }, workers);
+  const own = divideConfiguration(configuration, count);
+  const gateway = await startGateway(own.options, log, own.databases, workers);
   port.on("message", (message: ToWorker) => {
     if (message.type === "close") void close(gateway);
+    else if (message.type === "log level") gateway.setLogLevel(message.level);
+    else if (message.type === "profile") void profile(gateway, message);
+    else if (message.type === "prepare") void prepare(gateway, message);
+    else if (message.type === "commit") pending?.commit();
+    else if (message.type === "abort") void pending?.abort();
   });
   trimHeapWhenIdle(log);
   post({ type: "listening", address: gateway.address, readOnly: gateway.readOnly });
 } catch (error) {
   post({ type: "start failed", failure: toFailure(error) });
+}
+
+async function prepare(gateway: RunningGateway, message: PrepareRequest): Promise<void> {
+  secrets.push(...secretsOf(message.configuration, process.env));
+  workers.share(message.databases, message.cells);
+  pending = undefined;
+  try {
+    pending = await gateway.prepare(divideConfiguration(message.configuration, count));
+    post({ type: "prepared", id: message.id, failure: undefined });
+  } catch (error) {
+    post({ type: "prepared", id: message.id, failure: toFailure(error) });
+  }
+}
+
+async function profile({ profiles }: Gateway, { id, milliseconds }: ProfileRequest): Promise<void> {
+  const made = await profiles.cpuProfile(milliseconds).catch((error: unknown) => {
+    log.error({ err: error }, "a CPU profile cannot be made");
+    return undefined;
+  });
+  post({ type: "profiled", id, profile: made });
 }
 
 async function close(gateway: Gateway): Promise<void> {

@@ -1,13 +1,20 @@
 import { extname } from "node:path";
+import type { Readable } from "node:stream";
 import { type MessagePort, Worker } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import type { Snapshot } from "../../metrics/aggregate.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
-import type { StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
+import type { ChangeForWorker, StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
 
 /** A worker as the supervisor sees it. */
 export interface WorkerThread extends Pick<Gateway, "address" | "readOnly" | "close"> {
+  /** Has it open what a changed configuration needs; returns the error for which it cannot. */
+  prepare(change: ChangeForWorker): Promise<Error | undefined>;
+  /** Returns a snapshot of its heap; the thread stops meanwhile. */
+  heapSnapshot(): Promise<Readable>;
+  /** Returns a CPU profile; undefined if it cannot be made. */
+  cpuProfile(milliseconds: number): Promise<string | undefined>;
   /** Resolves when the thread has ended, to the error that ended it. */
   readonly ended: Promise<Error | undefined>;
   /** Whether its backend can answer calls. */
@@ -48,11 +55,13 @@ const PROGRAM = new URL(`./worker-main${extname(import.meta.filename)}`, import.
 export async function startWorker(start: WorkerStart, events: (thread: WorkerThread) => WorkerEvents) {
   const worker = new Worker(PROGRAM, {
     workerData: start,
-    transferList: [...start.commitPorts],
+    transferList: start.commitPorts.map(({ port }) => port),
     name: `worker ${start.worker + 1}`,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB },
   });
   const reading = new Map<number, (metrics: Snapshot | undefined) => void>();
+  const preparing = new Map<number, (error: Error | undefined) => void>();
+  const profiling = new Map<number, (profile: string | undefined) => void>();
   const listening = Promise.withResolvers<Pick<Gateway, "address" | "readOnly">>();
   const closed = Promise.withResolvers<boolean>();
   let fault: Error | undefined;
@@ -71,6 +80,10 @@ export async function startWorker(start: WorkerStart, events: (thread: WorkerThr
         return handlers?.onReadiness();
       case "metrics":
         return reading.get(message.id)?.(message.metrics);
+      case "prepared":
+        return preparing.get(message.id)?.(message.failure && toError(message.failure));
+      case "profiled":
+        return profiling.get(message.id)?.(message.profile);
       case "gather":
         return handlers?.onGather(message.id);
       case "announce":
@@ -88,7 +101,8 @@ export async function startWorker(start: WorkerStart, events: (thread: WorkerThr
   void ended.then((error) => {
     listening.reject(error ?? new Error("a worker ended before it listened"));
     closed.resolve(false);
-    for (const answer of reading.values()) answer(undefined);
+    for (const answer of preparing.values()) answer(new Error("a worker has ended meanwhile"));
+    for (const answer of [...reading.values(), ...profiling.values()]) answer(undefined);
   });
   const send: WorkerThread["send"] = (message, ports = []) => worker.postMessage(message, ports);
   const { address, readOnly } = await listening.promise.catch(async (error: unknown) => {
@@ -117,6 +131,21 @@ export async function startWorker(start: WorkerStart, events: (thread: WorkerThr
       clearTimeout(patience);
       reading.delete(id);
       return metrics;
+    },
+    async prepare(change) {
+      const id = reads++;
+      const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+      preparing.set(id, resolve);
+      send({ type: "prepare", id, ...change });
+      return promise.finally(() => preparing.delete(id));
+    },
+    heapSnapshot: () => worker.getHeapSnapshot(),
+    async cpuProfile(milliseconds) {
+      const id = reads++;
+      const { promise, resolve } = Promise.withResolvers<string | undefined>();
+      profiling.set(id, resolve);
+      send({ type: "profile", id, milliseconds });
+      return promise.finally(() => profiling.delete(id));
     },
     async terminate() {
       await worker.terminate();

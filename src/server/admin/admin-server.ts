@@ -1,0 +1,78 @@
+import type { AddressInfo } from "node:net";
+import fastify, { type FastifyError, type FastifyInstance, type FastifyReply } from "fastify";
+import type { Logger } from "pino";
+import { LanceError } from "../../namespace/errors.ts";
+import { isLoopbackAddress } from "../../namespace/loopback.ts";
+import { addBrowserGuard } from "../browser-guard.ts";
+import { createHostCheck } from "../host-check.ts";
+import { type ListenAddress, listenOn } from "../listen.ts";
+import { type MetricsPage, metricsPlugin } from "../metrics-page.ts";
+import { probesPlugin } from "../probes.ts";
+import { type Control, controlPlugin } from "./control.ts";
+
+/** Options of {@link createAdminServer}. */
+export interface AdminServerOptions {
+  readonly readiness: { readonly ready: boolean };
+  /** Content of `/metrics`. Default: the path does not exist. */
+  readonly metrics?: MetricsPage | undefined;
+  readonly control: Control;
+  readonly log: Logger;
+}
+
+/** The server for operators. */
+export interface AdminServer {
+  readonly fastify: FastifyInstance;
+  /**
+   * Starts to accept connections; port 0 takes a free one.
+   *
+   * @throws Error of node:net, if the port is not available.
+   */
+  listen(where: ListenAddress): Promise<AddressInfo>;
+  close(): Promise<void>;
+}
+
+/**
+ * Creates the server for operators: metrics and probes for everyone who reaches it, and what reveals memory or changes the process
+ * for callers on this machine alone. It has the same guard against pages in browsers as the data port.
+ */
+export function createAdminServer({ readiness, metrics, control, log }: AdminServerOptions): AdminServer {
+  const app = fastify({ forceCloseConnections: true, ajv: { customOptions: { removeAdditional: false } } });
+  const hosts = createHostCheck([]);
+  addBrowserGuard(app, { hosts, origins: [] });
+  app.setErrorHandler((error: FastifyError, _request, reply) => answer(error, reply, log));
+  app.register(probesPlugin, { readiness });
+  app.get("/livez", (_request, reply) => reply.type("text/plain").send("ok\n"));
+  if (metrics !== undefined) app.register(metricsPlugin, { metrics });
+  app.register((local, _options, done) => {
+    addLocalGuard(local);
+    local.register(controlPlugin, { control });
+    done();
+  });
+  return {
+    fastify: app,
+    async listen(where) {
+      await app.ready();
+      const address = await listenOn(app.server, where);
+      hosts.listensOn("path" in where ? where.path : where.host, address.address);
+      return address;
+    },
+    close: () => app.close(),
+  };
+}
+
+/** Refuses callers from other machines; those of a Unix socket have no address. */
+function addLocalGuard(app: FastifyInstance): void {
+  app.addHook("onRequest", (request, _reply, next) => {
+    const { remoteAddress } = request.raw.socket;
+    if (remoteAddress === undefined || isLoopbackAddress(remoteAddress)) return next();
+    next(new LanceError("PermissionDenied", "only callers on the gateway's own machine may do this"));
+  });
+}
+
+function answer(error: FastifyError | LanceError, reply: FastifyReply, log: Logger): FastifyReply {
+  if (error instanceof LanceError) return reply.code(error.entry.httpStatus).send({ error: error.message });
+  const { statusCode = 500 } = error;
+  if (statusCode < 500) return reply.code(statusCode).send({ error: error.message });
+  log.error({ err: error }, "a request of an operator failed");
+  return reply.code(500).send({ error: "the request failed; the log says why" });
+}

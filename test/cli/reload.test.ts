@@ -1,0 +1,188 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { rename, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { temporaryDirectory } from "../support/directory.ts";
+import { jsonOf, sendHttp } from "../support/http.ts";
+import { type Program, startProgram } from "../support/program.ts";
+
+/** A program that serves by a configuration file, and its lines of the log. */
+class Served {
+  readonly program: Program;
+  readonly file: string;
+  port = 0;
+  admin = 0;
+  #stderr = "";
+  #stdout = "";
+
+  constructor(file: string, ...args: readonly string[]) {
+    this.file = file;
+    this.program = startProgram("serve", "--config", file, ...args);
+    this.program.child.stderr?.on("data", (piece) => {
+      this.#stderr += piece;
+    });
+    this.program.child.stdout?.on("data", (piece) => {
+      this.#stdout += piece;
+    });
+  }
+
+  async listening(): Promise<void> {
+    this.port = await this.program.listening();
+    this.admin = Number(/admin +http:\/\/127\.0\.0\.1:(\d+)/.exec(this.#stdout)?.[1]);
+  }
+
+  lines(message: string): Record<string, unknown>[] {
+    const whole = this.#stderr.slice(0, this.#stderr.lastIndexOf("\n") + 1);
+    const lines = whole.split("\n").filter((line) => line.startsWith("{"));
+    return lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
+  }
+
+  /** Replaces the file as editors do, and waits until a line of the log has come. */
+  async change(text: string, message: string, hurry = true): Promise<Record<string, unknown>> {
+    const before = this.lines(message).length;
+    await writeFile(`${this.file}.new`, text);
+    await rename(`${this.file}.new`, this.file);
+    if (hurry) this.program.child.kill("SIGHUP");
+    await expect.poll(() => this.lines(message).length).toBeGreaterThan(before);
+    return this.lines(message)[before] as Record<string, unknown>;
+  }
+
+  async operator(method: string, path: string) {
+    const answer = await sendHttp(this.admin, { method, path });
+    return { status: answer.status, text: answer.bytes.toString() };
+  }
+}
+
+const CHANGED = "the configuration has changed";
+const UNCHANGED = "the configuration stays as it was";
+const NEEDS_RESTART = "an option has changed that cannot change while the gateway runs";
+
+describe("a gateway whose configuration changes", () => {
+  let folder: string;
+  let remove: () => Promise<void>;
+  const started: Served[] = [];
+  beforeAll(async () => {
+    ({ path: folder, remove } = await temporaryDirectory());
+  });
+  afterAll(async () => {
+    for (const { program } of started) program.child.kill("SIGKILL");
+    await remove();
+  });
+
+  async function serve(name: string, text: string, ...args: readonly string[]): Promise<Served> {
+    const file = join(folder, name);
+    await writeFile(file, text);
+    const served = new Served(file, "--port", "0", "--admin-port", "0", ...args);
+    started.push(served);
+    await served.listening();
+    return served;
+  }
+
+  it("adds and removes databases in all workers, and keeps the old configuration when the new one is wrong", async () => {
+    const database = (name: string) => `  ${name}: { root: "${join(folder, name)}" }\n`;
+    const head = "metrics-on: admin\nlog-level: info\ndatabases:\n";
+    const served = await serve("workers.yaml", `${head}${database("one")}`, "--workers", "2");
+    const { port } = served;
+    const create = (name: string) =>
+      sendHttp(port, { path: `/db/${name}/v1/namespace/n/create`, headers: JSON_TYPE, body: "{}" });
+    const list = (name: string) =>
+      sendHttp(port, { method: "GET", path: `/db/${name}/v1/namespace/%24/list` });
+    assert.equal((await create("one")).status, 200);
+    assert.equal((await create("two")).status, 404);
+
+    const line = await served.change(
+      `workers: 7\nmax-calls-per-principal: 90\n${head}${database("one")}${database("two")}`,
+      CHANGED,
+    );
+    assert.deepEqual(line["options"], ["max-calls-per-principal", "databases.two (added)"]);
+    assert.deepEqual(served.lines(NEEDS_RESTART), []);
+    assert.equal((await create("two")).status, 200);
+    // Connections go to either worker.
+    const seen = await Promise.all(Array.from({ length: 8 }, () => list("two")));
+    for (const answer of seen) assert.deepEqual(jsonOf(answer)["namespaces"], ["n"]);
+
+    const wrong = await served.change(`${head}${database("one")}prot: 1\n`, UNCHANGED);
+    assert.match(String(wrong["reason"]), /prot is unknown; did you mean port\?$/);
+    assert.equal((await list("two")).status, 200);
+
+    const restart = await served.change(`keep-alive: 1s\n${head}${database("two")}`, CHANGED);
+    assert.deepEqual(restart["options"], ["max-calls-per-principal", "databases.one (removed)"]);
+    assert.deepEqual(
+      served.lines(NEEDS_RESTART).map(({ option, level }) => [option, level]),
+      [["keep-alive", 40]],
+    );
+    const gone = await Promise.all(Array.from({ length: 8 }, () => list("one")));
+    assert.deepEqual(new Set(gone.map(({ status }) => status)), new Set([404]));
+    assert.equal((await list("two")).status, 200);
+  });
+
+  it("has metrics, the level of the log and profiles of workers on the admin port alone", async () => {
+    const served = started[0] as Served;
+    assert.equal((await sendHttp(served.port, { method: "GET", path: "/metrics" })).status, 404);
+    assert.match((await served.operator("GET", "/metrics")).text, /^lance_gateway_workers 2$/m);
+    assert.equal((await served.operator("GET", "/readyz")).status, 200);
+    const profile = await served.operator("GET", "/cpu-profile?seconds=1&worker=2");
+    assert.ok(JSON.parse(profile.text).nodes.length > 0);
+    const heap = await served.operator("POST", "/heap-snapshot?worker=1");
+    assert.ok(JSON.parse(heap.text).nodes.length > 0);
+    assert.equal((await served.operator("GET", "/cpu-profile?worker=3")).status, 400);
+    assert.equal((await served.operator("PUT", "/log-level?level=debug")).status, 200);
+    await sendHttp(served.port, { method: "GET", path: "/db/two/v1/namespace/%24/list" });
+    await expect.poll(() => served.lines("call").length).toBeGreaterThan(0);
+    const { options, databases } = JSON.parse((await served.operator("GET", "/config")).text);
+    assert.deepEqual([options["keep-alive"].value, Object.keys(databases)], ["620s", ["two"]]);
+  });
+
+  it("reads secrets again when their files change, and shows none of them", async () => {
+    const seen: (string | undefined)[] = [];
+    const upstream = createServer((request, response) => {
+      seen.push(request.headers.authorization);
+      response.setHeader("content-type", "application/json").end('{"namespaces":[]}');
+    }).listen(0, "127.0.0.1");
+    await once(upstream, "listening");
+    const token = join(folder, "token");
+    await writeFile(token, "marked-first\n");
+    const uri = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+    const text = `uri: ${uri}\nupstream-identity: service\nupstream-token-file: ${token}\n`;
+    const served = await serve("secret.yaml", text);
+    const list = () => sendHttp(served.port, { method: "GET", path: "/v1/namespace/%24/list" });
+    await list();
+    assert.ok(seen.includes("Bearer marked-first"));
+    await writeFile(token, "marked-second\n");
+    await expect.poll(() => served.lines(CHANGED).length).toBe(1);
+    assert.deepEqual(served.lines(CHANGED)[0]?.["options"], ["upstream-token"]);
+    await list();
+    assert.ok(seen.includes("Bearer marked-second"));
+    const { text: shown } = await served.operator("GET", "/config");
+    assert.match(shown, /upstream-token-file/);
+    assert.doesNotMatch(shown, /marked/);
+    upstream.close();
+    upstream.closeAllConnections();
+    await expect.poll(async () => (await served.operator("GET", "/readyz")).status).toBe(503);
+    served.program.child.kill("SIGTERM");
+    const { code, stderr } = await served.program.ended;
+    assert.equal(code, 0);
+    assert.doesNotMatch(stderr, /marked/);
+  });
+
+  it("changes limits and the level of the log, and authenticates from then on", async () => {
+    const root = `root: "${join(folder, "limits")}"\n`;
+    const served = await serve("limits.yaml", root);
+    const list = () => sendHttp(served.port, { method: "GET", path: "/v1/namespace/%24/list" });
+    assert.equal((await list()).status, 200);
+    await served.change(`${root}rate-limit: total=1:1\nlog-level: debug\n`, CHANGED, false);
+    assert.deepEqual([(await list()).status, (await list()).status], [200, 429]);
+    assert.equal((await served.operator("GET", "/log-level")).text, '{"level":"debug"}');
+    const keys = join(folder, "keys.json");
+    await startProgram(...["keys", "create", "--file", keys, "--name", "ann", "--role", "reader"]).ended;
+    await served.change(`${root}auth: api-key\napi-keys-file: "${keys}"\n`, CHANGED);
+    assert.equal((await list()).status, 401);
+    await served.change(`${root}host: 0.0.0.0\nauth: oidc\n`, UNCHANGED);
+    assert.equal((await list()).status, 401);
+  });
+});
+
+const JSON_TYPE = { "content-type": "application/json" };
