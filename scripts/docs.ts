@@ -4,6 +4,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configurationSchema } from "../src/config/schema.ts";
 import { checkProse } from "./prose/check.ts";
+import { readNavigation } from "./site/navigation.ts";
+import { collectPages } from "./site/pages.ts";
 import { changeShown } from "./tables/changes.ts";
 import { clientTable } from "./tables/clients.ts";
 import { commandReference } from "./tables/commands.ts";
@@ -72,6 +74,9 @@ if (check && stale.length > 0) {
   console.error(`Out of date: ${stale.join(", ")}. Run: npm run docs`);
   process.exit(1);
 }
+
+// A page that the start page does not list is missing on the site, too.
+readNavigation(root, collectPages(root).pages.keys());
 
 const findings = checkProse(root);
 for (const { file, line, message } of findings) console.error(`${file}:${line}: ${message}`);
