@@ -1,5 +1,6 @@
 import { readdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { residentBytes } from "../support/memory.ts";
 import type { Call } from "./clients.ts";
 
@@ -81,7 +82,15 @@ function descriptorsOf(pid: number): number {
 
 async function countFiles(root: string | undefined): Promise<Pick<Sample, "files" | "manifests">> {
   if (root === undefined) return { files: Number.NaN, manifests: Number.NaN };
-  const entries = await readdir(root, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile());
-  return { files: files.length, manifests: files.filter(({ name }) => name.endsWith(".manifest")).length };
+  const names = await filesBelow(root);
+  return { files: names.length, manifests: names.filter((name) => name.endsWith(".manifest")).length };
+}
+
+/** Returns the names of all files below a directory; gateways remove directories meanwhile. */
+async function filesBelow(directory: string): Promise<string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  const names = entries.map((entry) =>
+    entry.isDirectory() ? filesBelow(join(directory, entry.name)) : [entry.name],
+  );
+  return (await Promise.all(names)).flat();
 }

@@ -1,10 +1,13 @@
 import { spawn } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { freePort } from "../../test/support/free-port.ts";
+import { runServer } from "./server.ts";
 
-const DASHBOARDS = join(import.meta.dirname, "..", "..", "deploy", "grafana");
+const ROOT = join(import.meta.dirname, "..", "..");
+const DASHBOARDS = join(ROOT, "deploy", "grafana");
+const DOCUMENTED = join(ROOT, "docs", "observability.md");
 
 /** Grafana's own intervals; all other variables are replaced by all values of a label. */
 const INTERVALS = /\$(?:__rate_interval|__interval|__range)|\$\{__\w+\}/g;
@@ -15,17 +18,22 @@ const METRIC = /\blance_gateway_\w+/g;
 const HISTOGRAM_SUFFIX = /_(?:bucket|sum|count)$/;
 
 /**
- * Lets a Prometheus of its own read the metrics of a gateway and answer each query of the dashboards.
+ * Lets a Prometheus of its own read the metrics of a gateway and answer each query of the documentation and the
+ * dashboards.
  *
  * @throws Error for a query that Prometheus refuses, that names a metric that the gateway lacks, or that finds nothing
  * although its metrics have values
  */
-export async function queryDashboards(address: string, folder: string): Promise<void> {
-  const queries = dashboardQueries();
+export async function answerQueries(
+  address: string,
+  folder: string,
+  servers: AsyncDisposableStack,
+): Promise<void> {
+  const queries = [...documentedQueries(), ...dashboardQueries()];
   const known = metricsOf(await (await fetch(`http://${address}/metrics`)).text());
   const unknown = queries.flatMap(metricsIn).filter((name) => !known.has(name));
-  if (queries.length === 0 || unknown.length > 0) throw new Error(`no such metrics: ${unknown.join(", ")}`);
-  const uri = await startPrometheus(address, folder);
+  if (unknown.length > 0) throw new Error(`no such metrics: ${unknown.join(", ")}`);
+  const uri = await startPrometheus(address, folder, servers);
   const rates = `rate(lance_gateway_calls_total[${WINDOW}])`;
   // A rate needs two looks at the metrics.
   while ((await ask(uri, rates)) === 0) await sleep(100);
@@ -36,7 +44,11 @@ export async function queryDashboards(address: string, folder: string): Promise<
   }
 }
 
-async function startPrometheus(address: string, folder: string): Promise<string> {
+async function startPrometheus(
+  address: string,
+  folder: string,
+  servers: AsyncDisposableStack,
+): Promise<string> {
   const host = `127.0.0.1:${await freePort()}`;
   const config = join(folder, "prometheus.json");
   const jobs = [{ job_name: "lance-gateway", static_configs: [{ targets: [address] }] }];
@@ -45,16 +57,8 @@ async function startPrometheus(address: string, folder: string): Promise<string>
   const data = join(folder, "prometheus");
   const args = [`--config.file=${config}`, `--storage.tsdb.path=${data}`, `--web.listen-address=${host}`];
   const child = spawn("prometheus", args, { stdio: "ignore" });
-  child.on("error", (error) => {
-    throw error;
-  });
-  process.on("exit", () => child.kill());
-  const isReady = () =>
-    fetch(`http://${host}/-/ready`).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-  while (!(await isReady())) await sleep(100);
+  const isReady = async () => (await fetch(`http://${host}/-/ready`).catch(() => undefined))?.ok === true;
+  servers.use(await runServer(child, isReady));
   return `http://${host}`;
 }
 
@@ -70,7 +74,13 @@ async function ask(uri: string, query: string): Promise<number> {
   return data?.result.length ?? 0;
 }
 
+function documentedQueries(): string[] {
+  const [, block = ""] = /^```promql\n(.*?)^```$/ms.exec(readFileSync(DOCUMENTED, "utf8")) ?? [];
+  return block.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
+}
+
 function dashboardQueries(): string[] {
+  if (!existsSync(DASHBOARDS)) return [];
   const files = readdirSync(DASHBOARDS, { recursive: true, encoding: "utf8" });
   const dashboards = files.filter((file) => file.endsWith(".json"));
   return dashboards.flatMap((file) => queriesIn(JSON.parse(readFileSync(join(DASHBOARDS, file), "utf8"))));

@@ -1,3 +1,4 @@
+import { Agent } from "node:http";
 import type { DescMethodStreaming, DescMethodUnary, Message } from "@bufbuild/protobuf";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import {
@@ -17,8 +18,13 @@ import {
 
 /** Creates a client of Connect over HTTP/1.1. */
 export function createConnectClient(port: number, headers?: Headers): ProtocolClient {
-  const transport = createConnectTransport({ baseUrl: url(port), httpVersion: "1.1" });
-  return clientOf(transport, undefined, headers);
+  const agent = ownConnections();
+  const transport = createConnectTransport({
+    baseUrl: url(port),
+    httpVersion: "1.1",
+    nodeOptions: { agent },
+  });
+  return clientOf(transport, () => agent.destroy(), headers);
 }
 
 /** Creates a client of Connect over HTTP/2 with prior knowledge. */
@@ -30,9 +36,20 @@ export function createConnectHttp2Client(port: number, headers?: Headers): Proto
 
 /** Creates a client of gRPC-Web over HTTP/1.1. */
 export function createGrpcWebClient(port: number, headers?: Headers): ProtocolClient {
-  const transport = createGrpcWebTransport({ baseUrl: url(port), httpVersion: "1.1" });
-  return clientOf(transport, undefined, headers);
+  const agent = ownConnections();
+  const transport = createGrpcWebTransport({
+    baseUrl: url(port),
+    httpVersion: "1.1",
+    nodeOptions: { agent },
+  });
+  return clientOf(transport, () => agent.destroy(), headers);
 }
+
+/**
+ * Keeps connections of HTTP/1.1 for a single client. In Node's own agent all clients share them, so that some are idle
+ * for long even if each client calls often.
+ */
+const ownConnections = (): Agent => new Agent({ keepAlive: true });
 
 function url(port: number): string {
   return `http://127.0.0.1:${port}`;
