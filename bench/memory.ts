@@ -1,9 +1,11 @@
 // The memory of workers: starts the gateway with one worker and with four on a catalog of 1,000 tables and on one of a
-// million, and measures its resident memory when every worker has answered, and after some seconds of calls.
+// million (or --tables N), and measures its resident memory at rest: when every worker has answered, and after some seconds
+// of calls.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
 import { addRows, namespaceRow, tableRows } from "./loop/roots.ts";
 import { runLightLoad } from "./support/light-load.ts";
 import { residentBytes } from "./support/memory.ts";
@@ -11,13 +13,14 @@ import { startGateway } from "./support/process.ts";
 import { type Rounds, roundsOf, writeResult } from "./support/result-file.ts";
 
 const WORKERS = [1, 4] as const;
-const TABLES = [1_000, 1_000_000] as const;
+const FEW_TABLES = 1_000;
+const MANY_TABLES = "1000000";
 const ROUNDS = 5;
 /** So many that the system gives each worker some of them. */
 const CONNECTIONS = 64;
 const SECONDS = 3;
-/** Time in which a loaded gateway comes to rest, in milliseconds. */
-const REST_MS = 3_000;
+/** Time in which a loaded gateway comes to rest and returns the memory of its start, in milliseconds. */
+const REST_MS = 10_000;
 
 /** Resident memory in MiB. */
 interface Figures {
@@ -27,12 +30,14 @@ interface Figures {
   readonly called: Rounds;
 }
 
-/** Runs the comparison; takes no options. */
-export async function run(): Promise<void> {
+/** Runs the comparison; `--tables` is the size of the larger catalog. */
+export async function run(args: readonly string[]): Promise<void> {
+  const options = { tables: { type: "string", default: MANY_TABLES } } as const;
+  const { values } = parseArgs({ args: [...args], options });
   const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   try {
     const residentMiB: Record<string, Record<string, Figures>> = {};
-    for (const tables of TABLES) {
+    for (const tables of [FEW_TABLES, Number(values.tables)]) {
       const root = join(folder, String(tables));
       await addRows(root, rows(tables));
       residentMiB[tables] = {};
