@@ -33,6 +33,9 @@ export interface LineTrail extends FileTrail {
 /** Most characters that wait for the file: a file that takes nothing must not take the memory of the process. */
 const MAX_WAITING = 16 * 1024 ** 2;
 
+/** Number of lines for which no further turn is awaited. */
+const ENOUGH = 64;
+
 interface Batch {
   readonly lines: string[];
   readonly done: Promise<void>;
@@ -40,8 +43,8 @@ interface Batch {
 }
 
 /**
- * Creates the way of lines to a file. Lines of a turn of the event loop, and those that arrive while the file is
- * written and in the rest of that turn, go to the system together.
+ * Creates the way of lines to a file. Lines of a turn of the event loop, those of the next turns of a busy one, and those that arrive while
+ * the file is written go to the system together.
  */
 export function createTrail(options: TrailOptions): LineTrail {
   const { name, writer, required, lingerMs = 0, log, onLost } = options;
@@ -64,10 +67,15 @@ export function createTrail(options: TrailOptions): LineTrail {
     fault = undefined;
     lost = 0;
   }
-  /** Lets more lines come: a write takes a thread of the pool, which costs as much as many lines. */
-  function pause(): Promise<unknown> {
-    return lingerMs === 0 || closing ? new Promise(setImmediate) : sleep(lingerMs);
+  /** Lets more lines come, as long as each turn brings some: a write takes a thread of the pool, which costs as much as many lines. */
+  async function pause(): Promise<void> {
+    if (lingerMs > 0 && !closing) return sleep(lingerMs);
+    for (let known = -1; known < linesWaiting() && known < ENOUGH; ) {
+      known = linesWaiting();
+      await new Promise(setImmediate);
+    }
   }
+  const linesWaiting = () => waiting?.lines.length ?? 0;
   async function drain(): Promise<void> {
     for (await pause(); waiting !== undefined; await pause()) {
       const { lines, settle } = waiting;
