@@ -18,6 +18,7 @@ import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
 import { decisionsTable, metricsTable, upkeepOutcomesTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
 import { recordList } from "./tables/records.ts";
+import { securedCallsTable, securedFloodTable } from "./tables/secured.ts";
 
 const root = join(import.meta.dirname, "..");
 const check = process.argv.includes("--check");
@@ -41,7 +42,11 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
     "upkeep-outcomes": upkeepOutcomesTable,
     decisions: decisionsTable,
   },
-  "docs/performance.md": { cores: coresTable },
+  "docs/performance.md": {
+    cores: coresTable,
+    "secured-calls": securedCallsTable,
+    "secured-flood": securedFloodTable,
+  },
   "docs/configuration.md": { configuration: configurationTable },
   "docs/adr/README.md": { records: recordList },
 };

@@ -13,7 +13,7 @@ export interface PacedLoad {
 }
 
 /**
- * Returns the times of the requests from their due time to the end of their answer, in milliseconds, the shortest first. An
+ * Returns the times of the requests from their begin to the end of their answer, in milliseconds, the shortest first. An
  * answer other than 2xx throws.
  */
 export async function runPacedLoad(load: PacedLoad): Promise<readonly number[]> {
@@ -25,8 +25,8 @@ export async function runPacedLoad(load: PacedLoad): Promise<readonly number[]> 
       const due = started + (number * 1000) / load.perSecond;
       const early = due - performance.now();
       if (early > 0) await sleep(early);
-      // The server does not answer for a timer that is late.
-      const from = Math.max(due, performance.now());
+      // The server does not answer for a timer that is late or early.
+      const from = performance.now();
       calls.push(send(load, agent).then(() => performance.now() - from));
     }
     return (await Promise.all(calls)).toSorted((a, b) => a - b);
