@@ -6,24 +6,32 @@ type Arrow = typeof import("apache-arrow");
 /**
  * Returns a batch of columns.
  *
- * @param columns values of each column of the schema, as {@link columnOf} takes them
+ * @param columns values of each column of the schema; times are in nanoseconds, so that none loses digits
+ * @param firstRow number of the first row in errors
+ * @throws LanceError InvalidInput, if the type of a column has no such value.
  */
-export function batchOf(arrow: Arrow, schema: Schema, columns: readonly (readonly unknown[])[]): RecordBatch {
+export function batchOf(
+  arrow: Arrow,
+  schema: Schema,
+  columns: readonly (readonly unknown[])[],
+  firstRow = 0,
+): RecordBatch {
   const children = schema.fields.map(
-    ({ name, type }, at) => columnOf(arrow, name, columns[at] ?? [], type).data[0] as never,
+    ({ name, type }, at) => columnOf(arrow, name, columns[at] ?? [], type, firstRow).data[0] as never,
   );
   const length = columns[0]?.length ?? 0;
   const struct = arrow.makeData({ type: new arrow.Struct(schema.fields), length, nullCount: 0, children });
   return new arrow.RecordBatch(schema, struct);
 }
 
-/**
- * Returns a column; its times are in nanoseconds, so that none loses digits.
- *
- * @throws LanceError InvalidInput, if the type has no such value.
- */
-function columnOf(arrow: Arrow, name: string, values: readonly unknown[], type: DataType): Vector {
-  if (!arrow.DataType.isTimestamp(type)) return fittingVector(arrow, name, values, type);
+function columnOf(
+  arrow: Arrow,
+  name: string,
+  values: readonly unknown[],
+  type: DataType,
+  firstRow: number,
+): Vector {
+  if (!arrow.DataType.isTimestamp(type)) return fittingVector(arrow, name, values, type, firstRow);
   const divisor = nanosOf(arrow, type.unit);
   const units = values.map((value) => (value === null ? null : (value as bigint) / divisor));
   const [data] = arrow.vectorFromArray(units, new arrow.Int64()).data;
@@ -31,7 +39,7 @@ function columnOf(arrow: Arrow, name: string, values: readonly unknown[], type: 
 }
 
 /** Returns the nanoseconds in a unit of time. */
-export function nanosOf({ TimeUnit }: Arrow, unit: TimeUnit): bigint {
+function nanosOf({ TimeUnit }: Arrow, unit: TimeUnit): bigint {
   const nanos = {
     [TimeUnit.SECOND]: 1_000_000_000n,
     [TimeUnit.MILLISECOND]: 1_000_000n,

@@ -9,6 +9,7 @@ type Fit = (value: unknown) => unknown;
 /**
  * Converts the values of a column to the type of a table's column: integers may be numbers or bigints.
  *
+ * @param firstRow number of the first value in errors.
  * @throws LanceError InvalidInput, if the type has no such value.
  */
 export function fittingVector(
@@ -16,6 +17,7 @@ export function fittingVector(
   name: string,
   values: readonly unknown[],
   type: DataType,
+  firstRow = 0,
 ): Vector {
   const fit = fitOf(arrow, type);
   const fitting = values.map((value, row) => {
@@ -23,9 +25,13 @@ export function fittingVector(
       return fit(value);
     } catch (cause) {
       const { message } = cause as Error;
-      throw new LanceError("InvalidInput", `column ${JSON.stringify(name)}, row ${row}: ${message}`, {
-        cause,
-      });
+      throw new LanceError(
+        "InvalidInput",
+        `column ${JSON.stringify(name)}, row ${firstRow + row}: ${message}`,
+        {
+          cause,
+        },
+      );
     }
   });
   return vectorOf(arrow, fitting, type);

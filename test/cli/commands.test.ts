@@ -121,7 +121,7 @@ describe("commands on a catalog", () => {
       refused("usage", "rename", "a", "b", "c", ...place),
       refused("usage", "ls", "--nonsense", ...place),
       refused("usage", "query", "t", "--vector", "three", ...place),
-      refused("usage", "import", "rows.csv", "t", ...place),
+      refused("usage", "import", "rows.txt", "t", ...place),
       refused("failure", "count", "missing/table", ...place),
       refused("failure", "ls", "--uri", "http://127.0.0.1:1"),
       refused("failure", "import", bad("missing.arrow"), "t", ...place),

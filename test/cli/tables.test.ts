@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { type RemoteCalls, remoteCalls } from "../dialects/remote-calls.ts";
 import { people, personStream } from "../support/arrow.ts";
+import { startProgram } from "../support/program.ts";
 import { runCommand } from "../support/run-command.ts";
 import { type DirectoryServer, startDirectoryServer } from "../support/server.ts";
 
@@ -93,5 +94,32 @@ describe("commands on a table", () => {
     assert.equal(await run(...chosen, "--json"), await run(...chosen, "--format", "jsonl"));
     assert.equal((await run(...chosen)).split("\n")[1], "0   p0    [0,0]");
     assert.equal(await run("query", "printed", "--filter", "false"), "id  name  vector\n");
+  });
+
+  it("carry rows through CSV and lines of JSON, in files and pipes", async () => {
+    await run("import", rows, "source");
+    const at = (name: string) => join(server.root, name);
+    await run("export", "source", at("rows.csv"));
+    await run("export", "source", at("rows.jsonl"));
+    for (const name of ["rows.csv", "rows.jsonl"]) {
+      const table = name.replace(".", "-");
+      await run("import", at(name), table);
+      await run("import", at(name), "source", "--mode", "append");
+      assert.equal(
+        await run("export", table, "-", "--format", "csv"),
+        await readFile(at("rows.csv"), "utf8"),
+      );
+    }
+    assert.equal(await run("count", "source"), "900\n");
+    const uri = ["--uri", `http://127.0.0.1:${server.port}`];
+    const created = startProgram("import", "-", "piped", "--format", "csv", ...uri);
+    const appended = startProgram("import", "-", "source", "--format", "jsonl", "--mode", "append", ...uri);
+    created.child.stdin?.end("id,name\n1,a\n2,b\n");
+    appended.child.stdin?.end('{"id":1}\n{"name":"x","id":2}\n');
+    assert.match((await created.ended).stdout, /^imported standard input into piped, version 1\n$/);
+    assert.equal((await appended.ended).stderr, "");
+    assert.equal(await run("count", "piped", "--filter", "id > 1"), "1\n");
+    assert.equal(await run("count", "source"), "902\n");
+    await assert.rejects(run("import", "-", "piped"), /--format says what it is/);
   });
 });

@@ -1,8 +1,8 @@
 import { access } from "node:fs/promises";
-import type { OptionTable } from "../../config/option-spec.ts";
+import { type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { parseSwitch } from "../../config/parsers.ts";
-import { formatOfName } from "../files/formats.ts";
-import { writeRows } from "../files/write.ts";
+import { formatOfName, STANDARD } from "../files/formats.ts";
+import { ENCODERS, writeRows } from "../files/write.ts";
 import { createProgress } from "../progress.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { FORMAT_OPTION } from "./import.ts";
@@ -22,20 +22,29 @@ const OPTIONS = {
   },
 } as const satisfies OptionTable;
 
-/** `lance-gateway export`: writes rows of a table to a file, all or none. */
+/** Formats that a terminal can show. */
+const READABLE: ReadonlySet<string> = new Set(["csv", "jsonl"]);
+
+/** `lance-gateway export`: writes rows of a table to a file, all or none, or to standard output. */
 export const exportRows = catalogCommand({
   operands: "<TABLE> <FILE>",
   options: OPTIONS,
-  async run({ namespace, operands: [path = "", file = ""], options, signal, print }) {
+  async run({ namespace, operands: [path = "", file = ""], options, signal, print, answer }) {
     const id = parsePath(path);
     const { filter, columns, version, branch, force } = options;
     const format = options.format ?? formatOfName(file);
+    const result = namespace.queryTable({ id, filter, columns, version, branch }, { signal });
+    if (file === STANDARD) {
+      if (process.stdout.isTTY && !READABLE.has(format))
+        throw new UsageError(`a terminal does not show ${format}; csv and jsonl are texts`);
+      for await (const piece of ENCODERS[format](result.bytes())) await print(piece);
+      return;
+    }
     const exists = await access(file).then(
       () => true,
       () => false,
     );
     if (exists && !force) throw new Error(`${file} exists; --force replaces it`);
-    const result = namespace.queryTable({ id, filter, columns, version, branch }, { signal });
     const progress = createProgress({ label: pathText(id), total: undefined, unit: "bytes" });
     let written = 0;
     try {
@@ -46,10 +55,9 @@ export const exportRows = catalogCommand({
     } finally {
       progress.end();
     }
-    await print(
-      options.json
-        ? `${JSON.stringify({ path: pathText(id), file, bytes: written })}\n`
-        : `exported ${pathText(id)} into ${file}, ${sizeText(written)}\n`,
+    await answer(
+      { path: pathText(id), file, bytes: written },
+      () => `exported ${pathText(id)} into ${file}, ${sizeText(written)}\n`,
     );
   },
 });

@@ -1,17 +1,20 @@
+import type { Schema } from "apache-arrow";
+import type { Identifier } from "../../client/exports.ts";
+import type { Namespace } from "../../client/namespace.ts";
 import type { OptionSpec, OptionTable } from "../../config/option-spec.ts";
 import { parseChoice } from "../../config/parsers.ts";
-import { FILE_FORMATS, formatOfName } from "../files/formats.ts";
+import { FILE_FORMATS, type FileFormat, formatOfName, STANDARD } from "../files/formats.ts";
 import { openRows } from "../files/read.ts";
 import { createProgress, type Progress } from "../progress.ts";
 import { catalogCommand } from "./catalog-command.ts";
 import { PROPERTY_OPTION } from "./create.ts";
 import { parsePath, pathText } from "./operands.ts";
 
-/** Format of a file whose name does not reveal it. */
+/** Format of rows that no name reveals. */
 export const FORMAT_OPTION = {
   flag: "format",
   value: "FORMAT",
-  help: "Format of the file: arrow (an IPC file, or Feather version 2), arrows (an IPC stream) or parquet. Default: by the name of the file.",
+  help: "Format of the rows: arrow (an IPC file, or Feather version 2), arrows (an IPC stream), parquet, csv (with names in the first line) or jsonl (an object in each line). Default: by the name of the file.",
   parse: parseChoice(FILE_FORMATS),
 } as const satisfies OptionSpec;
 
@@ -27,32 +30,43 @@ const OPTIONS = {
   properties: PROPERTY_OPTION,
 } as const satisfies OptionTable;
 
-/** `lance-gateway import`: writes the rows of a file to a table, all or none. */
+/** `lance-gateway import`: writes the rows of a file, or of standard input, to a table, all or none. */
 export const importRows = catalogCommand({
   operands: "<FILE> <TABLE>",
   options: OPTIONS,
   creates: true,
-  async run({ namespace, operands: [file = "", path = ""], options, signal, print }) {
+  async run({ namespace, operands: [file = "", path = ""], options, signal, answer }) {
     const id = parsePath(path);
+    const { mode } = options;
+    const format = options.format ?? formatOfName(file);
     let progress: Progress | undefined;
     const advanced = (amount: number) => progress?.advance(amount);
-    const { bytes, total, unit } = await openRows(file, options.format ?? formatOfName(file), advanced);
+    const schema = mode === "append" && TEXTS.has(format) ? await schemaOf(namespace, id, signal) : undefined;
+    const { bytes, total, unit } = await openRows(file, { format, schema, signal, advanced });
     progress = createProgress({ label: pathText(id), total, unit });
     const properties = Object.fromEntries(options.properties);
     try {
-      const { mode } = options;
       const { version } =
         mode === "append"
           ? await namespace.insertIntoTable({ id, mode }, bytes, { signal })
           : await namespace.createTable({ id, mode, properties }, bytes, { signal });
       progress.end();
-      await print(
-        options.json
-          ? `${JSON.stringify({ path: pathText(id), version: version === undefined ? null : Number(version) })}\n`
-          : `imported ${file} into ${pathText(id)}${version === undefined ? "" : `, version ${version}`}\n`,
+      const source = file === STANDARD ? "standard input" : file;
+      await answer(
+        { path: pathText(id), version: version ?? null },
+        () =>
+          `imported ${source} into ${pathText(id)}${version === undefined ? "" : `, version ${version}`}\n`,
       );
     } finally {
       progress.end();
     }
   },
 });
+
+/** Formats whose values take their types from the table. */
+const TEXTS: ReadonlySet<FileFormat> = new Set(["csv", "jsonl"]);
+
+async function schemaOf(namespace: Namespace, id: Identifier, signal: AbortSignal): Promise<Schema> {
+  const rows = await namespace.queryTable({ id, filter: "false", k: 1 }, { signal }).toTable();
+  return rows.schema;
+}

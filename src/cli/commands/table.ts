@@ -72,12 +72,12 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   import: {
     group: "Data",
-    summary: "put the rows of an Arrow or Parquet file into a table",
+    summary: "put the rows of a file, or of standard input with -, into a table",
     load: async () => (await import("./import.ts")).importRows,
   },
   export: {
     group: "Data",
-    summary: "write rows of a table into an Arrow or Parquet file",
+    summary: "write rows of a table to a file, or to standard output with -",
     load: async () => (await import("./export.ts")).exportRows,
   },
   stats: {

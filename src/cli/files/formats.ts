@@ -2,10 +2,16 @@ import { extname } from "node:path";
 import { UsageError } from "../../config/option-spec.ts";
 
 /** Formats of files that commands read and write. */
-export const FILE_FORMATS = ["arrow", "arrows", "parquet"] as const;
+export const FILE_FORMATS = ["arrow", "arrows", "parquet", "csv", "jsonl"] as const;
 
-/** `arrow`: an Arrow IPC file, which is also Feather version 2. `arrows`: an Arrow IPC stream. */
+/**
+ * `arrow`: an Arrow IPC file, which is also Feather version 2. `arrows`: an Arrow IPC stream. `csv`: lines of values, the
+ * first with names. `jsonl`: lines with an object of JSON each.
+ */
 export type FileFormat = (typeof FILE_FORMATS)[number];
+
+/** Name of standard input and standard output. */
+export const STANDARD = "-";
 
 const BY_ENDING: Readonly<Record<string, FileFormat>> = {
   ".arrow": "arrow",
@@ -14,10 +20,15 @@ const BY_ENDING: Readonly<Record<string, FileFormat>> = {
   ".arrows": "arrows",
   ".parquet": "parquet",
   ".pq": "parquet",
+  ".csv": "csv",
+  ".tsv": "csv",
+  ".jsonl": "jsonl",
+  ".ndjson": "jsonl",
 };
 
 /** Returns the format for the extension of a file's name. */
 export function formatOfName(file: string): FileFormat {
+  if (file === STANDARD) throw new UsageError("- has no name that says its format; --format says what it is");
   const format = BY_ENDING[extname(file).toLowerCase()];
   if (format !== undefined) return format;
   const endings = Object.keys(BY_ENDING).join(", ");

@@ -1,45 +1,91 @@
-import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import type { RecordBatch, RecordBatchReader } from "apache-arrow";
+import { Readable } from "node:stream";
+import type { RecordBatch, RecordBatchReader, Schema } from "apache-arrow";
 import { isIpcFile } from "../../arrow/ipc-forms.ts";
 import { CONTINUATION } from "../../arrow/message.ts";
 import { toIpcStream } from "../../arrow/to-stream.ts";
 import { toIpcStream as encodeRows } from "../../client/arrow-input.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import type { FileFormat } from "./formats.ts";
+import { type FileFormat, STANDARD } from "./formats.ts";
+import { type Advanced, pieces, spooled, textPieces } from "./input.ts";
 
 /** Rows of a file. */
 export interface FileRows {
   /** An Arrow IPC stream. */
   readonly bytes: AsyncIterable<Uint8Array>;
-  /** Amount of rows, in `unit`s. */
-  readonly total: number;
+  /** Amount of rows, in `unit`s; undefined if it is unknown. */
+  readonly total: number | undefined;
   readonly unit: "bytes" | "rows";
 }
 
-const CHUNK_BYTES = 256 * 1024;
+/** Options of {@link openRows}. */
+export interface InputOptions {
+  readonly format: FileFormat;
+  /** Schema of the table to which the rows go. Default: the rows decide about it. */
+  readonly schema: Schema | undefined;
+  readonly signal: AbortSignal;
+  /** Called with the amount that was handed over. */
+  readonly advanced: Advanced;
+}
+
 const HEAD_BYTES = 8;
 
 /**
- * Opens a file of rows. It reads piece by piece, and passes Arrow's messages unchanged.
+ * Opens a file of rows, or standard input. It reads piece by piece, and passes Arrow's messages unchanged. Standard input that has to
+ * be read twice, or from its end, is copied to a temporary file first.
  *
- * @param advanced called with the amount that was handed over.
  * @throws LanceError InvalidInput, if the file is not of the format, and Error if it cannot be read.
  */
-export async function openRows(
-  file: string,
-  format: FileFormat,
-  advanced: (amount: number) => void,
-): Promise<FileRows> {
-  if (format === "parquet") {
-    await sizeOf(file);
-    const { openParquet } = await import("./parquet.ts");
-    const { rows, bytes } = await openParquet(file, advanced);
-    return { bytes, total: rows, unit: "rows" };
+export async function openRows(file: string, options: InputOptions): Promise<FileRows> {
+  const { format, schema, signal, advanced } = options;
+  if (file !== STANDARD) return openFile(file, options);
+  if (format === "arrow" || format === "arrows")
+    return { bytes: toIpcStream(pieces(process.stdin, advanced)), total: undefined, unit: "bytes" };
+  if (format !== "parquet" && schema !== undefined)
+    return { bytes: linesToArrow(process.stdin, options), total: undefined, unit: "bytes" };
+  return openFile(await spooled(process.stdin, signal), options);
+}
+
+async function openFile(file: string, options: InputOptions): Promise<FileRows> {
+  const { format, schema, advanced } = options;
+  const size = await sizeOf(file);
+  switch (format) {
+    case "parquet": {
+      const { openParquet } = await import("./parquet.ts");
+      const { rows, bytes } = await openParquet(file, advanced);
+      return { bytes, total: rows, unit: "rows" };
+    }
+    case "csv":
+    case "jsonl":
+      return {
+        bytes: linesToArrow(file, options),
+        total: schema === undefined ? size * 2 : size,
+        unit: "bytes",
+      };
+    default:
+      await checkArrow(file, format);
+      return { bytes: arrowStream(file, size, advanced), total: size, unit: "bytes" };
   }
-  const total = await sizeOf(file);
-  await checkArrow(file, format);
-  return { bytes: arrowStream(file, total, advanced), total, unit: "bytes" };
+}
+
+/** Converts CSV or lines of JSON. */
+async function* linesToArrow(
+  source: string | NodeJS.ReadableStream,
+  { format, schema, advanced }: InputOptions,
+): AsyncIterable<Uint8Array> {
+  const text = () => textPieces(source, advanced);
+  try {
+    if (format === "csv") {
+      const { csvToArrow } = await import("../../client/text/csv.ts");
+      yield* csvToArrow(() => Readable.from(text()), { schema });
+    } else {
+      const { jsonLinesToArrow } = await import("../../client/text/json-lines.ts");
+      yield* jsonLinesToArrow(text, schema);
+    }
+  } catch (cause) {
+    if (cause instanceof LanceError) throw cause;
+    throw new LanceError("InvalidInput", (cause as Error).message, { cause });
+  }
 }
 
 /** The first bytes distinguish a file from a stream. */
@@ -62,11 +108,7 @@ async function sizeOf(file: string): Promise<number> {
   }
 }
 
-async function* arrowStream(
-  file: string,
-  size: number,
-  advanced: (amount: number) => void,
-): AsyncIterable<Uint8Array> {
+async function* arrowStream(file: string, size: number, advanced: Advanced): AsyncIterable<Uint8Array> {
   const messages = toIpcStream(pieces(file, advanced))[Symbol.asyncIterator]();
   let first: IteratorResult<Uint8Array>;
   try {
@@ -82,11 +124,7 @@ async function* arrowStream(
 }
 
 /** Reads an IPC file by its index, batch by batch. */
-async function* indexedStream(
-  file: string,
-  size: number,
-  advanced: (amount: number) => void,
-): AsyncIterable<Uint8Array> {
+async function* indexedStream(file: string, size: number, advanced: Advanced): AsyncIterable<Uint8Array> {
   const { RecordBatchReader, Table } = await import("apache-arrow");
   await using handle = await open(file);
   const reader = await indexReader(RecordBatchReader, handle);
@@ -112,12 +150,5 @@ async function indexReader(library: typeof RecordBatchReader, handle: FileHandle
     return reader.isFile() ? reader : undefined;
   } catch {
     return undefined;
-  }
-}
-
-async function* pieces(file: string, advanced: (amount: number) => void): AsyncIterable<Uint8Array> {
-  for await (const piece of createReadStream(file, { highWaterMark: CHUNK_BYTES })) {
-    yield piece as Uint8Array;
-    advanced((piece as Uint8Array).byteLength);
   }
 }

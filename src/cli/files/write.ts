@@ -3,9 +3,10 @@ import { type FileHandle, open, rename, rm } from "node:fs/promises";
 import { toIpcFile } from "../../arrow/file.ts";
 import { toIpcStream } from "../../arrow/to-stream.ts";
 import type { FileFormat } from "./formats.ts";
+import { toCsv, toJsonLines } from "./text.ts";
 
 /** Converts an answer, an Arrow IPC stream or file, to a file of a format. */
-const ENCODERS: Readonly<
+export const ENCODERS: Readonly<
   Record<FileFormat, (answer: AsyncIterable<Uint8Array>) => AsyncIterable<Uint8Array>>
 > = {
   arrow: toIpcFile,
@@ -14,6 +15,8 @@ const ENCODERS: Readonly<
     const { toParquet } = await import("./parquet.ts");
     yield* toParquet(toIpcStream(answer));
   },
+  csv: toCsv,
+  jsonl: toJsonLines,
 };
 
 /**

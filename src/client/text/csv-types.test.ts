@@ -26,11 +26,22 @@ test("integers that 64 bits may not hold are numbers", () => {
   expect(read("9999999999999999999")).toEqual(["number", [1e19]]);
 });
 
+const nanos = (millis: number) => BigInt(millis) * 1_000_000n;
+
 test("times are in UTC unless they name a zone", () => {
   expect(read("2026-05-04", "2026-05-04 13:00", "2026-05-04T13:00:00+02:00")).toEqual([
     "time",
-    [Date.UTC(2026, 4, 4), Date.UTC(2026, 4, 4, 13), Date.UTC(2026, 4, 4, 11)],
+    [Date.UTC(2026, 4, 4), Date.UTC(2026, 4, 4, 13), Date.UTC(2026, 4, 4, 11)].map(nanos),
   ]);
+});
+
+test("times keep the digits of a second", () => {
+  const guess = createTypeGuess(["c"]);
+  for (const text of ["2026-05-04T00:00:00.5Z", "2026-05-04T00:00:00.123456Z"]) guess.add([text]);
+  const [column] = guess.columns();
+  expect(column?.fraction).toBe(6);
+  expect(read("2026-05-04T00:00:00.123456789Z")[1]).toEqual([nanos(Date.UTC(2026, 4, 4)) + 123_456_789n]);
+  expect(read("2026-13-04")[0]).toBe("text");
 });
 
 test("lists of equally many numbers are vectors, and others are texts", () => {

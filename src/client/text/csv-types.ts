@@ -1,4 +1,5 @@
 import type { DataType } from "apache-arrow";
+import { fractionOf, nanosOfTime, timeType } from "./times.ts";
 
 type Arrow = typeof import("apache-arrow");
 
@@ -7,12 +8,11 @@ interface CsvType {
   /** Whether a text, which is not empty, is a value of the type. */
   matches(text: string): boolean;
   parse(text: string): unknown;
-  arrow(arrow: Arrow, dimension: number): DataType;
+  arrow(arrow: Arrow, column: CsvColumn): DataType;
 }
 
 const INTEGER = /^[-+]?(?:0|[1-9]\d{0,17})$/;
 const NUMBER = /^[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?$/;
-const TIME = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[-+]\d\d:?\d\d)?)?$/;
 
 /** The types, the narrowest first; everything is a text. */
 const TYPES = {
@@ -32,14 +32,14 @@ const TYPES = {
     arrow: (arrow) => new arrow.Bool(),
   },
   time: {
-    matches: (text) => TIME.test(text) && !Number.isNaN(millisOf(text)),
-    parse: millisOf,
-    arrow: (arrow) => new arrow.TimestampMillisecond(),
+    matches: (text) => nanosOfTime(text) !== undefined,
+    parse: nanosOfTime,
+    arrow: (arrow, { fraction }) => timeType(arrow, fraction),
   },
   vector: {
     matches: (text) => numbersOf(text) !== undefined,
     parse: numbersOf,
-    arrow: (arrow, dimension) =>
+    arrow: (arrow, { dimension }) =>
       new arrow.FixedSizeList(dimension, new arrow.Field("item", new arrow.Float32(), true)),
   },
   text: {
@@ -57,6 +57,8 @@ export interface CsvColumn {
   readonly type: TypeName;
   /** Numbers in each vector. */
   readonly dimension: number;
+  /** Digits of the fraction of a second in times. */
+  readonly fraction: number;
 }
 
 /** Finds out the types of columns from all their values: the narrowest type that every value has. */
@@ -72,6 +74,7 @@ export function createTypeGuess(names: readonly string[]): TypeGuess {
     candidates: Object.keys(TYPES) as TypeName[],
     hasValues: false,
     dimension: undefined as number | undefined,
+    fraction: 0,
   }));
   return {
     add(row) {
@@ -80,6 +83,7 @@ export function createTypeGuess(names: readonly string[]): TypeGuess {
         if (text === "") continue;
         state.hasValues = true;
         while (!TYPES[state.candidates[0] as TypeName].matches(text)) state.candidates.shift();
+        if (state.candidates[0] === "time") state.fraction = Math.max(state.fraction, fractionOf(text));
         if (state.candidates[0] !== "vector") continue;
         const { length } = numbersOf(text) as number[];
         state.dimension ??= length;
@@ -87,31 +91,23 @@ export function createTypeGuess(names: readonly string[]): TypeGuess {
       }
     },
     columns: () =>
-      states.map(({ name, candidates: [first = "text"], hasValues, dimension = 0 }) => ({
-        name,
+      states.map(({ name, candidates: [first = "text"], hasValues, dimension = 0, fraction }) => ({
+        ...{ name, dimension, fraction },
         type: hasValues ? first : "text",
-        dimension,
       })),
   };
 }
 
 /** Returns the Arrow type of a column. */
-export function arrowType(arrow: Arrow, { type, dimension }: CsvColumn): DataType {
-  return TYPES[type].arrow(arrow, dimension);
+export function arrowType(arrow: Arrow, column: CsvColumn): DataType {
+  return TYPES[column.type].arrow(arrow, column);
 }
 
-/** Returns a value of a column; an empty one is null. */
+/** Returns a value of a column, a time in nanoseconds; an empty one is null. */
 export function parseValue({ type }: CsvColumn, text = ""): unknown {
   if (type === "text") return text === "" ? null : text;
   const trimmed = text.trim();
   return trimmed === "" ? null : TYPES[type].parse(trimmed);
-}
-
-/** A time without a zone is one in UTC. */
-function millisOf(text: string): number {
-  const hasZone = /(?:Z|[-+]\d\d:?\d\d)$/.test(text.slice(10));
-  const isDate = text.length === 10;
-  return Date.parse(hasZone || isDate ? text.replace(" ", "T") : `${text.replace(" ", "T")}Z`);
 }
 
 function numbersOf(text: string): number[] | undefined {

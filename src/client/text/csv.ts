@@ -1,56 +1,92 @@
 import type { RecordBatch, Schema } from "apache-arrow";
 import Papa from "papaparse";
 import { toIpcStream } from "../arrow-input.ts";
-import { vectorOf } from "../fitting.ts";
-import { arrowType, type CsvColumn, createTypeGuess, parseValue, type TypeGuess } from "./csv-types.ts";
+import { batchOf } from "../batches.ts";
+import { arrowType, createTypeGuess, parseValue, type TypeGuess } from "./csv-types.ts";
+import { fieldsNamed, readColumn, valueOfText } from "./fit.ts";
 
-type Arrow = typeof import("apache-arrow");
 type Rows = readonly (readonly string[])[];
 
 /** Bytes of a file that are parsed at a time. */
 const CHUNK_BYTES = 1024 * 1024;
 
+/** Text of a CSV file: a file of a browser, or a stream of texts of Node. */
+export type CsvText = File | NodeJS.ReadableStream;
+
+/** Options of {@link csvToArrow}. */
+export interface CsvOptions {
+  /** Schema of the table to which the rows go, so that they are read once. Default: their values decide about it. */
+  readonly schema?: Schema | undefined;
+  /** Called with the number of the pass, from 0, and the characters of it that are parsed, which are known for files. */
+  onProgress?(pass: number, characters: number): void;
+}
+
 /**
- * Converts a CSV file, whose first line names its columns, to an Arrow IPC stream. It reads the file twice: all values
+ * Converts CSV, whose first line names its columns, to an Arrow IPC stream. Without a schema it reads the text twice: all values
  * of a column decide about its type.
  *
- * @param onProgress called with the part that is done, from 0 to 1.
- * @throws Error for a file that is not CSV.
+ * @param open returns the text from its beginning.
+ * @throws Error for text that is not CSV, and LanceError InvalidInput for values that the schema does not have.
  */
-export async function* csvToArrow(file: File, onProgress: (part: number) => void): AsyncIterable<Uint8Array> {
+export async function* csvToArrow(open: () => CsvText, options: CsvOptions = {}): AsyncIterable<Uint8Array> {
+  const { schema, onProgress } = options;
+  const pass = (number: number) => rowsOf(open(), (characters) => onProgress?.(number, characters));
+  const arrow = await import("apache-arrow");
+  if (schema !== undefined) {
+    yield* toIpcStream(await startedBatches(pass(0)));
+    return;
+  }
   let guess: TypeGuess | undefined;
   let hasRows = false;
-  for await (const rows of rowsOf(file, (part) => onProgress(part / 2))) {
-    guess ??= createTypeGuess(namesOf(rows.names));
-    hasRows ||= rows.rows.length > 0;
-    for (const row of rows.rows) guess.add(row);
+  for await (const { names, rows } of pass(0)) {
+    guess ??= createTypeGuess(namesOf(names));
+    hasRows ||= rows.length > 0;
+    for (const row of rows) guess.add(row);
   }
   if (guess === undefined) throw new Error("the file is empty");
   const columns = guess.columns();
-  const arrow = await import("apache-arrow");
-  const schema = new arrow.Schema(
+  const guessed = new arrow.Schema(
     columns.map((column) => new arrow.Field(column.name, arrowType(arrow, column), true)),
   );
   async function* batches(): AsyncIterable<RecordBatch> {
-    for await (const { rows } of rowsOf(file, (part) => onProgress((1 + part) / 2))) {
-      if (rows.length > 0) yield batchOf(arrow, schema, columns, rows);
+    for await (const { rows } of pass(1)) {
+      if (rows.length === 0) continue;
+      yield batchOf(
+        arrow,
+        guessed,
+        columns.map((column, at) => rows.map((row) => parseValue(column, row[at]))),
+      );
     }
   }
-  yield* toIpcStream(hasRows ? batches() : new arrow.Table(schema));
-}
+  yield* toIpcStream(hasRows ? batches() : new arrow.Table(guessed));
 
-function batchOf(arrow: Arrow, schema: Schema, columns: readonly CsvColumn[], rows: Rows): RecordBatch {
-  const vectors = columns.map((column, at) => {
-    const values = rows.map((row) => parseValue(column, row[at]));
-    return vectorOf(arrow, values, arrowType(arrow, column));
-  });
-  const struct = arrow.makeData({
-    type: new arrow.Struct(schema.fields),
-    length: rows.length,
-    nullCount: 0,
-    children: vectors.map((vector) => vector.data[0] as never),
-  });
-  return new arrow.RecordBatch(schema, struct);
+  /** Returns the batches of the known schema; without rows, an empty table. */
+  async function startedBatches(chunks: ReturnType<typeof rowsOf>) {
+    const first = await chunks.next();
+    if (first.done) throw new Error("the file is empty");
+    const fields = fieldsNamed(schema as Schema, namesOf(first.value.names));
+    const fitting = new arrow.Schema(fields);
+    const readers = fields.map(({ type }) => valueOfText(arrow, type));
+    let done = 0;
+    const batch = (rows: Rows) => {
+      const columns = fields.map(({ name }, at) =>
+        readColumn(
+          name,
+          readers[at] as ReturnType<typeof valueOfText>,
+          rows.map((row) => row[at]),
+          done,
+        ),
+      );
+      const made = batchOf(arrow, fitting, columns, done);
+      done += rows.length;
+      return made;
+    };
+    return (async function* () {
+      // An empty batch carries the schema.
+      yield batch(first.value.rows);
+      for await (const { rows } of chunks) if (rows.length > 0) yield batch(rows);
+    })();
+  }
 }
 
 /** Returns names for columns, also where the file has none, or a name twice. */
@@ -64,14 +100,14 @@ function namesOf(names: readonly string[]): readonly string[] {
   });
 }
 
-/** Yields the rows of a file chunk by chunk, with the first line as names. */
-async function* rowsOf(file: File, onProgress: (part: number) => void) {
+/** Yields the rows of a text chunk by chunk, with the first line as names. */
+async function* rowsOf(text: CsvText, onProgress: (characters: number) => void) {
   let names: readonly string[] | undefined;
-  for await (const { rows, cursor } of chunksOf(file)) {
+  for await (const { rows, cursor } of chunksOf(text)) {
     const isFirst = names === undefined;
     names ??= rows[0];
     if (names !== undefined) yield { names, rows: isFirst ? rows.slice(1) : rows };
-    onProgress(file.size === 0 ? 1 : cursor / file.size);
+    onProgress(cursor);
   }
 }
 
@@ -82,17 +118,18 @@ interface Chunk {
 }
 
 /** Makes an iteration of the calls of the library, which waits until a chunk is used. */
-async function* chunksOf(file: File): AsyncIterable<Chunk> {
+async function* chunksOf(text: CsvText): AsyncIterable<Chunk> {
   const chunks = new TransformStream<Chunk, Chunk>();
   const writer = chunks.writable.getWriter();
-  Papa.parse<string[]>(file, {
+  Papa.parse<string[]>(text as File, {
     chunkSize: CHUNK_BYTES,
-    skipEmptyLines: "greedy",
+    skipEmptyLines: true,
     chunk({ data, errors, meta }, parser) {
       const [error] = errors.filter(({ type }) => type === "Quotes");
       if (error !== undefined) {
-        parser.abort();
+        // The parser would complete, and so close, what it breaks off.
         void writer.abort(new Error(`row ${(error.row ?? 0) + 1}: ${error.message}`)).catch(() => {});
+        parser.abort();
         return;
       }
       parser.pause();
@@ -105,5 +142,10 @@ async function* chunksOf(file: File): AsyncIterable<Chunk> {
     error: (error) => void writer.abort(error).catch(() => {}),
   });
   const reader = chunks.readable.getReader();
-  for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
+  try {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
+  } finally {
+    // The parser stops at the next chunk.
+    void reader.cancel().catch(() => {});
+  }
 }

@@ -15,7 +15,16 @@ export type ConversionNews =
   | { readonly kind: "done"; readonly rows: Blob }
   | { readonly kind: "failed"; readonly message: string };
 
-const CONVERSIONS = { csv: csvToArrow, parquet: parquetToArrow } as const;
+type Convert = (file: File, onProgress: (part: number) => void) => AsyncIterable<Uint8Array>;
+
+const CONVERSIONS: Readonly<Record<ConversionTask["kind"], Convert>> = {
+  csv: (file, onProgress) =>
+    csvToArrow(() => file, {
+      // Every value is read twice.
+      onProgress: (pass, characters) => onProgress((pass + Math.min(1, characters / file.size)) / 2),
+    }),
+  parquet: parquetToArrow,
+};
 
 const tell = (news: ConversionNews) => postMessage(news);
 
