@@ -29,7 +29,7 @@ const MAX_DEPTH = 4;
 export function createLog(
   level: string,
   secrets: readonly string[] = [],
-  to: DestinationStream = destination({ fd: 2, sync: true }),
+  to: DestinationStream = standardError(),
 ): Logger {
   const log = (fields: object): Record<string, unknown> => {
     const call = (fields as { [OF_CALL]?: Call })[OF_CALL];
@@ -39,6 +39,11 @@ export function createLog(
   };
   // The formatter's result for an error is written as it is.
   return pino({ level, formatters: { log }, serializers: { err: (fields: unknown) => fields } }, to);
+}
+
+/** A log that nobody can read any more, such as on a terminal that has hung up, does not end the program. */
+function standardError(): DestinationStream {
+  return destination({ fd: 2, sync: true }).on("error", () => {});
 }
 
 function redacted(value: unknown, redact: (text: string) => string, depth = 0): unknown {

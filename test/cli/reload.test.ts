@@ -180,8 +180,11 @@ describe("a gateway whose configuration changes", () => {
     await startProgram(...["keys", "create", "--file", keys, "--name", "ann", "--role", "reader"]).ended;
     await served.change(`${root}auth: api-key\napi-keys-file: "${keys}"\n`, CHANGED);
     assert.equal((await list()).status, 401);
-    await served.change(`${root}host: 0.0.0.0\nauth: oidc\n`, UNCHANGED);
+    await served.change(`${root}auth: oidc\n`, UNCHANGED);
     assert.equal((await list()).status, 401);
+    // The signal of a caller that has gone.
+    served.program.child.kill("SIGUSR2");
+    assert.equal((await served.program.ended).code, 0);
   });
 });
 

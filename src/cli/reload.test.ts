@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { pino } from "pino";
+import { describe, it, onTestFinished } from "vitest";
+import { sourcesOf } from "../../test/support/command-line.ts";
+import type { Configuration } from "../config/configuration.ts";
+import { loadConfiguration } from "./load-configuration.ts";
+import { startReloads } from "./reload.ts";
+
+const loaded = (...args: readonly string[]) => loadConfiguration(sourcesOf(args), {});
+
+async function start(...args: readonly string[]) {
+  const prepared: Configuration[] = [];
+  const events: string[] = [];
+  const lines: Record<string, unknown>[] = [];
+  const secrets: string[] = [];
+  let wanted: readonly string[] = args;
+  const reloads = startReloads({
+    gateway: {
+      async prepare(configuration) {
+        prepared.push(configuration);
+        return { commit: () => void events.push("commit"), abort: async () => void events.push("abort") };
+      },
+    },
+    first: await loaded(...args),
+    load: () => loaded(...wanted),
+    secrets,
+    environment: {},
+    log: pino({ level: "info" }, { write: (line: string) => void lines.push(JSON.parse(line)) }),
+  });
+  onTestFinished(reloads.close);
+  const change = async (...to: readonly string[]) => {
+    wanted = to;
+    await reloads.reload();
+    return lines.at(-1) ?? {};
+  };
+  return { reloads, change, prepared, events, secrets, lines };
+}
+
+describe("startReloads", () => {
+  it("applies what can change, warns of the rest, and shows what is in effect", async () => {
+    const { reloads, change, events, prepared, lines } = await start("--port", "1");
+    const line = await change("--port", "2", "--keep-alive", "1s", "--log-level", "warn");
+    assert.deepEqual([line["msg"], line["options"]], ["the configuration has changed", ["log-level"]]);
+    assert.deepEqual(
+      lines.map(({ option }) => option),
+      ["port", "keep-alive", undefined],
+    );
+    assert.deepEqual([events, prepared[0]?.options.port], [["commit"], 1]);
+    const { port, "keep-alive": keepAlive, "log-level": level } = reloads.shown.options;
+    assert.deepEqual([port?.value, keepAlive?.value, level?.value], [1, "620s", "warn"]);
+  });
+
+  it("compares with what is in effect, and not with what was wanted", async () => {
+    const { change, events } = await start("--log-level", "warn");
+    await change("--log-level", "error");
+    assert.equal((await change("--log-level", "error"))["msg"], "the configuration has not changed");
+    await change("--log-level", "warn");
+    assert.deepEqual(events, ["commit", "commit"]);
+  });
+
+  it("does not open the gateway to everyone where other machines reach it", async () => {
+    const open = ["--host", "0.0.0.0"];
+    const keys = ["--auth", "api-key", "--api-keys-file", "keys.json"];
+    const { change, prepared, reloads } = await start(...open, ...keys);
+    const line = await change(...open);
+    assert.equal(line["msg"], "the configuration stays as it was");
+    assert.match(String(line["reason"]), /everyone could do everything/);
+    assert.deepEqual([prepared, reloads.shown.options["auth"]?.value], [[], ["api-key"]]);
+  });
+
+  it("masks the secrets of a changed configuration in the log from then on", async () => {
+    const upstream = ["--uri", "http://up", "--upstream-identity", "service"];
+    const { change, secrets } = await start(...upstream, "--upstream-token", "first-token");
+    await change(...upstream, "--upstream-token", "second-token");
+    assert.ok(secrets.includes("second-token"));
+  });
+
+  it("changes nothing any more once it is closed", async () => {
+    const { reloads, change, prepared } = await start("--log-level", "warn");
+    reloads.close();
+    await change("--log-level", "error");
+    assert.deepEqual(prepared, []);
+  });
+});
