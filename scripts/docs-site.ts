@@ -22,6 +22,8 @@ const STYLE = `
 :root { --vp-layout-max-width: 1680px; }
 .VPDoc.has-aside .content-container { max-width: 1000px !important; }
 .vp-doc th, .vp-doc td { padding: 6px 10px; vertical-align: top; font-size: 14px; line-height: 1.5; }
+.vp-doc td { min-width: 5em; }
+.vp-doc td:first-child { min-width: 12em; }
 .vp-doc td code { overflow-wrap: anywhere; padding: 1px 4px; }
 `;
 
