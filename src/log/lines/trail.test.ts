@@ -47,6 +47,22 @@ describe("the audit trail", () => {
     assert.deepEqual(appended, ["a\nb\n", "c\nd\n"]);
   });
 
+  it("appends the lines of the next turns with them as long as each turn brings some", async () => {
+    const { trail, appended } = trailTo();
+    const written: Promise<void>[] = [];
+    const writeInTurns = ([line, ...rest]: readonly string[]): void => {
+      if (line === undefined) return;
+      setImmediate(() => {
+        written.push(trail.write(line));
+        writeInTurns(rest);
+      });
+    };
+    writeInTurns(["b", "c", "d"]);
+    await trail.write("a");
+    await Promise.all(written);
+    assert.deepEqual(appended, ["a\nb\nc\nd\n"]);
+  });
+
   it("lets calls go on that do not depend on it, counts what is lost, and logs the fault once", async () => {
     const { trail, appended, logged, state } = trailTo();
     state.broken = true;
