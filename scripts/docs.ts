@@ -1,8 +1,9 @@
-// Writes what is generated from the sources into README.md and docs/ (tables, and the schema of the configuration file), and checks the links and the prose of all pages.
+// Writes what is generated from the sources into README.md, docs/ (tables, and the schema of the configuration file) and deploy/ (the dashboard), and checks the links and the prose of all pages.
 // With --check it compares the generated parts instead of writing them.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configurationSchema } from "../src/config/schema.ts";
+import { dashboardJson } from "./dashboard/render.ts";
 import { checkProse } from "./prose/check.ts";
 import { readNavigation } from "./site/navigation.ts";
 import { collectPages } from "./site/pages.ts";
@@ -51,6 +52,12 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
   "docs/adr/README.md": { records: recordList },
 };
 
+/** Files that are generated as a whole. */
+const files: Readonly<Record<string, () => string>> = {
+  "docs/configuration.schema.json": () => `${JSON.stringify(configurationSchema(), null, 2)}\n`,
+  "deploy/grafana/lance-gateway.json": dashboardJson,
+};
+
 function replaceBetweenMarkers(page: string, text: string, name: string, table: string): string {
   const [begin, end] = [`<!-- begin:${name} -->`, `<!-- end:${name} -->`];
   const [from, to] = [text.indexOf(begin), text.indexOf(end)];
@@ -72,9 +79,10 @@ for (const [page, tables] of Object.entries(pages)) {
     after = replaceBetweenMarkers(page, after, name, await make());
   write(page, before, after);
 }
-const schema = "docs/configuration.schema.json";
-const known = existsSync(join(root, schema)) ? readFileSync(join(root, schema), "utf8") : "";
-write(schema, known, `${JSON.stringify(configurationSchema(), null, 2)}\n`);
+for (const [file, make] of Object.entries(files)) {
+  const known = existsSync(join(root, file)) ? readFileSync(join(root, file), "utf8") : "";
+  write(file, known, make());
+}
 if (check && stale.length > 0) {
   console.error(`Out of date: ${stale.join(", ")}. Run: npm run docs`);
   process.exit(1);

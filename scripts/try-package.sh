@@ -31,6 +31,7 @@ curl --fail --silent --show-error "$uri/v1/namespace/%24/list"
 curl --fail --silent --show-error --output /dev/null "$uri/console/"
 echo
 curl --fail --silent --show-error "$uri/openapi.json" "${uri}/docs" "${uri}/docs/docs.js" "${uri}/docs/docs.css" >/dev/null
+bash "$scripts/try-image.sh" "$folder"
 bash "$scripts/try-light-package.sh" "$folder"/lance-gateway-*.tgz "$uri"
 kill -TERM "$server"
 wait "$server"

@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { METRICS } from "../../src/metrics/declarations.ts";
 import { freePort } from "../../test/support/free-port.ts";
 import { runServer } from "./server.ts";
 
@@ -15,6 +16,8 @@ const WINDOW = "30s";
 const VARIABLES = /\$\{\w+(?::\w+)?\}|\$\w+/g;
 
 const METRIC = /\blance_gateway_\w+/g;
+/** A tenth of a second each. */
+const TRIES = 100;
 const HISTOGRAM_SUFFIX = /_(?:bucket|sum|count)$/;
 
 /**
@@ -30,18 +33,25 @@ export async function answerQueries(
   servers: AsyncDisposableStack,
 ): Promise<void> {
   const queries = [...documentedQueries(), ...dashboardQueries()];
-  const known = metricsOf(await (await fetch(`http://${address}/metrics`)).text());
+  const known = new Set<string>(Object.values(METRICS).map(({ name }) => name));
   const unknown = queries.flatMap(metricsIn).filter((name) => !known.has(name));
   if (unknown.length > 0) throw new Error(`no such metrics: ${unknown.join(", ")}`);
   const uri = await startPrometheus(address, folder, servers);
   const rates = `rate(lance_gateway_calls_total[${WINDOW}])`;
   // A rate needs two looks at the metrics.
   while ((await ask(uri, rates)) === 0) await sleep(100);
-  for (const query of queries) {
-    const found = await ask(uri, query);
+  for (const query of queries) await untilAnswered(uri, query);
+}
+
+/** Waits for an answer: a series that has just begun has no rate before the second look at it. */
+async function untilAnswered(uri: string, query: string): Promise<void> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    if ((await ask(uri, query)) > 0) return;
     const hasValues = await Promise.all(metricsIn(query).map((name) => ask(uri, selectorOf(name))));
-    if (found === 0 && !hasValues.includes(0)) throw new Error(`nothing for ${query}`);
+    if (hasValues.includes(0)) return;
+    await sleep(100);
   }
+  throw new Error(`nothing for ${query}`);
 }
 
 async function startPrometheus(
@@ -94,11 +104,6 @@ function queriesIn(node: unknown): string[] {
       ? [String(value).replaceAll(INTERVALS, WINDOW).replaceAll(VARIABLES, ".*")]
       : queriesIn(value),
   );
-}
-
-/** Returns the names of the metrics on a page of them, also of those without values. */
-function metricsOf(page: string): Set<string> {
-  return new Set([...page.matchAll(/^# TYPE (\S+)/gm)].map(([, name = ""]) => name));
 }
 
 function metricsIn(query: string): string[] {

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Checks the files in deploy/ without a container engine and without a cluster (docs/deployment.md#checks). With "write" it
+# writes deploy/kubernetes from the chart.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+HELM=v3.22.0
+KUBERNETES=1.33
+# The exposure of a unit without any protection is 100.
+MAX_EXPOSURE=25
+
+cache=$PWD/.cache/deploy-python
+tools=$cache/bin
+chart=deploy/helm/lance-gateway
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+# The environment of scripts/python-environment.ts.
+requirements=test/clients/deploy/requirements.txt
+if ! cmp -s "$requirements" "$cache/requirements.txt"; then
+  python3 -m venv --clear "$cache"
+  "$tools/pip" install --quiet -r "$requirements"
+  cp "$requirements" "$cache/requirements.txt"
+fi
+helm=$PWD/.cache/bin/helm-$HELM/helm
+[ -x "$helm" ] || GOBIN=$(dirname "$helm") go install "helm.sh/helm/v3/cmd/helm@$HELM"
+
+# Without helm's remark on the link to the alerts.
+run_helm() { "$helm" "$@" 2> >(grep -v 'found symbolic link' >&2); }
+render() { run_helm template lance-gateway "$chart" --namespace lance --kube-version "$KUBERNETES" --values "$chart/ci/$1.yaml"; }
+
+echo "Dockerfile"
+"$tools/hadolint" deploy/Dockerfile
+
+echo "chart"
+for values in "$chart"/ci/*.yaml; do
+  name=$(basename "$values" .yaml)
+  run_helm lint --strict --quiet "$chart" --values "$values"
+  render "$name" >"$folder/$name.yaml"
+  "$tools/kubernetes-validate" --strict --quiet -k "$KUBERNETES" "$folder/$name.yaml"
+done
+for name in standalone sidecar; do
+  if [ "${1:-}" = write ]; then cp "$folder/$name.yaml" deploy/kubernetes/; fi
+  diff "deploy/kubernetes/$name.yaml" "$folder/$name.yaml" || { echo "run: bash scripts/check-deploy.sh write" >&2; exit 1; }
+done
+
+echo "alerts"
+promtool check config --syntax-only deploy/prometheus/prometheus.yaml
+promtool check rules deploy/prometheus/alerts.yaml
+promtool test rules deploy/prometheus/alerts.test.yaml
+
+echo "systemd unit"
+system=$folder/system
+mkdir -p "$system/usr/bin" "$system/usr/lib/systemd" "$system/etc/systemd/system"
+cp -r /usr/lib/systemd/system "$system/usr/lib/systemd/"
+install -m 755 /dev/null "$system/usr/bin/lance-gateway"
+cp deploy/systemd/lance-gateway.service "$system/etc/systemd/system/"
+# Unknown settings are warnings, which end with code 0.
+findings=$(systemd-analyze verify --man=no --root="$system" lance-gateway.service 2>&1 | grep lance-gateway || true)
+if [ -n "$findings" ]; then
+  echo "$findings" >&2
+  exit 1
+fi
+systemd-analyze security --offline=true --root="$system" --threshold="$MAX_EXPOSURE" --no-pager lance-gateway.service |
+  tail -1
