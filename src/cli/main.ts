@@ -12,9 +12,15 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   throw error;
 });
 
+/** Exit codes above it mean that a signal ended the program. */
+const SIGNALS = 128;
+
 const args = process.argv.slice(2);
 try {
-  process.exitCode = await runProgram(args, process.env);
+  const code = await runProgram(args, process.env);
+  // A command that was broken off may still read standard input, which would hold the process.
+  if (code > SIGNALS) process.exit(code);
+  process.exitCode = code;
 } catch (error) {
   // A single line: code 2 for wrong usage, 1 for a failure.
   const line = args.includes("--json") ? failureJson(error) : `lance-gateway: ${failureLine(error)}`;

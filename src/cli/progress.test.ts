@@ -34,6 +34,20 @@ describe("progress", () => {
     assert.equal(written[1], "\r\u001b[K");
   });
 
+  it("erases all lines onto which a terminal that became narrower wrapped it, and draws nothing after its end", () => {
+    const written: string[] = [];
+    const output = { isTTY: true, columns: 60, write: (text: string) => written.push(text) > 0 };
+    const progress = createProgress({ label: "t", total: 10, unit: "rows", output });
+    progress.advance(1);
+    output.columns = 20;
+    progress.end();
+    const lines = Math.ceil(((written[0] as string).length - "\r\u001b[K".length) / 20);
+    assert.ok(lines > 1);
+    assert.equal(written[1], `\r\u001b[${lines - 1}A\u001b[J`);
+    progress.show(5);
+    assert.equal(written.length, 2);
+  });
+
   it("draws nothing elsewhere", () => {
     const output = { isTTY: false, write: () => assert.fail("it writes") };
     const progress = createProgress({ label: "t", total: 10, unit: "rows", output });

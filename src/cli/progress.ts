@@ -37,6 +37,7 @@ export function createProgress({ label, total, unit, output = process.stderr }: 
   let whole = total;
   let drawn = Number.NEGATIVE_INFINITY;
   let length = 0;
+  let ended = false;
   const clear = () => {
     output.write(clearing(length, output.columns));
     length = 0;
@@ -45,7 +46,7 @@ export function createProgress({ label, total, unit, output = process.stderr }: 
 
   function draw(): void {
     const now = performance.now();
-    if (now - drawn < INTERVAL_MS) return;
+    if (ended || now - drawn < INTERVAL_MS) return;
     drawn = now;
     const text = progressText(label, done, whole, unit, (now - started) / 1000, output.columns);
     output.write(clearing(length, output.columns) + text);
@@ -62,6 +63,7 @@ export function createProgress({ label, total, unit, output = process.stderr }: 
       draw();
     },
     end() {
+      ended = true;
       process.off("exit", clear);
       clear();
     },

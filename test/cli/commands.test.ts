@@ -159,13 +159,20 @@ describe("commands on a catalog", () => {
     const silent = createServer().listen(0, "127.0.0.1");
     await once(silent, "listening");
     const { port } = silent.address() as AddressInfo;
-    const program = startProgram("ls", "--uri", `http://127.0.0.1:${port}`);
-    await once(silent, "request");
-    program.child.kill("SIGINT");
-    const { code, stderr } = await program.ended;
+    const uri = `http://127.0.0.1:${port}`;
+    // Its standard input stays open.
+    const upload = ["import", "-", "t", "--format", "arrows", "--uri", uri];
+    const endings = [];
+    for (const args of [["ls", "--uri", uri], upload]) {
+      const program = startProgram(...args);
+      if (args === upload) program.child.stdin?.write(personStream(people(5)));
+      await once(silent, "request");
+      program.child.kill("SIGINT");
+      const { code, stderr } = await program.ended;
+      endings.push([code, stderr]);
+    }
     silent.closeAllConnections();
     silent.close();
-    assert.equal(code, 130);
-    assert.equal(stderr, "lance-gateway: cancelled\n");
+    assert.deepEqual(endings, Array(2).fill([130, "lance-gateway: cancelled\n"]));
   });
 });
