@@ -46,6 +46,8 @@ export async function run(args: readonly string[]): Promise<void> {
     await writeFile(report, pageOf({ ...options, gatewayOptions: positionals }, result, originOf()));
     printMinutes(result.wholeMinutes);
     printCriteria(result.criteria);
+    console.log(`${result.warnings.length} warnings in the logs`);
+    for (const line of result.warnings) console.error(line);
     console.log(`\nThe report is ${report}, the figures are in ${file}`);
     if (result.criteria.some(({ passed }) => !passed)) process.exitCode = 1;
   } finally {

@@ -6,7 +6,7 @@ export interface Outcome {
   readonly calls: Pick<Summary, "wrong" | "failed">;
   readonly protocols: Readonly<Record<string, Pick<Summary, "calls">>>;
   readonly audit: Audit;
-  /** Endings of gateways other than with code 0, and lines of their logs above the level info. */
+  /** Endings of gateways other than with code 0, and errors in their logs. */
   readonly troubles: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export function judge({ calls, protocols, audit, troubles }: Outcome): Criterion
     },
     { name: "Protocols without calls", found: silent.join(", ") || "0", passed: silent.length === 0 },
     {
-      name: "Gateways that ended badly, and warnings in their logs",
+      name: "Gateways that ended badly, and errors in their logs",
       found: troubles.length === 0 ? "0" : `${troubles.length}, first: ${troubles[0]}`,
       passed: troubles.length === 0,
     },

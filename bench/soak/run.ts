@@ -32,6 +32,8 @@ export interface SoakResult {
   /** A sample for each whole minute. */
   readonly wholeMinutes: readonly Sample[];
   readonly restarts: readonly Restart[];
+  /** Lines of the logs at the level warn: a gateway tells what it has put right. */
+  readonly warnings: readonly string[];
 }
 
 /** The restart of a gateway, from the signal until its successor serves, in seconds since the start. */
@@ -69,10 +71,21 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
       work({ ...options, port: fleet.port, onCall }, ledgers, end),
     ]);
     const found = await audit(observer.client, ledgers);
-    const troubles = [...endings, ...(await fleet.stop())].flatMap(troublesOf);
+    const allEndings = [...endings, ...(await fleet.stop())];
+    const [troubles, warnings] = [allEndings.flatMap(troublesOf), allEndings.flatMap(warningsOf)];
     const [calls, kinds, byProtocol] = [book.total(), book.byKind(), book.byProtocol()];
     const criteria = judge({ calls, protocols: byProtocol, audit: found, troubles });
-    return { criteria, calls, kinds, protocols: byProtocol, audit: found, samples, wholeMinutes, restarts };
+    return {
+      criteria,
+      calls,
+      kinds,
+      protocols: byProtocol,
+      audit: found,
+      samples,
+      wholeMinutes,
+      restarts,
+      warnings,
+    };
   } finally {
     observer.close();
     fleet.close();
@@ -118,6 +131,17 @@ function sleepUntil(moment: number): Promise<void> {
   return sleep(Math.max(moment - performance.now(), 0));
 }
 
+/** Returns how a gateway ended, unless with code 0, and the errors that it logged. */
 function troublesOf({ code, signal, stderr }: Ending): string[] {
-  return [...(code === 0 ? [] : [`it ended with ${code ?? signal}`]), ...troublesIn(stderr)];
+  const errors = troublesIn(stderr).filter((line) => !isWarning(line));
+  return [...(code === 0 ? [] : [`it ended with ${code ?? signal}`]), ...errors];
 }
+
+const warningsOf = ({ stderr }: Ending): string[] => troublesIn(stderr).filter(isWarning);
+
+function isWarning(line: string): boolean {
+  return line.startsWith("{") && (JSON.parse(line) as { level: number }).level === WARNING;
+}
+
+/** The level of warnings in the log. */
+const WARNING = 40;

@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { METRICS } from "../../src/metrics/declarations.ts";
@@ -90,7 +90,6 @@ function documentedQueries(): string[] {
 }
 
 function dashboardQueries(): string[] {
-  if (!existsSync(DASHBOARDS)) return [];
   const files = readdirSync(DASHBOARDS, { recursive: true, encoding: "utf8" });
   const dashboards = files.filter((file) => file.endsWith(".json"));
   return dashboards.flatMap((file) => queriesIn(JSON.parse(readFileSync(join(DASHBOARDS, file), "utf8"))));

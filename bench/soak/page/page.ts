@@ -25,7 +25,7 @@ ${STYLE}</style>
 <p>${escapeHtml(conditionsOf(options))}</p>
 <p class="muted">${escapeHtml(originText(origin))}</p>
 ${tiles(result)}
-<section><h2>Criteria</h2>${criteriaTable(result)}</section>
+<section><h2>Criteria</h2>${criteriaTable(result)}${warningText(result)}</section>
 <div class="charts">
 ${charts(result).join("\n")}
 </div>
@@ -81,6 +81,14 @@ function criteriaTable({ criteria }: SoakResult): string {
       `<tr><td>${escapeHtml(name)}</td><td>${escapeHtml(found)}</td><td class="${passed ? "passed" : "failed"}">${passed ? "passed" : "failed"}</td></tr>`,
   );
   return `<table><tr><th>Criterion</th><th>Found</th><th>Verdict</th></tr>${rows.join("")}</table>`;
+}
+
+function warningText({ warnings }: SoakResult): string {
+  const messages = warnings.map((line) => (JSON.parse(line) as { msg: string }).msg);
+  const each = [...new Set(messages)].map(
+    (message) => `${messages.filter((other) => other === message).length} × ${message}`,
+  );
+  return each.length === 0 ? "" : `<p class="muted">Warnings in the logs: ${escapeHtml(each.join(", "))}</p>`;
 }
 
 function charts({ samples, restarts }: SoakResult): string[] {
