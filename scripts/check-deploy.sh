@@ -53,7 +53,7 @@ echo "systemd unit"
 system=$folder/system
 mkdir -p "$system/usr/bin" "$system/usr/lib/systemd" "$system/etc/systemd/system"
 cp -r /usr/lib/systemd/system "$system/usr/lib/systemd/"
-install -m 755 /dev/null "$system/usr/bin/lance-gateway"
+for command in lance-gateway kill; do install -m 755 /dev/null "$system/usr/bin/$command"; done
 cp deploy/systemd/lance-gateway.service "$system/etc/systemd/system/"
 # Unknown settings are warnings, which end with code 0.
 findings=$(systemd-analyze verify --man=no --root="$system" lance-gateway.service 2>&1 | grep lance-gateway || true)
