@@ -1,5 +1,7 @@
 // Adds to the locks, the package's own and those of tools/, the packages for other platforms that a registry did not
 // serve when a lock was made. `npm ci` wants an entry for each of them on every platform, also where it installs none.
+// Takes from the lock the versions of Node that optional dependencies of the project name: npm leaves such a package out
+// without a word where it runs on an older Node, while the scripts run on the Node that the project installs.
 import { globSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
@@ -7,6 +9,7 @@ interface LockEntry {
   version?: string;
   dev?: boolean;
   optional?: boolean;
+  engines?: Record<string, string>;
   os?: string[];
   cpu?: string[];
   libc?: string[];
@@ -56,6 +59,9 @@ function complete(path: string): void {
       if (added === undefined) throw new Error(`${name} ${version} is not in ${path} and names no platform`);
       lock.packages[key] = added;
     }
+  }
+  for (const name of Object.keys(lock.packages[""]?.optionalDependencies ?? {})) {
+    delete lock.packages[`node_modules/${name}`]?.engines;
   }
   lock.packages = Object.fromEntries(Object.entries(lock.packages).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   writeFileSync(path, `${JSON.stringify(lock, undefined, 2)}\n`);
