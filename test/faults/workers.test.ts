@@ -203,8 +203,10 @@ describe("a gateway with workers", () => {
     await ending;
     assert.ok(acknowledged.length >= 20 + 10 - 1, `${acknowledged.length} changes were acknowledged`);
     for (const { send } of await connectToAll()) {
-      const { namespaces } = await send("GET", "/v1/namespace/$/list");
-      for (const name of acknowledged) assert.ok((namespaces as string[]).includes(name), name);
+      const answer = await send("GET", "/v1/namespace/$/list");
+      const namespaces = (answer["namespaces"] ?? []) as string[];
+      for (const name of acknowledged)
+        assert.ok(namespaces.includes(name), `${name} in ${JSON.stringify(answer)}`);
     }
   });
 

@@ -45,6 +45,19 @@ describe.each(Object.entries(STORES))("leases on %s", (_, createStore) => {
     assert.equal(await first.acquire("t.lance"), undefined);
   });
 
+  test("all processes know how long ago a table was optimized, until that is withdrawn", async (t) => {
+    const { first, second, pass } = await openLeases(t);
+    assert.equal(await second.sinceOptimized("t.lance"), Number.POSITIVE_INFINITY);
+    await first.noteOptimized("t.lance", true);
+    assert.ok((await second.sinceOptimized("t.lance")) < 60_000);
+    assert.equal(await second.sinceOptimized("other.lance"), Number.POSITIVE_INFINITY);
+    pass(600_000);
+    assert.ok((await second.sinceOptimized("t.lance")) >= 600_000 - 60_000);
+    taken(await second.acquire("t.lance"));
+    await second.noteOptimized("t.lance", false);
+    assert.equal(await first.sinceOptimized("t.lance"), Number.POSITIVE_INFINITY);
+  });
+
   test("of processes that race for a lease exactly one gets it", async (t) => {
     const { first, second } = await openLeases(t);
     for (let round = 0; round < 20; round++) {

@@ -19,6 +19,10 @@ export interface UpkeepLease {
 export interface UpkeepLeases {
   /** Takes the lease of a table; returns undefined while another process has it. */
   acquire(location: string): Promise<UpkeepLease | undefined>;
+  /** Notes for all processes that a table was optimized just now, or that a client commits to it itself since then. */
+  noteOptimized(location: string, isOptimized: boolean): Promise<void>;
+  /** Time since the noted optimization of a table, by the storage's clock, in milliseconds; infinite without one. */
+  sinceOptimized(location: string): Promise<number>;
 }
 
 /** Directory of the leases in the base of a catalog; implementations of the public format ignore it. */
@@ -31,6 +35,9 @@ export interface UpkeepLeaseTimes {
 }
 
 const TIMES: UpkeepLeaseTimes = { leaseMs: 60_000, renewMs: 15_000 };
+
+/** Name of the note beside the tokens of a table. */
+const OPTIMIZED = "optimized";
 
 /** Content of a lease that its owner has given back; any other content is the id of an owner. */
 const RELEASED = Buffer.from("released");
@@ -51,6 +58,8 @@ export function createUpkeepLeases(
   const owner = Buffer.from(randomUUID());
   const directoryOf = (location: string) =>
     keyIn(base, `${UPKEEP_DIRECTORY}/${encodeURIComponent(location)}`);
+
+  const noteOf = (location: string) => keyIn(directoryOf(location), OPTIMIZED);
 
   async function tokensOf(location: string): Promise<number[]> {
     const names = await listNames(store, directoryOf(location));
@@ -103,6 +112,14 @@ export function createUpkeepLeases(
       if (!(await store.putIfAbsent(keyIn(directory, String(token)), owner))) return undefined;
       for (const old of tokens) await store.delete(keyIn(directory, String(old)));
       return hold(location, token, acquiredAt);
+    },
+    async noteOptimized(location, isOptimized) {
+      if (isOptimized) await store.put(noteOf(location), owner);
+      else await store.delete(noteOf(location));
+    },
+    async sinceOptimized(location) {
+      const info = await store.head(noteOf(location));
+      return info === undefined ? Number.POSITIVE_INFINITY : (await clock.now()) - info.modifiedMillis;
     },
   };
 }

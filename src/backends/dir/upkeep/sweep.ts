@@ -24,7 +24,7 @@ interface Look {
 export async function sweepTables(
   context: ChangeContext,
   { sweepMs, lookMs, relookMs }: Pick<UpkeepTimes, "sweepMs" | "lookMs" | "relookMs">,
-  report: (id: Identifier) => void,
+  report: (id: Identifier, location: string) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   const { catalog, log } = context;
@@ -34,10 +34,10 @@ export async function sweepTables(
   async function look(id: Identifier, now: number): Promise<Look | undefined> {
     const table = await findTable(context, await catalog.read(), id);
     const newest = table && (await latestVersion(datasetOf(context, table)));
-    if (newest === undefined) return undefined;
+    if (table === undefined || newest === undefined) return undefined;
     const last = seen.get(joinIdentifier(id));
     if (last?.version === newest.version && now - last.reportedAt < relookMs) return last;
-    report(id);
+    await report(id, table.location);
     return { version: newest.version, reportedAt: now };
   }
   while (!signal.aborted) {

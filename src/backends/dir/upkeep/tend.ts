@@ -73,7 +73,10 @@ async function tendFound(
   table: FoundTable,
   policy: UpkeepPolicy,
 ): Promise<Tended> {
-  const { context, times, onMiss } = tending;
+  const { context, times, leases, onMiss } = tending;
+  if (performance.now() - active.lastCommit < times.commitQuietMs) {
+    await leases.noteOptimized(table.location, false);
+  }
   const missed = (reason: "busy" | "leased", againMs: number): Tended => {
     onMiss(reason);
     return { restMs: 0, againMs };
@@ -90,7 +93,7 @@ async function tendFound(
   const place = context.readAhead.tryEnter(work === undefined ? 0 : memoryOf(facts));
   if (place === undefined) return missed("busy", times.busyMs);
   try {
-    const lease = await tending.leases.acquire(table.location);
+    const lease = await leases.acquire(table.location);
     if (lease === undefined) return missed("leased", LEASED_MS);
     try {
       const plan = { active, table, policy, facts, work, waitMs, prunes };
@@ -133,7 +136,7 @@ interface Plan {
 }
 
 async function carryOut(
-  { context, times, signal, onRun }: TendContext,
+  { context, times, leases, signal, onRun }: TendContext,
   { active, table, policy, facts, work, waitMs, prunes }: Plan,
   lease: UpkeepLease,
 ): Promise<Tended> {
@@ -144,6 +147,7 @@ async function carryOut(
       : await holdingWriters(context, table, work, active.failures > 0 && isCheap(facts), signal);
   const optimizeMs = performance.now() - started;
   const isChanged = compaction.version !== facts.version;
+  if (isChanged) await leases.noteOptimized(table.location, true);
   if (work === "all" && !isChanged) active.finishedAt = facts.version;
   if (work !== undefined) active.joinsNothing = work === "join" && compaction.fragmentsRemoved === 0;
   const { figures, hasYoung } =

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, type TestContext, test } from "vitest";
+import { describe, expect, type TestContext, test } from "vitest";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import type { UpkeepMetrics, UpkeepRun } from "../../../namespace/upkeep-runs.ts";
 import { createLocalStore } from "../format/local-store.ts";
@@ -38,8 +38,8 @@ interface OpenOptions {
   readonly properties?: Record<string, string>;
 }
 
-const fragmentsOf = async (client: TestClient) =>
-  Number((await client.call("getTableStats", "t")).fragmentStats?.numFragments);
+const fragmentsOf = async (client: TestClient, id = "t") =>
+  Number((await client.call("getTableStats", id)).fragmentStats?.numFragments);
 
 const versionsOf = (root: string) =>
   readdirSync(join(root, "data", "t.lance", "_versions")).filter((name) => name.endsWith(".manifest")).length;
@@ -67,7 +67,7 @@ test("looks after tables in a bucket that two gateways share", async (t) => {
     await Promise.all(
       clients.map((client, at) => client.upload("insertIntoTable", "t", {}, rows([id + 10 * at]))),
     );
-  await expect.poll(() => Promise.all(clients.map(fragmentsOf))).toEqual([1, 1]);
+  await expect.poll(() => Promise.all(clients.map((client) => fragmentsOf(client)))).toEqual([1, 1]);
   const stats = await clients[1].call("describeTableIndexStats", "t", { indexName: "by_id" });
   assert.equal(stats.numUnindexedRows, 0n);
   const ids = idsOf(await clients[1].query("t", { k: 100n, vector: { singleVector: [0, 0] } }));
@@ -193,11 +193,55 @@ test("joins the fragments of a table when its clients have not committed for a w
   await expect.poll(() => fragmentsOf(client)).toBe(1);
 });
 
+describe("a gateway that starts beside a table which others write", () => {
+  const sweeping = { ...QUICK, times: { ...QUICK.times, sweepMs: 50, lookMs: 1 } };
+  const leaseOf = (root: string, table: string) => join(root, "data", ".upkeep", `${table}.lance`);
+  const isNoted = (root: string, table: string) => existsSync(join(leaseOf(root, table), "optimized"));
+
+  /** Waits until a table is looked after and its lease is free: a gateway that ends during a run keeps it for a minute. */
+  async function untilDone(client: TestClient, root: string, table: string): Promise<void> {
+    await expect.poll(() => fragmentsOf(client, table)).toBe(1);
+    const released = () => {
+      const files = readdirSync(leaseOf(root, table)).map((name) => join(leaseOf(root, table), name));
+      return files.some((file) => readFileSync(file, "utf8") === "released");
+    };
+    await expect.poll(() => isNoted(root, table) && released()).toBe(true);
+  }
+
+  async function add(client: TestClient, table: string, from: number): Promise<void> {
+    for (let id = from; id < from + 20; id++) await client.upload("insertIntoTable", table, {}, rows([id]));
+  }
+
+  test("joins its fragments when a gateway has looked after it", async (t) => {
+    const { client, root } = await openTable(t);
+    await untilDone(client, root, "t");
+    await client.close();
+    const writer = await openClient(t, root, { maintenance: false });
+    await add(writer, "t", 30);
+    await openClient(t, root, { upkeep: sweeping });
+    await expect.poll(() => fragmentsOf(writer)).toBe(1);
+  });
+
+  test("leaves its fragments alone for a while when a client has committed since then", async (t) => {
+    const { client, root } = await openTable(t);
+    // The sweep looks at this table after the other one.
+    await client.upload("createTable", "u", {}, rows([0]));
+    await add(client, "u", 1);
+    for (const table of ["t", "u"]) await untilDone(client, root, table);
+    const writer = await openClient(t, root, { maintenance: false });
+    await commitAsClient(client, writer, 60);
+    await expect.poll(() => isNoted(root, "t")).toBe(false);
+    await client.close();
+    for (const table of ["t", "u"]) await add(writer, table, 30);
+    await openClient(t, root, { upkeep: sweeping });
+    await expect.poll(() => fragmentsOf(writer, "u")).toBe(1);
+    assert.ok((await fragmentsOf(writer)) > 20);
+  });
+});
+
 /** Writes small fragments to a table `other`, and waits until they are joined. */
 async function untilOtherIsJoined(client: TestClient): Promise<void> {
   await client.upload("createTable", "other", {}, rows([0]));
   for (let id = 1; id <= 20; id++) await client.upload("insertIntoTable", "other", {}, rows([id]));
-  const others = async () =>
-    Number((await client.call("getTableStats", "other")).fragmentStats?.numFragments);
-  await expect.poll(others).toBe(1);
+  await expect.poll(() => fragmentsOf(client, "other")).toBe(1);
 }

@@ -95,8 +95,11 @@ export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {})
     schedule();
   }
   metrics?.watch(() => activity.waiting);
-  // A new version of a table that this gateway has not written to is the commit of somebody else.
-  const report = (id: Identifier) => note(id, activity.has(id) ? "gateway" : "client");
+  /** Notes a new version. The commit is somebody else's unless a gateway, this or another one, looks after the table. */
+  async function report(id: Identifier, location: string): Promise<void> {
+    const isOurs = activity.has(id) || (await tending.leases.sinceOptimized(location)) < times.commitQuietMs;
+    note(id, isOurs ? "gateway" : "client");
+  }
   const sweeping = sweeps ? sweepTables(context, times, report, stop.signal) : undefined;
   return {
     note,
