@@ -193,6 +193,19 @@ test("joins the fragments of a table when its clients have not committed for a w
   await expect.poll(() => fragmentsOf(client)).toBe(1);
 });
 
+test("a gateway that ends finishes its work on a table and gives the lease back", async (t) => {
+  const { client, root } = await openTable(t);
+  const directory = join(root, "data", ".upkeep", "t.lance");
+  const contents = () =>
+    readdirSync(directory)
+      .filter((name) => /^\d+$/.test(name))
+      .map((name) => readFileSync(join(directory, name), "utf8"));
+  await expect.poll(() => existsSync(directory)).toBe(true);
+  await client.upload("insertIntoTable", "t", {}, rows([21]));
+  await client.close();
+  assert.deepEqual(contents(), ["released"]);
+});
+
 describe("a gateway that starts beside a table which others write", () => {
   const sweeping = { ...QUICK, times: { ...QUICK.times, sweepMs: 50, lookMs: 1 } };
   const leaseOf = (root: string, table: string) => join(root, "data", ".upkeep", `${table}.lance`);

@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { UpkeepMetrics } from "../../../namespace/upkeep-runs.ts";
 import { createTurns } from "../concurrency/turns.ts";
@@ -28,12 +29,18 @@ export interface UpkeepOptions {
 export interface Upkeep {
   /** Notes a write to a table. */
   readonly note: NoteWrite;
-  /** Stops; work of the engine that cannot be stopped is not waited for. */
+  /** Stops; work of the engine, which cannot be stopped, is waited for a moment. */
   close(): Promise<void>;
 }
 
 /** Interval at which due tables are looked for while some wait, in milliseconds. */
 const TICK_MS = 100;
+
+/**
+ * Longest wait for running work when upkeep ends, in milliseconds. The lease of work that is left behind keeps other gateways from
+ * the table for a minute.
+ */
+const END_MS = 3_000;
 
 /** Starts to look after the tables of a catalog that can be written. */
 export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {}): Upkeep {
@@ -44,6 +51,7 @@ export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {})
   const turns = createTurns(concurrency);
   const stop = new AbortController();
   const running = new Set<Promise<void>>();
+  let isEnding = false;
   const tending: TendContext = {
     context,
     policy: { ...DEFAULT_POLICY, ...options.policy },
@@ -61,7 +69,7 @@ export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {})
     log.debug({ ...figures, ms: Math.round(milliseconds) }, "a table has been looked after");
   }
   function schedule(): void {
-    if (timer !== undefined || stop.signal.aborted || activity.waiting === 0) return;
+    if (timer !== undefined || isEnding || activity.waiting === 0) return;
     timer = setTimeout(() => {
       timer = undefined;
       for (const table of activity.takeDue(performance.now())) start(table);
@@ -79,7 +87,7 @@ export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {})
     try {
       const tended = await turns.run(
         () => tend(tending, table),
-        () => !stop.signal.aborted,
+        () => !isEnding,
       );
       activity.end(table, tended, performance.now());
     } catch (error) {
@@ -104,8 +112,12 @@ export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {})
   return {
     note,
     async close() {
-      stop.abort();
+      isEnding = true;
       clearTimeout(timer);
+      const { signal } = stop;
+      const late = sleep(END_MS, undefined, { signal }).catch(() => {});
+      await Promise.race([Promise.all(running), late]);
+      stop.abort();
       await Promise.all([sweeping, ...running]);
     },
   };
