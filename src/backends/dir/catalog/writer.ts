@@ -80,8 +80,6 @@ interface PublishOptions {
   readonly confirmed?: Promise<boolean> | undefined;
 }
 
-type EncodeDeletions = typeof import("../format/deleted-rows.ts")["encodeDeletions"];
-
 /** The version that a commit follows is not the newest. */
 class NotNewest extends Error {}
 
@@ -129,8 +127,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     state: CatalogState,
     fragment: DataFragment,
     lost: ReadonlySet<number>,
-    encode: EncodeDeletions,
-  ): { readonly fragment: DataFragment; readonly bytes: Uint8Array } {
+  ): { readonly fragment: DataFragment; readonly offsets: Uint32Array } {
     const size = Number(fragment.physicalRows);
     const remaining = state.remainingIn(Number(fragment.id), size);
     checkCount(state, fragment, countOf(remaining));
@@ -138,7 +135,12 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     for (const offset of lost) remaining[offset] = 0;
     const offsets = missingIn(remaining);
     const deletionFile = newDeletionFile(version, offsets.length);
-    return { fragment: { ...fragment, deletionFile }, bytes: encode(offsets) };
+    return { fragment: { ...fragment, deletionFile }, offsets };
+  }
+  /** Writes the file of a fragment's deleted rows. The encoder, and Arrow with it, is loaded by the first commit that deletes any. */
+  async function writeDeletions({ fragment, offsets }: ReturnType<typeof thin>): Promise<void> {
+    const { encodeDeletions } = await import("../format/deleted-rows.ts");
+    await create(deletionKey(dataset, fragment) as string, encodeDeletions(offsets));
   }
   /** Removes the files of a commit that is not part of the history. */
   async function discard(
@@ -186,18 +188,12 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     return { version: Number(file.manifest.version), file, bytes, addresses };
   }
   /** Plans the parts of a commit; writes nothing. */
-  function* prepare(
-    { manifest }: ManifestFile,
-    format: RowFormat,
-    state: CatalogState,
-    changes: Changes,
-    encode: EncodeDeletions,
-  ) {
+  function* prepare({ manifest }: ManifestFile, format: RowFormat, state: CatalogState, changes: Changes) {
     const plan = yield* planCommit(manifest, format, state, changes, (fragments) => rowsOf(fragments, state));
     const { rows, removed } = plan;
     const thinned: ReturnType<typeof thin>[] = [];
     for (const [fragment, lost] of plan.thinned) {
-      thinned.push(thin(manifest.version, state, fragment, lost, encode));
+      thinned.push(thin(manifest.version, state, fragment, lost));
       yield;
     }
     return { rows, removed, thinned };
@@ -206,15 +202,12 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     async commit(base, state, changes, verdicts, confirmed) {
       const format = rowFormatOf(base.manifest);
       const { rows, removed, thinned, added } = await orNothing(async () => {
-        const { encodeDeletions } = await import("../format/deleted-rows.ts");
-        const prepared = await inSlicesOn(state, prepare(base, format, state, changes, encodeDeletions));
+        const prepared = await inSlicesOn(state, prepare(base, format, state, changes));
         const added =
           prepared.rows.length === 0 ? undefined : await writeFragment(base, prepared.rows, format);
         return { ...prepared, added };
       });
-      const writes: Promise<unknown>[] = thinned.map(({ fragment, bytes }) =>
-        create(deletionKey(dataset, fragment) as string, bytes),
-      );
+      const writes: Promise<unknown>[] = thinned.map(writeDeletions);
       if (added !== undefined) writes.push(added.written);
       const updated = thinned.map(({ fragment }) => fragment);
       const written = allDone(writes);
