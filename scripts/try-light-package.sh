@@ -3,6 +3,7 @@
 #   bash scripts/try-light-package.sh PACKAGE URI
 set -euo pipefail
 package=$1 uri=$2
+scripts=$(cd "$(dirname "$0")" && pwd)
 
 folder=$(mktemp -d)
 trap 'kill "${proxy:-0}" 2>/dev/null || true; rm -rf "$folder"' EXIT
@@ -43,11 +44,7 @@ refuse parquet-wasm import people.parquet people --uri "$uri"
 
 ./node_modules/.bin/lance-gateway serve --port 0 --uri "$uri" >printed &
 proxy=$!
-for _ in $(seq 100); do
-  proxied=$(sed -n 's|^ *REST *\(http://[^ ]*\)/v1$|\1|p' printed)
-  [ -n "$proxied" ] && break
-  sleep 0.1
-done
+proxied=$(bash "$scripts/rest-address.sh" printed)
 curl --fail --silent --show-error "$proxied/v1/namespace/%24/table/list" | grep -q light_rest
 kill -TERM "$proxy"
 wait "$proxy"

@@ -21,11 +21,7 @@ grep -q '"bomFormat": "CycloneDX"' node_modules/lance-gateway/dist/sbom.cdx.json
 ./node_modules/.bin/lance-gateway --help >/dev/null
 ./node_modules/.bin/lance-gateway serve --port 0 >printed &
 server=$!
-for _ in $(seq 100); do
-  uri=$(sed -n 's|^ *REST *\(http://[^ ]*\)/v1$|\1|p' printed)
-  [ -n "$uri" ] && break
-  sleep 0.1
-done
+uri=$(bash "$scripts/rest-address.sh" printed)
 cat printed
 curl --fail --silent --show-error "$uri/v1/namespace/%24/list"
 curl --fail --silent --show-error --output /dev/null "$uri/console/"
