@@ -4,6 +4,7 @@ import type { Layer, Report } from "../config/layers.ts";
 import { nearest } from "../config/nearest.ts";
 import { backendKindOf, type Environment, environmentName, UsageError } from "../config/option-spec.ts";
 import { SERVE_OPTIONS, type ServeOptions } from "../config/options.ts";
+import { serviceLinks } from "../config/service-links.ts";
 import { refuseStrangers } from "../gateway/exposure.ts";
 import { openAuthenticator } from "../gateway/open-authenticator.ts";
 import { openAuthorizer } from "../gateway/open-authorizer.ts";
@@ -32,7 +33,10 @@ export async function checkConfiguration(
   const configuration = await read(given, environment, report);
   if (configuration !== undefined && mistakes.size === 0)
     await checkTogether(configuration, environment, report);
-  return { mistakes: [...mistakes], notes: unknownVariables(environment) };
+  return {
+    mistakes: [...mistakes],
+    notes: [...linkedVariables(environment), ...unknownVariables(environment)],
+  };
 }
 
 async function read(given: readonly Layer[], environment: Environment, report: Report) {
@@ -78,6 +82,13 @@ async function checkTogether(
       report(error instanceof UsageError ? error : new UsageError(error.message)),
     );
   }
+}
+
+/** Returns a line for each variable of an option that Kubernetes has set to the address of a Service. */
+function linkedVariables(environment: Environment): readonly string[] {
+  return serviceLinks(SERVE_OPTIONS, environment).map(
+    (name) => `${name} has the address of a Kubernetes Service, and no effect`,
+  );
 }
 
 /** Returns a line for each variable that looks like that of an option and is none; those of Kubernetes' services do not. */

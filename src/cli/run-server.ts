@@ -3,8 +3,9 @@ import type { Logger } from "pino";
 import { HAS_THREAD_LOCKS } from "../backends/dir/concurrency/thread-locks.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { type Environment, UsageError } from "../config/option-spec.ts";
-import type { ServeOptions } from "../config/options.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "../config/options.ts";
 import { secretsOf } from "../config/secrets.ts";
+import { serviceLinks } from "../config/service-links.ts";
 import { refuseStrangers, travelsInTheClear } from "../gateway/exposure.ts";
 import { prepareEngine } from "../gateway/open-backend.ts";
 import { STANDARD_OUTPUT } from "../gateway/open-lines.ts";
@@ -40,6 +41,8 @@ export async function runServer(
   const secrets = secretsOf(configuration, environment);
   const log = createLog(options.logLevel, secrets);
   watchForUnhandled(log, "process");
+  for (const variable of serviceLinks(SERVE_OPTIONS, environment))
+    log.warn({ variable }, "a variable of an option has the address of a Kubernetes Service, and no effect");
   prepareEngine();
   const gateway = await start(configuration, log).catch((error: unknown) => {
     if (error instanceof UsageError) throw error;

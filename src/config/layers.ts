@@ -7,6 +7,7 @@ import {
   UsageError,
 } from "./option-spec.ts";
 import { refuseTwice, textsOfFiles } from "./secret-files.ts";
+import { isServiceLink } from "./service-links.ts";
 
 /** The texts that a source gives for an option. */
 export interface Given {
@@ -111,12 +112,15 @@ function parseOne(spec: OptionSpec, text: string, { source, shown }: Given, inde
   }
 }
 
-/** Creates a source from environment variables; commas separate the values of repeatable options. */
+/**
+ * Creates a source from environment variables; commas separate the values of repeatable options. It leaves out variables that
+ * Kubernetes makes for a Service.
+ */
 export function environmentLayer(environment: Environment): Layer {
   return ({ flag, repeatable }) => {
     const source = environmentName(flag);
     const text = environment[source];
-    if (text === undefined) return undefined;
+    if (text === undefined || isServiceLink(source, text)) return undefined;
     return { source, texts: repeatable ? splitAtCommas(text) : [text] };
   };
 }

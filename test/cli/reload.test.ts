@@ -7,7 +7,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { temporaryDirectory } from "../support/directory.ts";
 import { jsonOf, sendHttp } from "../support/http.ts";
-import { type Program, startProgram } from "../support/program.ts";
+import { type Program, startProgram, startProgramIn } from "../support/program.ts";
+
+/** Variables that Kubernetes makes for a Service with the name of the gateway. */
+const SERVICE = { LANCE_GATEWAY_PORT: "tcp://10.0.0.1:80", LANCE_GATEWAY_SERVICE_HOST: "10.0.0.1" };
 
 /** A program that serves by a configuration file, and its lines of the log. */
 class Served {
@@ -20,7 +23,7 @@ class Served {
 
   constructor(file: string, ...args: readonly string[]) {
     this.file = file;
-    this.program = startProgram("serve", "--config", file, ...args);
+    this.program = startProgramIn(SERVICE, "serve", "--config", file, ...args);
     this.program.child.stderr?.on("data", (piece) => {
       this.#stderr += piece;
     });
@@ -57,6 +60,7 @@ class Served {
 }
 
 const CHANGED = "the configuration has changed";
+const OF_A_SERVICE = "a variable of an option has the address of a Kubernetes Service, and no effect";
 const UNCHANGED = "the configuration stays as it was";
 const NEEDS_RESTART = "an option has changed that cannot change while the gateway runs";
 
@@ -92,6 +96,10 @@ describe("a gateway whose configuration changes", () => {
       sendHttp(port, { method: "GET", path: `/db/${name}/v1/namespace/%24/list` });
     assert.equal((await create("one")).status, 200);
     assert.equal((await create("two")).status, 404);
+    assert.deepEqual(
+      served.lines(OF_A_SERVICE).map(({ variable, level }) => [variable, level]),
+      [["LANCE_GATEWAY_PORT", 40]],
+    );
 
     const line = await served.change(
       `workers: 7\nmax-calls-per-principal: 90\n${head}${database("one")}${database("two")}`,

@@ -41,6 +41,8 @@ databases:
 routes: [{ by: magic }]
 `;
 
+const LINKED = "LANCE_GATEWAY_PORT has the address of a Kubernetes Service, and no effect";
+
 describe("lance-gateway config", () => {
   it("prints every mistake of a file with its place, once, and ends with code 2", async () => {
     const file = await fileWith(WRONG);
@@ -92,6 +94,12 @@ describe("lance-gateway config", () => {
     const { code, stderr } = await config(["check"], environment);
     assert.equal(code, 0);
     assert.match(stderr, /^lance-gateway: LANCE_GATEWAY_PROT is unknown .*LANCE_GATEWAY_PORT\?\n$/);
+    const linked = await config(["check"], {
+      LANCE_GATEWAY_PORT: "tcp://10.0.0.1:80",
+      LANCE_GATEWAY_SERVICE_PORT: "80",
+      LANCE_GATEWAY_PORT_80_TCP_PORT: "80",
+    });
+    assert.deepEqual([linked.code, linked.stderr], [0, `lance-gateway: ${LINKED}\n`]);
   });
 
   it("prints the effective configuration for people and for programs", async () => {
