@@ -55,6 +55,8 @@ interface Row<K extends AnyOperation> {
   readonly confined: boolean;
   /** Object of the call. Default: the one that `id` names. */
   readonly own?: (request: Request<K>, id: Identifier, lookups: Lookups) => Touches | Promise<Touches>;
+  /** Further objects that the id of the call determines. Default: none. */
+  readonly beside?: (id: Identifier) => Touches;
   /** Further objects that the request names. Default: none. */
   readonly more?: (request: Request<K>, id: Identifier) => Touches;
   /** Further objects that have to be looked up. Default: none. */
@@ -71,7 +73,7 @@ const TABLE_AND_OTHERS = { kind: "Table", confined: false } as const;
 /** Lists are of what the caller may see; whether a namespace exists shows only to callers who may see it. */
 const LISTED = {
   ...NAMESPACE,
-  more: (_: Message, id: Identifier) => (id.length === 0 ? [] : [namespace("describeNamespace", id)]),
+  beside: (id: Identifier) => (id.length === 0 ? [] : [namespace("describeNamespace", id)]),
 } as const;
 
 const TRANSACTION = (operation: AnyOperation) => ({
@@ -261,13 +263,10 @@ export async function reachOf(
   id: Identifier,
   lookups: Lookups,
 ): Promise<Reach> {
-  const { kind, own, more, find } = rowOf(operation);
+  const { own, beside, more, find } = rowOf(operation);
   return {
-    own:
-      own === undefined
-        ? [objectOf(operation as AnyOperation, kind, id)]
-        : await own(request as never, id, lookups),
-    more: () => more?.(request as never, id) ?? [],
+    own: own === undefined ? [objectOfCall(operation, id)] : await own(request as never, id, lookups),
+    more: () => [...(beside?.(id) ?? []), ...(more?.(request as never, id) ?? [])],
     find: find && (() => find(request as never, id, lookups)),
   };
 }
@@ -278,11 +277,16 @@ function rowOf(operation: string): Row<never> {
   return (Object.hasOwn(OBJECTS, operation) ? rows[operation] : undefined) ?? DATABASE;
 }
 
-/** Returns the object of a call that reaches no other; undefined if its request has to be looked into. */
-export function onlyObject(operation: string, id: Identifier): Touch | undefined {
-  const { kind, own, more, find } = rowOf(operation);
+/** Returns all objects of a call, its own first; undefined if its request has to be looked into. */
+export function objectsById(operation: string, id: Identifier): Touches | undefined {
+  const { own, beside, more, find } = rowOf(operation);
   if ((own ?? more ?? find) !== undefined) return undefined;
-  return objectOf(operation as AnyOperation, kind, id);
+  const object = objectOfCall(operation, id);
+  return beside === undefined ? [object] : [object, ...beside(id)];
+}
+
+function objectOfCall(operation: string, id: Identifier): Touch {
+  return objectOf(operation as AnyOperation, rowOf(operation).kind, id);
 }
 
 function objectOf(operation: AnyOperation, kind: ObjectKind, id: Identifier): Touch {

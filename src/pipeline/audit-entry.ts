@@ -3,6 +3,7 @@ import type { Call } from "../namespace/call.ts";
 import { errorEntry } from "../namespace/errors.ts";
 import { joinIdentifier } from "../namespace/identifier.ts";
 import { clipped, escapeInvisible } from "../namespace/line-text.ts";
+import type { Principal } from "../namespace/principal.ts";
 import type { OperationRequest } from "./interceptor.ts";
 import type { Outcome } from "./measure.ts";
 import { otherObjects } from "./other-objects.ts";
@@ -26,28 +27,58 @@ export function auditEntry(
   outcome: Outcome,
   ms: number,
 ): string {
-  const { principal, method } = call;
+  const { principal } = call;
   const others = otherObjects(call, request.message).map((names) => clipped(joinIdentifier(names)));
-  return escapeInvisible(
-    JSON.stringify({
-      time: new Date().toISOString(),
-      stage,
-      request: call.requestId,
-      principal: principal?.name,
-      by: principal?.by,
-      credential: principal?.credentialId,
-      peer: call.peer,
-      protocol: call.protocol,
-      operation: method.name,
-      action: actionOf(method),
-      database: call.database,
-      object: clipped(joinIdentifier(call.id)),
-      objects: others.length === 0 ? undefined : others.slice(0, MAX_OBJECTS),
-      moreObjects: others.length > MAX_OBJECTS ? others.length - MAX_OBJECTS : undefined,
-      allowed: call.admitted === true || outcome === "OK",
-      outcome,
-      code: outcome === "OK" ? undefined : errorEntry(outcome).code,
-      ms: Math.round(ms * 1000) / 1000,
-    }),
-  );
+  const members = [
+    `"time":"${timeNow()}","stage":"${stage}"`,
+    member("request", call.requestId),
+    principal === undefined ? "" : membersOfCaller(principal),
+    member("peer", call.peer),
+    member("protocol", call.protocol),
+    membersOfMethod(call.method),
+    member("database", call.database),
+    member("object", clipped(joinIdentifier(call.id))),
+    member("objects", others.length === 0 ? undefined : others.slice(0, MAX_OBJECTS)),
+    member("moreObjects", others.length > MAX_OBJECTS ? others.length - MAX_OBJECTS : undefined),
+    member("allowed", call.admitted === true || outcome === "OK"),
+    member("outcome", outcome),
+    member("code", outcome === "OK" ? undefined : errorEntry(outcome).code),
+    member("ms", Math.round(ms * 1000) / 1000),
+  ];
+  return escapeInvisible(`{${members.join("")}}`);
+}
+
+/** Returns a member of a JSON object with the comma before it; nothing for a value that is undefined. */
+function member(name: string, value: unknown): string {
+  return value === undefined ? "" : `,"${name}":${JSON.stringify(value)}`;
+}
+
+const membersOfCaller = once<Principal>(
+  ({ name, by, credentialId }) =>
+    member("principal", name) + member("by", by) + member("credential", credentialId),
+);
+
+const membersOfMethod = once<Call["method"]>(
+  (method) => member("operation", method.name) + member("action", actionOf(method)),
+);
+
+/** Returns a function that makes the text of each object once. */
+function once<T extends object>(make: (of: T) => string): (of: T) => string {
+  const made = new WeakMap<T, string>();
+  return (of) => {
+    const known = made.get(of);
+    if (known !== undefined) return known;
+    const text = make(of);
+    made.set(of, text);
+    return text;
+  };
+}
+
+let lastTime = { ms: Number.NaN, text: "" };
+
+/** Returns the time as text, which takes longer to make than the rest of a line. */
+function timeNow(): string {
+  const ms = Date.now();
+  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
+  return lastTime.text;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { create, type Message } from "@bufbuild/protobuf";
-import { describe, it } from "vitest";
+import { describe, it, onTestFinished, vi } from "vitest";
 import { beginCall } from "../../test/support/caller.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
@@ -9,7 +9,7 @@ import { audit } from "./audit.ts";
 import { serviceOf } from "./create-service.ts";
 import { compose, type Interceptor, type Next } from "./interceptor.ts";
 
-const { createTable, describeTable, queryTable, renameTable } = LanceNamespaceService.method;
+const { createTable, describeTable, queryTable, renameTable, tableExists } = LanceNamespaceService.method;
 const PRINCIPAL: Principal = {
   by: "api-key",
   name: "etl",
@@ -56,6 +56,27 @@ describe("the audit log of calls", () => {
       ...{ peer: "192.0.2.1", protocol: "grpc", operation: "RenameTable", action: "manage" },
       ...{ database: "red", object: "a$old", objects: ["b$new"], allowed: true, outcome: "OK" },
     });
+  });
+
+  it("has the time, the caller and the operation of each call", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { service, entries } = audited(described);
+    const callers = [PRINCIPAL, { ...PRINCIPAL, name: "other" }, PRINCIPAL, undefined];
+    for (const [at, principal] of callers.entries()) {
+      vi.setSystemTime(at);
+      const method = at < 2 ? describeTable : tableExists;
+      await service.unary(method, create(method.input as never), beginCall(method, { principal }));
+    }
+    assert.deepEqual(
+      entries().map(({ time, principal, operation, action }) => [time, principal, operation, action]),
+      [
+        ["1970-01-01T00:00:00.000Z", "etl", "DescribeTable", "describe"],
+        ["1970-01-01T00:00:00.001Z", "other", "DescribeTable", "describe"],
+        ["1970-01-01T00:00:00.002Z", "etl", "TableExists", "describe"],
+        ["1970-01-01T00:00:00.003Z", undefined, "TableExists", "describe"],
+      ],
+    );
   });
 
   it("is written before the answer goes out", async () => {

@@ -27,6 +27,16 @@ describe("a caller with a certificate", () => {
     assert.equal(prove({ ...VALID, name: "spiffe://example.org/ns/other/loader" })?.role, "none");
   });
 
+  it("is the same object for all calls of a connection, until the certificate expires", () => {
+    const certificate = { ...VALID };
+    assert.equal(prove(certificate), prove(certificate));
+    certificate.expires = Date.now() - 1;
+    assert.throws(
+      () => prove(certificate),
+      (error) => isLanceError(error, "Unauthenticated"),
+    );
+  });
+
   it("is nobody without a certificate", () => {
     assert.equal(prove(undefined), undefined);
   });

@@ -1,18 +1,24 @@
 import type { ClientCertificate } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { Principal } from "../../namespace/principal.ts";
 import type { Way } from "../authenticator.ts";
 import { type CertificateRole, compileRoles } from "./roles.ts";
 
 /** Proves callers by the certificates that they have shown when they connected. */
 export function proveByCertificates(roles: readonly CertificateRole[]): Way {
   const roleOf = compileRoles(roles);
+  const principals = new WeakMap<ClientCertificate, Principal>();
   return {
     needs: "a client certificate",
     prove({ certificate }) {
       if (certificate === undefined) return undefined;
-      const { fingerprint: credentialId } = certificate;
       const name = nameOf(certificate);
-      return { by: "mtls", name, credentialId, role: roleOf(name), groups: [], claims: {} };
+      const known = principals.get(certificate);
+      if (known !== undefined) return known;
+      const { fingerprint: credentialId } = certificate;
+      const made: Principal = { by: "mtls", name, credentialId, role: roleOf(name), groups: [], claims: {} };
+      principals.set(certificate, made);
+      return made;
     },
     close() {},
   };

@@ -64,6 +64,28 @@ describe("decisions", () => {
     );
   });
 
+  it("tell objects apart whose names, joined, are the same text", () => {
+    for (const condition of ["", 'when { resource.name like "*" }']) {
+      const { allows } = decider(`
+        permit (principal, action, resource in Namespace::"a") ${condition};
+        permit (principal, action, resource == Table::"x$y");`);
+      const asked = [
+        ["a", "b$c"],
+        ["a$b", "c"],
+        ["a", "b", "c"],
+      ].map((id) => ({
+        ...access("QueryTable", ""),
+        object: { kind: "Table" as const, database: undefined, id },
+      }));
+      // The second answer comes from memory.
+      for (const _ of [1, 2])
+        assert.deepEqual(
+          asked.map((each) => allows(ann, each)),
+          [true, false, true],
+        );
+    }
+  });
+
   it("are made for each object that a policy asks about", () => {
     const { allows } = decider(
       'permit (principal, action, resource is Table) when { resource.name like "pub*" };',

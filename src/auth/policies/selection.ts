@@ -1,4 +1,4 @@
-import type { CatalogObject, Siblings } from "../../namespace/authorizer.ts";
+import { type CatalogObject, ONLY_DATABASE, type Siblings } from "../../namespace/authorizer.ts";
 import { DEFAULT_DELIMITER, type Identifier } from "../../namespace/identifier.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import { entityOf, keyOf, lineOf, membershipsOf, userOf } from "./entities.ts";
@@ -82,14 +82,20 @@ function namesOf(keys: readonly string[]): ReadonlyMap<string, ReadonlySet<strin
   return names;
 }
 
-/** Returns a text that is the same for objects about which the same policies decide in the same way. */
+/** Returns a text that is the same only for objects about which the same policies decide in the same way. */
 export function placeIn(selection: Selection, object: CatalogObject): string {
-  if (selection.asksObject) return keyOf(entityOf(object));
+  if (selection.asksObject) return pathOf(object);
   if (selection.byObject.size === 0) return "";
   const name = object.id.at(-1);
-  if (name === undefined) return placeOf(selection, object);
+  if (name === undefined) return pathOf(object);
   const family = familyOf(selection, object);
-  return isNamed(family, name) ? placeOf(selection, object) : family.place;
+  return isNamed(family, name) ? pathOf(object) : family.place;
+}
+
+/** Returns a text that only this object has; no {@link placeOf} begins like it. */
+function pathOf({ kind, database = ONLY_DATABASE, id }: CatalogObject): string {
+  // Names have no line breaks, and may have the delimiter.
+  return `${kind}\n${database}\n${id.join("\n")}`;
 }
 
 /** Whether policies may name an object of a family; a name with a delimiter could mean an object elsewhere. */

@@ -1,7 +1,7 @@
 import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
 import type { LanceError } from "../../namespace/errors.ts";
-import { onlyObject, reachOf, type Touch } from "../../namespace/objects.ts";
+import { objectsById, reachOf, type Touch } from "../../namespace/objects.ts";
 import { refusal } from "../authorize.ts";
 import type { Databases } from "../databases.ts";
 import type { Interceptor } from "../interceptor.ts";
@@ -49,14 +49,15 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
   };
 
   return (call, request, next) => {
-    const only = onlyObject(request.operation, call.id);
-    if (only === undefined) return checkAll(call, request, next);
-    const decide = (isAllowed: boolean) => {
-      if (isAllowed) return pass(call, request, next);
-      throw refusalOf(call, only);
+    const touches = objectsById(request.operation, call.id);
+    if (touches === undefined) return checkAll(call, request, next);
+    const decide = (decisions: readonly boolean[]) => {
+      const refused = touches.find((_, index) => decisions[index] !== true);
+      if (refused === undefined) return pass(call, request, next);
+      throw refusalOf(call, refused);
     };
-    const decision = permissions.allow(call, only);
-    return typeof decision === "boolean" ? decide(decision) : decision.then(decide);
+    const decisions = permissions.allowEach(call, touches);
+    return decisions instanceof Promise ? decisions.then(decide) : decide(decisions);
   };
 }
 

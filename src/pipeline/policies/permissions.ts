@@ -5,6 +5,7 @@ import { actionOf } from "../../namespace/actions.ts";
 import type { Access, Authorizer, Siblings } from "../../namespace/authorizer.ts";
 import type { Call } from "../../namespace/call.ts";
 import type { ObjectKind, Touch } from "../../namespace/objects.ts";
+import type { Principal } from "../../namespace/principal.ts";
 import type { Databases } from "../databases.ts";
 import { createPropertyLookup } from "./property-lookup.ts";
 
@@ -13,11 +14,12 @@ export interface Permissions {
   /** Whether the caller of a call may do something; the answer is synchronous if the authorizer's is. */
   allow(call: Call, touch: Touch): boolean | Promise<boolean>;
   /**
-   * Whether the caller of a call may do each of several things. Long work yields the event loop.
+   * Whether the caller of a call may do each of several things. The answer about a few is synchronous if the authorizer's are. Long work
+   * yields the event loop.
    *
    * @throws the reason for which the call was aborted.
    */
-  allowEach(call: Call, touches: readonly Touch[]): Promise<readonly boolean[]>;
+  allowEach(call: Call, touches: readonly Touch[]): readonly boolean[] | Promise<readonly boolean[]>;
   /** Decides about the objects in the object of the call at once; undefined if each has to be asked about. */
   allowSiblings(call: Call, operation: Touch["operation"], kind: ObjectKind): Siblings | undefined;
   /** Name of the database of a call, as permissions know it. */
@@ -53,6 +55,27 @@ export function createPermissions(authorizer: Authorizer, databases: Databases):
     };
   }
 
+  function decideAtOnce(
+    principal: Principal,
+    accesses: readonly Access[],
+  ): readonly boolean[] | Promise<readonly boolean[]> {
+    const made = accesses.map((access) => authorizer.allows(principal, access));
+    return made.every(isMade) ? made : Promise.all(made);
+  }
+
+  async function decideInTurns(call: Call, principal: Principal, accesses: readonly Access[]) {
+    const decisions: boolean[] = [];
+    let began = performance.now();
+    for (let at = 0; at < accesses.length; at += AT_ONCE) {
+      decisions.push(...(await decideAtOnce(principal, accesses.slice(at, at + AT_ONCE))));
+      if (performance.now() - began < TURN_MS) continue;
+      await turn();
+      call.signal.throwIfAborted();
+      began = performance.now();
+    }
+    return decisions;
+  }
+
   return {
     databaseOf,
     allow(call, touch) {
@@ -65,22 +88,14 @@ export function createPermissions(authorizer: Authorizer, databases: Databases):
         accessOf(call, { operation, kind, id: [...call.id, ""] }),
       );
     },
-    async allowEach(call, touches) {
+    allowEach(call, touches) {
       const { principal } = call;
       if (principal === undefined) return touches.map(() => false);
       const accesses = touches.map((touch) => accessOf(call, touch));
       if (authorizer.allowsEach !== undefined) return authorizer.allowsEach(principal, accesses);
-      const decisions: boolean[] = [];
-      let began = performance.now();
-      for (let at = 0; at < accesses.length; at += AT_ONCE) {
-        const made = accesses.slice(at, at + AT_ONCE).map((access) => authorizer.allows(principal, access));
-        decisions.push(...(made.every(isMade) ? made : await Promise.all(made)));
-        if (performance.now() - began < TURN_MS) continue;
-        await turn();
-        call.signal.throwIfAborted();
-        began = performance.now();
-      }
-      return decisions;
+      return accesses.length <= AT_ONCE
+        ? decideAtOnce(principal, accesses)
+        : decideInTurns(call, principal, accesses);
     },
   };
 }
