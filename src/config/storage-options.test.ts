@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
 import { sourcesOf } from "../../test/support/command-line.ts";
-import { ROOT_OPTIONS } from "../cli/commands/catalog.ts";
-import { readTable } from "./layers.ts";
+import { readRoot } from "../cli/commands/catalog.ts";
 import { type Environment, UsageError } from "./option-spec.ts";
 import { readServeOptions } from "./serve-options.ts";
 import { storageOptionsOf } from "./storage-options.ts";
@@ -47,12 +46,13 @@ test("takes options for clients, but no credentials", () => {
   }
 });
 
-test("reads storage options alike in serve and in the commands for maintenance", () => {
+test("reads storage options alike in serve and in the commands for maintenance", async () => {
   const environment = { LANCE_GATEWAY_STORAGE_OPTION: "aws_region=env", LANCE_GATEWAY_ROOT: "s3://b/p" };
-  const read = (...args: readonly string[]) => readTable(ROOT_OPTIONS, sourcesOf(args, environment));
-  assert.deepEqual(read().storageOptions, [["aws_region", "env"]]);
-  assert.deepEqual(read("--storage-option", "aws_region=flag").storageOptions, [["aws_region", "flag"]]);
-  assert.equal(read().root, "s3://b/p");
+  const read = (...args: readonly string[]) => readRoot(sourcesOf(args, environment), environment);
+  assert.deepEqual((await read()).storageOptions, [["aws_region", "env"]]);
+  const { storageOptions } = await read("--storage-option", "aws_region=flag");
+  assert.deepEqual(storageOptions, [["aws_region", "flag"]]);
+  assert.equal((await read()).root, "s3://b/p");
 });
 
 test("refuses a malformed storage option without repeating it", () => {

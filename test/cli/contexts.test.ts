@@ -70,6 +70,24 @@ describe("saved connections", () => {
     assert.equal(JSON.parse(await readFile(file, "utf8")).current, undefined);
   });
 
+  it("name the directory that gc, optimize and migrate work on, and no server", async () => {
+    const { run, with: runWith } = newUser();
+    const root = join(folder, "files");
+    await run("create", "team", "--root", root);
+    await run("context", "add", "here", "--root", root);
+    await run("context", "add", "there", "--uri", uri);
+    assert.equal(await run("optimize"), "There are no tables.\n");
+    assert.equal(await run("gc", "--context", "here"), "Nothing is left behind.\n");
+    const choosing = runWith({ LANCE_GATEWAY_CONTEXT: "there" });
+    for (const command of ["gc", "optimize", "migrate"]) {
+      await refused(choosing(command), /^this command works on a directory, and .* is to http:.*; --root or/);
+      await refused(run(command, "--context", "here", "--root", root), /contradict each other/);
+    }
+    const given = runWith({ LANCE_GATEWAY_ROOT: root });
+    await run("context", "use", "there");
+    assert.equal(await given("migrate"), "Every table has its row already.\n");
+  });
+
   it("take their key from a file, a variable or standard input", async () => {
     const { run, environment, with: runWith } = newUser();
     const file = join(folder, "key");

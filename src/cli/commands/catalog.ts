@@ -1,15 +1,19 @@
 import { access } from "node:fs/promises";
 import type { OpenedDirectory } from "../../backends/dir/open-directory.ts";
-import type { OptionSpec, OptionTable } from "../../config/option-spec.ts";
+import type { Layer } from "../../config/layers.ts";
+import { type Environment, type OptionSpec, type OptionTable, UsageError } from "../../config/option-spec.ts";
 import { SERVE_OPTIONS } from "../../config/options.ts";
 import { parseSwitch } from "../../config/parsers.ts";
 import { storageSecrets } from "../../config/secrets.ts";
 import { storageOptionsOf } from "../../config/storage-options.ts";
 import { prepareEngine } from "../../gateway/open-backend.ts";
 import { createLog } from "../../log/log.ts";
+import { CONTEXT_OPTION, readConnection } from "../contexts/connection.ts";
+import { placeOf } from "../place.ts";
 
 /** The options that say which directory a command is about; they mean what they mean for `serve`. */
 export const ROOT_OPTIONS = {
+  context: CONTEXT_OPTION,
   root: SERVE_OPTIONS.root,
   tableDirectory: SERVE_OPTIONS.tableDirectory,
   storageOptions: SERVE_OPTIONS.storageOptions,
@@ -29,6 +33,19 @@ export interface CatalogChoice {
   readonly root: string;
   readonly tableDirectory: string | undefined;
   readonly storageOptions: readonly (readonly [key: string, value: string])[];
+}
+
+/**
+ * Reads which directory a command works on: that of its options, or that of the saved connection.
+ *
+ * @throws UsageError if the saved connection is to a server.
+ */
+export async function readRoot(layers: readonly Layer[], environment: Environment): Promise<CatalogChoice> {
+  const options = await readConnection(layers, environment);
+  if (options.backend === "dir") return options;
+  throw new UsageError(
+    `this command works on a directory, and the saved connection is to ${placeOf(options)}; --root or --context names a directory`,
+  );
 }
 
 /**

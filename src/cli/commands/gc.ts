@@ -2,7 +2,7 @@ import { LEFTOVER_KINDS, type Leftover } from "../../backends/dir/maintenance/le
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable } from "../../config/option-spec.ts";
 import { parseAge, parseSwitch } from "../../config/parsers.ts";
-import { JSON_OPTION, ROOT_OPTIONS, withCatalog } from "./catalog.ts";
+import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { sizeText, textTable } from "./text-table.ts";
 
@@ -44,10 +44,11 @@ export const gc: CommandDefinition = {
     { heading: "Options", options: OPTIONS, environment: false },
     { heading: "Catalog", options: ROOT_OPTIONS, environment: true },
   ],
-  async run({ layers }) {
-    const options = readTable({ ...OPTIONS, ...ROOT_OPTIONS }, layers);
+  async run({ layers }, environment) {
+    const options = readTable(OPTIONS, layers);
+    const root = await readRoot(layers, environment);
     const { findLeftovers } = await import("../../backends/dir/maintenance/find-leftovers.ts");
-    const lines = await withCatalog(options, options.delete, async ({ context, readOnly }) => {
+    const lines = await withCatalog(root, options.delete, async ({ context, readOnly }) => {
       // `gc` removes nothing from a read-only storage, so the machine's clock suffices there.
       const now = readOnly === undefined ? await context.clock.now() : Date.now();
       const before = now - options.olderThan;

@@ -2,7 +2,7 @@ import type { Migrated } from "../../backends/dir/maintenance/migrate.ts";
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable } from "../../config/option-spec.ts";
 import { parseSwitch } from "../../config/parsers.ts";
-import { JSON_OPTION, ROOT_OPTIONS, withCatalog } from "./catalog.ts";
+import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { textTable } from "./text-table.ts";
 
@@ -22,10 +22,11 @@ export const migrate: CommandDefinition = {
     { heading: "Options", options: OPTIONS, environment: false },
     { heading: "Catalog", options: ROOT_OPTIONS, environment: true },
   ],
-  async run({ layers }) {
-    const options = readTable({ ...OPTIONS, ...ROOT_OPTIONS }, layers);
+  async run({ layers }, environment) {
+    const options = readTable(OPTIONS, layers);
+    const root = await readRoot(layers, environment);
     const maintenance = await import("../../backends/dir/maintenance/migrate.ts");
-    const tables = await withCatalog(options, !options.dryRun, ({ context }) =>
+    const tables = await withCatalog(root, !options.dryRun, ({ context }) =>
       maintenance.migrate(context, options.dryRun),
     );
     const answer = { dry_run: options.dryRun, tables };

@@ -3,7 +3,7 @@ import type { Optimized, OptimizedState } from "../../backends/dir/upkeep/optimi
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
 import { parseAge, parseDuration, parseSwitch } from "../../config/parsers.ts";
-import { JSON_OPTION, ROOT_OPTIONS, withCatalog } from "./catalog.ts";
+import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { parsePath, pathText } from "./operands.ts";
 import { sizeText, textTable } from "./text-table.ts";
@@ -38,10 +38,11 @@ export const optimize: CommandDefinition = {
     { heading: "Options", options: OPTIONS, environment: false },
     { heading: "Catalog", options: ROOT_OPTIONS, environment: true },
   ],
-  async run({ operands, layers }) {
-    const options = readTable({ ...OPTIONS, ...ROOT_OPTIONS }, layers);
+  async run({ operands, layers }, environment) {
+    const options = readTable(OPTIONS, layers);
+    const root = await readRoot(layers, environment);
     const tables = operands.length === 0 ? undefined : operands.map(parsePath);
-    const results = await withCatalog(options, !options.dryRun, (directory) =>
+    const results = await withCatalog(root, !options.dryRun, (directory) =>
       optimizeIn(directory, options, tables),
     );
     process.stdout.write(options.json ? jsonOf(results, options.dryRun) : tableOf(results, options.dryRun));
