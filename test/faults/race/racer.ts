@@ -71,7 +71,7 @@ export function createGatewayRacer(name: string, client: LanceClient): Racer {
         return { ok: true, ...(location !== undefined && { location: basename(location) }) };
       } catch (error) {
         if (!(error instanceof CallError) || error.failure.code === undefined) throw error;
-        return { ok: false, code: error.failure.code };
+        return { ok: false, code: error.failure.code, text: error.message };
       }
     },
     async tables(namespace) {

@@ -74,8 +74,8 @@ export async function finishDepartures(
 
 /**
  * Removes a directory that has lost its row. For a successor, the directory may have been removed already, and
- * another program may have created a new one. In the root, the new directory lacks the mark that was put before the
- * commit.
+ * another caller may have claimed the location. In the root, the mark that was put before the commit shows that the
+ * directory is still the former one.
  *
  * @returns false if the directory stays, because work on the table goes on, which would write to a new table in its
  *   place
@@ -86,7 +86,7 @@ async function removeDeparted(
   finisher: Finisher,
 ): Promise<boolean> {
   const isDoubtful = finisher === "successor" && isRootDirectory(location);
-  if (isDoubtful && !(await layout.isDeregistered(location))) return true;
+  if (isDoubtful && !(await layout.isPutAside(location))) return true;
   await jobs.cancelAt(location);
   if (await work.isAtWork(location)) return false;
   engine.forget(layout.pathOf(location));

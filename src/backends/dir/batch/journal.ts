@@ -40,8 +40,8 @@ export interface Journal {
   abandoned(): Promise<PendingIntent[]>;
   /** Returns the ids of all intents. */
   ids(): Promise<ReadonlySet<string>>;
-  /** Whether any process's intent removes the files at a location. */
-  removes(location: string): Promise<boolean>;
+  /** Returns the locations whose files any process's intent removes. */
+  removing(): Promise<ReadonlySet<string>>;
   /** Returns the keys of files that hold no intent, and of renewals without one, which are skipped. */
   broken(): Promise<string[]>;
 }
@@ -192,10 +192,9 @@ export function createJournal(
       return found;
     },
     ids: async () => new Set(await idsOf(NOTE)),
-    async removes(location) {
-      return (await entries()).some(({ entry }) =>
-        entry?.intent.departures.some((each) => each.remove && each.location === location),
-      );
+    async removing() {
+      const departures = (await entries()).flatMap(({ entry }) => entry?.intent.departures ?? []);
+      return new Set(departures.filter(({ remove }) => remove).map(({ location }) => location));
     },
     async broken() {
       const notes = (await entries()).filter(({ entry }) => entry === undefined);
@@ -212,7 +211,7 @@ export function createJournal(
  * @throws LanceError ConcurrentModification
  */
 export async function refuseWhileRemoved(journal: Journal, location: string): Promise<void> {
-  if (!(await journal.removes(location))) return;
+  if (!(await journal.removing()).has(location)) return;
   throw new LanceError(
     "ConcurrentModification",
     "what is at the location is being removed by another change; try again",

@@ -1,5 +1,5 @@
 import { isRootDirectory } from "../catalog/base-layout.ts";
-import type { TableContext } from "../catalog/catalog-context.ts";
+import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
 import { ownerOf, updateMark } from "../catalog/table-marks.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { deleteVersions, type VersionRange } from "../format/delete-versions.ts";
@@ -41,15 +41,26 @@ export async function resolvePending(context: ChangeContext, pending: PendingInt
   return { committed, done };
 }
 
-/** Undoes the work for a refused intent. It removes only what the intent itself made. */
-export async function takeBack(context: ChangeContext, intent: Intent): Promise<void> {
+/**
+ * Undoes the work for a refused intent. It removes only what the intent itself made.
+ *
+ * @param claimed the locations that the intent has claimed. Default: those that no other change can claim; in the root
+ *   another process cannot know, and the mark of a claim hides the directory until `gc` removes it
+ */
+export async function takeBack(
+  context: ChangeContext,
+  intent: Intent,
+  claimed: readonly string[] = intent.declared.filter((location) => !isRootDirectory(location)),
+): Promise<void> {
   for (const version of [...intent.versions].reverse()) await takeVersionBack(context, version);
-  for (const location of intent.declared) {
-    // In the root, the mark may belong to another change, and hides the directory.
-    if (isRootDirectory(location) || (await ownerOf(context, location)) !== undefined) continue;
-    await context.layout.unreserve(location);
-  }
+  await releaseClaims(context, claimed);
   await undoDepartures(context, intent.departures);
+}
+
+/** Gives up claims of locations that have got no row. */
+export async function releaseClaims(context: CatalogContext, claimed: readonly string[]): Promise<void> {
+  for (const location of claimed)
+    if ((await ownerOf(context, location)) === undefined) await context.layout.unreserve(location);
 }
 
 /** Finishes an intent after its commit; `deleted` is the number of manifests that each of its deletions deleted. */

@@ -4,6 +4,7 @@ import { type Steps, stepsOf } from "../../../namespace/pace.ts";
 import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
 import { allOrNothing, type Mutation } from "../catalog/decide.ts";
 import { createDraft, type Draft } from "../catalog/draft.ts";
+import { LocationTaken } from "../catalog/location-rules.ts";
 import type { CatalogState } from "../catalog/state.ts";
 import { inSlicesOn, StateChanged } from "../catalog/steps.ts";
 import { afterChange } from "../format/after-change.ts";
@@ -174,9 +175,13 @@ function mayStillArrive({ store }: TableContext, { versions }: Intent, cause: un
 async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Promise<void> {
   const { intent } = own;
   let isAsked = false;
+  const claimed: string[] = [];
   try {
     await markDepartures(context, intent.departures);
-    for (const location of intent.declared) await context.layout.reserveAhead(location);
+    for (const location of intent.declared) {
+      if (!(await context.layout.claim(location, own.id))) throw new LocationTaken();
+      claimed.push(location);
+    }
     for (const version of batch.versions ?? []) {
       if (!own.isHeld()) throw takenOver();
       await publishPrepared(version);
@@ -187,7 +192,7 @@ async function commit(context: ChangeContext, batch: Batch, own: OwnIntent): Pro
     // The commit is visible but may disappear after a loss of power, so nothing may be removed because of it.
     if (isAsked && cause instanceof UnsyncedError) throw cause;
     if (!isRefusal(cause) && (await hasLanded(context, own, cause))) return;
-    await takeBack(context, intent);
+    await takeBack(context, intent, claimed);
     throw new NotCommitted("the batch is undone", { cause });
   }
 }

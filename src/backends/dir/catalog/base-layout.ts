@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { isAbsolute, relative, resolve, sep } from "node:path";
+import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { LanceError } from "../../../namespace/errors.ts";
 import {
   DEFAULT_DELIMITER,
@@ -7,6 +7,7 @@ import {
   isNewName,
   joinIdentifier,
 } from "../../../namespace/identifier.ts";
+import { newStagingKey } from "../format/staging-key.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import { decoded, refusedLocation } from "./location-rules.ts";
 import { MANIFEST_NAME } from "./manifest-table.ts";
@@ -15,6 +16,11 @@ const RESERVED_MARKER = ".lance-reserved";
 const DEREGISTERED_MARKER = ".lance-deregistered";
 const MARKER = Buffer.from("reserved");
 const NOTHING = new Uint8Array();
+
+const CLAIMED = "claimed ";
+
+/** Returns the content of a claim's mark, which shows whose claim it is. */
+const claimMark = (claim: string) => Buffer.from(CLAIMED + claim);
 
 const isMark = (name: string) => name === RESERVED_MARKER || name === DEREGISTERED_MARKER;
 
@@ -93,6 +99,8 @@ export interface Layout {
   exists(location: string): Promise<boolean>;
   /** Whether a location contains nothing except marks. */
   isVacant(location: string): Promise<boolean>;
+  /** Whether a location contains nothing, not even marks, so that a table may {@link claim} it. */
+  isEmpty(location: string): Promise<boolean>;
   /** Whether a directory without a row is a table: it has data or is declared, and is not deregistered. */
   isUnlistedTable(location: string): Promise<boolean>;
   /** Lists the `*.lance` directories of the base. */
@@ -102,18 +110,29 @@ export interface Layout {
   /** Marks a location as declared that was drawn for a single table and that no other writer uses. */
   reserveNew(location: string): Promise<void>;
   /**
-   * Marks a location that is about to be declared. Until {@link reveal}, implementations that list directories do not
-   * treat a directory of the root as a table.
+   * Takes an empty location for a table that is about to be declared. Exactly one of several callers gets it, and none
+   * while a former table's directory is being removed. Until {@link reveal}, implementations that list directories do
+   * not treat a directory of the root as a table.
+   *
+   * @param claim a text that no other claim has
+   * @returns false if the location contains anything, or another caller has claimed it
    */
-  reserveAhead(location: string): Promise<void>;
-  /** Reveals what {@link reserveAhead} has marked; it does not create a directory that has disappeared. */
-  reveal(location: string): Promise<void>;
+  claim(location: string, claim: string): Promise<boolean>;
+  /**
+   * Shows a claimed directory to implementations that list directories.
+   *
+   * @param claim the text of the claim. Default: any mark that hides the directory is removed
+   * @returns false if the directory has another mark or none, for example because the table has been dropped
+   */
+  reveal(location: string, claim?: string): Promise<boolean>;
   /** Removes a directory that contains nothing except marks. */
   unreserve(location: string): Promise<void>;
   /** Whether a directory is marked as a declared table or as deregistered. */
   isMarked(location: string): Promise<boolean>;
   /** Whether a directory is marked as deregistered. */
   isDeregistered(location: string): Promise<boolean>;
+  /** Like {@link isDeregistered}, but not for a claimed directory. */
+  isPutAside(location: string): Promise<boolean>;
   /** Marks a directory as deregistered, or removes the mark. */
   setDeregistered(location: string, deregistered: boolean): Promise<void>;
   /**
@@ -145,6 +164,17 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     for await (const page of store.list(`${key}/_versions`))
       if (page.some(({ name }) => name.endsWith(".manifest"))) return true;
     return false;
+  }
+  /** Puts the mark of a claim where nothing is; returns false if another caller was faster. */
+  async function putClaim(key: string, mark: string, bytes: Uint8Array): Promise<boolean> {
+    if (files === undefined) return store.putIfAbsent(`${key}/${mark}`, bytes);
+    const staging = newStagingKey(baseKey);
+    await store.create(`${staging}/${mark}`, bytes);
+    await files.makeDirectory(dirname(key));
+    // A directory can only replace an empty one.
+    const moved = await files.moveDirectory(staging, key);
+    if (!moved) await store.deleteDirectory(staging);
+    return moved;
   }
   const layout: Layout = {
     base: store.uriOf(baseKey),
@@ -178,6 +208,11 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       if (files !== undefined && files.directoryStamp(key) === undefined) return true;
       return (await listNames(store, key)).every(isMark);
     },
+    async isEmpty(location) {
+      const key = keyOf(location);
+      if (files !== undefined && files.directoryStamp(key) === undefined) return true;
+      return (await listNames(store, key)).length === 0;
+    },
     async isUnlistedTable(location) {
       const key = keyOf(location);
       const names = await listNames(store, key);
@@ -201,18 +236,30 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       // Only the name counts, and only content would need a sync of its own.
       await store.create(`${keyOf(location)}/${RESERVED_MARKER}`, NOTHING);
     },
-    async reserveAhead(location) {
-      if (!isRootDirectory(location)) return layout.reserve(location);
+    async claim(location, claim) {
       await layout.checkNoEscape(location);
-      await store.put(markerOf(location), MARKER);
+      const mark = isRootDirectory(location) ? DEREGISTERED_MARKER : RESERVED_MARKER;
+      const key = keyOf(location);
+      if (!(await putClaim(key, mark, claimMark(claim)))) return false;
+      if (files !== undefined || (await listNames(store, key)).length === 1) return true;
+      // In a bucket, the location may contain other objects than this mark.
+      await store.delete(`${key}/${mark}`);
+      return false;
     },
-    async reveal(location) {
-      if (!isRootDirectory(location) || !(await layout.isDeregistered(location))) return;
+    async reveal(location, claim) {
+      if (!isRootDirectory(location)) return true;
+      const isHidden = async () => {
+        const mark = await store.get(markerOf(location));
+        return mark !== undefined && (claim === undefined || claimMark(claim).equals(mark));
+      };
+      if (!(await isHidden())) return false;
       try {
         await store.move(markerOf(location), `${keyOf(location)}/${RESERVED_MARKER}`);
+        return true;
       } catch (error) {
         // Another process has revealed or dropped the table meanwhile.
-        if (await layout.isDeregistered(location)) throw error;
+        if (await isHidden()) throw error;
+        return false;
       }
     },
     async unreserve(location) {
@@ -221,6 +268,10 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     },
     isMarked: async (location) => (await listNames(store, keyOf(location))).some(isMark),
     isDeregistered: async (location) => (await store.head(markerOf(location))) !== undefined,
+    async isPutAside(location) {
+      const mark = await store.get(markerOf(location));
+      return mark !== undefined && !Buffer.from(mark).toString().startsWith(CLAIMED);
+    },
     async setDeregistered(location, deregistered) {
       if (!deregistered) {
         await store.delete(markerOf(location));

@@ -9,6 +9,11 @@ import type { Catalog } from "./catalog.ts";
 export interface CatalogContext {
   readonly catalog: Catalog;
   readonly layout: Layout;
+  /** Directories that lose their rows, and are about to be removed. */
+  readonly journal: {
+    /** Returns the locations whose files any process is about to remove. */
+    removing(): Promise<ReadonlySet<string>>;
+  };
 }
 
 /** A catalog with the data of its tables. */

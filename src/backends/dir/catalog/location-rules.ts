@@ -27,3 +27,10 @@ export function decoded(location: string): string {
     return location;
   }
 }
+
+/** Another caller has taken the location that was chosen for a new table. */
+export class LocationTaken extends LanceError {
+  constructor() {
+    super("ConcurrentModification", "the location of a table was taken meanwhile; try again");
+  }
+}

@@ -32,12 +32,13 @@ export async function* walkTables(
 
 /** Yields all tables of a catalog, also those of the root that have a directory but no row. */
 export async function* walkAllTables(context: CatalogContext): AsyncGenerator<Identifier, void> {
-  const { catalog, layout } = context;
+  const { catalog, layout, journal } = context;
   yield* walkTables(catalog);
   for (const location of await layout.tableDirectories()) {
     const id = [location.slice(0, -rootLocation([""]).length)];
     const state = await catalog.read();
     const isKnown = state.ownerOf(location) !== undefined || state.get(joinIdentifier(id)) !== undefined;
-    if (!isKnown && (await layout.isUnlistedTable(location))) yield id;
+    if (isKnown || !(await layout.isUnlistedTable(location))) continue;
+    if (!(await journal.removing()).has(location)) yield id;
   }
 }

@@ -194,12 +194,13 @@ export function createLocalWrites(
       known(async () => {
         const [source, target] = [pathOf(from), pathOf(to)];
         await syncBytesOf(source);
-        await into(target, () =>
+        const rename = () =>
           syncNamesOf(disk, [dirname(source), dirname(target)], async () => {
             await directories.made(dirname(target));
             await disk.rename(source, target);
-          }),
-        );
+          });
+        // If the object's own directory is gone, a new one would not bring it back.
+        await (dirname(source) === dirname(target) ? rename() : into(target, rename));
       }),
     link: (from, to) =>
       known(() => {

@@ -128,7 +128,7 @@ async function pageOfWritten(
  * @param end leaves out the names past this one; undefined leaves out none
  */
 async function unlistedTables(
-  { layout }: CatalogContext,
+  { layout, journal }: CatalogContext,
   state: CatalogState,
   names: readonly string[],
   after: string,
@@ -149,5 +149,7 @@ async function unlistedTables(
     waiting = [];
     if (isPast) break;
   }
-  return found.slice(0, limit);
+  // The directory of a table that is being dropped may show for a moment.
+  const removing = found.length === 0 ? undefined : await journal.removing();
+  return found.filter((name) => !removing?.has(`${name}.lance`)).slice(0, limit);
 }

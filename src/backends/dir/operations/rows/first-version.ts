@@ -61,7 +61,7 @@ export async function confirmWritten(
       await updateMark(context, location);
     return;
   }
-  if ((await layout.isMarked(location)) && !(await journal.removes(location))) return;
+  if ((await layout.isMarked(location)) && !(await journal.removing()).has(location)) return;
   await updateMark(context, location);
   throw new LanceError("ConcurrentModification", "the table was dropped while it was written");
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { create } from "@bufbuild/protobuf";
 import {
   type DeclareTableResponse,
@@ -10,11 +11,12 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
-import { resolveAbandoned } from "../../batch/resolve.ts";
+import { releaseClaims, resolveAbandoned } from "../../batch/resolve.ts";
 import { isRefusal, runBatch } from "../../batch/run.ts";
 import { checkNewLocation, isRootDirectory, newLocation, uniqueLocation } from "../../catalog/base-layout.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
+import { LocationTaken } from "../../catalog/location-rules.ts";
 import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import type { CatalogView } from "../../catalog/view.ts";
 import { afterChange } from "../../format/after-change.ts";
@@ -92,12 +94,14 @@ export function declaredTable(
 
 /** A plan to take a name. */
 export interface Claim {
-  /** The location of the table, unless the name is in the root and another writer takes the location first. */
+  /** The location of the table, relative to the base. */
   readonly location: string;
   /** Whether no other caller can know the location, because it was drawn at random for this claim. */
   readonly isPrivate: boolean;
-  /** Takes the name as a mutation of the catalog; returns the table's location, relative to the base. */
-  apply(draft: Draft): string;
+  /** Plans to take the name at a private location, if another caller takes this one first. Default: that is an error. */
+  readonly elsewhere?: () => Claim;
+  /** Takes the name as a mutation of the catalog. @throws LocationTaken */
+  apply(draft: Draft): void;
 }
 
 /**
@@ -118,35 +122,48 @@ async function takePrivately(
 ): Promise<string> {
   const [isVacant] = await Promise.all([layout.isVacant(location), layout.reserveNew(location)]);
   if (!isVacant) throw drawnTwice();
-  return catalog.mutate(apply).catch(async (error: unknown) => {
+  await catalog.mutate(apply).catch(async (error: unknown) => {
     if (isRefusal(error)) await layout.unreserve(location);
     throw error;
   });
-}
-
-async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string> {
-  const { catalog, layout } = context;
-  await layout.reserveAhead(claim.location);
-  // After a refusal the mark may belong to another caller that is about to take the location.
-  const location = await catalog.mutate(claim.apply);
-  await afterChange(() => markDeclared(context, location));
   return location;
 }
 
-async function markDeclared(context: CatalogContext, location: string): Promise<void> {
+/** Takes a name at a location that others may want, too, and that only one of them can claim (docs/adr/0101). */
+async function takeOpenly(context: CatalogContext, claim: Claim): Promise<string> {
+  const { catalog, layout } = context;
+  const { location, apply, elsewhere } = claim;
+  const text = randomUUID();
+  try {
+    if (!(await layout.claim(location, text))) throw new LocationTaken();
+    await catalog.mutate(apply).catch(async (error: unknown) => {
+      if (isRefusal(error)) await releaseClaims(context, [location]);
+      throw error;
+    });
+  } catch (error) {
+    if (!(error instanceof LocationTaken) || elsewhere === undefined) throw error;
+    return takePrivately(context, elsewhere());
+  }
+  await afterChange(() => showDeclared(context, location, text));
+  return location;
+}
+
+/** Shows the directory of a declared table, unless the table has been dropped meanwhile. */
+async function showDeclared(context: CatalogContext, location: string, claim: string): Promise<void> {
   const { layout } = context;
-  await layout.reveal(location);
-  // Other callers that reach this location may have removed its mark or dropped the table.
+  const isShown = await layout.reveal(location, claim);
   const isOwned = (await ownerOf(context, location)) !== undefined;
-  if (!isOwned) await updateMark(context, location);
-  else if (!(await layout.isMarked(location))) await layout.reserve(location);
+  if (isShown === isOwned) return;
+  // Another process that completes an old drop may have removed the mark.
+  if (isOwned) await layout.reserve(location);
+  await updateMark(context, location);
 }
 
 /**
  * Plans to take a name for a new table: chooses its location and writes nothing.
  *
- * Another caller may take the usual location of a root table before the name is taken; then the table gets another
- * location.
+ * A root table gets a location drawn at random if anything is at its usual one, or if another caller takes that before
+ * the name is taken.
  *
  * The plan does not check whether a private location is vacant.
  *
@@ -164,13 +181,26 @@ export async function planClaim(
   wanted?: string,
 ): Promise<Claim> {
   const { layout } = context;
-  if (mayBeUnlisted(id) && (await isUnlistedTable(context, await view(), id))) throw tableExists(id);
-  const location = wanted === undefined ? await freeLocation(context, id) : relativeLocation(context, wanted);
-  if (wanted !== undefined && !(await layout.isVacant(location))) {
+  if (mayBeUnlisted(id)) await checkAbsent(context, await view(), id);
+  if (wanted === undefined) {
+    const location = await freeLocation(context, id);
+    const elsewhere = () => claimOf(id, { location: uniqueLocation(id), isPrivate: true }, properties);
+    return isRootDirectory(location)
+      ? { ...claimOf(id, { location, isPrivate: false }, properties), elsewhere }
+      : claimOf(id, { location, isPrivate: true }, properties);
+  }
+  const location = relativeLocation(context, wanted);
+  await layout.checkNoEscape(location);
+  if (!(await layout.isEmpty(location))) {
     throw new LanceError("InvalidInput", `location ${JSON.stringify(wanted)} is not empty`);
   }
-  const isPrivate = wanted === undefined && !isRootDirectory(location);
-  return claimOf(context, id, { location, isPrivate, isUsual: wanted === undefined }, properties);
+  return claimOf(id, { location, isPrivate: false }, properties);
+}
+
+/** Checks that the root has nothing under a name. @throws LanceError TableAlreadyExists */
+async function checkAbsent(context: CatalogContext, view: CatalogView, id: Identifier): Promise<void> {
+  if (view.get(objectIdOf(id)) !== undefined || (await isUnlistedTable(context, view, id)))
+    throw tableExists(id);
 }
 
 /**
@@ -180,37 +210,27 @@ export async function planClaim(
  */
 export async function planPrivateClaim(context: CatalogContext, id: Identifier): Promise<Claim> {
   checkNewIdentifier(id);
-  if (await isUnlistedTable(context, await context.catalog.read(), id)) throw tableExists(id);
-  return claimOf(context, id, { location: uniqueLocation(id), isPrivate: true, isUsual: false }, {});
+  if (mayBeUnlisted(id)) await checkAbsent(context, await context.catalog.read(), id);
+  const location = uniqueLocation(id);
+  await context.layout.checkNoEscape(location);
+  return claimOf(id, { location, isPrivate: true }, {});
 }
 
-/** A location for a new table. */
-interface Place {
-  readonly location: string;
-  readonly isPrivate: boolean;
-  /** Whether the gateway has chosen the location, and may choose another one. */
-  readonly isUsual: boolean;
-}
-
-async function claimOf(
-  { layout }: CatalogContext,
+function claimOf(
   id: Identifier,
-  { location, isPrivate, isUsual }: Place,
+  { location, isPrivate }: Pick<Claim, "location" | "isPrivate">,
   properties: Readonly<Record<string, string>>,
-): Promise<Claim> {
-  await layout.checkNoEscape(location);
-  const other = uniqueLocation(id);
+): Claim {
   return {
     location,
     isPrivate,
     apply(draft) {
       requireParent(draft, id);
       if (draft.get(objectIdOf(id)) !== undefined) throw tableExists(id);
-      const taken = isRootDirectory(location) && isUsual && draft.ownerOf(location) !== undefined;
-      const chosen = taken ? other : location;
-      checkFree(draft, chosen, undefined);
-      draft.put({ objectId: objectIdOf(id), objectType: "table", location: chosen, properties });
-      return chosen;
+      // The table of another name may have lost its directory here.
+      if (location === newLocation(id) && draft.ownerOf(location) !== undefined) throw new LocationTaken();
+      checkFree(draft, location, undefined);
+      draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
     },
   };
 }
@@ -220,11 +240,12 @@ export function drawnTwice(): LanceError {
   return new LanceError("ConcurrentModification", "the drawn location is not empty; try again");
 }
 
-/** Returns the usual location of a table, or another one when a deregistered table still has its files there. */
+/** Returns the usual location of a table, or a random one when anything is there, such as a deregistered table. */
 async function freeLocation({ layout }: CatalogContext, id: Identifier): Promise<string> {
   const location = newLocation(id);
+  await layout.checkNoEscape(location);
   if (!isRootDirectory(location)) return location;
-  return (await layout.isVacant(location)) ? location : uniqueLocation(id);
+  return (await layout.isEmpty(location)) ? location : uniqueLocation(id);
 }
 
 /** Returns a location relative to the base; a client may send the absolute path of an earlier answer. */

@@ -52,25 +52,27 @@ export function createDropOperations(
   };
 }
 
-/** Drops a table that has no row. @throws LanceError TableNotFound, when another caller dropped it first */
+/**
+ * Drops a table that has no row. It gets one first, because only rows can tell which of several callers drops it, and
+ * keep its location from others until the directory is gone.
+ *
+ * @throws LanceError TableNotFound, when another caller dropped it first; ConcurrentModification
+ */
 async function dropUnlisted(
   context: ChangeContext,
   id: Identifier,
   table: FoundTable,
   signal: AbortSignal,
 ): Promise<FoundTable> {
-  const { engine, layout, catalog, work, store } = context;
-  // Unlike a read, a mutation always decides on the newest rows.
-  const isListed = await catalog.mutate((draft) => draft.ownerOf(table.location) !== undefined);
-  if (isListed) throw new LanceError("ConcurrentModification", "the table got its row meanwhile; try again");
-  if (await work.isAtWork(table.location)) {
-    // With a row, the removal has a note, and so waits for the work.
-    await catalog.mutate((draft) => giveRow(draft, id, table));
-    return mutateAndRemove(context, (draft) => takeRow(context, draft, id), signal);
+  const { layout, catalog, journal } = context;
+  await catalog.mutate((draft) => giveRow(draft, id, table));
+  const take = (draft: Draft) => takeRow(context, draft, id);
+  const isThere = await layout.isUnlistedTable(table.location);
+  if (isThere && !(await journal.removing()).has(table.location)) {
+    return mutateAndRemove(context, take, signal);
   }
-  engine.forget(table.path);
-  if (!(await decisiveRequest(store, () => layout.remove(table.location)))) throw tableNotFound(id);
-  return table;
+  await catalog.mutate(take);
+  throw tableNotFound(id);
 }
 
 /** Adds the row of a table that has none, as a mutation of the catalog. @throws LanceError ConcurrentModification */

@@ -47,7 +47,7 @@ async function finishDrop(context: ChangeContext, location: string): Promise<voi
   const { catalog, journal, log } = context;
   try {
     const isOwned = (await catalog.read()).ownerOf(location) !== undefined;
-    if (!isOwned && (await journal.removes(location))) await resolveAbandoned(context);
+    if (!isOwned && (await journal.removing()).has(location)) await resolveAbandoned(context);
   } catch (error) {
     log.warn({ err: error, location }, "the drop of a table cannot be finished yet");
   }

@@ -64,17 +64,18 @@ export async function findTable(
  * Whether the root has a table of this name that has a directory but no row.
  *
  * The rows are read again after the directory, because the directory may belong to a table that was declared after the
- * first look.
+ * first look. The directory of a table that is being dropped may show for a moment, but does not count.
  */
 export async function isUnlistedTable(
-  { layout, catalog }: CatalogContext,
+  { layout, catalog, journal }: CatalogContext,
   state: CatalogView,
   id: Identifier,
 ): Promise<boolean> {
   if (!mayBeUnlisted(id)) return false;
   const location = rootLocation(id);
   if (state.ownerOf(location) !== undefined || !(await layout.isUnlistedTable(location))) return false;
-  return (await catalog.read()).ownerOf(location) === undefined;
+  if ((await catalog.read()).ownerOf(location) !== undefined) return false;
+  return !(await journal.removing()).has(location);
 }
 
 /** Whether a directory alone can be a table of this name: only in the root, and only under the name of a directory. */

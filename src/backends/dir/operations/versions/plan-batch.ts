@@ -104,19 +104,15 @@ export async function createPlanner(
     },
     async declare(id, { location: wanted, properties }) {
       checkNewIdentifier(id);
-      const { apply, isPrivate } = await planClaim(
+      const { apply, isPrivate, location } = await planClaim(
         context,
         async () => draft,
         id,
         properties,
         wanted || undefined,
       );
-      const location = apply(draft);
       if (isPrivate && !(await context.layout.isVacant(location))) throw drawnTwice();
-      changes.push((rows) => {
-        if (apply(rows) === location) return;
-        throw new LanceError("ConcurrentModification", "the location of a table was taken meanwhile");
-      });
+      change(apply);
       declared.add(location);
       return location;
     },

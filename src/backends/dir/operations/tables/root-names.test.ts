@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { type TestContext, test } from "vitest";
+import { people, personStream } from "../../../../../test/support/arrow.ts";
+import { type Disk, machineDisk } from "../../format/disk.ts";
+import { createLocalStore } from "../../format/local-store.ts";
+import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
+
+const HIDDEN = ".lance-deregistered";
+const DECLARED = ".lance-reserved";
+
+/** Work beside a rename of a file or a directory. */
+interface Meanwhile {
+  fits(from: string, to: string): boolean;
+  before?(): Promise<unknown>;
+  /** Also when the rename has failed. */
+  after?(): Promise<unknown>;
+}
+
+/** Opens two gateways on one directory, of which the first can be held in the middle of its work. */
+async function openTwo(t: TestContext) {
+  const root = await temporaryDirectory(t);
+  let meanwhile: Meanwhile | undefined;
+  const failures: unknown[] = [];
+  const noted = (work: Promise<unknown> | undefined) => work?.catch((error: unknown) => failures.push(error));
+  const disk: Disk = {
+    ...machineDisk,
+    async rename(from, to) {
+      const found = meanwhile?.fits(from, to) ? meanwhile : undefined;
+      if (found !== undefined) meanwhile = undefined;
+      await noted(found?.before?.());
+      await machineDisk.rename(from, to).finally(() => noted(found?.after?.()));
+    },
+  };
+  const storage = { store: createLocalStore("/", disk), root, engineOptions: {} };
+  const base = join(root, "data");
+  return {
+    watched: await openClient(t, root, { storage }),
+    other: await openClient(t, root),
+    directory: join(base, "t.lance"),
+    base,
+    /** Runs a call of the first gateway, with other work beside the first rename that fits. */
+    async beside<T>(call: () => Promise<T>, work: Meanwhile): Promise<T> {
+      meanwhile = work;
+      const answer = await call();
+      assert.equal(meanwhile, undefined, "no rename fits");
+      assert.deepEqual(failures, []);
+      return answer;
+    },
+  };
+}
+
+/** The rename that takes the directory of a dropped table away. */
+const takesAway = (_from: string, to: string) => basename(to).startsWith(".dropped-");
+
+/** The rename that shows the directory of a declared table to implementations that list directories. */
+const reveals = (from: string, to: string) => from.endsWith(HIDDEN) && to.endsWith(DECLARED);
+
+test("a drop does not remove what another caller creates under the name before the directory is gone", async (t) => {
+  const { watched, other, beside } = await openTwo(t);
+  await watched.call("declareTable", "t");
+  await beside(() => watched.call("dropTable", "t"), {
+    fits: takesAway,
+    before: () => other.upload("createTable", "t", {}, personStream(people(3))),
+  });
+  assert.equal((await other.call("countTableRows", "t")).count, 3n);
+});
+
+test("a name whose directory is about to be removed is free, and not a table without a row", async (t) => {
+  const { watched, other, directory, beside } = await openTwo(t);
+  await watched.call("declareTable", "t");
+  await beside(() => watched.call("dropTable", "t"), {
+    fits: takesAway,
+    async before() {
+      // Another program may show the directory after the drop has hidden it.
+      await rm(join(directory, HIDDEN));
+      await assert.rejects(other.call("tableExists", "t"), failsWith("TableNotFound"));
+      await assert.rejects(other.call("dropTable", "t"), failsWith("TableNotFound"));
+      assert.deepEqual((await other.call("listTables", "")).tables, []);
+      assert.deepEqual((await other.call("listAllTables", "")).tables, []);
+      await other.call("declareTable", "t");
+    },
+  });
+  await other.call("tableExists", "t");
+  await watched.call("dropTable", "t");
+});
+
+test("a table without a row is dropped by one caller alone", async (t) => {
+  const { watched, other, directory, beside } = await openTwo(t);
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, DECLARED), "");
+  await beside(() => watched.call("dropTable", "t"), {
+    fits: takesAway,
+    before: () => assert.rejects(other.call("dropTable", "t"), failsWith("TableNotFound")),
+  });
+  await assert.rejects(other.call("tableExists", "t"), failsWith("TableNotFound"));
+});
+
+test("a declaration has succeeded when its table is dropped and its location claimed again at once", async (t) => {
+  const { watched, other, directory, beside } = await openTwo(t);
+  await beside(() => watched.call("declareTable", "t"), {
+    fits: reveals,
+    before: () => other.call("dropTable", "t"),
+    async after() {
+      await mkdir(directory, { recursive: true });
+      await writeFile(join(directory, HIDDEN), "claimed by another");
+    },
+  });
+  await assert.rejects(other.call("tableExists", "t"), failsWith("TableNotFound"));
+  assert.deepEqual(await readdir(directory), [HIDDEN]);
+});
+
+test("callers that declare a name of the root at the same time leave one directory", async (t) => {
+  const { watched, other, base } = await openTwo(t);
+  const clients = [watched, other, watched, other];
+  for (let round = 0; round < 5; round++) {
+    const results = await Promise.allSettled(clients.map((client) => client.call("declareTable", "t")));
+    const refusals = results.flatMap((result) => (result.status === "rejected" ? [result.reason] : []));
+    assert.equal(refusals.length, clients.length - 1);
+    for (const refusal of refusals) assert.ok(failsWith("TableAlreadyExists")(refusal), String(refusal));
+    const tables = (await readdir(base)).filter((name) => /^[^._]/.test(name));
+    const { location = "" } = await other.call("describeTable", "t");
+    assert.deepEqual(tables, [basename(location)]);
+    assert.deepEqual(await readdir(location), [DECLARED]);
+    await other.call("dropTable", "t");
+  }
+});
+
+test("a declaration beside the rest of a refused one gets its usual place", async (t) => {
+  const { watched, directory } = await openTwo(t);
+  await watched.call("declareTable", "first");
+  await watched.call("renameTable", "first", { newTableName: "t" });
+  await assert.rejects(watched.call("declareTable", "t"), failsWith("TableAlreadyExists"));
+  await watched.call("dropTable", "t");
+  const { location } = await watched.call("declareTable", "t");
+  assert.equal(location, directory);
+});
