@@ -21,12 +21,13 @@ const timeout = 60_000;
 describe("results that are not read to their end", () => {
   let server: TestServer;
   let readAhead: ReadAhead;
+  let unread = 0;
   let remove: () => Promise<void>;
   const body = wideStream(16 * MIB);
   beforeAll(async () => {
     const directory = await temporaryDirectory();
     remove = directory.remove;
-    readAhead = createReadAhead({ maxBytes: 48 * MIB, stallMs: 100, everyMs: 20 });
+    readAhead = countingUnread(createReadAhead({ maxBytes: 48 * MIB, stallMs: 100, everyMs: 20 }));
     const log = pino({ level: "silent" });
     server = await startServer(await createDirectoryBackend({ root: directory.path, log, readAhead }));
     const headers = { "content-type": ARROW };
@@ -61,6 +62,35 @@ describe("results that are not read to their end", () => {
     return session;
   };
   const readers = { REST: rest, gRPC: rpc("application/grpc"), Connect: rpc("application/connect+proto") };
+
+  /** Counts the results that are left before their end, whose room only the garbage collector gives back. */
+  function countingUnread(memory: ReadAhead): ReadAhead {
+    return {
+      get held() {
+        return memory.held;
+      },
+      tryEnter: memory.tryEnter,
+      async enter(...args) {
+        const place = await memory.enter(...args);
+        const leave = (rest?: object) => {
+          if (rest !== undefined) unread += 1;
+          place.leave(rest);
+        };
+        return { ...place, leave };
+      },
+    };
+  }
+
+  for (const form of ["stream", "file"]) {
+    test(`a result that was read to its end as an IPC ${form} gives its room back at once`, {
+      timeout,
+    }, async () => {
+      const accept = `application/vnd.apache.arrow.${form}`;
+      const answer = await sendHttp(server.port, { ...query, headers: { accept } });
+      assert.equal(answer.headers["content-type"], accept);
+      assert.deepEqual({ unread, held: readAhead.held }, { unread: 0, held: 0 });
+    });
+  }
 
   for (const [protocol, open] of Object.entries(readers)) {
     test(`${protocol}: stalled readers make room for an active one`, { timeout }, async () => {

@@ -79,7 +79,10 @@ export async function* resultMessages(
   }
 }
 
-/** Yields the bytes of the result. Its place is free when they end, or when the collector frees an unread rest. */
+/**
+ * Yields the bytes of the result. Its place is free when they end, or when the collector frees an unread rest. A reader
+ * that knows the end of a stream when it sees it does not ask for more, and has left no rest.
+ */
 async function* resultStream(
   built: BuiltQuery,
   options: ResultOptions,
@@ -91,17 +94,17 @@ async function* resultStream(
     yield* editedBatches(built, options, batchRows, (batches) => {
       rest = batches;
     });
-    rest = undefined;
   } finally {
     place?.leave(rest);
   }
 }
 
+/** @param onRest gets the engine's result when it begins, and undefined when it has no further batch */
 async function* editedBatches(
   built: BuiltQuery,
   { data, call, turns }: ResultOptions,
   batchRows: number,
-  onStart: (batches: NativeBatches) => void,
+  onRest: (rest: NativeBatches | undefined) => void,
 ): AsyncIterable<Uint8Array> {
   // A small result is collected before it is sent.
   const frees = call.releasesChunks === true && !isSmall(built);
@@ -109,7 +112,7 @@ async function* editedBatches(
   let first = true;
   for (const run of built.runs) {
     const { batches, ranked } = await data.wait(() => start(built, run, batchRows, timeLimit(call)));
-    onStart(batches);
+    onRest(batches);
     const edit = createResultEditor(built, ranked, run.firstVector);
     let pull = () => batches.next();
     for (;;) {
@@ -125,6 +128,7 @@ async function* editedBatches(
       // A wire whose call was aborted may still be sending the batch.
       if (frees && !call.signal.aborted) freeAtOnce(batch);
     }
+    onRest(undefined);
   }
   if (first) {
     const edit = createResultEditor(built, !built.hybrid, 0);
