@@ -135,7 +135,7 @@ export interface State extends Served {
 /** Serves databases through all wires and the pipeline. */
 export async function serve(first: State): Promise<ReplaceableGateway> {
   const { options, context } = first;
-  const { log, metrics, plugins = [], trail, access, tracing, dispatcher, tls, workers } = context;
+  const { log, metrics, plugins = [], tracing, dispatcher, tls, workers } = context;
   let current = first;
   const api = createApi({
     ...callOptionsOf(first),
@@ -153,7 +153,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
     readiness,
     metrics: options.metricsOn === "admin" ? undefined : metrics?.page,
     documents: openDocument(options),
-    noteAccess: access?.noteBy(api.mask),
+    noteAccess: context.access?.noteBy(api.mask),
     console: options.noConsole ? undefined : CONSOLE_DIRECTORY,
     log,
     addressing: first.addressing,
@@ -184,6 +184,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
       const former = figuresOf(current);
       current = next;
       server.readdress(next.addressing);
+      server.noteAccessBy(next.context.access?.noteBy(api.mask));
       const replaced = api.replace(callOptionsOf(next));
       const now = figuresOf(next);
       for (const [name, figures] of now) metrics?.watchBackend(name, figures);
@@ -194,7 +195,7 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
       const { drainSeconds, drainDelayMs: delayMs = 0 } = current.options;
       own.close();
       const finished = await server.close({ graceMs: drainSeconds * 1000, delayMs });
-      const { authenticator, authorizer, rates } = current.context;
+      const { authenticator, authorizer, rates, trail, access } = current.context;
       for (const part of [authenticator, authorizer, rates, tls]) part?.close();
       await Promise.all([closeAll(current.backends), dispatcher?.close()]);
       await Promise.all([trail?.close(), access?.close(), tracing?.close()]);

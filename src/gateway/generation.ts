@@ -3,12 +3,15 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import type { Configuration } from "../config/configuration.ts";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
+import type { FileTrail } from "../log/lines/trail.ts";
 import type { Metrics } from "../metrics/metrics.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
 import type { KeyedCells } from "../namespace/keyed-cells.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { Database } from "../pipeline/databases.ts";
 import { LIVE_OPTIONS } from "./live-options.ts";
+import { type AccessLog, openAccess } from "./open-access.ts";
+import { openAudit } from "./open-audit.ts";
 import { openAuthenticator } from "./open-authenticator.ts";
 import { openAuthorizer } from "./open-authorizer.ts";
 import { openBackend, type Surroundings } from "./open-backend.ts";
@@ -21,6 +24,9 @@ export interface Parts {
   readonly authenticator: Authenticator | undefined;
   readonly authorizer: Authorizer | undefined;
   readonly rates: SharedRates | undefined;
+  /** The audit log. */
+  readonly trail: FileTrail | undefined;
+  readonly access: AccessLog | undefined;
 }
 
 /** Everything that answers calls by one configuration. */
@@ -47,6 +53,10 @@ const OPENERS: { readonly [K in keyof Parts]: Opener<K> } = {
   authenticator: (options, { log, failures }) => openAuthenticator(options, log, failures(options)),
   authorizer: (options, { log, metrics }) => openAuthorizer(options, log, metrics?.decidePolicy),
   rates: (options, { log, metrics }) => openSharedRates(options, log, () => metrics?.failSharedRate()),
+  trail: (options, { log, metrics }) =>
+    openAudit(options, log, (lines) => metrics?.loseLines("audit", lines)),
+  access: ({ accessLog }, { log, metrics }) =>
+    openAccess(accessLog, log, (lines) => metrics?.loseLines("access", lines)),
 };
 
 const NAMES = Object.keys(OPENERS) as (keyof Parts)[];
@@ -108,10 +118,13 @@ async function openDatabase(
 
 /** Closes what a generation has, except for what another one uses, too. */
 export async function closeGeneration(generation: Generation, except?: Generation): Promise<void> {
-  for (const name of NAMES) if (generation[name] !== except?.[name]) generation[name]?.close();
+  const parts = NAMES.filter((name) => generation[name] !== except?.[name]);
   const used = new Set(backendsOf(except));
   const closing = backendsOf(generation).filter((backend) => !used.has(backend));
-  await Promise.all(closing.map((backend) => backend.close()));
+  await Promise.all([
+    ...closing.map((backend) => backend.close()),
+    ...parts.map((name) => generation[name]?.close()),
+  ]);
 }
 
 /** Returns the backends of a generation. */

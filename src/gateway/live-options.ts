@@ -22,6 +22,8 @@ export const LIVE_OPTIONS = {
     "rateLimitRedisCa",
     "rateLimitRedisPrefix",
   ],
+  trail: ["auditLog", "auditRequired", "auditMaxBytes", "auditFiles"],
+  access: ["accessLog"],
   limits: [
     "maxBufferedBytes",
     "maxCallerCalls",

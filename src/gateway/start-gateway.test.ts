@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -41,12 +41,15 @@ describe("a changed configuration", () => {
     const word = Promise.withResolvers<void>();
     Object.assign(globalThis, { reloadEvents: events, reloadWord: word.promise });
     const base = ["--port", "0", "--drain-seconds", "0"];
-    const configurationOf = (all: readonly (readonly string[])[]): Configuration => {
+    const configurationOf = (
+      all: readonly (readonly string[])[],
+      ...more: readonly string[]
+    ): Configuration => {
       const byName = all.map(([name = "", ...more]) => {
         const own = ["--backend", file, "--backend-option", `name=${name}`, ...more];
         return [name, readServeOptions(sourcesOf([...base, ...own]))] as const;
       });
-      const options = readServeOptions(sourcesOf(base));
+      const options = readServeOptions(sourcesOf([...base, ...more]));
       return {
         options,
         databases: {
@@ -64,7 +67,7 @@ describe("a changed configuration", () => {
       const path = `/db/${name}/v1/namespace/%24/list`;
       return (await sendHttp(gateway.address.port, { method: "GET", path })).status;
     };
-    return { gateway, configurationOf, events, say: word.resolve, list };
+    return { gateway, configurationOf, events, say: word.resolve, list, folder: path };
   }
 
   it("keeps backends that stay the same, and closes others when their calls have ended", async () => {
@@ -97,5 +100,61 @@ describe("a changed configuration", () => {
     const change = await gateway.prepare(configurationOf([["a"], ["d"]]));
     await change.abort();
     assert.deepEqual([events.at(-1), await list("d"), await list("a")], ["close d", 404, 200]);
+  });
+
+  it("moves the audit log and the access log to other files without losing or doubling a line", async () => {
+    const { gateway, configurationOf, events, say, list, folder } = await start(["a"]);
+    const filesOf = (name: string) => ["audit", "access"].map((log) => join(folder, `${log}-${name}.jsonl`));
+    const change = async (...names: readonly string[]) => {
+      const [auditLog = "", accessLog = ""] = filesOf(names.at(-1) ?? "");
+      const flags = names.length === 0 ? [] : ["--audit-log", auditLog, "--access-log", accessLog];
+      (await gateway.prepare(configurationOf([["a"]], ...flags))).commit();
+    };
+    const linesOf = async (file: string) =>
+      (await readFile(file, "utf8")).split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
+    await change("one");
+    const running = Array.from({ length: 5 }, () => list("a"));
+    await expect.poll(() => events.filter((each) => each === "call a").length).toBe(5);
+    await change("two");
+    // The new files get lines while calls of the former configuration run.
+    assert.equal(await list("b"), 404);
+    say();
+    assert.deepEqual(await Promise.all(running), [200, 200, 200, 200, 200]);
+    let calls = 0;
+    let stop = false;
+    const busy = Array.from({ length: 8 }, async () => {
+      for (; !stop; calls++) assert.equal(await list("a"), 200);
+    });
+    const names = ["one", "two", "three", "four", "five"];
+    for (const name of names.slice(2)) {
+      await change(name);
+      const before = calls;
+      await expect.poll(() => calls).toBeGreaterThan(before + 20);
+    }
+    stop = true;
+    await Promise.all(busy);
+    const linesOfAll = (log: number) =>
+      Promise.all(names.map((name) => linesOf(filesOf(name)[log] as string)));
+    // A request is noted when its connection is done with it, which may be after its caller has the answer.
+    await expect.poll(async () => (await linesOfAll(1)).flat().length).toBe(calls + 6);
+    await change();
+    assert.equal(await list("a"), 200);
+    await gateway.close();
+    const [audited, accesses] = [await linesOfAll(0), await linesOfAll(1)];
+    assert.equal(audited[0]?.length, 5);
+    assert.deepEqual([audited.flat().length, accesses.flat().length], [calls + 6, calls + 6]);
+    assert.ok(audited.every(({ length }) => length > 0));
+  });
+
+  it("keeps its logs if the file of another one cannot be opened", async () => {
+    const { gateway, configurationOf, say, list, folder } = await start(["a"]);
+    say();
+    const file = join(folder, "audit.jsonl");
+    const change = await gateway.prepare(configurationOf([["a"]], "--audit-log", file));
+    change.commit();
+    const wrong = configurationOf([["a"]], "--audit-log", join(folder, "missing", "audit.jsonl"));
+    await assert.rejects(gateway.prepare(wrong), /^Error: --audit-log .* cannot be opened: ENOENT/);
+    assert.equal(await list("a"), 200);
+    assert.equal((await readFile(file, "utf8")).split("\n").length, 2);
   });
 });

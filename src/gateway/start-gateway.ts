@@ -8,10 +8,9 @@ import { createMetrics } from "../metrics/metrics.ts";
 import { setTracing } from "../namespace/tracing.ts";
 import type { Database } from "../pipeline/databases.ts";
 import { BUILD, type Gateway, type State, serve } from "./compose.ts";
+import { createFormerGenerations } from "./former-generations.ts";
 import { closeGeneration, type Generation, type GenerationContext, openGeneration } from "./generation.ts";
-import { openAccess } from "./open-access.ts";
 import { openAnnouncements } from "./open-announcements.ts";
-import { openAudit } from "./open-audit.ts";
 import { openTls } from "./open-tls.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import { servedAlone, servedByName } from "./served.ts";
@@ -52,8 +51,6 @@ export async function startGateway(
   const plugins = await loadPlugins(options.plugins, log);
   const metrics = options.noMetrics ? undefined : createMetrics(workers?.gatherMetrics, BUILD);
   if (metrics !== undefined) workers?.provideMetrics(metrics.snapshot);
-  const trail = await openAudit(options, log, (lines) => metrics?.loseLines("audit", lines));
-  const access = await openAccess(options.accessLog, log, (lines) => metrics?.loseLines("access", lines));
   const tracing = await openTracing(process.env, log);
   setTracing(tracing?.tracing);
   const tls = await openTls(options, log);
@@ -66,20 +63,22 @@ export async function startGateway(
   };
   // Page tokens stay valid when the configuration changes.
   const drawnSecret = randomBytes(32).toString("base64url");
-  const shared = { log, metrics, plugins, trail, access, tracing, tls, workers, ...events };
+  const shared = { log, metrics, plugins, tracing, tls, workers, ...events };
   const stateOf = (generation: Generation): State => {
-    const { configuration, databases: named, authenticator, authorizer, rates } = generation;
+    const { configuration, databases: named, ...parts } = generation;
     const { options: own, databases: routing } = configuration;
     const wires = { ...own, pageTokenSecret: own.pageTokenSecret ?? drawnSecret };
     const served =
       routing === undefined ? servedAlone(named.get("") as Database) : servedByName(named, routing, wires);
-    return { ...served, options: wires, context: { ...shared, authenticator, authorizer, rates } };
+    return { ...served, options: wires, context: { ...shared, ...parts } };
   };
   let current: Generation | undefined;
   try {
     current = await openGeneration({ options, databases }, context);
     const gateway = await serve(stateOf(current));
     let running = current;
+    const formers = createFormerGenerations(log);
+    const { close } = gateway;
     return Object.assign(gateway, {
       async prepare(configuration: Configuration): Promise<PreparedChange> {
         const former = running;
@@ -88,19 +87,22 @@ export async function startGateway(
           commit() {
             running = next;
             log.level = levelAfter(former, next, log.level);
-            void gateway
-              .replace(stateOf(next))
-              .then(() => closeGeneration(former, next))
-              .catch((error: unknown) => log.error({ err: error }, "the former configuration is not closed"));
+            formers.retire(former, next, gateway.replace(stateOf(next)));
           },
           abort: () => closeGeneration(next, former),
         };
+      },
+      async close() {
+        const finished = await close();
+        // Calls that were cut off may have left lines of the audit log.
+        await formers.close();
+        return finished;
       },
     });
   } catch (error) {
     if (current !== undefined) await closeGeneration(current);
     tls?.close();
-    await Promise.all([trail?.close(), access?.close(), tracing?.close(), events.dispatcher?.close()]);
+    await Promise.all([tracing?.close(), events.dispatcher?.close()]);
     throw error;
   }
 }

@@ -75,7 +75,7 @@ export interface ListenerOptions extends ConnectionLimits {
   /** Answers a request with an error. */
   readonly refuse: (request: IncomingMessage, response: ServerResponse, error: LanceError) => void;
   /** Keeps account of the requests. Default: nobody does. */
-  readonly arrivals?: Arrivals | undefined;
+  readonly arrivals?: (() => Arrivals | undefined) | undefined;
   /** Extracts the database from a request's address. Default: addresses name none. */
   readonly takeAddress?: TakeAddress | undefined;
   /** Certificate of the port, which speaks TLS only. Default: the port speaks plain text only. */
@@ -137,7 +137,7 @@ export function createListener(options: ListenerOptions): Listener {
   // This server never listens; it makes request and response objects for streams that are not gRPC.
   const compatibility = createHttp2Server((request, response) => {
     ignoreErrors(request, response);
-    arrivals?.http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
+    arrivals?.()?.http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
     http(request as unknown as IncomingMessage, response as unknown as ServerResponse);
   });
   const sessions = createHttp2Sessions({
@@ -148,7 +148,7 @@ export function createListener(options: ListenerOptions): Listener {
     onStream(stream, headers, flags, rawHeaders) {
       if (takeAddress !== undefined) headers[":path"] = takeAddress(headers[":path"] ?? "", headers);
       if (GRPC_CONTENT_TYPE.test(headers["content-type"] ?? "")) {
-        arrivals?.stream(stream, headers);
+        arrivals?.()?.stream(stream, headers);
         grpc(stream, headers);
       } else compatibility.emit("stream", stream, headers, flags, rawHeaders);
     },
@@ -227,12 +227,12 @@ export function createListener(options: ListenerOptions): Listener {
     if (leaving || isPlain || spare.has(socket)) response.setHeader("connection", "close");
     const fault = isPlain ? new LanceError("InvalidInput", NEEDS_TLS) : readTarget(request);
     if (fault !== undefined) {
-      arrivals?.http(request, response);
+      arrivals?.()?.http(request, response);
       refuse(request, response, fault);
       return;
     }
     if (takeAddress !== undefined) request.url = takeAddress(request.url ?? "", request.headers);
-    arrivals?.http(request, response);
+    arrivals?.()?.http(request, response);
     (spare.has(socket) ? crowded : http)(request, response);
   }
 

@@ -6,7 +6,7 @@ import type { ConnectionFigures } from "../namespace/connection-figures.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
 import type { NoteAccess } from "../pipeline/access-entry.ts";
-import type { NoteRefusal } from "../pipeline/refusals.ts";
+import type { NoteRefusal, Refusal } from "../pipeline/refusals.ts";
 import type { Transcoder } from "../transcode/transcoder.ts";
 import { createGrpcHandler, type GrpcLimits } from "../wires/grpc/handler.ts";
 import { createLoopPace, type LoopPace } from "../wires/loop-pace.ts";
@@ -76,6 +76,8 @@ export interface GatewayServer {
   close(options?: { graceMs?: number; delayMs?: number }): Promise<boolean>;
   /** Replaces the parts of addresses that name databases. */
   readdress(addressing: Addressing | undefined): void;
+  /** Replaces the function that notes requests, also those that are under way, at their end; undefined notes no more. */
+  noteAccessBy(note: NoteAccess | undefined): void;
   /** Returns what has come and gone since the start. */
   figures(): ConnectionFigures;
 }
@@ -86,8 +88,15 @@ const DEFAULT_GRACE_MS = 30_000;
  * Creates the server: gRPC, gRPC-Web, Connect, REST, probes, metrics, the console, gRPC health and reflection on a single port.
  */
 export function createServer(given: ServerOptions): GatewayServer {
-  const arrivals = openArrivals(given);
-  const options = { ...given, arrivals, refused: arrivals?.refused ?? given.refused };
+  let noteAccess = given.noteAccess;
+  const note: NoteAccess = (entry) => noteAccess?.(entry);
+  const newArrivals = () => openArrivals(given, noteAccess && note);
+  let arrivals = newArrivals();
+  const options = {
+    ...given,
+    arrivals: () => arrivals,
+    refused: (refusal: Refusal) => (arrivals?.refused ?? given.refused)?.(refusal),
+  };
   const { service, readiness, transcoders = [], corsOrigins: origins = [], allowedHosts = [] } = options;
   const { pace = createLoopPace() } = options;
   const health = healthRpcs(readiness, [LanceNamespaceService.typeName]);
@@ -114,6 +123,10 @@ export function createServer(given: ServerOptions): GatewayServer {
   });
   return {
     figures: listener.figures,
+    noteAccessBy(next) {
+      noteAccess = next;
+      arrivals = newArrivals();
+    },
     readdress(addressing = {}) {
       takeAddress = createTakeAddress(addressing);
       hosts.serveAlso(addressing.hosts ?? []);
@@ -134,7 +147,7 @@ export function createServer(given: ServerOptions): GatewayServer {
 }
 
 /** Keeping account of requests costs something, so it is left out where nothing needs it. */
-function openArrivals({ trustedProxies = [], noteAccess: note, refused }: ServerOptions) {
+function openArrivals({ trustedProxies = [], refused }: ServerOptions, note: NoteAccess | undefined) {
   if (trustedProxies.length === 0 && note === undefined) return undefined;
   return createArrivals({ findClient: createFindClient(trustedProxies), note, refused });
 }
