@@ -55,6 +55,15 @@ test("a call on a bucket waits for few answers in a row, and asks for nothing tw
   }
   const declare = await requestsOf(() => call("declareTable", "n$declared"));
   assertRequests(declare, 3, ["LIST *", "PUT *", ...CHECK, ...COMMIT]);
+  // The engine writes on the local disk; then the files go to the bucket together, and the manifest follows. The look at
+  // the place runs beside the engine; this bucket answers it before.
+  const created = await requestsOf(() => upload("createTable", "n$created", {}, rows([1])));
+  assertRequests(created, 6, [
+    ...[...CHECK, "LIST *"],
+    ...["PUT */data", "PUT */_transactions", "PUT if absent */_versions"],
+    ...[...CHECK, ...COMMIT],
+  ]);
+  assert.equal((await call("countTableRows", "n$created")).count, 1n);
   const namespace = await requestsOf(() => call("createNamespace", "n$inner"));
   assertRequests(namespace, 2, [...CHECK, ...COMMIT]);
 

@@ -53,10 +53,11 @@ export async function createApart(
   const { catalog, layout } = context;
   const path = layout.pathOf(location);
   // A deregistered table may have its files at the drawn location; the check does not delay the write.
-  const wasVacant = layout.isVacant(location).catch(() => false);
+  const look = layout.isVacant(location);
+  const wasVacant = look.catch(() => false);
   let isAsked = false;
   try {
-    const version = await writeApart(context, path, data);
+    const version = await writeApart(context, path, data, look);
     isAsked = true;
     await catalog.mutate(apply);
     return { path, version };
@@ -72,8 +73,9 @@ async function writeApart(
   { layout, store }: TableContext,
   path: string,
   data: Pick<ReceivedRows, "stage">,
+  isVacant: Promise<boolean>,
 ): Promise<number> {
-  if (store.files === undefined) return data.stage(path);
+  if (store.files === undefined) return data.stage(path, isVacant);
   const staging = newStagingKey(layout.baseKey);
   try {
     const version = await data.stage(store.uriOf(staging));

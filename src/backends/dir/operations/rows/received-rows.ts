@@ -16,14 +16,20 @@ import type { UploadContext } from "../context.ts";
 import { datasetOf, type FoundTable, isMain, withData } from "../tables/lookup.ts";
 import { createShared } from "./first-version.ts";
 import { type StagedRows, withStagedFile, withStagedRows } from "./staged-write.ts";
+import { writeByDisk } from "./write-by-disk.ts";
 
 /** The rows of an upload, from which a table can be made. */
 export interface ReceivedRows {
   readonly rows: number;
   /** Whether the rows can be written again after {@link ReceivedRows.stage}. */
   readonly isRepeatable: boolean;
-  /** Writes a new dataset to a location to which no other process writes. */
-  stage(path: string): Promise<number>;
+  /**
+   * Writes a new dataset to a location to which no other process writes.
+   *
+   * @param isVacant whether the location is empty, if that is not certain
+   * @throws LanceError if it is not
+   */
+  stage(path: string, isVacant?: Promise<boolean>): Promise<number>;
   /** Writes the first version of a table, unless another writer is first. @throws LanceError TableAlreadyExists */
   create(table: Pick<FoundTable, "path">): Promise<number>;
   /** Writes a version that replaces all rows. */
@@ -113,7 +119,7 @@ async function newestVersion(
 }
 
 function wholeRows(context: TableContext, part: UploadPart, branch: string | undefined): ReceivedRows {
-  const { engine } = context;
+  const { engine, store } = context;
   const { file, rows } = part;
   async function durable(table: FoundTable, committed: Promise<number>): Promise<number> {
     const version = await committed;
@@ -123,7 +129,10 @@ function wholeRows(context: TableContext, part: UploadPart, branch: string | und
   return {
     rows,
     isRepeatable: true,
-    stage: (path) => engine.create(path, file, "create"),
+    stage: (path, isVacant) =>
+      store.files === undefined
+        ? writeByDisk(context, path, file, isVacant)
+        : engine.create(path, file, "create"),
     create: (table) => createShared(context, table, file),
     replace(table) {
       if (isMain(branch)) return durable(table, engine.create(table.path, file, "overwrite"));
