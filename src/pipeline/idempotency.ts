@@ -2,7 +2,13 @@ import { fromBinary, type Message, toBinary } from "@bufbuild/protobuf";
 import { isRead } from "../namespace/actions.ts";
 import type { Call } from "../namespace/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../namespace/errors.ts";
-import { type EarlierCall, isEarlier, type KeptOutcome, type TakenKey } from "../namespace/idempotency.ts";
+import {
+  type EarlierCall,
+  type IdempotencyRecords,
+  isEarlier,
+  type KeptOutcome,
+  type TakenKey,
+} from "../namespace/idempotency.ts";
 import { type Databases, databaseOf } from "./databases.ts";
 import { hashBody, hashKey, hashRequest, type ReadBody } from "./idempotency-hashes.ts";
 import type { Interceptor, Next, OperationRequest, OperationResponse } from "./interceptor.ts";
@@ -38,18 +44,27 @@ const UNCLEAR: ReadonlySet<ErrorName> = new Set([
  * A call with a key goes on when its client leaves, so that the client's next try finds an outcome.
  */
 export function keepAnswers(databases: Databases): Interceptor {
-  return async (call, request, next) => {
+  return (call, request, next) => {
     const text = call.headers[IDEMPOTENCY_KEY];
     if (text === undefined || isRead(call.method)) return next(call, request);
     const records = databaseOf(databases, call).backend.idempotency;
-    if (records === undefined) return next(call, request);
-    if (!KEY.test(text)) {
-      throw new LanceError("InvalidInput", `${IDEMPOTENCY_KEY} must be 1 to 255 visible ASCII characters`);
-    }
-    const hash = hashRequest(call, request.message);
-    const taken = await records.take(hashKey(call, text), hash);
-    return isEarlier(taken) ? replay(call, request, hash, taken) : run(call, request, next, taken);
+    return records === undefined ? next(call, request) : once(call, request, next, text, records);
   };
+}
+
+async function once(
+  call: Call,
+  request: OperationRequest,
+  next: Next,
+  text: string,
+  records: IdempotencyRecords,
+): Promise<OperationResponse> {
+  if (!KEY.test(text)) {
+    throw new LanceError("InvalidInput", `${IDEMPOTENCY_KEY} must be 1 to 255 visible ASCII characters`);
+  }
+  const hash = hashRequest(call, request.message);
+  const taken = await records.take(hashKey(call, text), hash);
+  return isEarlier(taken) ? replay(call, request, hash, taken) : run(call, request, next, taken);
 }
 
 async function run(

@@ -108,10 +108,8 @@ export function createResilience<T>(
       const address = addresses.pick(repeatable);
       if (address === undefined) return Promise.reject(refusal(call, addresses.closedForMs));
       const running = { call, repeatable, attempt, startedAt: Date.now() };
-      const first = once(address, running);
-      return withOutcome(
-        repeatable,
-        first.catch((error: unknown) => again(address, error, running)),
+      return once(address, running).catch((error: unknown) =>
+        withOutcome(repeatable, again(address, error, running)),
       );
     },
     replace: (all) => addresses.replace(all),
