@@ -17,9 +17,9 @@ interface ProjectOptions {
   /** Time limit of a test or hook, in milliseconds. */
   readonly limit?: number;
   /**
-   * Whether each file has a process of its own: files that measure memory or damage their process need it. The others
-   * share a process and its modules, which spares them the imports, and undo what they change outside of their file.
-   * Default: true.
+   * Whether each file has a process of its own: files that measure memory, replace modules or damage their process need
+   * it. The others share a process and its modules, which spares them the imports, and undo what they change outside of
+   * their file. Default: true.
    */
   readonly isolate?: boolean;
   /** Files that belong to another project. Default: none. */
@@ -47,13 +47,16 @@ function project(
   } satisfies TestProjectConfiguration;
 }
 
-/** For tests that neither measure memory nor are about disks, which take their time to sync every commit. */
+/** For tests that are not about disks, which take their time to sync every commit. */
 const SHARED: ProjectOptions = { isolate: false, env: { TMPDIR: scratchDirectory() } };
 const CLIENTS: ProjectOptions = { limit: CLIENT_TIME_LIMIT_MS };
 /** Cut everything off at moments that a seed draws: the more schedules, the more they find. `.ci/run` has many. */
 const CUTS = ["power", "disk-faults", "store-cuts", "aborted-data", "aborted-streams"].map(
   (name) => `test/faults/${name}.test.ts`,
 );
+
+/** Replace modules of the sources, which the files of a shared process keep. */
+const MOCKS = ["test/faults/failed-start.test.ts"];
 
 export default defineConfig({
   test: {
@@ -86,7 +89,8 @@ export default defineConfig({
       ),
       project("contract", ["test/{contract,stores}/**/*.test.ts"], SHARED),
       project("matrix", ["test/matrix/**/*.test.ts"], SHARED),
-      project("faults", ["test/faults/**/*.test.ts"], { exclude: CUTS }),
+      project("faults", ["test/faults/**/*.test.ts"], { isolate: false, exclude: [...CUTS, ...MOCKS] }),
+      project("mocks", MOCKS),
       project("cuts", CUTS),
       project("clients", ["test/{clients,chains}/**/*.test.ts"], CLIENTS),
       project("engines", ["test/engines/**/*.test.ts"], CLIENTS),
