@@ -31,6 +31,18 @@ export function parseFieldPath(path: string): string[] {
   return names;
 }
 
+const fieldsByName = new WeakMap<readonly ArrowField[], ReadonlyMap<string, ArrowField>>();
+
+/** Returns the field of a name; the first, if several have it. A request may name thousands of fields. */
+export function fieldNamed(fields: readonly ArrowField[], name: string): ArrowField | undefined {
+  let byName = fieldsByName.get(fields);
+  if (byName === undefined) {
+    byName = new Map(fields.toReversed().map((field) => [field.name, field]));
+    fieldsByName.set(fields, byName);
+  }
+  return byName.get(name);
+}
+
 /** A field and the names that lead to it. */
 export interface FoundField {
   readonly names: readonly string[];
@@ -46,7 +58,7 @@ export function resolveField({ fields }: ArrowSchema, path: string): FoundField 
   const names = parseFieldPath(path);
   let [field, among]: [ArrowField | undefined, readonly ArrowField[]] = [undefined, fields];
   for (const name of names) {
-    field = among.find((candidate) => candidate.name === name);
+    field = fieldNamed(among, name);
     among = field?.type.name === "struct" ? field.children : [];
   }
   if (field === undefined) {

@@ -24,6 +24,8 @@ interface FlatBudget {
   tables: number;
   /** Bytes of tables, texts and references; a tree without sharing has no more than the buffer. */
   bytes: number;
+  /** The buffer itself, from which texts are read. */
+  readonly text: Buffer;
 }
 
 /** How many times larger than its buffer a tree may be: writers may share texts and small tables. */
@@ -42,7 +44,8 @@ const TABLE_BYTES = 8;
  */
 export function rootTable(bytes: Uint8Array, maxTables: number = Number.POSITIVE_INFINITY): FlatTable {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const budget = { tables: maxTables, bytes: SHARING * bytes.byteLength + LEAST_BYTES };
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const budget = { tables: maxTables, bytes: SHARING * bytes.byteLength + LEAST_BYTES, text };
   return { view, at: view.getUint32(0, true), budget };
 }
 
@@ -109,7 +112,7 @@ export function readString(table: FlatTable, index: number): string | undefined 
   const { at, length } = readVector(table, index, 1);
   if (at === 0) return undefined;
   spend(table.budget, 0, length);
-  return Buffer.from(table.view.buffer, table.view.byteOffset + at, length).toString("utf8");
+  return table.budget.text.toString("utf8", at, at + length);
 }
 
 /**

@@ -150,9 +150,9 @@ function checkChildren(name: string, type: ArrowType, children: readonly ArrowFi
 }
 
 function decodeMetadata(table: FlatTable, index: number): Record<string, string> {
-  return Object.fromEntries(
-    readTables(table, index).map((entry) => [readString(entry, 0) ?? "", readString(entry, 1) ?? ""]),
-  );
+  const entries = readTables(table, index);
+  if (entries.length === 0) return {};
+  return Object.fromEntries(entries.map((entry) => [readString(entry, 0) ?? "", readString(entry, 1) ?? ""]));
 }
 
 const UNITS = ["s", "ms", "us", "ns"] as const;

@@ -15,6 +15,7 @@ import { createBodyReader, type JsonBody } from "./body.ts";
 import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
 import type { JsonDecoders } from "./json-decode.ts";
 import type { EncodeJson, JsonEncoders } from "./json-encode.ts";
+import type { ParsedJson } from "./json-text.ts";
 import { compileVariable } from "./path-variable.ts";
 import { createQueryBinder } from "./query.ts";
 
@@ -46,10 +47,10 @@ export interface Binding {
    *
    * @param segments the path's segments as they were sent.
    * @param query the query string without its question mark.
-   * @param body the JSON text; undefined or empty if there is none.
+   * @param body the JSON, a text or its value; undefined or empty if there is none.
    * @throws LanceError InvalidInput, naming what does not fit.
    */
-  decode(segments: readonly string[], query: string, body: string | undefined): Message;
+  decode(segments: readonly string[], query: string, body: string | ParsedJson | undefined): Message;
   /** Returns the JSON text of a response; empty unless the response's body is JSON. */
   encode(response: Message): string;
 }
@@ -108,10 +109,14 @@ function compile(method: DescMethod, rule: HttpRule, { forms, decoders, encoders
     return responseField === undefined ? encoders.message(output) : encoders.field(responseField);
   }
 
-  function decode(segments: readonly string[], query: string, text: string | undefined): Message {
+  function decode(
+    segments: readonly string[],
+    query: string,
+    json: string | ParsedJson | undefined,
+  ): Message {
     const values = queryBinder.parse(query);
     const isBound = (name: string) => inPath.has(name) || values.some(({ field }) => field.name === name);
-    const body: JsonBody = readBody?.(text, isBound) ?? { message: create(input), json: undefined };
+    const body: JsonBody = readBody?.(json, isBound) ?? { message: create(input), json: undefined };
     const message = body.message as Message & MessageRecord;
     if (values.length > 0) queryBinder.apply(message, values);
     for (const variable of variables) variable.apply(message, segments, body.json);

@@ -4,7 +4,7 @@ import { isJsonObject } from "../namespace/json.ts";
 import { isRequired, type MessageRecord, restName } from "./descriptors.ts";
 import { FieldError, InexactNumberError, toInvalidInput, within } from "./field-error.ts";
 import type { DecodeJson, JsonDecoders } from "./json-decode.ts";
-import { parseJson, parseRequestExactly } from "./json-text.ts";
+import { type ParsedJson, parseJson, parseRequestExactly } from "./json-text.ts";
 
 /** A request read from its body. */
 export interface JsonBody {
@@ -14,12 +14,15 @@ export interface JsonBody {
 }
 
 /**
- * Reads the JSON text of a body. An empty text and `null` mean `{}`.
+ * Reads the JSON of a body, a text or its value. An empty text and `null` mean `{}`.
  *
  * @param isBound whether a field, by its REST name, has a value from the path or the query.
  * @throws LanceError InvalidInput
  */
-export type BodyReader = (text: string | undefined, isBound: (name: string) => boolean) => JsonBody;
+export type BodyReader = (
+  body: string | ParsedJson | undefined,
+  isBound: (name: string) => boolean,
+) => JsonBody;
 
 /**
  * Compiles the reader of a request's body.
@@ -37,20 +40,20 @@ export function createBodyReader(
 }
 
 function wholeReader(decode: DecodeJson): BodyReader {
-  return (text, isBound) => {
+  return (body, isBound) => {
     const read = (parsed: unknown): JsonBody => {
       const json = parsed ?? {};
       if (!isJsonObject(json)) throw new LanceError("InvalidInput", "request body must be a JSON object");
       return { message: decode(json, 0, isBound) as Message, json };
     };
-    return readJson(text, read);
+    return readJson(body, read);
   };
 }
 
 function fieldReader(input: DescMessage, field: DescField, decode: DecodeJson): BodyReader {
   const objectLike = field.fieldKind === "map" || field.fieldKind === "message";
   const name = restName(field);
-  return (text, isBound) => {
+  return (body, isBound) => {
     const read = (parsed: unknown): JsonBody => {
       const message = create(input) as Message & MessageRecord;
       const json = parsed ?? (objectLike ? {} : undefined);
@@ -58,19 +61,20 @@ function fieldReader(input: DescMessage, field: DescField, decode: DecodeJson): 
       else if (isRequired(field) && !isBound(name)) throw within(name, new FieldError("is required"));
       return { message, json: undefined };
     };
-    return readJson(text, read);
+    return readJson(body, read);
   };
 }
 
-function readJson(text: string | undefined, read: (parsed: unknown) => JsonBody): JsonBody {
+function readJson(body: string | ParsedJson | undefined, read: (parsed: unknown) => JsonBody): JsonBody {
   try {
-    if (text === undefined || text === "") return read(undefined);
-    const parsed = parseJson(text, "request body");
+    if (body === undefined || body === "") return read(undefined);
+    const isParsed = typeof body !== "string";
+    const value = isParsed ? body.value : parseJson(body, "request body");
     try {
-      return read(parsed);
+      return read(value);
     } catch (thrown) {
       if (!(thrown instanceof InexactNumberError)) throw thrown;
-      return read(parseRequestExactly(text));
+      return read(isParsed ? parseRequestExactly(body.text, body.values) : parseRequestExactly(body));
     }
   } catch (thrown) {
     throw toInvalidInput(thrown, "field", "request body");

@@ -2,10 +2,14 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { test } from "vitest";
 import { isLanceError } from "../namespace/errors.ts";
-import { checkJson, countJsonValues } from "./json-scan.ts";
+import { atOnce } from "../namespace/pace.ts";
+import { scanJson } from "./json-scan.ts";
 import { parseJson, parseRequestExactly } from "./json-text.ts";
 
 const MIB = 1024 * 1024;
+
+const count = (bytes: Uint8Array, maxDepth: number, maxCost?: number) =>
+  atOnce(scanJson(bytes, { maxDepth, maxCost }));
 
 const refused = (text: RegExp) => (error: unknown) =>
   isLanceError(error, "InvalidInput") && text.test(error.message);
@@ -25,9 +29,9 @@ test("JSON is as deep for the scan as it is for the parser", () => {
     fc.property(fc.json({ maxDepth: 6 }), fc.nat(40), (text, padding) => {
       const bytes = Buffer.from(" ".repeat(padding) + text);
       const [depth, values] = [depthOf(JSON.parse(text)), valuesOf(JSON.parse(text))];
-      const counted = countJsonValues(bytes, depth);
+      const counted = count(bytes, depth);
       assert.ok(counted >= values && counted <= 2 * values, `${counted} for ${values}`);
-      if (depth > 0) assert.throws(() => countJsonValues(bytes, depth - 1), refused(/nested too deeply/));
+      if (depth > 0) assert.throws(() => count(bytes, depth - 1), refused(/nested too deeply/));
     }),
   );
 });
@@ -41,26 +45,40 @@ test("brackets, quotes and backslashes inside texts do not count", () => {
     `${"x".repeat(100)}"[{`,
     `${"y".repeat(40)}\\${"[".repeat(9)}`,
   ]) {
-    assert.equal(countJsonValues(Buffer.from(JSON.stringify({ a: [text], b: text })), 2), 4);
+    assert.equal(count(Buffer.from(JSON.stringify({ a: [text], b: text })), 2), 4);
   }
 });
 
 test("megabytes of brackets, objects, names and items are refused", () => {
   const many = (piece: string, bytes = 16 * MIB) => Buffer.from(`[${piece.repeat(bytes / piece.length)}`);
-  assert.throws(() => checkJson(many("["), 64), refused(/nested too deeply/));
-  assert.throws(() => checkJson(many('{"a":'), 64), refused(/nested too deeply/));
-  assert.throws(() => checkJson(many("{},"), 64), refused(/too much/));
-  assert.throws(() => checkJson(many('"a":1,'), 64), refused(/too much/));
-  assert.throws(() => checkJson(many("1,"), 64), refused(/too much/));
-  checkJson(Buffer.from(JSON.stringify(Array(900_000).fill(0.25))), 64);
-  checkJson(Buffer.from(JSON.stringify("x\n".repeat(8 * MIB))), 64);
-  checkJson(many(" "), 64);
+  assert.throws(() => count(many("["), 64), refused(/nested too deeply/));
+  assert.throws(() => count(many('{"a":'), 64), refused(/nested too deeply/));
+  assert.throws(() => count(many("{},"), 64), refused(/too much/));
+  assert.throws(() => count(many('"a":1,'), 64), refused(/too much/));
+  assert.throws(() => count(many("1,"), 64), refused(/too much/));
+  count(Buffer.from(JSON.stringify(Array(900_000).fill(0.25))), 64);
+  count(Buffer.from(JSON.stringify("x\n".repeat(8 * MIB))), 64);
+  count(many(" "), 64);
+});
+
+test("a long text is scanned in steps", () => {
+  const steps = scanJson(Buffer.from(JSON.stringify(Array(800_000).fill(0.25))), { maxDepth: 64 });
+  let yields = 0;
+  for (let step = steps.next(); !step.done; step = steps.next()) yields++;
+  assert.ok(yields >= 10, `${yields} steps`);
+});
+
+test("a reader that takes fewer values refuses the others", () => {
+  const bytes = Buffer.from(JSON.stringify(Array(1000).fill(1)));
+  assert.equal(count(bytes, 64, 1005), 1001);
+  assert.throws(() => count(bytes, 64, 900), refused(/: 900 values, 180 objects and lists or 45 names/));
 });
 
 test("an exact integer among many values is refused", () => {
-  const body = (count: number) => `{"a":9007199254740993,"b":[${Array(count).fill(1).join(",")}]}`;
-  assert.equal((parseRequestExactly(body(15_000)) as { a: bigint }).a, 9007199254740993n);
-  assert.throws(() => parseRequestExactly(body(25_000)), refused(/more than 53 bits/));
+  const text = '{"a":9007199254740993}';
+  assert.equal((parseRequestExactly(text) as { a: bigint }).a, 9007199254740993n);
+  assert.equal((parseRequestExactly(text, 20_000) as { a: bigint }).a, 9007199254740993n);
+  assert.throws(() => parseRequestExactly(text, 20_001), refused(/more than 53 bits/));
 });
 
 test("numbers of a million digits are read", () => {

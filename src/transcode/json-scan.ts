@@ -1,9 +1,23 @@
 import { LanceError } from "../namespace/errors.ts";
+import type { Steps } from "../namespace/pace.ts";
 
 /** Size below which JSON is not scanned, in bytes: parsing it takes a few milliseconds whatever it contains. */
 export const SMALL_JSON_BYTES = 32 * 1024;
 
-/** Largest cost of parsing and reading a body: about 50 ms. */
+/** Bytes that are scanned in a step, which takes about a millisecond. */
+const STEP_BYTES = 256 * 1024;
+
+/** Bounds of a text of JSON. */
+export interface JsonBounds {
+  /** Maximum nesting of objects and lists. */
+  readonly maxDepth: number;
+  /**
+   * Largest cost, in values: a list or an object costs as much as five values, a name as much as 20. Default:
+   * 1,000,000, which take about 50 ms to parse and to read.
+   */
+  readonly maxCost?: number | undefined;
+}
+
 const MAX_COST = 1_000_000;
 
 /** Costs of a value, of an object or a list, and of a name in an object. */
@@ -31,23 +45,13 @@ for (const [bytes, kind] of [
 }
 
 /**
- * Scans a body of JSON before it is parsed: `JSON.parse` itself takes half a second for 4 MiB of brackets, and
- * seconds for a million names. It leaves invalid JSON to the parser.
+ * Scans JSON before it is parsed, and returns an upper bound on the number of its values: `JSON.parse` itself takes half
+ * a second for 4 MiB of brackets, and seconds for a million names. It leaves invalid JSON to the parser.
  *
- * @param maxDepth maximum nesting of objects and lists
- * @throws LanceError InvalidInput, if the body has too many values or too many levels.
+ * The steps throw LanceError InvalidInput, if there are too many values or too many levels.
  */
-export function checkJson(bytes: Uint8Array, maxDepth: number): void {
-  if (bytes.byteLength > SMALL_JSON_BYTES) countJsonValues(bytes, maxDepth);
-}
-
-/**
- * Returns an upper bound on the number of values in JSON.
- *
- * @throws LanceError InvalidInput, as {@link checkJson}.
- */
-export function countJsonValues(bytes: Uint8Array, maxDepth: number): number {
-  let [depth, cost, values] = [0, 0, 1];
+export function* scanJson(bytes: Uint8Array, { maxDepth, maxCost = MAX_COST }: JsonBounds): Steps<number> {
+  let [depth, cost, values, pauseAt] = [0, 0, 1, STEP_BYTES];
   for (let at = 0; at < bytes.length; at++) {
     const kind = KINDS[bytes[at] as number];
     if (kind === NOTHING) continue;
@@ -62,7 +66,10 @@ export function countJsonValues(bytes: Uint8Array, maxDepth: number): number {
       cost += COST.container;
       values++;
     }
-    if (cost > MAX_COST) throw tooMuch();
+    if (cost > maxCost) throw tooMuch(maxCost);
+    if (at < pauseAt) continue;
+    pauseAt = at + STEP_BYTES;
+    yield;
   }
   return values;
 }
@@ -92,10 +99,10 @@ function tooDeep(maxDepth: number): LanceError {
   return new LanceError("InvalidInput", `request body is nested too deeply: ${maxDepth} levels are the most`);
 }
 
-function tooMuch(): LanceError {
+function tooMuch(maxCost: number): LanceError {
   const { container, name } = COST;
   return new LanceError(
     "InvalidInput",
-    `request body has too much in it: ${MAX_COST} values, ${MAX_COST / container} objects and lists or ${MAX_COST / name} names are the most`,
+    `request body has too much in it: ${maxCost} values, ${maxCost / container} objects and lists or ${maxCost / name} names are the most`,
   );
 }

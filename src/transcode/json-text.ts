@@ -1,6 +1,4 @@
 import { LanceError } from "../namespace/errors.ts";
-import { MAX_JSON_DEPTH } from "../namespace/json.ts";
-import { countJsonValues, SMALL_JSON_BYTES } from "./json-scan.ts";
 import { jsonErrorPosition } from "./json-syntax.ts";
 
 /** Maximum length of a 64-bit integer, in characters, including the sign. */
@@ -38,17 +36,23 @@ function placeOfError(text: string): string {
   return ` at position ${position} (line ${line}, column ${column})`;
 }
 
+/** A long text of JSON that has been parsed in a turn of its own. */
+export interface ParsedJson {
+  readonly text: string;
+  readonly value: unknown;
+  /** Upper bound on the number of its values. */
+  readonly values: number;
+}
+
 /**
  * Parses JSON that is known to be valid, with integers beyond 2^53 as bigint, exact to the last digit.
  * It costs up to a hundred times more than {@link parseJson}.
  *
+ * @param values upper bound on the number of its values. Default: the text is short.
  * @throws LanceError InvalidInput for a text of many values
  */
-export function parseRequestExactly(text: string): unknown {
-  if (
-    text.length > SMALL_JSON_BYTES &&
-    countJsonValues(new TextEncoder().encode(text), MAX_JSON_DEPTH) > MAX_EXACT_VALUES
-  ) {
+export function parseRequestExactly(text: string, values = 0): unknown {
+  if (values > MAX_EXACT_VALUES) {
     throw new LanceError(
       "InvalidInput",
       `request body has an integer of more than 53 bits, and more than ${MAX_EXACT_VALUES} values`,

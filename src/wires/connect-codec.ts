@@ -4,7 +4,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "@connectrpc/connect-node";
 import { LanceError } from "../namespace/errors.ts";
-import { checkJson } from "../transcode/json-scan.ts";
+import { inSlices } from "../namespace/pace.ts";
+import { SMALL_JSON_BYTES, scanJson } from "../transcode/json-scan.ts";
 import { checkBinary } from "./binary-budget.ts";
 import type { MessageCheck } from "./connect-body.ts";
 import { tooLarge } from "./grpc/frame.ts";
@@ -14,19 +15,34 @@ import type { LoopPace } from "./loop-pace.ts";
 /** Encodings of messages. */
 export type Codec = "json" | "binary";
 
-/** Depth to which protobuf-es reads JSON, whose messages are deeper than those of REST. */
-const MAX_PROTOBUF_DEPTH = 100;
+/**
+ * Bounds of a message in JSON. The library decodes it in a single step, which takes about 12 ns for each byte and 60 ns
+ * for each value. Depth is that to which protobuf-es reads JSON, whose messages are deeper than those of REST.
+ */
+const JSON_BOUNDS = { maxDepth: 100, maxCost: 500_000 } as const;
+
+/** Largest message in JSON, in bytes. */
+export const MAX_JSON_MESSAGE_BYTES = 3 * 1024 * 1024;
 
 /** Returns the check of a message in an encoding; a message that takes long to decode waits for its turn of the loop. */
 export function messageCheck(message: DescMessage, codec: Codec, pace: LoopPace): MessageCheck {
-  const check: (bytes: Uint8Array) => void =
-    codec === "json"
-      ? (bytes) => checkJson(bytes, MAX_PROTOBUF_DEPTH)
-      : (bytes) => checkBinary(message, bytes);
+  const check = codec === "json" ? checkJson : async (bytes: Uint8Array) => checkBinary(message, bytes);
   return async (bytes) => {
-    if (bytes.byteLength > FREE_BYTES && !pace.enter()) await pace.turn();
-    check(bytes);
+    if (bytes.byteLength <= FREE_BYTES) return;
+    if (!pace.enter()) await pace.turn();
+    await check(bytes);
+    if (!pace.enter()) await pace.turn();
   };
+}
+
+async function checkJson(bytes: Uint8Array): Promise<void> {
+  if (bytes.byteLength > SMALL_JSON_BYTES) await inSlices(scanJson(bytes, JSON_BOUNDS));
+  if (bytes.byteLength > MAX_JSON_MESSAGE_BYTES) {
+    throw new LanceError(
+      "PayloadTooLarge",
+      `a message in JSON is larger than ${MAX_JSON_MESSAGE_BYTES} bytes; a binary message may be larger`,
+    );
+  }
 }
 
 /** Returns the encoding of a request's messages; a GET names it in its query. */

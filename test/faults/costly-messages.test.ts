@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import { connect } from "node:http2";
 import { gzipSync } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, test } from "vitest";
+import {
+  type CountTableRowsRequest,
+  CountTableRowsRequestSchema,
+  CountTableRowsResponseSchema,
+} from "../../src/gen/lance/namespace/v1/query_pb.ts";
 import { encodeFrame } from "../../src/wires/grpc/frame.ts";
 import { sendHttp } from "../support/http.ts";
 import { fakeBackend, startServer, type TestServer } from "../support/server.ts";
@@ -100,8 +106,13 @@ const REFUSAL = /nested too deeply|has too much in it/;
 
 describe("messages that cost more to read than their size tells", { timeout: 60_000 }, () => {
   let server: TestServer;
+  let counted: CountTableRowsRequest | undefined;
   beforeAll(async () => {
-    server = await startServer(fakeBackend({}));
+    const countTableRows = async (request: CountTableRowsRequest) => {
+      counted = request;
+      return create(CountTableRowsResponseSchema, { count: 1n });
+    };
+    server = await startServer(fakeBackend({ countTableRows }));
   });
   afterAll(() => server.close());
 
@@ -130,6 +141,46 @@ describe("messages that cost more to read than their size tells", { timeout: 60_
     assert.equal(headers["grpc-status"], "3");
     assert.match(decodeURIComponent(String(headers["grpc-message"])), REFUSAL);
     session.destroy();
+  });
+
+  test("REST: a long body is read like a short one", async () => {
+    const count = async (body: string) => {
+      const { status, bytes } = await sendHttp(server.port, {
+        path: "/v1/table/t/count_rows",
+        headers: { "content-type": "application/json" },
+        body,
+      });
+      return { status, said: String(bytes) };
+    };
+    const predicate = "é".repeat(MIB);
+    const body = (version: string, ignored = "[]") =>
+      `{"predicate":"${predicate}","ignored":${ignored},"version":${version}}`;
+    assert.equal((await count(body("9007199254740993"))).status, 200);
+    assert.deepEqual([counted?.version, counted?.predicate], [9007199254740993n, predicate]);
+
+    const many = JSON.stringify(Array(25_000).fill(1));
+    assert.equal((await count(body("7", many))).status, 200);
+    assert.equal(counted?.version, 7n);
+    assert.match((await count(body("9007199254740993", many))).said, /more than 53 bits/);
+    assert.match((await count(body("true"))).said, /version/);
+    assert.match((await count(`${body("7")}}`)).said, /request body is not valid JSON/);
+    assert.match((await count(`[${body("7")}]`)).said, /must be a JSON object/);
+  });
+
+  test("Connect: a message in JSON is smaller than a binary one may be", async () => {
+    const predicate = "x".repeat(3.5 * MIB);
+    const path = `${SERVICE}/CountTableRows`;
+    const send = (type: string, body: Uint8Array) =>
+      sendHttp(server.port, { path, headers: { "content-type": type }, body });
+    const binary = toBinary(
+      CountTableRowsRequestSchema,
+      create(CountTableRowsRequestSchema, { id: ["t"], predicate }),
+    );
+    assert.equal((await send("application/proto", binary)).status, 200);
+    const json = (text: string) => Buffer.from(JSON.stringify({ id: ["t"], predicate: text }));
+    assert.equal((await send("application/json", json(predicate.slice(0, 2.5 * MIB)))).status, 200);
+    const refused = await send("application/json", json(predicate));
+    assert.match(String(refused.bytes), /resource_exhausted.*a message in JSON is larger than 3145728 bytes/);
   });
 
   test("an error does not repeat megabytes of a request", async () => {

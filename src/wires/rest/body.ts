@@ -2,7 +2,9 @@ import { isUtf8 } from "node:buffer";
 import type { ByteHold } from "../../namespace/byte-budget.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { MAX_JSON_DEPTH } from "../../namespace/json.ts";
-import { checkJson } from "../../transcode/json-scan.ts";
+import { inSlices } from "../../namespace/pace.ts";
+import { SMALL_JSON_BYTES, scanJson } from "../../transcode/json-scan.ts";
+import { type ParsedJson, parseJson } from "../../transcode/json-text.ts";
 import { FREE_BYTES, lateMessage, MESSAGE_MS } from "../limits.ts";
 import type { LoopPace } from "../loop-pace.ts";
 import { type DecodedBody, decodeBody } from "./content-encoding.ts";
@@ -10,7 +12,7 @@ import type { Exchange } from "./exchange.ts";
 import { contentLength, hasBody } from "./http.ts";
 
 /** How a body of JSON is read. */
-export interface JsonTextOptions {
+export interface JsonOptions {
   /** Maximum size, before and after decompression. */
   readonly maxBytes: number;
   /** Account from which the bytes are taken before they are kept; the caller returns them. */
@@ -20,17 +22,17 @@ export interface JsonTextOptions {
 }
 
 /**
- * Reads a body of JSON text; returns undefined if it is empty. A large text is read in one turn of the event loop, and
- * returned when it has a turn in which it may be decoded.
+ * Reads a body of JSON; returns undefined if it is empty. A large text has a turn of the event loop for each step, the
+ * last of which parses it, and is returned when there is a turn in which it may be decoded.
  *
  * @throws LanceError PayloadTooLarge, Throttling, DeadlineExceeded for a body that does not arrive,
  *   UnsupportedMediaType for a body whose declared type is not JSON, InvalidInput for a body that is not UTF-8, not
- *   compressed as declared, nested too deeply or too costly, Cancelled when the client disconnects.
+ *   compressed as declared, nested too deeply, too costly, or long and not JSON, Cancelled when the client disconnects.
  */
-export async function readJsonText(
+export async function readJson(
   exchange: Exchange,
-  { maxBytes, hold, pace }: JsonTextOptions,
-): Promise<string | undefined> {
+  { maxBytes, hold, pace }: JsonOptions,
+): Promise<string | ParsedJson | undefined> {
   const { request } = exchange;
   if (!hasBody(request)) return undefined;
   const announced = contentLength(request);
@@ -42,12 +44,19 @@ export async function readJsonText(
   const body = await collect(exchange, decodeBody(exchange), { maxBytes, hold, onStart });
   if (body.length === 0) return undefined;
   const isLarge = body.length > FREE_BYTES;
-  if (isLarge && !pace.enter()) await pace.turn(exchange);
-  checkJson(body, MAX_JSON_DEPTH);
+  const turn = async () => {
+    if (isLarge && !pace.enter()) await pace.turn(exchange);
+  };
+  await turn();
+  const isLong = body.length > SMALL_JSON_BYTES;
+  const values = isLong ? await inSlices(scanJson(body, { maxDepth: MAX_JSON_DEPTH })) : 0;
   if (!isUtf8(body)) throw new LanceError("InvalidInput", "request body is not valid UTF-8");
   const text = body.toString("utf8");
-  if (isLarge && !pace.enter()) await pace.turn(exchange);
-  return text;
+  await turn();
+  if (!isLong) return text;
+  const value = parseJson(text, "request body");
+  await turn();
+  return { text, value, values };
 }
 
 /**

@@ -24,7 +24,7 @@ import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";
 import { createLoopPace, type LoopPace } from "../loop-pace.ts";
-import { checkNoForm, readJsonText, readPieces } from "./body.ts";
+import { checkNoForm, readJson, readPieces } from "./body.ts";
 import { knownError } from "./error-body.ts";
 import type { Exchange } from "./exchange.ts";
 import { flattenHeaders, hasKnownEnd } from "./http.ts";
@@ -85,9 +85,7 @@ export function createServeCall(options: RestCallOptions): ServeCall {
     checkNoForm(exchange.request.headers["content-type"]);
     const call = begin(exchange, binding, dialect, defaultDeadlineMs);
     const takesJson = binding.requestBody === "json";
-    const json = takesJson
-      ? await readJsonText(exchange, { maxBytes: maxMessageBytes, hold, pace })
-      : undefined;
+    const json = takesJson ? await readJson(exchange, { maxBytes: maxMessageBytes, hold, pace }) : undefined;
     if (exchange.done) return;
     const request = binding.decode(segments, exchange.query, json);
     call.begun = true;

@@ -1,4 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { atOnce, type Steps } from "../../../namespace/pace.ts";
 import { checkExpression } from "./sql.ts";
 import { MAX_VALUE_LENGTH } from "./sql-functions.ts";
 
@@ -23,19 +24,28 @@ export const MAX_EXPRESSIONS_LENGTH = 1024 * 1024;
 /**
  * Checks the expressions whose values a request asks for; none may be missing.
  *
- * @param most maximum length of all together, in characters. Default: {@link MAX_VALUE_LENGTH}, since each may become
- *   part of every row that is processed at a time.
  * @throws LanceError InvalidInput
  */
-export function checkExpressions(
+export function checkExpressions(expressions: readonly NamedExpression[]): void {
+  atOnce(expressionSteps(expressions));
+}
+
+/**
+ * Returns the steps of {@link checkExpressions}, an expression each.
+ *
+ * @param most maximum length of all together, in characters. Default: {@link MAX_VALUE_LENGTH}, since each may become
+ *   part of every row that is processed at a time.
+ */
+export function* expressionSteps(
   expressions: readonly NamedExpression[],
   most: number = MAX_VALUE_LENGTH,
-): void {
+): Steps<void> {
   const length = lengthOf(expressions.map(([expression]) => expression));
   if (length > most) {
     throw new LanceError("InvalidInput", `the expressions have ${length} characters, and may have ${most}`);
   }
   for (const [expression, what] of expressions) {
+    yield;
     if (onePredicate(expression) === undefined) throw new LanceError("InvalidInput", `${what} is empty`);
   }
 }

@@ -1,11 +1,10 @@
 import { dirname } from "node:path/posix";
 import { setTimeout as sleep } from "node:timers/promises";
-import { clone } from "@bufbuild/protobuf";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
-import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createPace } from "../../../namespace/pace.ts";
 import { afterChange } from "./after-change.ts";
+import { copyMessage } from "./copy-message.ts";
 import { damagedFile } from "./damaged-file.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { manifestKey } from "./dataset.ts";
@@ -166,7 +165,7 @@ function alreadyExists(): LanceError {
 
 async function build(dataset: DatasetRef, base: ManifestFile, apply: ApplyChange): Promise<NextVersion> {
   const pace = createPace();
-  const manifest = clone(ManifestSchema, base.manifest);
+  const manifest = copyMessage(base.manifest);
   if (pace.isDue()) await pace.pause();
   const change = apply(manifest);
   // A manifest may have thousands of fields or fragments.

@@ -22,8 +22,8 @@ const MAX_VERSIONS = 1_000_000n;
  */
 export async function deleteVersions(dataset: DatasetRef, ranges: readonly VersionRange[]): Promise<number> {
   checkRanges(ranges);
-  const isDoomed = ({ version }: { readonly version: bigint }): boolean =>
-    ranges.some(({ start, end }) => version >= start && (end < 0n || version < end));
+  const isInRanges = createRangeCheck(ranges);
+  const isDoomed = ({ version }: { readonly version: bigint }): boolean => isInRanges(version);
   const found = await findVersions(dataset);
   const doomed = found.filter(isDoomed);
   if (doomed.length === 0) return 0;
@@ -34,6 +34,30 @@ export async function deleteVersions(dataset: DatasetRef, ranges: readonly Versi
   let deleted = 0;
   for (const { key } of doomed) if (await dataset.store.delete(key)) deleted++;
   return deleted;
+}
+
+/** The end of a range without a bound: every version is below it. */
+const NO_END = 1n << 63n;
+
+/** Creates the check whether a version is in one of the ranges; there may be thousands of both. */
+export function createRangeCheck(ranges: readonly VersionRange[]): (version: bigint) => boolean {
+  const sorted = ranges.toSorted((a, b) => (a.start < b.start ? -1 : 1));
+  let furthest = 0n;
+  const ends = sorted.map(({ end }) => {
+    const own = end < 0n ? NO_END : end;
+    if (own > furthest) furthest = own;
+    return furthest;
+  });
+  return (version) => {
+    let [low, high] = [0, sorted.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((sorted[middle] as VersionRange).start <= version) low = middle + 1;
+      else high = middle;
+    }
+    // Of the ranges that start at the version or before it, the one that ends last decides.
+    return low > 0 && version < (ends[low - 1] as bigint);
+  };
 }
 
 /** @throws LanceError InvalidInput if the bounded ranges span more than a million versions */

@@ -6,7 +6,7 @@ import { Transaction_CreateIndexSchema } from "../../../gen/lance/format/transac
 import { LanceError } from "../../../namespace/errors.ts";
 import { commitChange } from "./commit.ts";
 import { type DatasetRef, dataDirectory } from "./dataset.ts";
-import { findField } from "./manifest.ts";
+import { createFieldFinder } from "./manifest.ts";
 import { encodeEmptyFile } from "./text-file.ts";
 import { readVersion } from "./version-files.ts";
 
@@ -129,13 +129,13 @@ export async function beginIndex(
   signal: AbortSignal,
 ): Promise<void> {
   const id = randomUUID();
-  const { logicalType } = findField((await readVersion(dataset)).manifest, column);
+  const { logicalType } = createFieldFinder((await readVersion(dataset)).manifest)(column);
   const bytes = seed.file(logicalType, parameters);
   await dataset.store.put(`${dataDirectory(dataset)}/_indices/${id}/${seed.fileName}`, bytes);
   await commitChange(
     dataset,
     (manifest) => {
-      const field = findField(manifest, column);
+      const field = createFieldFinder(manifest)(column);
       if (field.logicalType !== logicalType) {
         throw new LanceError("ConcurrentModification", "the type of the column changed meanwhile");
       }

@@ -55,16 +55,22 @@ export function timestampMillis({ timestamp }: Manifest): number | undefined {
  *
  * @throws LanceError TableColumnNotFound
  */
-export function findField(manifest: Manifest, path: string): Field {
-  const names = parseFieldPath(path);
-  let found: Field | undefined;
-  for (const name of names ?? []) {
-    const parentId: number = found?.id ?? -1;
-    found = manifest.fields.find((field) => field.parentId === parentId && field.name === name);
-    if (!found) break;
-  }
-  if (!found) throw new LanceError("TableColumnNotFound", `there is no column ${path}`);
-  return found;
+export type FindField = (path: string) => Field;
+
+/** Creates a search among the fields of a version; a request may name thousands of them. */
+export function createFieldFinder({ fields }: Manifest): FindField {
+  const keyOf = (parentId: number, name: string) => `${parentId}.${name}`;
+  let byKey: ReadonlyMap<string, Field> | undefined;
+  return (path) => {
+    byKey ??= new Map(fields.toReversed().map((field) => [keyOf(field.parentId, field.name), field]));
+    let found: Field | undefined;
+    for (const name of parseFieldPath(path) ?? []) {
+      found = byKey.get(keyOf(found?.id ?? -1, name));
+      if (!found) break;
+    }
+    if (!found) throw new LanceError("TableColumnNotFound", `there is no column ${path}`);
+    return found;
+  };
 }
 
 /** Splits a field path into names; returns `undefined` if it is malformed. */

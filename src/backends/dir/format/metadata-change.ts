@@ -9,7 +9,7 @@ import {
   Transaction_UpdateMapSchema,
 } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { FLAG_TABLE_CONFIG, findField, metadataText } from "./manifest.ts";
+import { createFieldFinder, FLAG_TABLE_CONFIG, metadataText } from "./manifest.ts";
 
 /** A change of a map from text to text. */
 export interface MapChange {
@@ -27,7 +27,7 @@ export interface MetadataChange {
   readonly tableMetadata?: MapChange | undefined;
   /** Metadata of the schema, which readers receive with the data. */
   readonly schemaMetadata?: MapChange | undefined;
-  /** Metadata of fields, by field path; see {@link findField}. */
+  /** Metadata of fields, by field path; see {@link createFieldFinder}. */
   readonly fieldMetadata?: Readonly<Record<string, MapChange>> | undefined;
 }
 
@@ -55,8 +55,9 @@ export function applyChange(manifest: Manifest, change: MetadataChange): Transac
     manifest.schemaMetadata = applyToBytes(manifest.schemaMetadata, schemaMetadata, isReservedInSchema);
     operation.schemaMetadataUpdates = toUpdateMap(schemaMetadata);
   }
+  const findField = createFieldFinder(manifest);
   for (const [path, fieldChange] of Object.entries(fieldMetadata)) {
-    const field = findField(manifest, path);
+    const field = findField(path);
     field.metadata = applyToBytes(field.metadata, fieldChange, isReservedInField);
     operation.fieldMetadataUpdates[field.id] = toUpdateMap(fieldChange);
   }

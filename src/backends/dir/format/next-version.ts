@@ -4,6 +4,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../gen/lance/format/transaction_pb.ts";
 import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
+import { createPace } from "../../../namespace/pace.ts";
 import {
   type DatasetRef,
   FIRST_DETACHED_VERSION,
@@ -82,7 +83,10 @@ export async function buildNextVersion(
     transactionProperties: { ...properties },
     operation,
   });
+  const pace = createPace();
   const transaction = toBinary(TransactionSchema, message);
+  // Both may have thousands of fields or fragments.
+  if (pace.isDue()) await pace.pause();
   const bytes = buildManifestFile(inherited, transaction, next, base.signature);
   const scheme = parseManifestName(base.key.slice(base.key.lastIndexOf("/") + 1))?.scheme ?? "V2";
   const key = manifestKey(dataset, version, scheme);

@@ -1,8 +1,8 @@
-import { clone, create } from "@bufbuild/protobuf";
-import { IndexMetadataSchema } from "../../../gen/lance/format/table_pb.ts";
+import { create } from "@bufbuild/protobuf";
 import { Transaction_CreateIndexSchema } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { commitChange } from "./commit.ts";
+import { copyMessage } from "./copy-message.ts";
 import type { DatasetRef } from "./dataset.ts";
 
 /**
@@ -26,7 +26,7 @@ export async function renameIndex(
           value.removedIndices = indices.filter(({ name }) => name === from || name === to);
           value.newIndices = indices
             .filter(({ name }) => name === from)
-            .map((segment) => Object.assign(clone(IndexMetadataSchema, segment), { name: to }));
+            .map((segment) => Object.assign(copyMessage(segment), { name: to }));
           if (value.newIndices.length === 0) {
             throw new LanceError("ConcurrentModification", "another writer dropped the index meanwhile");
           }

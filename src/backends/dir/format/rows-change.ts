@@ -1,11 +1,11 @@
-import { clone, create } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
-import { DataFragmentSchema } from "../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../gen/lance/format/transaction_pb.ts";
 import {
   Transaction_Update_UpdateMode,
   Transaction_UpdateSchema,
 } from "../../../gen/lance/format/transaction_pb.ts";
+import { copyMessage } from "./copy-message.ts";
 import { FLAG_DELETION_FILES, largestFragmentId } from "./manifest.ts";
 
 /** A change of rows, by fragments. */
@@ -52,7 +52,7 @@ export function changeRows(before: Manifest, { removed, updated, added }: RowsCh
   const value = create(Transaction_UpdateSchema, {
     removedFragmentIds: [...removed],
     updatedFragments: [...updated],
-    newFragments: added === undefined ? [] : [Object.assign(clone(DataFragmentSchema, added), { id: 0n })],
+    newFragments: added === undefined ? [] : [Object.assign(copyMessage(added), { id: 0n })],
     updateMode: Transaction_Update_UpdateMode.REWRITE_ROWS,
   });
   return { manifest, operation: { case: "update", value }, addedId };

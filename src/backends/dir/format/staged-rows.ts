@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { clone, create, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
-import { DataFragmentSchema, ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
+import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import {
   Transaction_AppendSchema,
   Transaction_OverwriteSchema,
@@ -9,6 +9,7 @@ import {
 } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { type ApplyChange, commitChange } from "./commit.ts";
+import { copyMessage } from "./copy-message.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { manifestKey } from "./dataset.ts";
 import {
@@ -45,7 +46,7 @@ export function takesStagedRows({
 
 /** Writes the first version of a staging dataset: a version of the table without rows and indices. */
 export async function putStagingBase(staging: DatasetRef, base: ManifestFile): Promise<void> {
-  const manifest = clone(ManifestSchema, base.manifest);
+  const manifest = copyMessage(base.manifest);
   manifest.fragments = [];
   manifest.maxFragmentId = undefined;
   manifest.indexSection = undefined;
@@ -102,7 +103,7 @@ export function replaceRows(staged: Manifest): ApplyChange {
     if (!takesStagedRows(manifest)) {
       throw new LanceError("ConcurrentModification", "the table's features changed while rows were added");
     }
-    const { fields, schemaMetadata, dataFormat, writerVersion } = clone(ManifestSchema, staged);
+    const { fields, schemaMetadata, dataFormat, writerVersion } = copyMessage(staged);
     Object.assign(manifest, { fields, schemaMetadata, dataFormat, writerVersion });
     manifest.fragments = numbered(manifest, staged.fragments);
     const kept = FLAG_TABLE_CONFIG | FLAG_NO_TRANSACTION_FILES;
@@ -128,7 +129,7 @@ function unnumbered(fragments: readonly DataFragment[]): DataFragment[] {
 }
 
 function withId(fragment: DataFragment, id: bigint): DataFragment {
-  return Object.assign(clone(DataFragmentSchema, fragment), { id });
+  return Object.assign(copyMessage(fragment), { id });
 }
 
 /** Whether files of a version can be read with another: both have equal fields under equal ids. */

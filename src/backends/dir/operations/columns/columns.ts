@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import { formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
+import { fieldNamed, formatFieldPath, resolveField } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import {
   type AddColumnsEntry,
@@ -11,6 +11,7 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { firstRepeated } from "../../../../namespace/repeated.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import { readSchema } from "../../engine/handles.ts";
@@ -149,7 +150,7 @@ export function checkName(name: string): string {
 
 /** Refuses the name of an existing column. @throws LanceError TableSchemaValidationError */
 export function requireNewName({ fields }: ArrowSchema, name: string): void {
-  if (!fields.some((field) => field.name === name)) return;
+  if (fieldNamed(fields, name) === undefined) return;
   throw new LanceError("TableSchemaValidationError", `Column ${name} already exists in the dataset`);
 }
 
@@ -158,7 +159,7 @@ function requireSome(list: readonly unknown[], field: string): void {
 }
 
 function requireDistinct(names: readonly string[], field: string): void {
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  const twice = firstRepeated(names);
   if (twice !== undefined) throw invalid(`${field} names ${JSON.stringify(twice)} twice`);
 }
 

@@ -11,7 +11,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 import { type CommittedVersion, commitMetadata } from "../../format/commit.ts";
-import { findField, metadataText } from "../../format/manifest.ts";
+import { createFieldFinder, metadataText } from "../../format/manifest.ts";
 import type { MapChange, MetadataChange } from "../../format/metadata-change.ts";
 import { requireDataset } from "../versions/versions.ts";
 
@@ -40,8 +40,9 @@ export function createMetadataOperations(
     async updateFieldMetadata({ branch, updates }, call) {
       const fieldMetadata = checkUpdates(updates);
       const { version, manifest } = await commit(call, branch, { fieldMetadata });
+      const findField = createFieldFinder(manifest);
       const fields = Object.keys(fieldMetadata).map((path) => {
-        const entries = metadataText(findField(manifest, path).metadata);
+        const entries = metadataText(findField(path).metadata);
         return [path, create(StringMapSchema, { entries })];
       });
       return create(UpdateFieldMetadataResponseSchema, { version, fields: Object.fromEntries(fields) });

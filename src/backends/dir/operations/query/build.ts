@@ -67,23 +67,33 @@ export async function buildQuery(
   schema: ArrowSchema,
 ): Promise<BuiltQuery> {
   checkCounts(asked);
-  const request = isSearch(asked) ? await withinTable(table, asked) : asked;
+  const pace = createPace();
+  const pause = async () => {
+    if (pace.isDue()) await pace.pause();
+  };
+  // Each query of the request has the condition and the columns; they are checked once.
+  const checked = { ...asked, filter: onePredicate(asked.filter) };
+  const columns = columnsOf(asked);
+  await pause();
+  const request = isSearch(checked) ? await withinTable(table, checked) : checked;
   const vector = vectorSearch(request, schema);
   const text = await textSearch(request, { schema, indexedFields: () => indexedTextFields(table) });
-  if (vector !== undefined && text !== undefined) return hybridQuery(table, request, schema, vector, text);
+  if (vector !== undefined && text !== undefined) {
+    return hybridQuery(table, request, columns, schema, vector, text);
+  }
 
   const { limit, offset } = rowsOf(request, vector !== undefined || text !== undefined);
-  const hidesRowId = needsRowId(request, vector, text) && !asksForRowId(request);
+  const hidesRowId = needsRowId(request, columns, vector, text) && !asksForRowId(request, columns);
   // The engine's Node API always filters before a search for words alone.
   const after = vector === undefined && text !== undefined && request.prefilter === false;
-  const filter = after ? onePredicate(request.filter) : undefined;
+  const filter = after ? request.filter : undefined;
   const searched = filter === undefined ? request : { ...request, filter: undefined };
-  const columns = withFilter(columnsOf(request), filter, schema);
+  const selected = withFilter(columns, filter, schema);
   const make = (vectors: readonly QueryVector[]) => {
     const query = vector === undefined ? table.query() : vector.apply(table.query(), vectors);
     text?.apply(query);
     applyShared(query, searched);
-    selectColumns(query, columns);
+    selectColumns(query, selected);
     if (limit !== undefined) query.limit(filter === undefined ? limit : Math.min(limit + offset, MAX_LIMIT));
     if (offset > 0 && filter === undefined) query.offset(offset);
     orderRows(query, request);
@@ -91,12 +101,13 @@ export async function buildQuery(
     return query;
   };
   const all = vector?.vectors ?? [];
+  await pause();
   return {
     async whole() {
       const query = make(all.slice(0, RUN_VECTORS));
-      const pace = createPace();
+      pace.begin();
       for (const other of all.slice(RUN_VECTORS)) {
-        if (pace.isDue()) await pace.pause();
+        await pause();
         (query as NativeVectorQuery).addQueryVector(Float32Array.from(other));
       }
       return query;
@@ -137,6 +148,7 @@ function inRuns(vectors: readonly QueryVector[]) {
 function hybridQuery(
   table: NativeTable,
   request: QueryFields,
+  asked: Columns | undefined,
   schema: ArrowSchema,
   vector: VectorSearch,
   text: TextSearch,
@@ -151,7 +163,6 @@ function hybridQuery(
     );
   }
   const { limit = DEFAULT_SEARCH_ROWS, offset } = rowsOf(request, true);
-  const asked = columnsOf(request);
   const columns = asked && {
     ...asked,
     entries: asked.entries.filter(([name]) => !HYBRID_SCORES.includes(name)),
@@ -179,7 +190,7 @@ function hybridQuery(
   return {
     whole: async () => query(),
     runs: [{ query, firstVector: 0, vectors: 1 }],
-    hidesRowId: request.fastSearch === true && !asksForRowId(request),
+    hidesRowId: request.fastSearch === true && !asksForRowId(request, asked),
     filtersAfter: false,
     maxRows: limit,
     skipRows: offset,
@@ -193,8 +204,7 @@ function hybridQuery(
 }
 
 function applyShared(query: NativeQueryBase, request: QueryFields): void {
-  const filter = onePredicate(request.filter);
-  if (filter !== undefined) query.onlyIf(filter);
+  if (request.filter !== undefined) query.onlyIf(request.filter);
   if (request.fastSearch) query.fastSearch();
   if (request.useLsm !== undefined) query.useLsm(request.useLsm);
 }
@@ -262,18 +272,17 @@ function orderRows(query: NativeQueryBase, { orderBy }: QueryFields): void {
 /** Whether the engine needs row ids: to order by a column outside of the result, or to search an index alone. */
 function needsRowId(
   request: QueryFields,
+  columns: Columns | undefined,
   vector: VectorSearch | undefined,
   text: TextSearch | undefined,
 ): boolean {
   const scan = vector === undefined && text === undefined;
-  const orders = scan && request.orderBy.length > 0 && columnsOf(request) !== undefined;
+  const orders = scan && request.orderBy.length > 0 && columns !== undefined;
   return orders || (text !== undefined && request.fastSearch === true);
 }
 
-function asksForRowId(request: QueryFields): boolean {
-  return (
-    request.withRowId === true || (columnsOf(request)?.entries.some(([name]) => name === ROW_ID) ?? false)
-  );
+function asksForRowId({ withRowId }: QueryFields, columns: Columns | undefined): boolean {
+  return withRowId === true || (columns?.entries.some(([name]) => name === ROW_ID) ?? false);
 }
 
 function rowsOf({ k = 0n, offset = 0n }: QueryFields, search: boolean) {

@@ -20,13 +20,27 @@ const COUNTS = {
   refineFactor: "refine_factor",
 } as const;
 
-/** Refuses negative numbers. @throws LanceError InvalidInput */
+/** Maximum number of columns that a request names; an upload has as many. */
+const MAX_COLUMNS = 32_000;
+
+/** Maximum number of keys of an order. */
+const MAX_KEYS = 1000;
+
+/** Refuses negative numbers, and lists that are longer than any table has use for. @throws LanceError InvalidInput */
 export function checkCounts(request: QueryFields): void {
+  atMost(MAX_COLUMNS, request.columns?.columnNames, "column_names");
+  atMost(MAX_COLUMNS, request.fullTextQuery?.stringQuery?.columns, "columns of a full-text query");
+  atMost(MAX_KEYS, request.orderBy, "order_by");
   for (const [field, name] of Object.entries(COUNTS)) {
     if ((request[field as keyof typeof COUNTS] ?? 0) < 0) {
       throw new LanceError("InvalidInput", `${name} must not be negative`);
     }
   }
+}
+
+function atMost(most: number, list: readonly unknown[] = [], name: string): void {
+  if (list.length <= most) return;
+  throw new LanceError("InvalidInput", `${name} has ${list.length} entries; ${most} are the most`);
 }
 
 /** Whether a request searches for vectors or words. */

@@ -9,9 +9,10 @@ import {
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { inSlices, type Steps } from "../../../../namespace/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { sameProperties } from "../../catalog/row.ts";
-import { checkExpressions, lengthOf, MAX_EXPRESSIONS_LENGTH, onePredicate } from "../../engine/predicate.ts";
+import { expressionSteps, lengthOf, MAX_EXPRESSIONS_LENGTH, onePredicate } from "../../engine/predicate.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
 import { checkUpkeepProperties } from "../../upkeep/policy.ts";
 import { checkProperties } from "../properties.ts";
@@ -50,7 +51,7 @@ export function createChangeOperations(
   return {
     async updateTable({ predicate, updates, properties, branch }, call) {
       const filter = onePredicate(predicate);
-      checkUpdates(updates);
+      await inSlices(checkUpdates(updates));
       if (Object.keys(properties).length > 0) {
         const table = await findTable(context, await catalog.read(), call.id);
         checkProperties({ ...table?.properties, ...properties });
@@ -85,9 +86,9 @@ export function createChangeOperations(
   };
 }
 
-function checkUpdates(updates: readonly ColumnUpdate[]): void {
+function* checkUpdates(updates: readonly ColumnUpdate[]): Steps<void> {
   if (updates.length === 0) throw new LanceError("InvalidInput", "updates must have at least one column");
-  checkExpressions(
+  yield* expressionSteps(
     updates.map(({ column, expression }) => [expression, `the update of column ${JSON.stringify(column)}`]),
     MAX_EXPRESSIONS_LENGTH,
   );

@@ -1,6 +1,6 @@
 import { create } from "@bufbuild/protobuf";
 import { checkCompatible } from "../../../../arrow/compatible.ts";
-import { resolveField } from "../../../../arrow/field-path.ts";
+import { fieldNamed, resolveField } from "../../../../arrow/field-path.ts";
 import { emptyIpcFile } from "../../../../arrow/file-scan.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { collectUpload, type Upload } from "../../../../arrow/upload.ts";
@@ -156,7 +156,7 @@ function keysOf({ on }: Plan, table: ArrowSchema, rows: ArrowSchema): string[] {
     if (rest.length > 0) {
       throw new LanceError("Unsupported", `on names ${path}; a field inside a struct cannot be a key`);
     }
-    if (rows.fields.some((field) => field.name === name)) return name;
+    if (fieldNamed(rows.fields, name) !== undefined) return name;
     throw new LanceError("TableSchemaValidationError", `the rows have no column ${JSON.stringify(name)}`);
   });
   return [...new Set(names)];

@@ -87,14 +87,20 @@ async function details(context: TableContext, table: FoundTable, native: NativeT
   // Not at the same time: a handle cannot be closed while the engine works on it, not even after a failure.
   const version = await engineCall(() => native.version());
   const ipcFile = await engineCall(() => native.schema());
+  // Each of these steps takes long for thousands of fields, and so does the encoding of the answer.
   const pace = createPace();
+  const pause = async () => {
+    if (pace.isDue()) await pace.pause();
+  };
   const schema = decodeSchema(splitIpcFile(ipcFile).schemaMetadata);
+  await pause();
   const { manifest } = await readVersion(datasetOf(context, table, branch), BigInt(version));
-  // Each of these steps takes long for thousands of fields.
-  if (pace.isDue()) await pace.pause();
+  await pause();
+  const jsonSchema = toJsonSchema(schema);
+  await pause();
   return {
     version: BigInt(version),
-    schema: toJsonSchema(schema),
+    schema: jsonSchema,
     metadata: { ...schema.metadata },
     stats: create(TableBasicStatsSchema, {
       numFragments: BigInt(manifest.fragments.length),

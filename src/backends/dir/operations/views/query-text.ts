@@ -1,5 +1,6 @@
 import { LanceError } from "../../../../namespace/errors.ts";
 import { checkIdentifier, type Identifier } from "../../../../namespace/identifier.ts";
+import { firstRepeated } from "../../../../namespace/repeated.ts";
 import { checkExpression } from "../../engine/sql.ts";
 import { type SqlToken, tokenizeSql } from "../../engine/sql-tokens.ts";
 
@@ -69,7 +70,7 @@ function parseColumns(text: string, tokens: readonly SqlToken[]): ViewQuery["col
     parseColumn(text, item),
   );
   const names = columns.map(([name]) => name);
-  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  const twice = firstRepeated(names);
   if (twice !== undefined) throw invalid(`it has two columns of the name ${JSON.stringify(twice)}`);
   return columns;
 }
