@@ -34,6 +34,8 @@ export interface DeliveryQueue {
   add(delivery: Delivery): void;
   /** Repeats nothing from now on; resolves when everything is delivered that waits for no pause. */
   drain(): Promise<void>;
+  /** Attempts nothing from now on; resolves when the running attempts have ended. */
+  stop(): Promise<void>;
 }
 
 interface Waiting {
@@ -59,9 +61,10 @@ export function createDeliveryQueue(options: DeliveryQueueOptions, random = Math
   const idle = Promise.withResolvers<void>();
   let running = 0;
   let isDraining = false;
+  let isStopped = false;
 
   function pump(): void {
-    while (running < concurrency) {
+    while (!isStopped && running < concurrency) {
       const next = ready.shift();
       if (next === undefined) break;
       running += 1;
@@ -112,6 +115,13 @@ export function createDeliveryQueue(options: DeliveryQueueOptions, random = Math
     }
   }
 
+  function drain(): Promise<void> {
+    isDraining = true;
+    for (const timer of pauses) clearTimeout(timer);
+    pump();
+    return idle.promise;
+  }
+
   return {
     add(delivery) {
       const earlier = new Set(delivery.objects.flatMap((object) => last.get(object) ?? []));
@@ -122,11 +132,10 @@ export function createDeliveryQueue(options: DeliveryQueueOptions, random = Math
       ready.push(waiting);
       pump();
     },
-    drain() {
-      isDraining = true;
-      for (const timer of pauses) clearTimeout(timer);
-      pump();
-      return idle.promise;
+    drain,
+    stop() {
+      isStopped = true;
+      return drain();
     },
   };
 }

@@ -125,6 +125,33 @@ describe("the delivery of events", () => {
     );
   });
 
+  it("goes on with a receiver that stays, and gives up what waits for one that is left out", async (context) => {
+    const { open, counts, deadLetters } = await directoryFor(context);
+    let answers = 503;
+    const stays = await startReceiver(context, (response) => void response.writeHead(answers).end());
+    const comes = await startReceiver(context);
+    const { announce, replace } = await open([{ url: stays.url }, { url: GONE }]);
+    const [first, second, third] = [eventOf("t"), eventOf("t"), eventOf("t", "table.dropped")];
+    await announce([first, second]);
+    await vi.waitFor(() => assert.ok((counts["failed"] ?? 0) >= 2));
+    const receivers = [{ url: stays.url, types: ["table.created" as const] }, { url: comes.url }];
+    replace(receivers.map((setting) => createWebhook(setting, () => parseSecrets(SECRET))));
+    await vi.waitFor(() => assert.equal(counts["buried"], 2));
+    assert.deepEqual(
+      (await deadLetters()).map(({ webhook, reason, event }) => [webhook, reason, event.id]),
+      [first, second].map(({ id }) => [GONE, "the webhook is not configured any more", id]),
+    );
+    answers = 204;
+    await announce([third]);
+    await vi.waitFor(() => assert.deepEqual([counts["delivered"], counts["waiting"]], [3, 0]));
+    const ids = stays.received.map(({ event }) => event.id);
+    assert.deepEqual([...new Set(ids)], [first.id, second.id]);
+    assert.deepEqual(
+      comes.received.map(({ event }) => event.id),
+      [third.id],
+    );
+  });
+
   it("gives up what waits for a receiver that is no longer configured", async (context) => {
     const { open, counts, deadLetters } = await directoryFor(context);
     const first = await open([{ url: GONE }]);

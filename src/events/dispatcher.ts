@@ -40,6 +40,8 @@ export interface DispatcherOptions {
 
 /** Delivers events to receivers. */
 export interface Dispatcher extends EventSink {
+  /** Replaces the receivers. What waits for one that is left out becomes dead letters. */
+  replace(webhooks: readonly Webhook[]): void;
   /** Delivers what needs no pause, for a few seconds at most; a later run of the program delivers the rest. */
   close(): Promise<void>;
 }
@@ -52,23 +54,27 @@ const WARNING_MS = 60_000;
 
 /** A receiver, and the way to it. */
 interface Route {
-  readonly webhook: Webhook;
+  webhook: Webhook;
   readonly queue: DeliveryQueue;
+  /** Events that it has not got. */
+  readonly waiting: Map<Delivery, ChangeEvent>;
 }
+
+/** Reason of dead letters of a receiver that is left out. */
+const LEFT_OUT = "the webhook is not configured any more";
 
 /** Delivers events to each receiver that wants them, those first that an earlier run of the program has left. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { webhooks, journal, deadLetters, agent, retry, timeoutMs, maxWaitingBytes, tally, log } = options;
+  const { journal, deadLetters, agent, retry, timeoutMs, maxWaitingBytes, tally, log } = options;
   const { lastCallMs = 5_000 } = options;
   const end = new AbortController();
-  const routes = new Map<string, Route>(
-    webhooks.map((webhook) => [webhook.key, { webhook, queue: queueOf(webhook) }]),
-  );
-  const under = new Map<Delivery, ChangeEvent>();
+  const routes = new Map(options.webhooks.map((webhook) => [webhook.key, routeTo(webhook)]));
+  const dismissals = new Set<Promise<void>>();
   let waitingBytes = 0;
 
-  function queueOf(webhook: Webhook): DeliveryQueue {
-    const { shown } = webhook;
+  function routeTo(first: Webhook): Route {
+    const { key, shown } = first;
+    const waiting = new Map<Delivery, ChangeEvent>();
     let warnedAt = Number.NEGATIVE_INFINITY;
 
     function note(attempt: Attempt): void {
@@ -78,18 +84,35 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       warnedAt = performance.now();
       log.warn({ webhook: shown, reason: attempt.reason }, "a webhook does not take an event");
     }
-    return createDeliveryQueue({
-      attempt: (delivery) => send(agent, webhook, delivery, timeoutMs, end.signal),
+    const queue = createDeliveryQueue({
+      attempt: (delivery) => send(agent, route.webhook, delivery, timeoutMs, end.signal),
       ...{ retry, concurrency: CONCURRENCY, onAttempt: note },
       async onEnd(delivery, attempts, reason) {
-        const event = under.get(delivery) as ChangeEvent;
-        under.delete(delivery);
-        waitingBytes -= delivery.body.length;
-        tally.waiting(shown, -1);
-        if (reason !== undefined) await bury(webhook.key, shown, event, attempts, reason);
-        else await journal.end(event.id, webhook.key);
+        const event = takeOut(route, delivery);
+        if (reason !== undefined) await bury(key, shown, event, attempts, reason);
+        else await journal.end(event.id, key);
       },
     });
+    const route: Route = { webhook: first, queue, waiting };
+    return route;
+  }
+
+  function takeOut({ webhook, waiting }: Route, delivery: Delivery): ChangeEvent {
+    const event = waiting.get(delivery) as ChangeEvent;
+    waiting.delete(delivery);
+    waitingBytes -= delivery.body.length;
+    tally.waiting(webhook.shown, -1);
+    return event;
+  }
+
+  /** Ends the way to a receiver. */
+  async function dismiss(route: Route): Promise<void> {
+    const { webhook, queue, waiting } = route;
+    await queue.stop();
+    // At the end of the gateway, a later run decides.
+    if (end.signal.aborted) return;
+    for (const delivery of [...waiting.keys()])
+      await bury(webhook.key, webhook.shown, takeOut(route, delivery), 0, LEFT_OUT);
   }
 
   async function bury(
@@ -114,13 +137,13 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     for (const key of to) {
       const route = routes.get(key);
       if (route === undefined) {
-        await bury(key, `unknown (${key})`, event, 0, "the webhook is not configured any more");
+        await bury(key, `unknown (${key})`, event, 0, LEFT_OUT);
       } else if (waitingBytes + body.length > maxWaitingBytes) {
         await bury(key, route.webhook.shown, event, 0, "too many events wait");
       } else {
         const delivery = { id: event.id, body, objects: objectsOf(event), since: Date.parse(event.time) };
         waitingBytes += body.length;
-        under.set(delivery, event);
+        route.waiting.set(delivery, event);
         tally.waiting(route.webhook.shown, 1);
         route.queue.add(delivery);
       }
@@ -135,12 +158,26 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     async announce(events) {
       await begun;
       const entries = events.flatMap((event) => {
-        const to = webhooks.filter((webhook) => webhook.accepts(event)).map(({ key }) => key);
+        const to = [...routes.values()].flatMap(({ webhook }) => (webhook.accepts(event) ? webhook.key : []));
         return to.length === 0 ? [] : [{ event, to }];
       });
       // The journal writes them in this order, and together.
       await Promise.all(entries.map((entry) => journal.add(entry)));
       for (const entry of entries) await deliver(entry);
+    },
+    replace(webhooks) {
+      const former = new Map(routes);
+      routes.clear();
+      for (const webhook of webhooks) {
+        const route = former.get(webhook.key) ?? routeTo(webhook);
+        route.webhook = webhook;
+        routes.set(webhook.key, route);
+        former.delete(webhook.key);
+      }
+      for (const route of former.values()) {
+        const dismissal = dismiss(route).finally(() => dismissals.delete(dismissal));
+        dismissals.add(dismissal);
+      }
     },
     async close() {
       const last = new AbortController();
@@ -149,7 +186,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       await Promise.race([Promise.all(queues), pause]);
       last.abort();
       end.abort();
-      await Promise.all(queues);
+      await Promise.all([...queues, ...dismissals]);
       await agent.destroy();
       await journal.close();
       await deadLetters.close();

@@ -24,6 +24,7 @@ export const LIVE_OPTIONS = {
   ],
   trail: ["auditLog", "auditRequired", "auditMaxBytes", "auditFiles"],
   access: ["accessLog"],
+  events: ["webhooks", "webhookFiles", "webhookSecretFile", "webhookDir", "webhookSource"],
   limits: [
     "maxBufferedBytes",
     "maxCallerCalls",

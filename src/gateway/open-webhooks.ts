@@ -1,6 +1,5 @@
 import { UsageError } from "../config/option-spec.ts";
-import type { Dispatcher } from "../events/dispatcher.ts";
-import type { WebhookOptions, WebhookSurroundings } from "./start-webhooks.ts";
+import type { WebhookOptions, WebhookSurroundings, Webhooks } from "./start-webhooks.ts";
 
 /**
  * Opens the webhooks that the options describe; undefined, with nothing loaded, without any. The process has them once, whatever
@@ -11,7 +10,7 @@ import type { WebhookOptions, WebhookSurroundings } from "./start-webhooks.ts";
 export async function openWebhooks(
   options: WebhookOptions,
   surroundings: WebhookSurroundings,
-): Promise<Dispatcher | undefined> {
+): Promise<Webhooks | undefined> {
   if (options.webhooks.length === 0) {
     if (options.webhookSecretFile ?? options.webhookDir)
       throw new UsageError("--webhook-secret-file and --webhook-dir need --webhook-url beside them");

@@ -4,15 +4,18 @@ import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
 import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
 import type { Configuration, Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
+import { createEventTallies } from "../metrics/event-tallies.ts";
 import { createMetrics } from "../metrics/metrics.ts";
 import { setTracing } from "../namespace/tracing.ts";
 import type { Database } from "../pipeline/databases.ts";
 import { BUILD, type Gateway, type State, serve } from "./compose.ts";
 import { createFormerGenerations } from "./former-generations.ts";
 import { closeGeneration, type Generation, type GenerationContext, openGeneration } from "./generation.ts";
-import { openAnnouncements } from "./open-announcements.ts";
+import { openLiveWebhooks } from "./live-webhooks.ts";
+import { announcementsTo } from "./open-announcements.ts";
 import { openTls } from "./open-tls.ts";
 import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
+import type { PreparedChange } from "./prepared-change.ts";
 import { servedAlone, servedByName } from "./served.ts";
 import { openTracing } from "./tracing/open-tracing.ts";
 import { FAILURES, type Workers } from "./workers.ts";
@@ -25,14 +28,6 @@ export interface RunningGateway extends Gateway {
    * @throws UsageError for mistakes, and Error if a backend cannot be opened.
    */
   prepare(configuration: Configuration): Promise<PreparedChange>;
-}
-
-/** A change that is ready to take effect. */
-export interface PreparedChange {
-  /** Serves by the new configuration from now on, and closes what only the former one used, once its calls have ended. */
-  commit(): void;
-  /** Closes what was opened. */
-  abort(): Promise<void>;
 }
 
 /**
@@ -54,7 +49,11 @@ export async function startGateway(
   const tracing = await openTracing(process.env, log);
   setTracing(tracing?.tracing);
   const tls = await openTls(options, log);
-  const events = await openAnnouncements(options, { log, metrics, databases, workers });
+  // The main thread delivers the events of workers.
+  const tally = metrics?.events ?? createEventTallies();
+  const dispatcher =
+    workers === undefined ? await openLiveWebhooks({ options, databases }, { log, tally }) : undefined;
+  const sink = dispatcher ?? workers?.events;
   const readAhead = createReadAhead({ maxBytes: options.readAheadBytes });
   const context: GenerationContext = {
     ...{ log, metrics, workers },
@@ -63,14 +62,15 @@ export async function startGateway(
   };
   // Page tokens stay valid when the configuration changes.
   const drawnSecret = randomBytes(32).toString("base64url");
-  const shared = { log, metrics, plugins, tracing, tls, workers, ...events };
+  const shared = { log, metrics, plugins, tracing, tls, workers, dispatcher };
   const stateOf = (generation: Generation): State => {
     const { configuration, databases: named, ...parts } = generation;
     const { options: own, databases: routing } = configuration;
     const wires = { ...own, pageTokenSecret: own.pageTokenSecret ?? drawnSecret };
     const served =
       routing === undefined ? servedAlone(named.get("") as Database) : servedByName(named, routing, wires);
-    return { ...served, options: wires, context: { ...shared, ...parts } };
+    const announcements = sink && announcementsTo(sink, own);
+    return { ...served, options: wires, context: { ...shared, ...parts, announcements } };
   };
   let current: Generation | undefined;
   try {
@@ -82,14 +82,21 @@ export async function startGateway(
     return Object.assign(gateway, {
       async prepare(configuration: Configuration): Promise<PreparedChange> {
         const former = running;
-        const next = await openGeneration(configuration, context, former);
+        const events = await dispatcher?.prepare(configuration);
+        const next = await openGeneration(configuration, context, former).catch(async (error: unknown) => {
+          await events?.abort();
+          throw error;
+        });
         return {
           commit() {
+            events?.commit();
             running = next;
             log.level = levelAfter(former, next, log.level);
             formers.retire(former, next, gateway.replace(stateOf(next)));
           },
-          abort: () => closeGeneration(next, former),
+          async abort() {
+            await Promise.all([events?.abort(), closeGeneration(next, former)]);
+          },
         };
       },
       async close() {
@@ -102,7 +109,7 @@ export async function startGateway(
   } catch (error) {
     if (current !== undefined) await closeGeneration(current);
     tls?.close();
-    await Promise.all([tracing?.close(), events.dispatcher?.close()]);
+    await Promise.all([tracing?.close(), dispatcher?.close()]);
     throw error;
   }
 }

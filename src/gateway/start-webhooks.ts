@@ -1,20 +1,19 @@
 import { mkdir } from "node:fs/promises";
-import { createServer, isIP } from "node:net";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import type { Logger } from "pino";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
-import type { WebhookOption } from "../config/webhooks.ts";
 import { type AddressGuard, createAddressGuard } from "../events/addresses.ts";
 import { openDeadLetters } from "../events/dead-letters.ts";
 import type { RetryPolicy } from "../events/delivery-queue.ts";
 import { CONCURRENCY, createDispatcher, type Dispatcher, type EventTally } from "../events/dispatcher.ts";
 import { createGuardedAgent } from "../events/guarded-agent.ts";
 import { openJournal } from "../events/journal.ts";
-import { openSecretFile, type SecretFile } from "../events/secret-file.ts";
-import { createWebhook, type Webhook } from "../events/webhook.ts";
-import { isLoopbackAddress } from "../namespace/loopback.ts";
+import type { Webhook } from "../events/webhook.ts";
 import { listenOn } from "../server/listen.ts";
+import { openReceivers } from "./open-receivers.ts";
+import type { PreparedChange } from "./prepared-change.ts";
 
 /** Options about webhooks. */
 export type WebhookOptions = Pick<
@@ -36,6 +35,16 @@ export interface WebhookSurroundings {
   readonly databases?: ReadonlySet<string> | undefined;
 }
 
+/** Deliveries to the receivers of a directory. */
+export interface Webhooks extends Pick<Dispatcher, "announce" | "close"> {
+  /**
+   * Opens other receivers in place of the present ones.
+   *
+   * @throws UsageError as {@link startWebhooks} does.
+   */
+  prepare(options: WebhookOptions, databases: ReadonlySet<string> | undefined): Promise<PreparedChange>;
+}
+
 /** Pauses between attempts, in milliseconds. */
 const PAUSES: Omit<RetryPolicy, "totalMs"> = { firstPauseMs: 1_000, maxPauseMs: 300_000 };
 
@@ -47,33 +56,34 @@ const PAUSES: Omit<RetryPolicy, "totalMs"> = { firstPauseMs: 1_000, maxPauseMs: 
 export async function startWebhooks(
   options: WebhookOptions,
   { log, tally, databases }: WebhookSurroundings,
-): Promise<Dispatcher> {
-  const { webhooks: settings, webhookDir: directory } = options;
+): Promise<Webhooks> {
+  const { webhookDir: directory } = options;
   if (directory === undefined) throw new UsageError("--webhook-url needs --webhook-dir beside it");
   const guard = createAddressGuard(options.webhookAllowedAddresses);
-  for (const setting of settings) checkSetting(setting, guard, databases);
-  const files = new Map<string, SecretFile>();
-  const closeFiles = () => {
-    for (const file of files.values()) file.close();
-  };
+  let receivers = await openReceivers(options, { guard, log, databases });
   try {
-    const webhooks: Webhook[] = [];
-    for (const setting of settings) {
-      const path = setting.secretFile ?? options.webhookSecretFile;
-      if (path === undefined)
-        throw new UsageError(
-          "--webhook-url needs --webhook-secret-file beside it, or a secret-file of its own",
-        );
-      const file = files.get(path) ?? (await openSecrets(path, log));
-      files.set(path, file);
-      webhooks.push(createWebhook(setting, file.secrets));
-    }
-    const doubled = webhooks.find(({ key }, index) => webhooks.findIndex((each) => each.key === key) < index);
-    if (doubled !== undefined) throw new UsageError(`--webhook-url names ${doubled.shown} twice`);
-    warnOfPlainText(webhooks, log);
-    return await openDispatcher(options, { directory, webhooks, guard, log, tally, closeFiles });
+    const { webhooks } = receivers;
+    const dispatcher = await openDispatcher(options, { directory, webhooks, guard, log, tally });
+    return {
+      announce: dispatcher.announce,
+      async prepare(changed, names) {
+        const next = await openReceivers(changed, { guard, log, databases: names });
+        return {
+          commit() {
+            dispatcher.replace(next.webhooks);
+            receivers.close();
+            receivers = next;
+          },
+          abort: async () => next.close(),
+        };
+      },
+      async close() {
+        await dispatcher.close();
+        receivers.close();
+      },
+    };
   } catch (error) {
-    closeFiles();
+    receivers.close();
     throw error;
   }
 }
@@ -84,12 +94,11 @@ interface Parts {
   readonly guard: AddressGuard;
   readonly log: Logger;
   readonly tally: EventTally;
-  closeFiles(): void;
 }
 
 async function openDispatcher(
   { webhookRetryMs, webhookTimeoutMs: timeoutMs, webhookMaxWaitingBytes: maxWaitingBytes }: WebhookOptions,
-  { directory, webhooks, guard, log, tally, closeFiles }: Parts,
+  { directory, webhooks, guard, log, tally }: Parts,
 ): Promise<Dispatcher> {
   const fail = (cause: Error) => {
     throw new UsageError(`--webhook-dir: ${cause.message}`, { cause });
@@ -106,49 +115,15 @@ async function openDispatcher(
     const parts = { webhooks, journal, deadLetters, agent, retry, timeoutMs, maxWaitingBytes, tally, log };
     const dispatcher = createDispatcher(parts);
     return {
-      announce: dispatcher.announce,
+      ...dispatcher,
       async close() {
         await dispatcher.close();
-        closeFiles();
         await unlock();
       },
     };
   } catch (error) {
     await unlock();
     throw error;
-  }
-}
-
-function checkSetting(
-  { url, databases: wanted = [] }: WebhookOption,
-  guard: AddressGuard,
-  databases: ReadonlySet<string> = new Set(),
-): void {
-  const host = hostOf(url);
-  if (isIP(host) !== 0 && !guard.permits(host)) {
-    throw new UsageError(`--webhook-url: events go to ${host} only if --webhook-allow-address names it`);
-  }
-  for (const name of wanted) {
-    if (!databases.has(name))
-      throw new UsageError(`--webhook-url: there is no database ${JSON.stringify(name)}`);
-  }
-}
-
-function hostOf(url: string): string {
-  return new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
-}
-
-async function openSecrets(path: string, log: Logger): Promise<SecretFile> {
-  return openSecretFile(path, log).catch((error: NodeJS.ErrnoException) => {
-    const reason = error.code === undefined ? error.message : `it cannot be read: ${error.code}`;
-    throw new UsageError(`--webhook-secret-file ${path}: ${reason}`, { cause: error });
-  });
-}
-
-function warnOfPlainText(webhooks: readonly Webhook[], log: Logger): void {
-  for (const { url, shown } of webhooks) {
-    if (url.startsWith("https:") || hostOf(url) === "localhost" || isLoopbackAddress(hostOf(url))) continue;
-    log.warn({ webhook: shown }, "events travel in the clear to an address without https");
   }
 }
 

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import type { Configuration } from "../../config/configuration.ts";
-import { openWebhooks } from "../../gateway/open-webhooks.ts";
-import type { PreparedChange, RunningGateway } from "../../gateway/start-gateway.ts";
+import { openLiveWebhooks } from "../../gateway/live-webhooks.ts";
+import type { PreparedChange } from "../../gateway/prepared-change.ts";
+import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
 import { createEventTallies } from "../../metrics/event-tallies.ts";
 import { createMetrics } from "../../metrics/metrics.ts";
@@ -38,7 +39,7 @@ export async function startWorkers(
   log: Logger,
   onLost: () => void,
 ): Promise<RunningGateway> {
-  const { options, databases } = configuration;
+  const { options } = configuration;
   const size = options.workers;
   const memory = openSharedMemory({ workers: size, databases: 0 });
   const allocate = createShares(size);
@@ -53,7 +54,6 @@ export async function startWorkers(
   const serving = () => crew.filter((thread) => thread !== undefined);
   const tally = createEventTallies();
   const metrics = createCrewMetrics(serving, tally);
-  const names = databases && new Set(databases.byName.keys());
   const readiness = createCrewReadiness(size, serving, (ready) => {
     for (const thread of serving()) thread.send({ type: "readiness", ready });
   });
@@ -85,7 +85,7 @@ export async function startWorkers(
         started.send({ type: "gathered", id, metrics: gathered });
       },
       async onAnnounce(id, events) {
-        await dispatcher?.announce(events);
+        await webhooks.announce(events);
         started.send({ type: "announced", id });
       },
     }));
@@ -159,8 +159,10 @@ export async function startWorkers(
     const former = current;
     const next = allocate(withSecret(changed), former);
     const threads = serving();
+    const events = await webhooks.prepare(changed);
     const abort = async () => {
       for (const thread of threads) thread.send({ type: "abort" });
+      await events.abort();
     };
     // The first one creates and repairs what the others then find.
     const [first, ...others] = threads;
@@ -171,7 +173,14 @@ export async function startWorkers(
       await abort();
       throw failure;
     }
-    return { commit: () => commit(threads, former, next), abort };
+    return {
+      commit() {
+        // They announce events from their commit on.
+        events.commit();
+        commit(threads, former, next);
+      },
+      abort,
+    };
   }
   function commit(threads: readonly WorkerThread[], former: ChangeForWorker, next: ChangeForWorker): void {
     current = next;
@@ -196,12 +205,12 @@ export async function startWorkers(
     stop.abort();
     beats.close();
     const finished = await Promise.all(serving().map((thread) => thread.close()));
-    await dispatcher?.close();
+    await webhooks.close();
     return finished.every(Boolean);
   }
 
   await checkIsFree(options);
-  const dispatcher = await openWebhooks(options, { log, tally, databases: names });
+  const webhooks = await openLiveWebhooks(configuration, { log, tally });
   try {
     // The first one creates and repairs what the others then find.
     const first = await start(0, options.port);
@@ -227,7 +236,7 @@ export async function startWorkers(
     };
   } catch (error) {
     await Promise.all(serving().map((thread) => thread.terminate()));
-    await dispatcher?.close();
+    await webhooks.close();
     throw error;
   }
 }
