@@ -12,6 +12,8 @@ export interface Way {
   readonly needs: string;
   /** Challenge for `www-authenticate`. Default: HTTP has none for this kind of credential. */
   readonly challenge?: string;
+  /** Whether the message of a call may bring the credential, beside its headers. Default: false. */
+  readonly isInMessage?: boolean;
   /** Credentials that the gateway asks for by this way, and that no upstream sees. Default: none. */
   readonly ends?: readonly (keyof Credentials)[];
   /**
@@ -34,6 +36,12 @@ export interface Authenticator extends Pick<FailureDelay, "failed"> {
    * @throws LanceError Unauthenticated, ServiceUnavailable
    */
   authenticate(evidence: Evidence): Principal | Promise<Principal> | undefined;
+  /**
+   * Returns the caller of a call whose message is not read yet, as {@link authenticate} will then; `open` if that depends on the message.
+   *
+   * @throws LanceError Unauthenticated, ServiceUnavailable
+   */
+  authenticateEarly(evidence: Evidence): Principal | Promise<Principal> | "open" | undefined;
   /** Returns the refusal of a call without a credential. */
   nothingBrought(): LanceError;
   close(): void;
@@ -56,6 +64,14 @@ export function createAuthenticator(ways: readonly Way[], delay = createFailureD
       for (const way of ways) {
         const found = way.prove(evidence);
         if (found !== undefined) return found;
+      }
+      return undefined;
+    },
+    authenticateEarly(evidence) {
+      for (const way of ways) {
+        const found = way.prove(evidence);
+        if (found !== undefined) return found;
+        if (way.isInMessage) return "open";
       }
       return undefined;
     },

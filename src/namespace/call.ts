@@ -5,6 +5,7 @@ import type { ErrorName, LanceError } from "./errors.ts";
 import type { Identifier } from "./identifier.ts";
 import type { PassedBodies } from "./passed-answer.ts";
 import type { Action, Principal } from "./principal.ts";
+import type { Reception } from "./reception.ts";
 
 /** Protocols by which a call may arrive. */
 export type Protocol = "grpc" | "grpc-web" | "connect" | "rest";
@@ -103,6 +104,8 @@ export interface Call extends CallInit {
   identity: Credentials;
   /** Credentials as the caller brought them. Default: the gateway has checked none, and `identity` has all. */
   brought?: Credentials | undefined;
+  /** The caller as known before the message was read. Default: unknown. */
+  reception?: Reception | undefined;
   /** The caller, as far as it has proved who it is. Default: the gateway asks nobody. */
   principal?: Principal | undefined;
   /**
@@ -171,6 +174,7 @@ export function createCall(init: CallInit): Call {
     outcome: undefined,
     admitted: false,
     takes: undefined,
+    reception: undefined,
     context: undefined,
     identity: { apiKey: undefined, authToken: undefined },
     holdBody() {},

@@ -4,13 +4,22 @@ import type {
   DescMethodUnary,
   Message,
 } from "@bufbuild/protobuf";
-import type { Call } from "./call.ts";
+import type { Call, CallInit } from "./call.ts";
+import type { Reception } from "./reception.ts";
 
 /**
  * Receives the calls of every wire: the method, the request and the call's context. The pipeline implements it; a
  * wire knows nothing of what follows.
  */
 export interface Service {
+  /**
+   * Checks the caller before a wire reads the message of a call, and keeps the result in {@link Call.reception}; undefined leaves the check to
+   * the pipeline. The message of a refused call stays unread: the wire passes the call on with an empty one. Default: callers are not
+   * checked early.
+   */
+  receive?(
+    call: Pick<CallInit, "method" | "headers" | "certificate">,
+  ): Reception | undefined | Promise<Reception | undefined>;
   unary(method: DescMethodUnary, request: Message, call: Call): Promise<Message>;
   /** The first message carries the parameters; `data` is the body of all messages, split anywhere. */
   upload(

@@ -4,6 +4,7 @@ import { errorEntry } from "../namespace/errors.ts";
 import { joinIdentifier } from "../namespace/identifier.ts";
 import { clipped, escapeInvisible } from "../namespace/line-text.ts";
 import type { Principal } from "../namespace/principal.ts";
+import { isRefused } from "../namespace/reception.ts";
 import type { OperationRequest } from "./interceptor.ts";
 import type { Outcome } from "./measure.ts";
 import { otherObjects } from "./other-objects.ts";
@@ -37,7 +38,7 @@ export function auditEntry(
     member("protocol", call.protocol),
     membersOfMethod(call.method),
     member("database", call.database),
-    member("object", clipped(joinIdentifier(call.id))),
+    member("object", isUnknown(call) ? undefined : clipped(joinIdentifier(call.id))),
     member("objects", others.length === 0 ? undefined : others.slice(0, MAX_OBJECTS)),
     member("moreObjects", others.length > MAX_OBJECTS ? others.length - MAX_OBJECTS : undefined),
     member("allowed", call.admitted === true || outcome === "OK"),
@@ -46,6 +47,11 @@ export function auditEntry(
     member("ms", Math.round(ms * 1000) / 1000),
   ];
   return escapeInvisible(`{${members.join("")}}`);
+}
+
+/** Whether only the message, which was not read, names the object of a call. */
+function isUnknown({ reception, id }: Call): boolean {
+  return isRefused(reception) && id.length === 0;
 }
 
 /** Returns a member of a JSON object with the comma before it; nothing for a value that is undefined. */

@@ -30,6 +30,7 @@ import { filterListings } from "./policies/filter-listings.ts";
 import { createPermissions } from "./policies/permissions.ts";
 import { createTokenSeal } from "./policies/token-seal.ts";
 import { limitQueryRows } from "./query-rows.ts";
+import { createReceive, refuseUnread } from "./receive.ts";
 import { resolve } from "./resolve.ts";
 import { chooseDatabase, type Route } from "./route.ts";
 import { tellPermissions } from "./tell-permissions.ts";
@@ -75,7 +76,7 @@ export function createService(options: ServiceOptions): Service {
     ...(trail === undefined ? [] : [audit(trail)]),
     ...limitAddresses(options),
     resolve,
-    ...(authenticator === undefined ? [] : [identify(authenticator)]),
+    authenticator === undefined ? refuseUnread : identify(authenticator),
     ...limitKnownCallers(options),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
     ...(authenticator === undefined ? [] : [keepToScope, ...decideBy(options)]),
@@ -92,7 +93,8 @@ export function createService(options: ServiceOptions): Service {
     ...(announcements === undefined ? [] : [announceChanges(announcements)]),
     ...(tracing === undefined ? [] : [traceBackend(tracing)]),
   ];
-  return serviceOf(compose(chain, callBackend(databases)));
+  const service = serviceOf(compose(chain, callBackend(databases)));
+  return authenticator === undefined ? service : { ...service, receive: createReceive(authenticator) };
 }
 
 /** Returns the steps that refuse what the caller may not do, and hide what it may not see. */

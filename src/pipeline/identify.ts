@@ -3,12 +3,16 @@ import type { Authenticator } from "../auth/authenticator.ts";
 import type { Call } from "../namespace/call.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import type { Principal } from "../namespace/principal.ts";
+import { isRefused, type Reception } from "../namespace/reception.ts";
 import { whileWaiting } from "../namespace/while-waiting.ts";
 import { addressKey } from "./caller-key.ts";
 import type { Interceptor } from "./interceptor.ts";
 
 /** Maximum number of refused calls whose answers wait. */
 const MAX_WAITING = 1_000;
+
+/** How long an early proof counts, in milliseconds: a revoked key counts as long until its file is read again. */
+const PROOF_MS = 1_000;
 
 /**
  * Finds out who calls, or refuses the call. Refusals of wrong credentials come later and later for the same address.
@@ -55,10 +59,19 @@ export function identify(authenticator: Authenticator): Interceptor {
     }
   }
 
+  /** Returns the caller that was proved before the message was read, unless that took long. */
+  function provedEarly(reception: Reception | undefined): Principal | undefined {
+    if (reception === undefined || isRefused(reception) || reception.by !== authenticator) return undefined;
+    return performance.now() - reception.at < PROOF_MS ? reception.principal : undefined;
+  }
+
   return (call, request, next) => {
+    const { reception } = call;
+    if (isRefused(reception))
+      return reception.isGuess ? refuse(call, reception.refusal) : Promise.reject(reception.refusal);
     let found: Principal | Promise<Principal> | undefined;
     try {
-      found = authenticator.authenticate(call);
+      found = provedEarly(reception) ?? authenticator.authenticate(call);
     } catch (thrown) {
       return refuse(call, thrown);
     }

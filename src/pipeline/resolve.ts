@@ -51,7 +51,7 @@ export function resolveRequest(request: Message, call: Call): void {
   }
   call.context = addressed.context;
   if (addressed.context !== undefined) addContextHeaders(addressed.context, call);
-  call.identity = credentials(call.headers, addressed.identity);
+  call.identity = credentialsIn(call.headers, addressed.identity);
 }
 
 function resolveIdentifier(
@@ -91,9 +91,10 @@ function addContextHeaders(context: Record<string, string>, call: Call): void {
 
 const BEARER = /^bearer +(.+)$/i;
 
-function credentials(
+/** Returns the credentials in headers, which override those of a message. @param identity Default: none. */
+export function credentialsIn(
   headers: Readonly<Record<string, string>>,
-  identity: Addressed["identity"],
+  identity?: Addressed["identity"],
 ): Credentials {
   const authorization = headers["authorization"];
   const bearer = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];

@@ -34,6 +34,7 @@ export function createServiceSwitch(first: Service): ServiceSwitch {
   }
   return {
     service: {
+      receive: (call) => current.service.receive?.(call),
       unary: (method, message, call) => counted((service) => service.unary(method, message, call)),
       upload: (method, message, data, call) =>
         counted((service) => service.upload(method, message, data, call)),

@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { ConnectError } from "@connectrpc/connect";
 import type { ByteHold } from "../namespace/byte-budget.ts";
 import { isLanceError, LanceError, toLanceError } from "../namespace/errors.ts";
-import { type Frame, FrameReader, tooLarge } from "./grpc/frame.ts";
+import { encodeFrame, type Frame, FrameReader, tooLarge } from "./grpc/frame.ts";
 import { lateMessage, MESSAGE_MS } from "./limits.ts";
 import { onStall } from "./stall.ts";
 
@@ -59,6 +59,12 @@ export async function* heldBody(
   } finally {
     clearTimeout(patience);
   }
+}
+
+/** Yields the body of a request with an empty message. @param isJson whether messages are JSON. */
+export async function* emptyBody(isJson: boolean, isBare: boolean): AsyncGenerator<Uint8Array> {
+  const message = Buffer.from(isJson ? "{}" : "");
+  yield isBare ? message : encodeFrame(message, false);
 }
 
 /**

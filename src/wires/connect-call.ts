@@ -125,6 +125,7 @@ function begin(method: DescMethod, context: HandlerContext, log: Logger, default
     cutOff: (error) => exchange.breakOff(error),
     hasKnownEnd: hasKnownEnd(exchange.request),
   });
+  call.reception = exchange.reception;
   exchange.call = call;
   noteCall(exchange.request.headers, call);
   return call;

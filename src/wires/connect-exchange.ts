@@ -6,6 +6,7 @@ import type { Logger } from "pino";
 import type { ByteHold } from "../namespace/byte-budget.ts";
 import type { Call } from "../namespace/call.ts";
 import type { ErrorName, LanceError } from "../namespace/errors.ts";
+import type { Reception } from "../namespace/reception.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import { stopReading } from "./grpc/server-call.ts";
 import { isGone, isHttp2, withoutQuery } from "./rest/http.ts";
@@ -38,6 +39,8 @@ export class ConnectExchange {
   readonly path: string;
   readonly hold: ByteHold;
   readonly refusal: LanceError | undefined;
+  /** The caller as known before the message is read. */
+  reception: Reception | undefined;
   /** The call that the request has become. */
   call: Call | undefined;
   readonly #reply: FastifyReply;

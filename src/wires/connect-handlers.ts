@@ -7,14 +7,16 @@ import type {
 } from "@connectrpc/connect/protocol";
 import { DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
 import type { LanceError } from "../namespace/errors.ts";
-import { checkedBody, heldBody, type MessageCheck, takenBody } from "./connect-body.ts";
+import { isRefused, type Reception } from "../namespace/reception.ts";
+import { originOf } from "./arrival.ts";
+import { checkedBody, emptyBody, heldBody, type MessageCheck, takenBody } from "./connect-body.ts";
 import { addRpc, type ConnectCallOptions } from "./connect-call.ts";
 import { type Codec, checkedGzip, codecOf, isBare, isPacked, messageCheck } from "./connect-codec.ts";
 import { earlyAnswer } from "./connect-early.ts";
 import { connectErrorOf } from "./connect-error.ts";
 import { brokenOff, type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
 import { createLoopPace, type LoopPace, UNPACED } from "./loop-pace.ts";
-import { contentLength, isHttp2 } from "./rest/http.ts";
+import { contentLength, flattenHeaders, hasBody, isHttp2 } from "./rest/http.ts";
 import { hasLongRest } from "./rest/linger.ts";
 import type { Rpc } from "./rpc.ts";
 import { DEFAULT_SILENCE_MS, stalled } from "./stall.ts";
@@ -76,23 +78,37 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     return { check, handle: router.handlers[0] as UniversalHandler };
   }
 
+  /** Checks the caller before the message is read; the message of a GET is in its address. */
+  async function receive({ request }: ConnectExchange): Promise<Reception | undefined> {
+    if (rpc.receive === undefined || !hasBody(request)) return undefined;
+    const { certificate } = originOf(request.headers, request.socket);
+    return rpc.receive({ method: rpc.method, headers: flattenHeaders(request.headers), certificate });
+  }
+
+  /** Returns the body of a request as the library gets it. */
+  function bodyOf({ request, hold, refusal, reception, requestId }: ConnectExchange, check: MessageCheck) {
+    const inWords = (error: LanceError) => errorOf(error, requestId);
+    if (refusal !== undefined) return failing(inWords(refusal));
+    if (isRefused(reception)) return emptyBody(codecOf(request) === "json", isBare(request));
+    const held = heldBody(request, { hold, errorOf: inWords, isMessage: rpc.kind === "unary" });
+    return checkedBody(held, {
+      isBare: isBare(request),
+      check: isPacked(request) ? async () => {} : check,
+      maxBytes: maxMessageBytes,
+      announcedBytes: contentLength(request),
+      errorOf: inWords,
+    });
+  }
+
   async function answer(universal: UniversalServerRequest, exchange: ConnectExchange) {
     const { request, response, hold, refusal } = exchange;
     const { check, handle } = handlerOf(codecOf(request));
-    const inWords = (error: LanceError) => errorOf(error, exchange.requestId);
-    const held = heldBody(request, { hold, errorOf: inWords, isMessage: rpc.kind === "unary" });
-    const body =
-      refusal === undefined
-        ? checkedBody(held, {
-            isBare: isBare(request),
-            check: isPacked(request) ? async () => {} : check,
-            maxBytes: maxMessageBytes,
-            announcedBytes: contentLength(request),
-            errorOf: inWords,
-          })
-        : failing(inWords(refusal));
+    if (refusal === undefined) exchange.reception = await receive(exchange);
+    const body = bodyOf(exchange, check);
     // The library would refuse a length without the details of the error.
     universal.header.delete("content-length");
+    // The message of a refused caller is not packed.
+    if (isRefused(exchange.reception)) universal.header.delete("content-encoding");
     // The answer exists when the call has ended, or has started to stream and holds only what arrives.
     const made = await handle({ ...universal, body }).finally(() => hold.release());
     const cutOff = () => exchange.breakOff(stalled(silenceMs));

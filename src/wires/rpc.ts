@@ -14,6 +14,8 @@ import type { Service } from "../namespace/service.ts";
 
 /** Traits of a method beside its messages. */
 interface RpcTraits {
+  /** Checks the caller before the first message is read, as {@link Service.receive} does. Default: callers are not checked early. */
+  readonly receive?: Service["receive"] | undefined;
   /** Whether its calls go ahead of the work that waits for the event loop. Default: false. */
   readonly isProbe?: boolean;
 }
@@ -41,7 +43,8 @@ export type Rpc = UnaryRpc | StreamRpc;
  * @throws Error, at start, if a method streams in both directions or streams requests without a body.
  */
 export function serviceRpcs(description: DescService, service: Service): Rpc[] {
-  return description.methods.map((method) => serviceRpc(method, service));
+  const { receive } = service;
+  return description.methods.map((method) => ({ ...serviceRpc(method, service), receive }));
 }
 
 function serviceRpc(described: DescMethod, service: Service): Rpc {

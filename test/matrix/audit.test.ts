@@ -82,6 +82,8 @@ describe("the audit log of a gateway", () => {
       await ask(writer.text, (client) => client.describeTable({ id: ["x".repeat(300)] }));
       await ask(unknown.text, (client) => client.describeTable({ id: TABLE }));
       const entries = lines.slice(before).map((line) => JSON.parse(line));
+      // The gateway does not read the message of a caller whom it refuses; over REST, the path names the object.
+      const refused = protocol === "REST" ? "team$people" : undefined;
       assert.deepEqual(
         entries.map((each) => [
           each.operation,
@@ -97,7 +99,7 @@ describe("the audit log of a gateway", () => {
           ["QueryTable", "end", "people", writer.id, true, "OK"],
           ["DropTable", "end", "team$people", writer.id, false, "PermissionDenied"],
           ["DescribeTable", "end", "$", undefined, false, "InvalidInput"],
-          ["DescribeTable", "end", "team$people", undefined, false, "Unauthenticated"],
+          ["DescribeTable", "end", refused, undefined, false, "Unauthenticated"],
         ],
       );
       assert.ok(entries.every(({ peer }) => /127\.0\.0\.1$/.test(peer)));

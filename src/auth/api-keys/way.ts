@@ -40,6 +40,7 @@ export function proveByKeys(keys: KeyRing): Way {
   return {
     needs: "an API key, in the header x-api-key or in the request's identity.api_key",
     challenge: CHALLENGE,
+    isInMessage: true,
     ends: ["apiKey"],
     prove({ identity: { apiKey } }) {
       if (apiKey === undefined) return undefined;

@@ -33,6 +33,7 @@ export function proveByTokens({ verifiers, passesOn = false }: TokenWayOptions):
   return {
     needs: "a bearer token, in the header authorization or in the request's identity.auth_token",
     challenge: CHALLENGE,
+    isInMessage: true,
     ends: passesOn ? [] : ["authToken"],
     prove({ identity: { authToken } }) {
       if (authToken === undefined) return undefined;

@@ -54,6 +54,7 @@ function callerOf(
     authenticator: {
       ends: new Set(),
       authenticate: () => ann,
+      authenticateEarly: () => ann,
       failed: () => 0,
       nothingBrought: () => new LanceError("Unauthenticated", "nothing"),
       close() {},

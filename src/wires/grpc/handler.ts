@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import { type ByteBudget, createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { type ErrorName, errorEntry, LanceError } from "../../namespace/errors.ts";
+import type { Reception } from "../../namespace/reception.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
 import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";
@@ -11,7 +12,7 @@ import { createLoopPace, type LoopPace, UNPACED } from "../loop-pace.ts";
 import { pathOf, type Rpc } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS } from "../stall.ts";
 import { ACCEPTED_ENCODINGS, acceptsGzip } from "./gzip.ts";
-import { ServerCall, stopReading } from "./server-call.ts";
+import { type Served, ServerCall, stopReading } from "./server-call.ts";
 import type { ErrorDetails } from "./status.ts";
 import { serveStream } from "./stream.ts";
 import { parseTimeout } from "./timeout.ts";
@@ -86,12 +87,21 @@ export function createGrpcHandler(options: GrpcHandlerOptions): GrpcHandler {
         gzipMinBytes: accepted ? gzipMinBytes : Number.POSITIVE_INFINITY,
         maxMessageBytes,
       };
-      if (rpc.kind === "unary") serveUnary(rpc, served);
-      else serveStream(rpc, served);
+      const received = rpc.receive?.(call);
+      if (received instanceof Promise) void received.then((reception) => serve(rpc, served, reception));
+      else serve(rpc, served, received);
     } catch (thrown) {
       serverCall.fail(thrown);
     }
   };
+}
+
+/** Reads and answers a call. @param reception what is known of its caller. */
+function serve(rpc: Rpc, served: Served, reception: Reception | undefined): void {
+  if (served.serverCall.done) return;
+  served.call.reception = reception;
+  if (rpc.kind === "unary") serveUnary(rpc, served);
+  else serveStream(rpc, served);
 }
 
 function begin(serverCall: ServerCall, rpc: Rpc, headers: IncomingHttpHeaders, defaultMs: number): Call {

@@ -1,4 +1,5 @@
-import { type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMethod, type Message, toBinary } from "@bufbuild/protobuf";
+import { isRefused } from "../../namespace/reception.ts";
 import type { StreamRpc } from "../rpc.ts";
 import { encodeFrame, FrameReader } from "./frame.ts";
 import { decode, plainData, truncated } from "./message.ts";
@@ -31,6 +32,10 @@ async function run(rpc: StreamRpc, served: Served): Promise<void> {
  * that flow control reaches the peer.
  */
 async function* readMessages(method: DescMethod, served: Served): AsyncIterable<Message> {
+  if (isRefused(served.call.reception)) {
+    yield create(method.input);
+    return;
+  }
   const { serverCall, hold, pace, maxMessageBytes } = served;
   const reader = new FrameReader(maxMessageBytes);
   for await (const piece of readPieces(served)) {

@@ -1,5 +1,6 @@
-import { toBinary } from "@bufbuild/protobuf";
+import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { passedBody } from "../../namespace/passed-answer.ts";
+import { isRefused } from "../../namespace/reception.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";
 import { cardinalityError, type UnaryRpc } from "../rpc.ts";
 import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
@@ -10,6 +11,10 @@ import type { Served } from "./server-call.ts";
 /** Serves a call with a single request and a single response; this path must be cheap. */
 export function serveUnary(rpc: UnaryRpc, served: Served): void {
   const { serverCall, hold } = served;
+  if (isRefused(served.call.reception)) {
+    void answer(rpc, served, () => create(rpc.method.input));
+    return;
+  }
   const reader = new FrameReader(served.maxMessageBytes);
   let request: Frame | undefined;
   let patience: NodeJS.Timeout | undefined;
@@ -36,23 +41,31 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
 
   serverCall.stream.on("end", () => {
     if (serverCall.done) return;
+    const frame = request;
     if (reader.partial) serverCall.fail(truncated());
-    else if (request === undefined) serverCall.fail(cardinalityError("no"));
+    else if (frame === undefined) serverCall.fail(cardinalityError("no"));
     else {
       clearTimeout(patience);
       serverCall.onDone = undefined;
-      void answer(rpc, request, served);
+      void answer(rpc, served, () => messageIn(frame, rpc, served));
     }
   });
 }
 
-async function answer(rpc: UnaryRpc, frame: Frame, served: Served): Promise<void> {
+function messageIn(frame: Frame, { method }: UnaryRpc, served: Served): Message | Promise<Message> {
+  if (!frame.compressed) return decode(method.input, frame.data);
+  return plainData(frame, served).then((data) => decode(method.input, data));
+}
+
+/** @param read returns the message of the request. */
+async function answer(rpc: UnaryRpc, served: Served, read: () => Message | Promise<Message>): Promise<void> {
   const { serverCall, hold, pace, gzipMinBytes } = served;
   try {
     if (!pace.enter()) await pace.turn(serverCall);
     if (serverCall.done) return;
-    const data = frame.compressed ? await plainData(frame, served) : frame.data;
-    const response = await rpc.handle(decode(rpc.method.input, data), served.call);
+    const message = read();
+    const request = message instanceof Promise ? await message : message;
+    const response = await rpc.handle(request, served.call);
     if (serverCall.done) return;
     const body = passedBody(response, "binary") ?? toBinary(rpc.method.output, response);
     if (body.length > gzipMinBytes) serverCall.answer(encodeFrame(await pack(body), true), "gzip");

@@ -17,6 +17,7 @@ import {
 } from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { isRefused } from "../../namespace/reception.ts";
 import type { Service } from "../../namespace/service.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
 import type { Binding } from "../../transcode/binding.ts";
@@ -85,7 +86,15 @@ export function createServeCall(options: RestCallOptions): ServeCall {
     checkNoForm(exchange.request.headers["content-type"]);
     const call = begin(exchange, binding, dialect, defaultDeadlineMs);
     const takesJson = binding.requestBody === "json";
-    const json = takesJson ? await readJson(exchange, { maxBytes: maxMessageBytes, hold, pace }) : undefined;
+    if (takesJson) {
+      const received = service.receive?.(call);
+      call.reception = received instanceof Promise ? await received : received;
+      if (exchange.done) return;
+    }
+    const json =
+      takesJson && !isRefused(call.reception)
+        ? await readJson(exchange, { maxBytes: maxMessageBytes, hold, pace })
+        : undefined;
     if (exchange.done) return;
     const request = binding.decode(segments, exchange.query, json);
     call.begun = true;
