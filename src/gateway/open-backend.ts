@@ -8,6 +8,7 @@ import type { ServeOptions } from "../config/options.ts";
 import { storageOptionsOf } from "../config/storage-options.ts";
 import type { NoteDecision } from "../namespace/decisions.ts";
 import { isJsonObject } from "../namespace/json.ts";
+import type { KeyedCells } from "../namespace/keyed-cells.ts";
 import type { Backend } from "../namespace/lance-namespace.ts";
 import type { SharedDatabase } from "../namespace/sharing.ts";
 import type { UpkeepMetrics } from "../namespace/upkeep-runs.ts";
@@ -28,6 +29,8 @@ export interface Surroundings {
   readonly noteDecision?: NoteDecision | undefined;
   /** Bounds and facts that hold for all workers of the process. Default: there is a single worker. */
   readonly shared?: SharedDatabase | undefined;
+  /** Pauses after failed requests for tokens, for all workers of the process. Default: each backend has its own. */
+  readonly tokenPauses?: KeyedCells | undefined;
   /** Backends of plugins, by name. Default: none. */
   readonly backends?: ReadonlyMap<string, BackendFactory> | undefined;
 }
@@ -75,13 +78,13 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
     });
   },
 
-  async rest(options, { log, noteDecision, shared }) {
+  async rest(options, { log, noteDecision, shared, tokenPauses }) {
     const { createRestBackend } = await import("../backends/rest/index.ts");
     const { uris, upstreamConnectMs: connectMs, upstreamTimeoutMs: totalMs } = options;
     if (uris.length === 0) required(undefined, "--uri");
     return createRestBackend({
       ...upstreamOptions(options, shared),
-      noteDecision,
+      ...{ noteDecision, tokenPauses },
       uri: uris,
       tls: await readTls(options),
       timeLimits: { ...timeLimitsOf(options), connectMs, totalMs },
@@ -91,14 +94,14 @@ const KINDS: Readonly<Record<BackendKind, Open>> = {
     });
   },
 
-  async grpc(options, { log, noteDecision, shared }) {
+  async grpc(options, { log, noteDecision, shared, tokenPauses }) {
     const { createGrpcBackend } = await import("../backends/grpc/index.ts");
     const tls = await readTls(options);
     const encrypted = options.upstreamTls || Object.values(tls).some((value) => value !== undefined);
     if (options.addresses.length === 0) required(undefined, "--address");
     return createGrpcBackend({
       ...upstreamOptions(options, shared),
-      noteDecision,
+      ...{ noteDecision, tokenPauses },
       addresses: options.addresses,
       tls: encrypted ? tls : undefined,
       connectMs: options.upstreamConnectMs,

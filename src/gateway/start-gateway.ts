@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Logger } from "pino";
 import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
 import { createReadAhead } from "../backends/dir/operations/read/read-ahead.ts";
+import { PAUSES_SHAPE } from "../backends/upstream-identity/refused-fetches.ts";
 import type { Configuration, Databases } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
 import { createEventTallies } from "../metrics/event-tallies.ts";
@@ -18,7 +19,7 @@ import { backendsOf, loadPlugins } from "./plugins/load-plugins.ts";
 import type { PreparedChange } from "./prepared-change.ts";
 import { servedAlone, servedByName } from "./served.ts";
 import { openTracing } from "./tracing/open-tracing.ts";
-import { FAILURES, type Workers } from "./workers.ts";
+import { FAILURES, PAUSES, type Workers } from "./workers.ts";
 
 /** A gateway that takes over changes of its configuration. */
 export interface RunningGateway extends Gateway {
@@ -58,7 +59,10 @@ export async function startGateway(
   const context: GenerationContext = {
     ...{ log, metrics, workers },
     failures: ({ auth }) => (auth.length === 0 ? undefined : workers?.openCells(FAILURES, FAILURES_SHAPE)),
-    surroundings: { log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) },
+    surroundings: {
+      ...{ log, readAhead, looksAfterTables: true, backends: backendsOf(plugins) },
+      tokenPauses: workers?.openCells(PAUSES, PAUSES_SHAPE),
+    },
   };
   // Page tokens stay valid when the configuration changes.
   const drawnSecret = randomBytes(32).toString("base64url");

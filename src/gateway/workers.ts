@@ -1,4 +1,5 @@
 import { FAILURES_SHAPE } from "../auth/failure-delay.ts";
+import { PAUSES_SHAPE } from "../backends/upstream-identity/refused-fetches.ts";
 import type { Configuration } from "../config/configuration.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { ProcessSnapshot, Snapshot } from "../metrics/aggregate.ts";
@@ -35,12 +36,16 @@ export function sharedCells(options: ServeOptions): Readonly<Record<string, Cell
   return {
     ...cellsOfLimits(options),
     [RESETS]: RESETS_SHAPE,
+    [PAUSES]: PAUSES_SHAPE,
     ...(options.auth.length > 0 && { [FAILURES]: FAILURES_SHAPE }),
   };
 }
 
 /** Name of the numbers of addresses that reset too many streams. */
 export const RESETS = "resets";
+
+/** Name of the numbers of pauses after failed requests for tokens. */
+export const PAUSES = "token pauses";
 
 /** Name of the numbers of failed authentications. */
 export const FAILURES = "failures";

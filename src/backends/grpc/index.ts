@@ -7,6 +7,7 @@ import type {
 import type { Logger } from "pino";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
+import type { KeyedCells } from "../../namespace/keyed-cells.ts";
 import type { Backend, LanceNamespace, StorageAccess } from "../../namespace/lance-namespace.ts";
 import { createResilience } from "../resilience/create-resilience.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";
@@ -45,6 +46,8 @@ export interface GrpcBackendOptions {
   readonly returnHeaders?: readonly string[] | undefined;
   /** Credentials of the calls, or their provider. Default: passthrough. */
   readonly identity?: UpstreamIdentityOptions | UpstreamIdentity | undefined;
+  /** Pauses after failed requests for tokens, which workers share. Default: those of this backend alone. */
+  readonly tokenPauses?: KeyedCells | undefined;
   /** The most that credentials in the upstream's answers allow. Default: `manage`, so that only callers who may do that get them. */
   readonly handsOut?: StorageAccess | undefined;
   /** Longest time to connect, in milliseconds. Default: 5 s. */
@@ -119,7 +122,7 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     timeoutMs,
     limits: { firstByteMs: 120_000, idleMs: 60_000, ...options.timeLimits },
     policy: createHeaderPolicy(options),
-    identity: await createIdentity(identity),
+    identity: await createIdentity(identity, options.tokenPauses),
   };
   const handlers = LanceNamespaceService.methods.map((method) => [
     method.localName,

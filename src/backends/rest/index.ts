@@ -28,7 +28,7 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
   const form = UPSTREAM_FORMS[dialect];
   const pools = createPools(options);
   const policy = createHeaderPolicy(options);
-  const identity = await createIdentity(options.identity);
+  const identity = await createIdentity(options.identity, options.tokenPauses);
   const upstream = createResilience(pools.endpoints, {
     ...options.resilience,
     log,

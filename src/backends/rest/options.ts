@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import type { NoteDecision } from "../../namespace/decisions.ts";
+import type { KeyedCells } from "../../namespace/keyed-cells.ts";
 import type { StorageAccess } from "../../namespace/lance-namespace.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";
 import type { ResiliencePolicy } from "../resilience/options.ts";
@@ -67,6 +68,8 @@ export interface RestBackendOptions extends Omit<HttpTransportOptions, "uri"> {
   readonly handsOut?: StorageAccess | undefined;
   /** Credentials of the calls, or their provider. Default: passthrough. */
   readonly identity?: UpstreamIdentityOptions | UpstreamIdentity | undefined;
+  /** Pauses after failed requests for tokens, which workers share. Default: those of this backend alone. */
+  readonly tokenPauses?: KeyedCells | undefined;
   /**
    * Headers of clients that are forwarded, in lower case; a `*` at the end matches any ending. Default: {@link
    * DEFAULT_PASSED_HEADERS}.

@@ -1,22 +1,27 @@
+import { hash } from "node:crypto";
+import type { KeyedCells } from "../../namespace/keyed-cells.ts";
 import type { CredentialHeaders, UpstreamIdentity, UpstreamIdentityOptions } from "./identity.ts";
 import { passthroughIdentity } from "./passthrough.ts";
 
 /**
  * Creates the identity of an upstream; it loads only the requested kind. An identity that the caller provides is returned unchanged.
  *
+ * @param cells pauses after failed fetches of tokens, which workers share. Default: those of this identity alone.
  * @throws Error for options that do not fit together, or for a library that is not installed.
  */
 export async function createIdentity(
   options: UpstreamIdentityOptions | UpstreamIdentity = { kind: "passthrough" },
+  cells?: KeyedCells,
 ): Promise<UpstreamIdentity> {
   if (!("kind" in options)) return options;
+  const pauses = () => ({ cells, owner: hash("sha256", JSON.stringify(options), "base64") });
   switch (options.kind) {
     case "passthrough":
       return passthroughIdentity;
     case "service":
       return createServiceIdentity(options.apiKey, options.token);
     case "exchange":
-      return (await import("./provider-identity.ts")).createExchangeIdentity(options);
+      return (await import("./provider-identity.ts")).createExchangeIdentity(options, pauses());
     case "sigv4":
       return (await import("./sigv4.ts")).createSigV4Identity(options);
     case "gcp-id-token":

@@ -20,7 +20,7 @@ import { whileWaiting } from "../../namespace/while-waiting.ts";
 import { Gate } from "../resilience/gate.ts";
 import type { CredentialHeaders, ExchangeIdentityOptions, UpstreamIdentity } from "./identity.ts";
 import type { FailureScope } from "./refused-fetches.ts";
-import { createTokenCache, type Token } from "./token-cache.ts";
+import { createTokenCache, type Token, type TokenPauses } from "./token-cache.ts";
 
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
@@ -46,11 +46,14 @@ const CLIENTS_FAULT = new Set(["invalid_grant", "invalid_request", "invalid_toke
  *
  * @throws Error for a token endpoint that is not a URL or not encrypted.
  */
-export function createExchangeIdentity(options: ExchangeIdentityOptions): UpstreamIdentity {
+export function createExchangeIdentity(
+  options: ExchangeIdentityOptions,
+  pauses?: TokenPauses,
+): UpstreamIdentity {
   const { renewBeforeMs = 60_000, maxTokens = 10_000 } = options;
   const request = createTokenRequest(options);
   const isOwn = options.grant === "client_credentials";
-  const cache = createTokenCache({ fetch: request, scopeOf, renewBeforeMs, maxTokens });
+  const cache = createTokenCache({ ...pauses, fetch: request, scopeOf, renewBeforeMs, maxTokens });
 
   function subjectOf({ identity, brought = identity }: Call): string {
     if (isOwn) return ITSELF;

@@ -1,14 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { createTokenCache, type Token } from "./token-cache.ts";
+import { LanceError } from "../../namespace/errors.ts";
+import { allocateCells, openCells } from "../../namespace/keyed-cells.ts";
+import { PAUSES_SHAPE } from "./refused-fetches.ts";
+import { createTokenCache, type Token, type TokenPauses } from "./token-cache.ts";
 
 /**
  * Returns a cache whose clock the test controls and whose tokens are numbered; a fetch ends when the test says so.
  */
-function cacheOf(lifeMs: number, maxTokens = 10) {
+function cacheOf(lifeMs: number, maxTokens = 10, pauses: TokenPauses = {}) {
   let now = 1_000_000;
   const fetches: PromiseWithResolvers<Token>[] = [];
   const cache = createTokenCache({
+    ...pauses,
     fetch() {
       const fetched = Promise.withResolvers<Token>();
       fetches.push(fetched);
@@ -33,9 +37,9 @@ function cacheOf(lifeMs: number, maxTokens = 10) {
       await token;
     },
     /** Requests a token whose fetch fails. */
-    async fail(message: string, subject = "s") {
+    async fail(message: string, subject = "s", error: Error = new Error(message)) {
       const token = cache.get(subject);
-      fetches.at(-1)?.reject(new Error(message));
+      fetches.at(-1)?.reject(error);
       await assert.rejects(Promise.resolve(token), new RegExp(message));
     },
   };
@@ -180,4 +184,59 @@ test("no more tokens are kept than allowed", async () => {
   assert.equal(cache.size, 2);
   assert.equal(cache.get("c"), "token 2");
   assert.ok(cache.get("a") instanceof Promise);
+});
+
+/** Returns caches of two workers, which share their pauses. */
+function cachesOf(...owners: readonly [string, string]) {
+  const memory = allocateCells(PAUSES_SHAPE, 2);
+  const [first, second] = owners.map((owner, worker) =>
+    cacheOf(600_000, 10, { owner, cells: openCells(PAUSES_SHAPE, { worker, workers: 2 }, memory) }),
+  );
+  return [first, second] as [ReturnType<typeof cacheOf>, ReturnType<typeof cacheOf>];
+}
+
+const errorOf = (token: string | Promise<string>) =>
+  Promise.resolve(token).then(
+    () => undefined,
+    (error: unknown) => (error instanceof LanceError ? [error.kind, error.headers["retry-after"]] : error),
+  );
+
+test("a failure in a worker pauses the others, with an error of its kind", async () => {
+  const [first, second] = cachesOf("a", "a");
+  await first.fail("refused", "bad", new LanceError("Unauthenticated", "refused"));
+  await first.fail("unreachable", "other", new LanceError("ServiceUnavailable", "unreachable"));
+  assert.deepEqual(await errorOf(second.cache.get("third")), ["ServiceUnavailable", "1"]);
+  for (const each of [first, second]) each.pass(500);
+  assert.deepEqual(await errorOf(first.cache.get("fourth")), ["ServiceUnavailable", "1"]);
+  for (const each of [first, second]) each.pass(500);
+  await second.fail("unreachable", "third", new LanceError("ServiceUnavailable", "unreachable"));
+  // The pause doubles after failures in different workers.
+  assert.deepEqual(await errorOf(first.cache.get("third")), ["ServiceUnavailable", "2"]);
+  assert.deepEqual([first.fetches.length, second.fetches.length], [2, 1]);
+});
+
+test("a subject that a worker has failed for is refused by the others, and no other subject is", async () => {
+  const [first, second] = cachesOf("a", "a");
+  await first.fail("refused", "bad", new LanceError("Unauthenticated", "refused"));
+  assert.deepEqual(await errorOf(second.cache.get("bad")), ["Unauthenticated", undefined]);
+  assert.equal(second.fetches.length, 0);
+  await second.hold("good");
+  assert.equal(second.cache.get("good"), "token 0");
+});
+
+test("a success in a worker ends the pauses that it disproves in all of them", async () => {
+  const [first, second] = cachesOf("a", "a");
+  await first.fail("unreachable", "s", new LanceError("ServiceUnavailable", "unreachable"));
+  for (const each of [first, second]) each.pass(1_000);
+  await second.hold("s");
+  // A first pause again, not one that has doubled.
+  await first.fail("unreachable", "t", new LanceError("ServiceUnavailable", "unreachable"));
+  assert.deepEqual(await errorOf(second.cache.get("u")), ["ServiceUnavailable", "1"]);
+});
+
+test("a failure with other credentials of the gateway pauses nobody else", async () => {
+  const [first, second] = cachesOf("a", "b");
+  await first.fail("unreachable", "s", new LanceError("ServiceUnavailable", "unreachable"));
+  await second.hold("s");
+  assert.equal(second.cache.get("s"), "token 0");
 });

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { createRefusedFetches, type FailureScope } from "./refused-fetches.ts";
+import { createRefusedFetches, type FailureScope, type PausesOptions } from "./refused-fetches.ts";
 
 /** A token, and its expiry. */
 export interface Token<T = string> {
@@ -28,8 +28,11 @@ export interface TokenCache<T = string> {
   readonly size: number;
 }
 
+/** Where the pauses after failed fetches are kept. */
+export type TokenPauses = Pick<PausesOptions, "cells" | "owner">;
+
 /** Options of {@link createTokenCache}. */
-export interface TokenCacheOptions<T = string> {
+export interface TokenCacheOptions<T = string> extends TokenPauses {
   fetch(subject: string): Promise<Token<T>>;
   /** Returns the scope of a failed fetch; a failure without a scope is not remembered. Default: the subject. */
   readonly scopeOf?: ((error: unknown) => FailureScope | undefined) | undefined;
@@ -64,7 +67,7 @@ export function createTokenCache<T = string>(options: TokenCacheOptions<T>): Tok
   const { scopeOf = () => "subject" } = options;
   const entries = new Map<string, Entry<T>>();
   const flights = new Map<string, Promise<T>>();
-  const refused = createRefusedFetches(now);
+  const refused = createRefusedFetches({ now, cells: options.cells, owner: options.owner });
 
   function fetchOnce(subject: string, key: string): Promise<T> {
     const known = flights.get(key);

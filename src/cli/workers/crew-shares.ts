@@ -1,6 +1,6 @@
 import type { Configuration } from "../../config/configuration.ts";
 import { changedOptions, keepsBackend } from "../../gateway/plan-changes.ts";
-import { divideConfiguration, FAILURES, RESETS, sharedCells } from "../../gateway/workers.ts";
+import { divideConfiguration, FAILURES, PAUSES, RESETS, sharedCells } from "../../gateway/workers.ts";
 import type { ChangeForWorker, DatabaseSlot, DatabaseSlots } from "./messages.ts";
 import { allocateAll, type CellsMemory } from "./shared-cells.ts";
 import { openSharedMemory } from "./shared-memory.ts";
@@ -9,7 +9,7 @@ import { openSharedMemory } from "./shared-memory.ts";
 const LIMITS = ["rateLimits", "maxCallerCalls", "maxCallerDownloads", "maxCallerBytes"] as const;
 
 /** Numbers that no option changes. */
-const LASTING: readonly string[] = [FAILURES, RESETS];
+const LASTING: readonly string[] = [FAILURES, RESETS, PAUSES];
 
 /** Allocates the memory that workers share for a configuration. */
 export type AllocateShares = (configuration: Configuration, former?: ChangeForWorker) => ChangeForWorker;
