@@ -64,6 +64,8 @@ export async function* toIpcFile(chunks: AsyncIterable<Uint8Array>): AsyncIterab
     position += block.metadataLength + block.bodyLength;
   }
   if (schema === undefined) throw malformed(0, "the stream has no schema");
+  // The source may still fail, and would take a reader that stops here for gone.
+  for await (const _ of reader.rest());
   yield fileTail(schema, blocks.dictionary, blocks.batch);
 }
 

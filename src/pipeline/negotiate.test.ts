@@ -34,6 +34,16 @@ describe("negotiateArrow", () => {
     assert.equal(rowsOf(await asFile(answer([stream]))).length, 3);
   });
 
+  it("reads the answer to its end, so that the catalog does not take the client for gone", async () => {
+    let isRead = false;
+    async function* whole() {
+      yield* answer([stream]);
+      isRead = true;
+    }
+    await asFile(whole());
+    assert.ok(isRead);
+  });
+
   it("takes a stream that is none for the catalog's fault", async () => {
     for (const pieces of [[Buffer.alloc(100, "garbage ")], [stream.subarray(0, stream.length - 30)]]) {
       await assert.rejects(asFile(answer(pieces)), (error) => isLanceError(error, "ServiceUnavailable"));
@@ -42,6 +52,8 @@ describe("negotiateArrow", () => {
 
   it("passes on what the catalog fails with", async () => {
     const failure = new LanceError("InvalidInput", "no such filter");
-    await assert.rejects(asFile(answer([stream.subarray(0, 100)], failure)), failure);
+    for (const bytes of [stream.subarray(0, 100), stream]) {
+      await assert.rejects(asFile(answer([bytes], failure)), failure);
+    }
   });
 });
