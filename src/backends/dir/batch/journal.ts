@@ -97,14 +97,19 @@ export function createJournal(
   }
   const isOpen = async (id: string) => (await store.head(noteOf(id))) !== undefined;
 
-  /** Returns the time of the last sign of a change, in milliseconds since 1970 by the storage's clock. */
-  async function lastSeen(id: string): Promise<number> {
-    const infos = await Promise.all([noteOf(id), renewalOf(id)].map((key) => store.head(key)));
-    return Math.max(...infos.map((info) => info?.modifiedMillis ?? 0));
+  /**
+   * Returns the time of the last sign of a change, in milliseconds since 1970 by the storage's clock; undefined if it
+   * has ended meanwhile.
+   */
+  async function lastSeen(id: string): Promise<number | undefined> {
+    const [note, renewal] = await Promise.all([noteOf(id), renewalOf(id)].map((key) => store.head(key)));
+    return note && Math.max(note.modifiedMillis, renewal?.modifiedMillis ?? 0);
   }
   async function isAbandoned(id: string, { owner }: Entry): Promise<boolean> {
     if (owner.process === THIS_PROCESS.process) return leftBehind.has(id);
-    return hasEnded(owner) || (await clock.now()) - (await lastSeen(id)) > leaseMs;
+    if (hasEnded(owner)) return true;
+    const seen = await lastSeen(id);
+    return seen !== undefined && (await clock.now()) - seen > leaseMs;
   }
   function pending(id: string, { owner, intent }: Entry): PendingIntent {
     return {

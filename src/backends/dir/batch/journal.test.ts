@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { openDirectory } from "../open-directory.ts";
+import { silent, temporaryDirectory } from "../test-support.ts";
+import { ended, leaveIntent } from "./fixture.ts";
+import { createJournal } from "./journal.ts";
+
+test("a change whose note is removed while notes are read is not abandoned", async (t) => {
+  const root = await temporaryDirectory(t);
+  const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
+  t.onTestFinished(close);
+  const { store, clock, layout } = context;
+  // Its process cannot be looked for, so that only its silence shows that it has ended.
+  await leaveIntent(root, {}, { ...ended, kernel: null });
+  const removing = {
+    ...store,
+    async get(key: string) {
+      const bytes = await store.get(key);
+      await store.delete(key);
+      return bytes;
+    },
+  };
+  assert.deepEqual(await createJournal(layout.baseKey, removing, clock).abandoned(), []);
+});
