@@ -102,6 +102,8 @@ export function createCatalog(
   /** The newest version that this process has committed. */
   let made = 0;
   let committing: Promise<boolean> | undefined;
+  let looking: Promise<void> | undefined;
+  let isClosed = false;
   let loadsStarted = 0;
   let newestLoad = 0;
   let isSound = true;
@@ -143,7 +145,12 @@ export function createCatalog(
     exchange?.noteChange();
     if (whole !== undefined && state.duplicates > 0) log.warn({ version }, "the manifest has duplicate rows");
   }
-  const refresh = createSharedCheck(async () => {
+  const refresh = createSharedCheck(() => {
+    looking = look();
+    return looking;
+  });
+  async function look(): Promise<void> {
+    if (isClosed) throw new LanceError("ServiceUnavailable", "the catalog is closed");
     figures.freshnessChecks.look += 1;
     let seen = version;
     let head = await manifest.head();
@@ -159,7 +166,7 @@ export function createCatalog(
     await integrity.guard(head.version, seen, async () => {
       if (!isNewest(head)) await load(head);
     });
-  });
+  }
 
   /** Checks whether the state is the newest, without reading anything; returns undefined if only `refresh` can tell. */
   function confirm(): Promise<boolean> | undefined {
@@ -344,6 +351,9 @@ export function createCatalog(
       exchange?.close();
       await housekeeping.close();
       await queue.drained();
+      isClosed = true;
+      // A look that loses its files would report damage.
+      await looking?.catch(() => {});
       await manifest.close();
     },
   };
