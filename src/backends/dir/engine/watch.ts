@@ -57,9 +57,10 @@ function watchDirectories(store: ObjectStore, files: FileFeatures): Watcher {
       // Both must end, whatever their results: a table cannot be closed while a call of it runs.
       const [now, moved] = await Promise.allSettled([find(directory), table.checkoutLatest()]);
       if (now.status === "rejected") throw now.reason;
+      // The engine fails when the directory of another table, which may be empty yet, has taken the place.
+      if (now.value !== identity) return "replaced";
       if (moved.status === "rejected") throw moved.reason;
       stamps.note(seen, before);
-      if (now.value !== identity) return "replaced";
       // The engine notices another manifest of the same number, but stays at a newest version that was deleted.
       return hasVersion(directory, BigInt(await table.version())) ? "moved" : "replaced";
     };

@@ -76,7 +76,13 @@ export function createLocalStore(
       },
       directoryStamp(directory) {
         const found = statNow(directoryOf(directory));
-        return found && { identity: found.ino, modifiedNs: found.mtimeNs, changedNs: found.ctimeNs };
+        return (
+          found && {
+            identity: (found.birthtimeNs << 64n) | found.ino,
+            modifiedNs: found.mtimeNs,
+            changedNs: found.ctimeNs,
+          }
+        );
       },
       fileStamp(key) {
         const found = statNow(pathOf(key));

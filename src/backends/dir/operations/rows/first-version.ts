@@ -1,11 +1,10 @@
-import { LanceError } from "../../../../namespace/errors.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { isRootDirectory } from "../../catalog/base-layout.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import { afterChange } from "../../format/after-change.ts";
 import type { FoundTable } from "../tables/lookup.ts";
-import { withStagedFile } from "./staged-write.ts";
+import { droppedMeanwhile, withStagedFile } from "./staged-write.ts";
 
 /**
  * Writes the first version of a declared table from an Arrow IPC file. When several callers do so, exactly one wins.
@@ -63,5 +62,5 @@ export async function confirmWritten(
   }
   if ((await layout.isMarked(location)) && !(await journal.removing()).has(location)) return;
   await updateMark(context, location);
-  throw new LanceError("ConcurrentModification", "the table was dropped while it was written");
+  throw droppedMeanwhile();
 }

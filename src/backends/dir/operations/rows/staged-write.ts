@@ -7,6 +7,7 @@ import { engineCall } from "../../engine/errors.ts";
 import { type ApplyChange, commitChange, commitFirst, prepareChange } from "../../format/commit.ts";
 import { type DatasetRef, dataDirectory } from "../../format/dataset.ts";
 import { measure } from "../../format/extent.ts";
+import { isMissing } from "../../format/local-errors.ts";
 import type { ManifestFile } from "../../format/manifest-file.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { appendRows, putStagingBase, replaceRows } from "../../format/staged-rows.ts";
@@ -212,9 +213,18 @@ async function moveData(from: DatasetRef, to: DatasetRef, commit: () => Promise<
     return await commit();
   } catch (error) {
     // After an unclear failure the version may exist; the files stay, and superfluous ones do no harm.
-    if (error instanceof LanceError && !isUnclear(error)) await moveAll(target as string, source as string);
+    if (error instanceof LanceError && !isUnclear(error)) {
+      await moveAll(target as string, source as string).catch((failure: unknown) => {
+        throw isMissing(failure) ? droppedMeanwhile(failure) : failure;
+      });
+    }
     throw error;
   }
+}
+
+/** Creates the error for a table whose directory has gone with what was written to it. */
+export function droppedMeanwhile(cause?: unknown): LanceError {
+  return new LanceError("ConcurrentModification", "the table was dropped while it was written", { cause });
 }
 
 /** Whether a failure leaves the outcome open: the storage may have done what it did not acknowledge. */

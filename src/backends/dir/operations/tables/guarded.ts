@@ -1,6 +1,8 @@
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import type { Call } from "../../../../namespace/call.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
+import { ownerOf } from "../../catalog/table-marks.ts";
 import { untilAborted } from "../../concurrency/wait.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
@@ -46,7 +48,8 @@ export async function openGuarded(
 ): Promise<Guarded> {
   const { table: found, lease: opened } =
     known === undefined ? await requireOpenTable(context, call.id) : { table: known, lease: undefined };
-  const opening = openData(context, found, reference, opened);
+  const orDropped = createDroppedCheck(context, found);
+  const opening = openData(context, found, reference, opened).catch(orDropped);
   const lease = await untilAborted(opening, call.signal, (late) => late.release());
   let [running, released] = [0, false];
   const releaseWhenDone = () => {
@@ -54,10 +57,12 @@ export async function openGuarded(
   };
   async function wait<T>(work: () => Promise<T>): Promise<T> {
     running++;
-    const result = engineCall(work).finally(() => {
-      running--;
-      releaseWhenDone();
-    });
+    const result = engineCall(work)
+      .catch(orDropped)
+      .finally(() => {
+        running--;
+        releaseWhenDone();
+      });
     return untilAborted(result, call.signal);
   }
   return {
@@ -81,6 +86,22 @@ export async function openGuarded(
       released = true;
       releaseWhenDone();
     },
+  };
+}
+
+/**
+ * Returns a function that throws an error again, but TableNotFound instead of DataLoss if the table has been dropped
+ * since: then the engine misses its files. In the root, another table may be in its place already.
+ */
+function createDroppedCheck(context: TableContext, { path, location, listed }: FoundTable) {
+  const { files, keyOf } = context.store;
+  const identity = () => files?.directoryStamp(keyOf(path))?.identity;
+  const before = identity();
+  return async (error: unknown): Promise<never> => {
+    const isDropped = async () =>
+      identity() !== before || (listed && (await ownerOf(context, location)) === undefined);
+    if (!isLanceError(error, "DataLoss") || !(await isDropped())) throw error;
+    throw new LanceError("TableNotFound", "the table was dropped meanwhile", { cause: error });
   };
 }
 

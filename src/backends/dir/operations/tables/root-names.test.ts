@@ -21,14 +21,14 @@ interface Meanwhile {
 /** Opens two gateways on one directory, of which the first can be held in the middle of its work. */
 async function openTwo(t: TestContext) {
   const root = await temporaryDirectory(t);
-  let meanwhile: Meanwhile | undefined;
+  let meanwhile: readonly Meanwhile[] = [];
   const failures: unknown[] = [];
   const noted = (work: Promise<unknown> | undefined) => work?.catch((error: unknown) => failures.push(error));
   const disk: Disk = {
     ...machineDisk,
     async rename(from, to) {
-      const found = meanwhile?.fits(from, to) ? meanwhile : undefined;
-      if (found !== undefined) meanwhile = undefined;
+      const found = meanwhile.find(({ fits }) => fits(from, to));
+      meanwhile = meanwhile.filter((each) => each !== found);
       await noted(found?.before?.());
       await machineDisk.rename(from, to).finally(() => noted(found?.after?.()));
     },
@@ -40,13 +40,12 @@ async function openTwo(t: TestContext) {
     other: await openClient(t, root),
     directory: join(base, "t.lance"),
     base,
-    /** Runs a call of the first gateway, with other work beside the first rename that fits. */
-    async beside<T>(call: () => Promise<T>, work: Meanwhile): Promise<T> {
-      meanwhile = work;
-      const answer = await call();
-      assert.equal(meanwhile, undefined, "no rename fits");
+    /** Runs a call of the first gateway, with each of the other works beside the first rename that fits it. */
+    async beside(call: () => Promise<unknown>, ...works: readonly Meanwhile[]): Promise<void> {
+      meanwhile = works;
+      await call();
+      assert.deepEqual(meanwhile, [], "no rename fits");
       assert.deepEqual(failures, []);
-      return answer;
     },
   };
 }
@@ -111,6 +110,27 @@ test("a declaration has succeeded when its table is dropped and its location cla
   assert.deepEqual(await readdir(directory), [HIDDEN]);
 });
 
+test("a create learns that its table was filled by another caller and then dropped", async (t) => {
+  const { watched, other, beside } = await openTwo(t);
+  await other.call("declareTable", "t");
+  const isData = (path: string) => path.endsWith(".lance");
+  await beside(
+    () =>
+      assert.rejects(
+        watched.upload("createTable", "t", {}, personStream(people(3))),
+        failsWith("ConcurrentModification"),
+      ),
+    {
+      fits: (from, to) => isData(from) && to.includes("/t.lance/"),
+      after: () => other.upload("createTable", "t", {}, personStream(people(2))),
+    },
+    {
+      fits: (from, to) => from.includes("/t.lance/") && isData(to),
+      before: () => other.call("dropTable", "t"),
+    },
+  );
+});
+
 test("callers that declare a name of the root at the same time leave one directory", async (t) => {
   const { watched, other, base } = await openTwo(t);
   const clients = [watched, other, watched, other];
@@ -135,4 +155,15 @@ test("a declaration beside the rest of a refused one gets its usual place", asyn
   await watched.call("dropTable", "t");
   const { location } = await watched.call("declareTable", "t");
   assert.equal(location, directory);
+});
+
+test("a count beside a table that is being created in the place of a dropped one finds no data", async (t) => {
+  const { watched, other, directory } = await openTwo(t);
+  await watched.upload("createTable", "t", {}, personStream(people(3)));
+  await watched.call("countTableRows", "t");
+  await other.call("dropTable", "t");
+  await other.call("declareTable", "t");
+  // The first version of a table appears in a directory that exists already.
+  await mkdir(join(directory, "_versions"));
+  await assert.rejects(watched.call("countTableRows", "t"), failsWith("TableNotFound"));
 });

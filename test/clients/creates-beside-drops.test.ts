@@ -1,0 +1,89 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { REFUSALS } from "../faults/race/racer.ts";
+import { people, personStream } from "../support/arrow.ts";
+import { CallError, type LanceClient, type ProtocolClient } from "../support/client.ts";
+import { temporaryDirectory } from "../support/directory.ts";
+import { createGrpcClient } from "../support/grpc-client.ts";
+import { type Program, startProgram, troublesIn } from "../support/program.ts";
+import { createRandom } from "../support/random.ts";
+import { repeats } from "../support/repeats.ts";
+import { seedOf } from "../support/seed.ts";
+
+const SEED = seedOf("RACE_SEED");
+
+/** Number of calls of each client on each name. */
+const CALLS = repeats("RACE_CALLS", 25);
+
+const NAMES = Array.from({ length: 10 }, (_, index) => `t${index}`);
+
+const ROWS = 3;
+
+/** The calls by their kinds, which are drawn with the same likelihood. */
+const CALLS_OF_KIND: readonly ((client: LanceClient, id: string[]) => Promise<unknown>)[] = [
+  (client, id) => client.createTable({ id }, personStream(people(ROWS))),
+  (client, id) => client.createTable({ id }, personStream(people(ROWS))),
+  (client, id) => client.declareTable({ id }),
+  (client, id) => client.dropTable({ id }),
+  (client, id) => client.dropTable({ id }),
+  (client, id) => client.deregisterTable({ id }),
+  async (client, id) => assert.equal((await client.countTableRows({ id })).count, BigInt(ROWS)),
+  async (client, id) => assert.equal((await client.countTableRows({ id })).count, BigInt(ROWS)),
+];
+
+describe("creates, drops and counts of the same names through three gateways, one of them with workers", () => {
+  let directory: { path: string; remove(): Promise<void> };
+  const programs: Program[] = [];
+  const clients: ProtocolClient[] = [];
+  beforeAll(async () => {
+    directory = await temporaryDirectory();
+    const options = ["--root", join(directory.path, "root"), "--port", "0", "--log-level", "error"];
+    const workers = ["1", "1", "2"];
+    programs.push(...workers.map((count) => startProgram("serve", ...options, "--workers", count)));
+    const ports = await Promise.all(programs.map((program) => program.listening()));
+    // A connection stays with its worker.
+    clients.push(...[...ports, ports[2] as number].map((port) => createGrpcClient(port)));
+    await clients[0]?.client.createNamespace({ id: ["ns"] });
+  });
+  afterAll(async () => {
+    for (const { close } of clients) close();
+    for (const { child } of programs) child.kill("SIGTERM");
+    const endings = await Promise.all(programs.map(({ ended }) => ended));
+    await directory.remove();
+    for (const { stderr } of endings)
+      assert.deepEqual(troublesIn(stderr), [], "a gateway has logged an error");
+  });
+
+  for (const [where, parent] of [
+    ["the root", []],
+    ["a namespace", ["ns"]],
+  ] as const) {
+    test(`answer with whole tables or clear refusals in ${where} (${CALLS} calls each, seed ${SEED})`, async () => {
+      const random = createRandom(SEED);
+      const wrong: string[] = [];
+      const attempt = async (call: Promise<unknown>, what: string) => {
+        await call.catch((error: unknown) => {
+          const code = error instanceof CallError ? error.failure.code : undefined;
+          const allowed: readonly (number | undefined)[] = Object.values(REFUSALS);
+          if (code === undefined || !allowed.includes(code)) wrong.push(`${what}: ${error}`);
+        });
+      };
+      const runs = NAMES.flatMap((name) =>
+        clients.map(async ({ client }, index) => {
+          for (let i = 0; i < CALLS; i++)
+            await attempt(random.pick(CALLS_OF_KIND)(client, [...parent, name]), `client ${index}, ${name}`);
+        }),
+      );
+      await Promise.all(runs);
+      const [first, second] = clients as [ProtocolClient, ProtocolClient];
+      for (const name of NAMES) {
+        const id = [...parent, name];
+        await attempt(first.client.dropTable({ id }), `drop of ${name}`);
+        await first.client.createTable({ id }, personStream(people(ROWS)));
+        assert.equal((await second.client.countTableRows({ id })).count, BigInt(ROWS));
+      }
+      assert.deepEqual(wrong, []);
+    });
+  }
+});
