@@ -1,6 +1,6 @@
 // The catalog: compares the gateway with the Rust REST adapter of the pylance wheel, on equal roots and with equal
 // requests, in turn. With --tables N it measures the gateway alone with that many tables, in addition to a root of
-// 1,000.
+// 1,000. With --workers N the gateway has workers, each work has five rounds, and the figures go to bench/results.
 import { execFileSync } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -13,6 +13,7 @@ import { send } from "./data/client.ts";
 import { residentBytes } from "./support/memory.ts";
 import { type ServerProcess, startGateway, startProcess } from "./support/process.ts";
 import { compare, printStandings } from "./support/report.ts";
+import { type Rounds, roundsOf, writeResult } from "./support/result-file.ts";
 
 const ROOT_MAKER = join(import.meta.dirname, "catalog", "peer.py");
 const ADAPTER = join(import.meta.dirname, "data", "peer.py");
@@ -31,17 +32,35 @@ const WORK: readonly { title: string; work: Work; goals: readonly [number, numbe
   { title: "declare, 64 connections", work: declare(64), goals: [20, 100], rounds: 2 },
 ];
 
+/** Rounds of each work with workers. */
+const WORKER_ROUNDS = 5;
+const WORKER_SECONDS = 2;
+
+/** The rates of a work with workers, and the goal as a multiple of the adapter's. */
+interface Compared {
+  readonly tables: number;
+  readonly title: string;
+  readonly goal: number;
+  readonly gateway: Rounds;
+  readonly adapter: Rounds;
+}
+
 /** Runs the comparison, or with `--tables N` the gateway alone. */
 export async function run(args: readonly string[]): Promise<void> {
-  const { values } = parseArgs({ args: [...args], options: { tables: { type: "string" } } });
+  const options = { tables: { type: "string" }, workers: { type: "string" } } as const;
+  const { values } = parseArgs({ args: [...args], options });
   const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   try {
     if (values.tables !== undefined) {
       await runAlone(folder, Number(values.tables));
       return;
     }
-    for (const [index, tables] of SIZES.entries()) await compareAt(folder, tables, index as 0 | 1);
-    await printDisk(folder);
+    const compared: Compared[] = [];
+    for (const [index, tables] of SIZES.entries()) {
+      compared.push(...(await compareAt(folder, tables, index as 0 | 1, values.workers)));
+    }
+    if (values.workers === undefined) await printDisk(folder);
+    else await writeResult("catalog-workers", { workers: Number(values.workers), compared });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -54,22 +73,34 @@ async function makeRoot(folder: string, tables: number): Promise<string> {
   return root;
 }
 
-async function compareAt(folder: string, tables: number, index: 0 | 1): Promise<void> {
+async function compareAt(
+  folder: string,
+  tables: number,
+  index: 0 | 1,
+  workers: string | undefined,
+): Promise<Compared[]> {
+  const compared: Compared[] = [];
+  const given = workers === undefined ? [] : ["--workers", workers];
+  const time = workers === undefined ? SECONDS : WORKER_SECONDS;
   const root = await makeRoot(folder, tables);
   await cp(root, `${root}-adapter`, { recursive: true });
-  const gateway = await startGateway("--root", root);
+  const gateway = await startGateway("--root", root, ...given);
   const adapter = await startProcess([pythonInterpreter(), ADAPTER, "serve", `${root}-adapter`], /^(\d+)$/);
   try {
     for (const { port } of [gateway, adapter]) await send(port, `table/bench$${tableName(0)}/describe`, {});
     for (const { title, work, goals, rounds } of WORK) {
-      const standings = await compare(rounds, [
-        { name: "gateway", run: () => work(gateway.port, tables, SECONDS) },
-        { name: "Rust REST adapter", run: () => work(adapter.port, tables, SECONDS) },
+      const standings = await compare(workers === undefined ? rounds : WORKER_ROUNDS, [
+        { name: "gateway", run: () => work(gateway.port, tables, time) },
+        { name: "Rust REST adapter", run: () => work(adapter.port, tables, time) },
       ]);
       const [ours = Number.NaN, theirs = Number.NaN] = standings.map(({ rate }) => rate);
       printStandings(`${tables.toLocaleString("en")} tables: ${title}`, "/s", standings);
-      console.log(`  goal ${goals[index]} ×: ${ours / theirs >= goals[index] ? "reached" : "MISSED"}`);
+      const goal = goals[index];
+      console.log(`  goal ${goal} ×: ${ours / theirs >= goal ? "reached" : "MISSED"}`);
+      const [own = [], others = []] = standings.map((standing) => standing.rounds.map(Math.round));
+      compared.push({ tables, title, goal, gateway: roundsOf(own), adapter: roundsOf(others) });
     }
+    return compared;
   } finally {
     await Promise.all([gateway.stop(), adapter.stop()]);
   }

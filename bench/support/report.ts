@@ -4,10 +4,11 @@ export interface Contestant {
   readonly run: () => Promise<number>;
 }
 
-/** The median of a contestant's rounds. */
+/** The rounds of a contestant, and their median. */
 export interface Standing {
   readonly name: string;
   readonly rate: number;
+  readonly rounds: readonly number[];
 }
 
 /** Runs all contestants in turn, round by round, so that noise of the machine affects all of them. */
@@ -16,7 +17,10 @@ export async function compare(rounds: number, contestants: readonly Contestant[]
   for (let round = 0; round < rounds; round += 1) {
     for (const [index, contestant] of contestants.entries()) rates[index]?.push(await contestant.run());
   }
-  return contestants.map(({ name }, index) => ({ name, rate: median(rates[index] ?? []) }));
+  return contestants.map(({ name }, index) => {
+    const rounds = rates[index] ?? [];
+    return { name, rate: median(rounds), rounds };
+  });
 }
 
 function median(values: readonly number[]): number {

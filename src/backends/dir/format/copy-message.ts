@@ -1,5 +1,5 @@
 /**
- * Returns a deep copy of a message, with its unknown fields. protobuf-es's own `clone` goes through reflection, which
+ * Returns a deep copy of a message, with its unknown fields. It shares bytes, which nobody writes into. protobuf-es's own `clone` goes through reflection, which
  * takes 20 times as long: 0.1 s for a manifest of 30,000 fields.
  */
 export function copyMessage<T>(message: T): T {
@@ -7,9 +7,8 @@ export function copyMessage<T>(message: T): T {
 }
 
 function copyOf(value: unknown): unknown {
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || value instanceof Uint8Array) return value;
   if (Array.isArray(value)) return value.map(copyOf);
-  if (value instanceof Uint8Array) return value.slice();
   // Messages whose fields know whether they are set have their defaults in a prototype.
   const copy = Object.create(Object.getPrototypeOf(value));
   for (const name of Object.keys(value)) {
