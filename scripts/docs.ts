@@ -7,6 +7,7 @@ import { dashboardJson } from "./dashboard/render.ts";
 import { checkProse } from "./prose/check.ts";
 import { readNavigation } from "./site/navigation.ts";
 import { collectPages } from "./site/pages.ts";
+import { catalogWorkersTable } from "./tables/catalog-workers.ts";
 import { changeShown } from "./tables/changes.ts";
 import { clientTable } from "./tables/clients.ts";
 import { commandReference } from "./tables/commands.ts";
@@ -45,6 +46,7 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
   },
   "docs/performance.md": {
     cores: coresTable,
+    "catalog-workers": catalogWorkersTable,
     "secured-calls": securedCallsTable,
     "secured-flood": securedFloodTable,
   },

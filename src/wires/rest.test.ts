@@ -41,6 +41,16 @@ test("an answer is JSON with its length and the request's id", async () => {
   assert.equal(sent["x-version"], "3");
 });
 
+test("a long answer is sent like a short one", async () => {
+  const location = "é".repeat(600_000);
+  operations.unary = async () => ({ location });
+  const { status, headers, text } = await post("/v1/table/t/describe", "{}");
+  assert.equal(status, 200);
+  assert.equal(JSON.parse(text).location, location);
+  assert.equal(headers["content-type"], "application/json");
+  assert.equal(headers["content-length"], String(Buffer.byteLength(text)));
+});
+
 test("an empty answer has neither a body nor a content type", async () => {
   operations.unary = async () => ({});
   const { status, headers, text } = await post("/v1/table/t/exists", "null");

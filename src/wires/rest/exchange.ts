@@ -20,6 +20,9 @@ type Headers = Readonly<Record<string, string>>;
 
 const ignore = () => {};
 /** Fastify adds a charset to JSON unless the reply has a serializer of its own. */
+/** Length from which a text becomes bytes once, instead of for its length and again for each write. */
+export const LONG_TEXT = 256 * 1024;
+
 const asItIs = (payload: unknown) => payload as string;
 
 /**
@@ -175,7 +178,7 @@ export class Exchange {
     this.#reply
       .code(status)
       .serializer(asItIs)
-      .send(contentType === undefined ? undefined : text);
+      .send(contentType === undefined ? undefined : text.length > LONG_TEXT ? Buffer.from(text) : text);
     this.#settle();
     if (!isHttp2(response)) return;
     stopReading(response.stream);

@@ -27,7 +27,7 @@ import { FREE_BYTES } from "../limits.ts";
 import { createLoopPace, type LoopPace } from "../loop-pace.ts";
 import { checkNoForm, readJson, readPieces } from "./body.ts";
 import { knownError } from "./error-body.ts";
-import type { Exchange } from "./exchange.ts";
+import { type Exchange, LONG_TEXT } from "./exchange.ts";
 import { flattenHeaders, hasKnownEnd } from "./http.ts";
 
 const TIMEOUT = /^[0-9]{1,15}$/;
@@ -106,7 +106,10 @@ export function createServeCall(options: RestCallOptions): ServeCall {
     const response = await answerTo(request, binding, call, exchange);
     if (exchange.done) return;
     const answerType = binding.responseBody === "empty" ? undefined : "application/json";
-    exchange.answer(binding.statusOf(response), answerType, binding.encode(response));
+    const text = binding.encode(response);
+    // Writing a long answer takes as long as encoding it.
+    if (text.length > LONG_TEXT && !pace.enter()) await pace.turn(exchange);
+    exchange.answer(binding.statusOf(response), answerType, text);
   }
 
   function answerTo(request: Message, binding: Binding, call: Call, exchange: Exchange): Promise<Message> {
