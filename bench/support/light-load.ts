@@ -84,8 +84,9 @@ function createReader() {
     if (expected === undefined) {
       const bytes = Buffer.from(buffer.buffer, buffer.byteOffset, length);
       const end = bytes.indexOf(HEAD_END);
-      head += bytes.latin1Slice(0, end < 0 ? length : end);
-      if (!head.startsWith(OK)) reject(new Error(`an answer other than 2xx: ${bytes.latin1Slice(0, 200)}`));
+      head += bytes.toString("latin1", 0, end < 0 ? length : end);
+      if (!head.startsWith(OK))
+        reject(new Error(`an answer other than 2xx: ${bytes.toString("latin1", 0, 200)}`));
       if (end < 0) return true;
       expected = arrived - length + end + HEAD_END.length + contentLength(head);
     }
