@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it } from "vitest";
 import { fakeBackend } from "../../test/support/server.ts";
 import { createReadiness } from "../server/readiness.ts";
 import { announceReadiness } from "./announce-readiness.ts";
 
-describe("announceReadiness", () => {
-  it("turns negative when the only backend is gone, and positive when it is back", async () => {
+// Time passes between its checks of the backends.
+describe("announceReadiness", { concurrent: true }, () => {
+  it("turns negative when the only backend is gone, and positive when it is back", async (t) => {
     const readiness = createReadiness();
-    onTestFinished(readiness.close);
+    t.onTestFinished(readiness.close);
     let isThere: boolean | undefined = true;
     const ready = async () => {
       if (isThere === undefined) throw new Error("gone");
@@ -21,9 +22,9 @@ describe("announceReadiness", () => {
     await expect.poll(() => readiness.ready).toBe(true);
   });
 
-  it("stays positive while one of several backends is ready, and follows backends that are replaced", async () => {
+  it("stays positive while one of several backends is ready, and follows backends that are replaced", async (t) => {
     const readiness = createReadiness();
-    onTestFinished(readiness.close);
+    t.onTestFinished(readiness.close);
     const backend = (isReady: boolean) => ({ ...fakeBackend({}), ready: async () => isReady });
     let backends = [backend(false), backend(true)];
     void announceReadiness(() => backends, readiness);

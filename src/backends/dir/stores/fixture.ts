@@ -53,7 +53,7 @@ export async function openFakeS3(
     allow_http: "true",
     aws_access_key_id: "id",
     aws_secret_access_key: SECRET,
-    timeout: "200ms",
+    timeout: "30s",
     client_max_retries: "1",
     ...more,
   };
