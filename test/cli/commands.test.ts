@@ -10,6 +10,7 @@ import { UsageError } from "../../src/config/option-spec.ts";
 import { people, personFile, personStream, rowsOf } from "../support/arrow.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { startProgram } from "../support/program.ts";
+import { runCommand } from "../support/run-command.ts";
 import { type DirectoryServer, startDirectoryServer } from "../support/server.ts";
 
 describe("commands on a catalog", () => {
@@ -33,11 +34,15 @@ describe("commands on a catalog", () => {
     dir: ["--root", join(folder, "own")],
   });
 
+  /** Runs a command as users do, in a process of its own. */
   async function run(place: readonly string[], ...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await startProgram(...args, ...place).ended;
     assert.equal(code, 0, stderr);
     return stdout;
   }
+
+  const runHere = (place: readonly string[], ...args: readonly string[]) =>
+    runCommand([...args, ...place], { XDG_CONFIG_HOME: folder });
 
   /** Returns the message of a command that fails; it prints nothing, so that it can run in this process. */
   async function refused(kind: "usage" | "failure", name: string, ...args: readonly string[]) {
@@ -80,21 +85,21 @@ describe("commands on a catalog", () => {
   for (const name of ["grpc", "dir"]) {
     it(`work over ${name}`, async () => {
       const place = places()[name] as string[];
-      await run(place, "import", join(folder, "people.arrow"), `of-${name}`);
-      assert.equal(await run(place, "count", `of-${name}`), "5\n");
+      await runHere(place, "import", join(folder, "people.arrow"), `of-${name}`);
+      assert.equal(await runHere(place, "count", `of-${name}`), "5\n");
     });
   }
 
   it("carry rows through files of every format", async () => {
     const place = places()["rest"] as string[];
     const at = (file: string) => join(folder, file);
-    await run(place, "import", at("people.arrows"), "files");
-    const formats = ["arrow", "arrows", "feather", "parquet"];
-    await Promise.all(formats.map((format) => run(place, "export", "files", at(`out.${format}`))));
+    await runHere(place, "import", at("people.arrows"), "files");
+    for (const format of ["arrow", "arrows", "feather", "parquet"])
+      await runHere(place, "export", "files", at(`out.${format}`));
     assert.deepEqual(rowsOf(await readFile(at("out.arrow"))), rowsOf(personFile(people(5))));
     assert.deepEqual(rowsOf(await readFile(at("out.arrows"))), rowsOf(personFile(people(5))));
-    await run(place, "import", at("out.parquet"), "again");
-    await run(place, "export", "again", at("again.arrow"), "--filter", "id >= 2");
+    await runHere(place, "import", at("out.parquet"), "again");
+    await runHere(place, "export", "again", at("again.arrow"), "--filter", "id >= 2");
     assert.deepEqual(rowsOf(await readFile(at("again.arrow"))), rowsOf(personFile(people(3, 2))));
     assert.match(await refused("failure", "export", "files", at("out.arrow"), ...place), /exists; --force/);
   });
