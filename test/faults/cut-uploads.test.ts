@@ -80,6 +80,8 @@ describe("uploads over HTTP/2 without a length", { timeout: 60_000 }, () => {
   beforeAll(async () => {
     server = await startServer(backend);
     session = connect(`http://127.0.0.1:${server.port}`);
+    // A call that leaves before the server has opened the connection never starts, and has no outcome.
+    await once(session, "remoteSettings");
   });
   afterAll(async () => {
     session.destroy();
