@@ -1,14 +1,17 @@
 import assert from "node:assert/strict";
-import { describe, expect, it } from "vitest";
+import { describe, it } from "vitest";
 import { fakeBackend } from "../../test/support/server.ts";
 import { createReadiness } from "../server/readiness.ts";
 import { announceReadiness } from "./announce-readiness.ts";
 
 // Time passes between its checks of the backends.
 describe("announceReadiness", { concurrent: true }, () => {
-  it("turns negative when the only backend is gone, and positive when it is back", async (t) => {
+  it("turns negative when the only backend is gone, and positive when it is back", async ({
+    expect,
+    onTestFinished,
+  }) => {
     const readiness = createReadiness();
-    t.onTestFinished(readiness.close);
+    onTestFinished(readiness.close);
     let isThere: boolean | undefined = true;
     const ready = async () => {
       if (isThere === undefined) throw new Error("gone");
@@ -22,9 +25,12 @@ describe("announceReadiness", { concurrent: true }, () => {
     await expect.poll(() => readiness.ready).toBe(true);
   });
 
-  it("stays positive while one of several backends is ready, and follows backends that are replaced", async (t) => {
+  it("stays positive while one of several backends is ready, and follows backends that are replaced", async ({
+    expect,
+    onTestFinished,
+  }) => {
     const readiness = createReadiness();
-    t.onTestFinished(readiness.close);
+    onTestFinished(readiness.close);
     const backend = (isReady: boolean) => ({ ...fakeBackend({}), ready: async () => isReady });
     let backends = [backend(false), backend(true)];
     void announceReadiness(() => backends, readiness);
