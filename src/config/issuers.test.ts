@@ -14,6 +14,7 @@ describe("the setting of an issuer", () => {
         "clock-skew": "5s",
       },
       ...{ "required-claims": { internal: true }, "groups-claim": "roles", grant: ["reader=anyone"] },
+      ...{ "console-client-id": "console", "console-scope": "openid  lance" },
     };
     assert.deepEqual(JSON.parse(JSON.stringify(parseIssuer(JSON.stringify(map)))), {
       ...{
@@ -24,6 +25,7 @@ describe("the setting of an issuer", () => {
       },
       ...{ requiredClaims: [["internal", "true"]], groupsClaim: "roles" },
       grants: [{ role: "reader", to: { kind: "anyone" } }],
+      ...{ consoleClientId: "console", consoleScope: "openid lance" },
     });
   });
 
@@ -34,6 +36,7 @@ describe("the setting of an issuer", () => {
     ["a shared secret", { algorithms: ["RS256", "HS256"] }, /algorithms must be one of RS256/],
     ["keys without TLS", { "jwks-uri": "http://login.example.com/keys" }, /jwks-uri must be an address/],
     ["an unknown role", { grant: "king=anyone" }, /grant must be a role/],
+    ["scopes without openid", { "console-scope": "profile" }, /console-scope must have openid/],
     ["an audience that is no text", { audience: [1] }, /audience must not be empty/],
   ] as const) {
     it(`is refused with ${what}`, () => {

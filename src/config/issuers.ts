@@ -38,6 +38,10 @@ export interface IssuerSetting {
   readonly grants?: readonly Grant[] | undefined;
   readonly jwksUri?: string | undefined;
   readonly caFile?: string | undefined;
+  /** Default: that of `--console-oidc-client-id`. */
+  readonly consoleClientId?: string | undefined;
+  /** Default: those of `--console-oidc-scope`. */
+  readonly consoleScope?: string | undefined;
 }
 
 const KEYS = [
@@ -52,6 +56,8 @@ const KEYS = [
   "grant",
   "jwks-uri",
   "ca-file",
+  "console-client-id",
+  "console-scope",
 ] as const;
 
 /**
@@ -96,6 +102,8 @@ function issuerOf(section: Section): IssuerSetting {
     grants: all("grant", parseGrant),
     jwksUri: parsed("jwks-uri", parseServerAddress),
     caFile: parsed("ca-file", parseText),
+    consoleClientId: parsed("console-client-id", parseText),
+    consoleScope: parsed("console-scope", parseOpenIdScope),
   };
 }
 
@@ -115,6 +123,13 @@ export function parseServerAddress(text: string): string {
   throw new UsageError(
     "must be an address such as https://login.example.com; without TLS only on this machine",
   );
+}
+
+/** Parses scopes of OpenID Connect, without which the console gets no ID token. */
+export function parseOpenIdScope(text: string): string {
+  const scopes = text.split(" ").filter((scope) => scope !== "");
+  if (scopes.includes("openid")) return scopes.join(" ");
+  throw new UsageError("must have openid among its scopes, such as openid profile");
 }
 
 function isThisMachine(hostname: string): boolean {

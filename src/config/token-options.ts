@@ -1,4 +1,4 @@
-import { parseGrant, parseIssuer, parseServerAddress } from "./issuers.ts";
+import { parseGrant, parseIssuer, parseOpenIdScope, parseServerAddress } from "./issuers.ts";
 import type { OptionTable } from "./option-spec.ts";
 import { parseSwitch, parseText } from "./parsers.ts";
 
@@ -32,6 +32,19 @@ export const TOKEN_OPTIONS = {
     help: "Claim of a token with the groups of the caller; dots lead into objects, as in realm_access.roles.",
     fallback: "groups",
     parse: parseText,
+  },
+  consoleOidcClientId: {
+    flag: "console-oidc-client-id",
+    value: "ID",
+    help: "Client id of the console, a public client of the issuers of --oidc-issuer. The console then offers to sign in there (docs/console.md#at-an-issuer). Default: callers bring tokens from elsewhere.",
+    parse: parseText,
+  },
+  consoleOidcScope: {
+    flag: "console-oidc-scope",
+    value: "SCOPES",
+    help: "Scopes that the console requests, separated by spaces; openid is among them.",
+    fallback: "openid",
+    parse: parseOpenIdScope,
   },
   kubernetesAudiences: {
     flag: "kubernetes-audience",

@@ -3,25 +3,56 @@ import { isUnauthenticated } from "../client/errors.ts";
 import { ActivityPage } from "./activity/activity-page.tsx";
 import { NamespacePage } from "./catalog/namespace-page.tsx";
 import { Sidebar, useTree } from "./catalog/sidebar.tsx";
+import { beginSignIn, signOutAddress } from "./session/code-flow.ts";
 import { type Connection, connectGateway } from "./session/connection.ts";
-import { type Session, storedSession, storeSession } from "./session/credential.ts";
+import {
+  noteAccepted,
+  type Session,
+  storedSession,
+  storeSession,
+  takeExpired,
+} from "./session/credential.ts";
+import type { Issuer } from "./session/issuer.ts";
 import { SignIn } from "./session/sign-in.tsx";
+import { type Start, surroundings } from "./session/start.ts";
 import { Header } from "./shell/header.tsx";
-import { useCall, useRoute } from "./shell/hooks.ts";
+import { errorOf, useCall, useRoute } from "./shell/hooks.ts";
 import { Waiting } from "./shell/notes.tsx";
 import { hrefOf, type Route } from "./shell/route.ts";
 import { TablePage } from "./table/table-page.tsx";
 
 /** The console. */
-export function App() {
-  const [session, setSession] = useState<Session>(() => storedSession(sessionStorage));
-  const connection = useMemo(() => connectGateway(session), [session]);
+export function App({ start }: { readonly start: Start }) {
+  const [{ session, failure }, setState] = useState<Start>(start);
+  const [isLeaving, setLeaving] = useState(false);
+  const leave = async (findTarget: () => Promise<URL | undefined>) => {
+    setLeaving(true);
+    const next = { session: { database: session.database } };
+    try {
+      const target = await findTarget();
+      if (target !== undefined) return location.assign(target.href);
+      setState(next);
+    } catch (thrown) {
+      setState({ ...next, failure: errorOf(thrown).message });
+    }
+    setLeaving(false);
+  };
+  const signInAt = (issuer: Issuer) => leave(() => beginSignIn(issuer, surroundings()));
+  const connection = useMemo(
+    () =>
+      connectGateway(session, () => {
+        const issuer = takeExpired(sessionStorage, session);
+        if (issuer !== undefined) void signInAt(issuer);
+      }),
+    [session],
+  );
   // The answer does not matter: whether the gateway knows the caller does.
   const greeting = useCall(
     async (signal) => {
       await connection.namespace.describeNamespace({ id: [] }, { signal }).catch((thrown) => {
         if (isUnauthenticated(thrown)) throw thrown;
       });
+      noteAccepted(sessionStorage, session);
       return connection;
     },
     [connection],
@@ -29,10 +60,21 @@ export function App() {
   const change = (next: Session) => {
     const isKept = storedSession(sessionStorage).credential !== undefined;
     storeSession(sessionStorage, isKept ? next : { database: next.database });
-    setSession(next);
+    const issuer = next.credential === undefined ? session.credential?.issuer : undefined;
+    if (issuer === undefined) setState({ session: next });
+    else void leave(() => signOutAddress(issuer, surroundings()));
   };
+  if (isLeaving) return <Waiting what="Asking the issuer…" />;
   if (greeting.error !== undefined)
-    return <SignIn session={session} reason={greeting.error.message} onDone={setSession} />;
+    return (
+      <SignIn
+        session={session}
+        reason={greeting.error.message}
+        failure={failure}
+        onDone={(next) => setState({ session: next })}
+        onIssuer={(issuer) => void signInAt(issuer)}
+      />
+    );
   if (greeting.value !== connection) return <Waiting what="Connecting…" />;
   return <SignedIn key={JSON.stringify(session)} connection={connection} onSession={change} />;
 }

@@ -19,6 +19,7 @@ import { createServer } from "../server/server.ts";
 import type { TlsIdentity } from "../server/tls/identity.ts";
 import { announceReadiness, joinReadiness } from "./announce-readiness.ts";
 import { type CallOptions, createApi } from "./api.ts";
+import { consoleIssuersOf } from "./console-issuers.ts";
 import type { AccessLog } from "./open-access.ts";
 import type { OpenAnnouncements } from "./open-announcements.ts";
 import { openDocument } from "./open-document.ts";
@@ -72,6 +73,9 @@ export type WireOptions = Pick<
       | "noDocs"
       | "metricsOn"
       | "trustedProxies"
+      | "oidcIssuers"
+      | "consoleOidcClientId"
+      | "consoleOidcScope"
       | keyof CallerLimits
     >
   >;
@@ -154,7 +158,9 @@ export async function serve(first: State): Promise<ReplaceableGateway> {
     metrics: options.metricsOn === "admin" ? undefined : metrics?.page,
     documents: openDocument(options),
     noteAccess: context.access?.noteBy(api.mask),
-    console: options.noConsole ? undefined : CONSOLE_DIRECTORY,
+    console: options.noConsole
+      ? undefined
+      : { directory: CONSOLE_DIRECTORY, issuers: () => consoleIssuersOf(current.options) },
     log,
     addressing: first.addressing,
     tls,

@@ -12,6 +12,7 @@ const NEEDS_WAY = [
   ["apiKeysFile", "--api-keys-file", ["api-key"]],
   ["oidcIssuers", "--oidc-issuer", ["oidc"]],
   ["oidcAudiences", "--oidc-audience", ["oidc"]],
+  ["consoleOidcClientId", "--console-oidc-client-id", ["oidc"]],
   ["kubernetesAudiences", "--kubernetes-audience", ["kubernetes"]],
   ["kubernetesIssuer", "--kubernetes-issuer", ["kubernetes"]],
   ["kubernetesApiServer", "--kubernetes-api-server", ["kubernetes"]],

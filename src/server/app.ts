@@ -5,7 +5,7 @@ import { createErrorHandler, type HttpWiresOptions, httpWires, passBodiesOn } fr
 import { createTargetRewrite } from "../wires/rest/target-rewrite.ts";
 import { requestIdOf } from "../wires/rpc.ts";
 import { addBrowserGuard } from "./browser-guard.ts";
-import { addConsoleRedirect, consolePlugin } from "./console-pages.ts";
+import { addConsoleRedirect, type ConsoleOptions, consolePlugin } from "./console-pages.ts";
 import { addCors } from "./cors.ts";
 import { type ApiDocuments, documentPlugin } from "./document-page.ts";
 import type { HostCheck } from "./host-check.ts";
@@ -21,8 +21,8 @@ export interface AppOptions extends HttpWiresOptions {
   readonly metrics?: MetricsPage | undefined;
   /** Content of `/openapi.json` and `/docs`. Default: the paths do not exist. */
   readonly documents?: ApiDocuments | undefined;
-  /** Directory of the built console. Default: `/console` does not exist. */
-  readonly console?: string | undefined;
+  /** The built console. Default: `/console` does not exist. */
+  readonly console?: ConsoleOptions | undefined;
   readonly hosts: HostCheck;
   /** Origins whose pages may call from browsers; `*` matches any. */
   readonly origins: readonly string[];
@@ -43,7 +43,7 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 
 /** Creates the application: hooks for all paths first, then probes, pages, further plugins, and the wires. */
 export function createApp(options: AppOptions): App {
-  const { readiness, metrics, documents, console: directory, hosts, origins, plugins = [] } = options;
+  const { readiness, metrics, documents, hosts, origins, plugins = [] } = options;
   const app = createFastify(options);
   const refusals = addRefusals(app, options);
   addCors(app, origins);
@@ -52,9 +52,9 @@ export function createApp(options: AppOptions): App {
   app.register(probesPlugin, { readiness });
   if (metrics !== undefined) app.register(metricsPlugin, { metrics });
   if (documents !== undefined) app.register(documentPlugin, { documents });
-  if (directory !== undefined) {
+  if (options.console !== undefined) {
     addConsoleRedirect(app);
-    app.register(consolePlugin, { directory });
+    app.register(consolePlugin, options.console);
   }
   for (const plugin of plugins) app.register(plugin);
   app.register(httpWires, { ...options, dropsSlashes: true });

@@ -6,6 +6,7 @@ import { text } from "node:stream/consumers";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { fakeService, memoryLog } from "../wires/grpc/fixture.ts";
+import type { ConsoleIssuer } from "./console-pages.ts";
 import { createReadiness } from "./readiness.ts";
 import { createServer, type ServerOptions } from "./server.ts";
 
@@ -21,12 +22,17 @@ function writeConsole(directory: string): void {
 }
 
 /** Starts a server with a console, and returns the function that asks it. */
-async function serve({ isBuilt = true, ...options }: Partial<ServerOptions> & { isBuilt?: boolean } = {}) {
+async function serve({
+  isBuilt = true,
+  issuers = [],
+  ...options
+}: Partial<ServerOptions> & { isBuilt?: boolean; issuers?: readonly ConsoleIssuer[] } = {}) {
   const directory = mkdtempSync(join(tmpdir(), "console-"));
   if (isBuilt) writeConsole(directory);
   const { log } = memoryLog();
   const server = createServer({
-    ...{ service: fakeService(), readiness: createReadiness(), log, console: directory },
+    ...{ service: fakeService(), readiness: createReadiness(), log },
+    console: { directory, issuers: () => issuers },
     ...options,
   });
   onTestFinished(async () => void (await server.close({ graceMs: 0 })));
@@ -114,6 +120,22 @@ describe("the console", () => {
     const { ask } = await serve();
     expect((await ask("/console/", { "sec-fetch-site": "cross-site" })).status).toBe(200);
     expect((await ask("/console/", { host: "rebound.example" })).status).toBe(403);
+  });
+
+  test("tells where to sign in, and may call that issuer and no other", async () => {
+    const issuers = ["https://login.example/a", "https://login.example/b"].map((issuer) => ({
+      ...{ issuer, clientId: "console", scope: "openid" },
+    }));
+    const { ask } = await serve({ issuers });
+    const { headers } = await ask("/console/", BROWSER);
+    expect(headers["content-security-policy"]).toContain("; connect-src 'self' https://login.example; ");
+    const { body, headers: own } = await ask("/console/sign-in.json");
+    expect(JSON.parse(body)).toEqual({ issuers });
+    expect([own["content-type"], own["cache-control"]]).toEqual([
+      "application/json; charset=utf-8",
+      "no-store",
+    ]);
+    expect((await ask("/console/sign-in.json", {}, "POST")).status).toBe(405);
   });
 
   test("does not exist when it is turned off", async () => {

@@ -5,25 +5,46 @@ import { refuseOtherMethods } from "./probes.ts";
 /** Path of the console. */
 const PLACE = "/console";
 
+/** Where the page learns at which issuers it signs in. */
+const SIGN_IN = `${PLACE}/sign-in.json`;
+
+/** An issuer at which the console signs in, as a public client. */
+export interface ConsoleIssuer {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Separated by spaces. */
+  readonly scope: string;
+}
+
+/** Options of {@link consolePlugin}. */
+export interface ConsoleOptions {
+  /** Directory of its build. */
+  readonly directory: string;
+  /** Returns the issuers at which it signs in now. */
+  issuers(): readonly ConsoleIssuer[];
+}
+
 /**
- * The page runs its own scripts and styles, and talks to the gateway that it comes from. It has no forms that a
- * browser sends, no frames and no plugins, and no page may frame it.
+ * Returns the policy of the page: it runs its own scripts and styles, and talks to the gateway that it comes from and to
+ * issuers. It has no forms that a browser sends, no frames and no plugins, and no page may frame it.
  */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "worker-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  // Images in tables, from memory.
-  "img-src 'self' blob:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+function contentSecurityPolicy(issuers: readonly ConsoleIssuer[]): string {
+  const origins = issuers.map(({ issuer }) => new URL(issuer).origin);
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "worker-src 'self'",
+    "style-src 'self'",
+    `connect-src ${["'self'", ...new Set(origins)].join(" ")}`,
+    // Images in tables, from memory.
+    "img-src 'self' blob:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
+}
 
 const HEADERS = {
-  "content-security-policy": CONTENT_SECURITY_POLICY,
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "cross-origin-opener-policy": "same-origin",
@@ -39,26 +60,26 @@ export function isConsolePath(path: string): boolean {
   return path === PLACE || path.startsWith(`${PLACE}/`);
 }
 
-/**
- * Serves the console below `/console/`.
- *
- * @param directory where its build is.
- */
-export const consolePlugin: FastifyPluginCallback<{ directory: string }> = (app, { directory }, done) => {
+/** Serves the console below `/console/`. */
+export const consolePlugin: FastifyPluginCallback<ConsoleOptions> = (app, { directory, issuers }, done) => {
   const readFiles = createConsoleFiles(directory);
 
   app.get(PLACE, (_request, reply) => reply.redirect("console/", 308));
 
   app.get<{ Params: { "*": string } }>(`${PLACE}/*`, async (request, reply) => {
     const files = await readFiles();
-    reply.headers(HEADERS);
+    reply.headers(HEADERS).header("content-security-policy", contentSecurityPolicy(issuers()));
     if (files === undefined) return notBuilt(reply);
     const file = files.get(request.params["*"] || PAGE);
     if (file === undefined) return reply.code(404).type("text/plain").send("the console has no such file\n");
     return sendFile(file, request, reply);
   });
 
-  for (const url of [PLACE, `${PLACE}/*`]) refuseOtherMethods(app, url);
+  app.get(SIGN_IN, async (_request, reply) =>
+    reply.headers({ ...HEADERS, "cache-control": "no-store" }).send({ issuers: issuers() }),
+  );
+
+  for (const url of [PLACE, `${PLACE}/*`, SIGN_IN]) refuseOtherMethods(app, url);
   done();
 };
 

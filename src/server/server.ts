@@ -15,6 +15,7 @@ import { type Addressing, createTakeAddress } from "./addressing.ts";
 import { createApp } from "./app.ts";
 import { createArrivals } from "./arrivals.ts";
 import { createFindClient } from "./clients.ts";
+import type { ConsoleOptions } from "./console-pages.ts";
 import type { ApiDocuments } from "./document-page.ts";
 import { healthRpcs } from "./health.ts";
 import { createHostCheck } from "./host-check.ts";
@@ -39,8 +40,8 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   readonly metrics?: MetricsPage | undefined;
   /** Content of `/openapi.json` and `/docs`. Default: the paths do not exist. */
   readonly documents?: ApiDocuments | undefined;
-  /** Directory of the built console. Default: `/console` does not exist. */
-  readonly console?: string | undefined;
+  /** The built console. Default: `/console` does not exist. */
+  readonly console?: ConsoleOptions | undefined;
   /** Parts of addresses that name databases. Default: none. */
   readonly addressing?: Addressing | undefined;
   /** Origins whose pages may call from browsers; `*` matches any. Default: none. */

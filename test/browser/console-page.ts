@@ -1,5 +1,27 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import axe from "axe-core";
 import type { Page } from "playwright-core";
+
+const ROOT = join(import.meta.dirname, "..", "..");
+/** Pictures of the pages, for people to look at. */
+const PICTURES = join(ROOT, ".cache", "console");
+
+/** Sizes of windows, in pixels. */
+export const DESK = { width: 1280, height: 800 };
+export const PHONE = { width: 390, height: 780 };
+
+/** Builds the console that gateways serve. */
+export function buildConsole(): void {
+  execFileSync(process.execPath, [join(ROOT, "scripts", "build-console.ts")], { stdio: "inherit" });
+}
+
+/** Draws what a page shows, under a name. */
+export async function takePicture(page: Page, name: string): Promise<void> {
+  mkdirSync(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+}
 
 /** Drops a file on the place for files of a page. */
 export async function dropFile(page: Page, name: string, content: string | Uint8Array): Promise<void> {

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as arrow from "apache-arrow";
@@ -10,16 +10,10 @@ import { createGateway } from "../../src/gateway/create-gateway.ts";
 import { type GatewayProcess, startGateway } from "../clients/support/gateway.ts";
 import { NODE } from "../support/node-command.ts";
 import { openPage } from "./chromium.ts";
-import { dropFile, isTooWide, violationsOf } from "./console-page.ts";
+import { buildConsole, DESK, dropFile, isTooWide, PHONE, takePicture, violationsOf } from "./console-page.ts";
 import { MANY_TABLES } from "./many-tables.ts";
 
 const ROOT = join(import.meta.dirname, "..", "..");
-/** Pictures of the pages, for people to look at. */
-const PICTURES = join(ROOT, ".cache", "console");
-
-const DESK = { width: 1280, height: 800 };
-const PHONE = { width: 390, height: 780 };
-
 const DIMENSION = 32;
 const COUNT = 120;
 const WORDS = ["red shoes", "blue shirt", "green hat", "warm coat"];
@@ -79,10 +73,7 @@ async function visit(page: Page, uri: string, name: string): Promise<void> {
   await page.getByText(shows, { exact: false }).first().waitFor();
 }
 
-beforeAll(() => {
-  execFileSync(process.execPath, [join(ROOT, "scripts", "build-console.ts")], { stdio: "inherit" });
-  mkdirSync(PICTURES, { recursive: true });
-});
+beforeAll(buildConsole);
 
 describe("the console, in a browser", () => {
   test("imports a file that is dropped on it, searches in its rows, and drops the table", async (t) => {
@@ -200,7 +191,7 @@ describe("the console, in a browser", () => {
     await signIn("wrong");
     await page.getByRole("alert").waitFor();
     expect(await violationsOf(page)).toEqual([]);
-    await page.screenshot({ path: join(PICTURES, "sign-in-light.png") });
+    await takePicture(page, "sign-in-light");
     await page.getByLabel("API key", { exact: true }).fill(reader);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByText("1 to 1 of 1").waitFor();
@@ -223,11 +214,11 @@ describe("the console, in a browser", () => {
         await page.setViewportSize(DESK);
         await visit(page, gateway.uri, name);
         expect(await violationsOf(page), name).toEqual([]);
-        await page.screenshot({ path: join(PICTURES, `${name}-${scheme}.png`) });
+        await takePicture(page, `${name}-${scheme}`);
         await page.setViewportSize(PHONE);
         expect(await violationsOf(page), `${name} on a phone`).toEqual([]);
         expect(await isTooWide(page), `${name} on a phone`).toBe(false);
-        await page.screenshot({ path: join(PICTURES, `${name}-${scheme}-phone.png`) });
+        await takePicture(page, `${name}-${scheme}-phone`);
       }
     },
   );

@@ -1,11 +1,7 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
-import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import * as lancedb from "@lancedb/lancedb";
-import { exportJWK, generateKeyPair, type JWK } from "jose";
-import { Provider } from "oidc-provider";
+import type { JWK } from "jose";
 import { pino } from "pino";
 import { describe, type TestContext, test, vi } from "vitest";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
@@ -16,6 +12,7 @@ import { proveByTokens } from "../../src/auth/tokens/way.ts";
 import { temporaryDirectory } from "../support/directory.ts";
 import { startProgram } from "../support/program.ts";
 import { startDirectoryServer } from "../support/server.ts";
+import { newKey, startIssuer } from "./support/issuer.ts";
 
 const CLIENT = { client_id: "etl", client_secret: "a secret of the test that is long enough" };
 const SCOPES = "lance.read lance.write";
@@ -39,30 +36,12 @@ const configurationWith = (keys: readonly JWK[]) => ({
   },
 });
 
-async function newKey(kid: string): Promise<JWK> {
-  const { privateKey } = await generateKeyPair("RS256", { extractable: true });
-  return { ...(await exportJWK(privateKey)), kid, alg: "RS256", use: "sig" };
-}
-
-/** Starts an issuer on loopback, whose keys a test replaces; it signs by the first one. */
-async function startIssuer({ onTestFinished }: Pick<TestContext, "onTestFinished">) {
-  let listener: RequestListener | undefined;
-  const server = createServer((request, response) => {
-    if (listener === undefined) response.writeHead(503).end();
-    else listener(request, response);
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+/** Starts the issuer; a test shows its keys, and replaces them. */
+async function startTokenIssuer(context: TestContext) {
+  const { issuer, serve } = await startIssuer(context);
   return {
     issuer,
-    show(...keys: readonly JWK[]) {
-      listener = new Provider(issuer, configurationWith(keys)).callback();
-    },
+    show: (...keys: readonly JWK[]) => serve(configurationWith(keys)),
     async token(scope: string): Promise<string> {
       const { client_id, client_secret } = CLIENT;
       const answer = await fetch(`${issuer}/token`, {
@@ -88,7 +67,7 @@ async function statusOf(port: number, token: string): Promise<number> {
 
 describe("tokens of oidc-provider", () => {
   test("are accepted without a gap while the issuer replaces its keys under load", async (context) => {
-    const issuer = await startIssuer(context);
+    const issuer = await startTokenIssuer(context);
     const keys = await Promise.all(["0", "1", "2", "3"].map(newKey));
     issuer.show(...keys.slice(0, 1));
     const source = { issuer: issuer.issuer, fetch: () => fetchIssuerKeys(issuer) };
@@ -128,7 +107,7 @@ describe("tokens of oidc-provider", () => {
   });
 
   test("sign LanceDB's client in, at a gateway that started before its issuer", async (context) => {
-    const issuer = await startIssuer(context);
+    const issuer = await startTokenIssuer(context);
     const { path, remove } = await temporaryDirectory();
     const program = startProgram(
       ...["serve", "--port", "0", "--root", join(path, "root"), "--auth", "oidc"],

@@ -18,18 +18,30 @@ export function gatewayAddress(page: string): string {
   return new URL("..", page).href.replace(/\/$/, "");
 }
 
-/** Connects to the gateway that the page comes from, over the Connect protocol. */
-export function connectGateway(session: Session, page = location.href): Connection {
-  const uri = gatewayAddress(page);
+/**
+ * Connects to the gateway that the page comes from, over the Connect protocol.
+ *
+ * @param onRefused called when the gateway does not accept the credential. Default: the caller sees it from the error.
+ */
+export function connectGateway(session: Session, onRefused: () => void = () => {}): Connection {
+  const uri = gatewayAddress(location.href);
+  const watched =
+    (send: Fetch): Fetch =>
+    async (url, init) => {
+      const response = await send(url, init);
+      if (response.status === 401) onRefused();
+      return response;
+    };
+  const call = watched((url, init) => fetch(url, init));
   const headers = headersOf(session);
   const named = Object.entries(headers).map(([name, value]) => [`headers.${name}`, value] as const);
   const properties = { uri, ...Object.fromEntries(named) };
-  const open = (send?: Fetch) => createNamespace(openConnect(properties, send));
+  const open = (send: Fetch) => createNamespace(openConnect(properties, send));
   return {
-    namespace: open(),
+    namespace: open(call),
     session,
     fetch: (path, init = {}) =>
-      fetch(uri + path, { ...init, headers: { ...headers, ...(init.headers as Record<string, string>) } }),
-    uploading: (onProgress) => open(sendWithProgress(onProgress)),
+      call(uri + path, { ...init, headers: { ...headers, ...(init.headers as Record<string, string>) } }),
+    uploading: (onProgress) => open(watched(sendWithProgress(onProgress))),
   };
 }

@@ -1,6 +1,13 @@
 import { expect, test } from "vitest";
 import { gatewayAddress } from "./connection.ts";
-import { headersOf, storedSession, storeSession } from "./credential.ts";
+import {
+  headersOf,
+  noteAccepted,
+  type Session,
+  storedSession,
+  storeSession,
+  takeExpired,
+} from "./credential.ts";
 
 test("a session is kept and found again", () => {
   const kept = new Map<string, string>();
@@ -14,6 +21,24 @@ test("a session is kept and found again", () => {
     authorization: "Bearer s",
     "x-service-database": "sales",
   });
+});
+
+test("a credential of an issuer is renewed once, if the gateway has accepted it before", () => {
+  const kept = new Map<string, string>();
+  const storage = {
+    getItem: (key: string) => kept.get(key) ?? null,
+    setItem: (key: string, value: string) => void kept.set(key, value),
+    removeItem: (key: string) => void kept.delete(key),
+  };
+  const issuer = { issuer: "https://login.example", clientId: "console", scope: "openid" };
+  const session: Session = { credential: { kind: "token", secret: "s", issuer } };
+  expect(takeExpired(storage, session)).toBeUndefined();
+  noteAccepted(storage, session);
+  expect(takeExpired(storage, { credential: { kind: "token", secret: "other", issuer } })).toBeUndefined();
+  expect(takeExpired(storage, session)).toEqual(issuer);
+  expect(takeExpired(storage, session)).toBeUndefined();
+  noteAccepted(storage, { credential: { kind: "token", secret: "t" } });
+  expect(takeExpired(storage, { credential: { kind: "token", secret: "t" } })).toBeUndefined();
 });
 
 test("a damaged session counts as none", () => {

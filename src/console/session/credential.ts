@@ -1,7 +1,11 @@
+import type { Issuer } from "./issuer.ts";
+
 /** How a caller proves who it is. */
 export interface Credential {
   readonly kind: "api-key" | "token";
   readonly secret: string;
+  /** Issuer that has given it and gives another one. Default: the caller has brought it. */
+  readonly issuer?: Issuer | undefined;
 }
 
 /** Facts that every call brings along. */
@@ -13,6 +17,7 @@ export interface Session {
 }
 
 const KEY = "lance-gateway";
+const ACCEPTED = "lance-gateway-accepted";
 
 /** Returns the headers of every call of a session. */
 export function headersOf({ credential, database }: Session): Record<string, string> {
@@ -36,4 +41,22 @@ export function storedSession(storage: Pick<Storage, "getItem">): Session {
 /** Keeps a session until the tab closes. */
 export function storeSession(storage: Pick<Storage, "setItem">, session: Session): void {
   storage.setItem(KEY, JSON.stringify(session));
+}
+
+/** Notes that the gateway has accepted the credential of the kept session. */
+export function noteAccepted(storage: Pick<Storage, "setItem">, { credential }: Session): void {
+  if (credential?.issuer !== undefined) storage.setItem(ACCEPTED, credential.secret);
+}
+
+/**
+ * Returns the issuer to sign in at again when the gateway refuses a credential that it has accepted before; undefined if
+ * that would not help. It answers once for each credential.
+ */
+export function takeExpired(
+  storage: Pick<Storage, "getItem" | "removeItem">,
+  { credential }: Session,
+): Issuer | undefined {
+  if (credential === undefined || storage.getItem(ACCEPTED) !== credential.secret) return undefined;
+  storage.removeItem(ACCEPTED);
+  return credential.issuer;
 }

@@ -1,0 +1,19 @@
+import { expect, test } from "vitest";
+import { consoleIssuersOf } from "./console-issuers.ts";
+
+const [A, B] = ["https://a.example", "https://b.example"] as const;
+
+test("the console signs in at the issuers that it is a client of", () => {
+  expect(consoleIssuersOf({ oidcIssuers: [{ issuer: A }, { issuer: B, consoleClientId: "b" }] })).toEqual([
+    { issuer: B, clientId: "b", scope: "openid" },
+  ]);
+});
+
+test("an issuer's own settings override those of all issuers", () => {
+  const own = { issuer: B, consoleClientId: "b", consoleScope: "openid lance" };
+  const all = { consoleOidcClientId: "console", consoleOidcScope: "openid profile" };
+  expect(consoleIssuersOf({ oidcIssuers: [{ issuer: A }, own], ...all })).toEqual([
+    { issuer: A, clientId: "console", scope: "openid profile" },
+    { issuer: B, clientId: "b", scope: "openid lance" },
+  ]);
+});
