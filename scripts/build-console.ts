@@ -9,6 +9,9 @@ import { BUNDLED } from "./bundled.ts";
 /** Maximum size of everything that the console can load, compressed with gzip, in bytes. */
 const BUDGET_BYTES = 200_000;
 
+// Vite keeps what is for developers if a program that starts the build, such as Vitest, has set something else.
+process.env["NODE_ENV"] = "production";
+
 const root = join(import.meta.dirname, "..");
 const source = join(root, "src", "console");
 const target = join(root, "dist", "console");
