@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 
 interface DialogProps {
   readonly title: string;
@@ -7,11 +7,14 @@ interface DialogProps {
   onClose(): void;
 }
 
-/** A modal dialog; Escape closes it, and the focus returns to where it was. */
+/** A modal dialog; its first field has the focus, Escape closes it, and the focus returns to where it was. */
 export function Dialog({ title, children, onClose }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => {
+    dialog.current?.showModal();
+    dialog.current?.querySelector<HTMLElement>("form :is(input, select)")?.focus();
+  }, []);
   return (
     <dialog ref={dialog} aria-labelledby={titleId} onClose={onClose}>
       <header class="dialog-head">

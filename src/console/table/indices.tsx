@@ -1,17 +1,30 @@
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { IndexContent } from "../../gen/lance/namespace/v1/index_pb.ts";
+import type { JsonArrowSchema } from "../../gen/lance/namespace/v1/schema_pb.ts";
+import { Dialog } from "../shell/dialog.tsx";
+import { DropForm } from "../shell/drop-form.tsx";
 import { formatBytes, formatCount } from "../shell/format.ts";
 import { useCall } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
+import { CreateIndex } from "./create-index.tsx";
 import { type Job, listJobs } from "./jobs.ts";
 import type { TableContext } from "./table-context.ts";
 
 /** Time between two looks at work that is under way, in milliseconds. */
 const INTERVAL_MS = 3_000;
 
+interface IndicesProps {
+  readonly table: TableContext;
+  readonly schema: JsonArrowSchema | undefined;
+  onChanged(): void;
+}
+
 /** The indices of a table, how much of the table is in each, and the jobs that work on it. */
-export function Indices({ table: { connection, id, at } }: { table: TableContext }) {
+export function Indices({ table, schema, onChanged }: IndicesProps) {
+  const { connection, id, at, permissions } = table;
   const { namespace } = connection;
+  const [action, setAction] = useState<"create" | { readonly drop: string }>();
+  const mayChange = permissions.has("write");
   const { branch } = at;
   const indices = useCall(
     async (signal) => await Array.fromAsync(namespace.listTableIndices({ id, branch }, { signal })),
@@ -28,9 +41,39 @@ export function Indices({ table: { connection, id, at } }: { table: TableContext
     }, INTERVAL_MS);
     return () => clearInterval(timer);
   }, [isUnderWay]);
+  const close = () => setAction(undefined);
+  const done = () => {
+    close();
+    indices.reload();
+    jobs.reload();
+    onChanged();
+  };
+  const drop = async (indexName: string) => {
+    await namespace.dropTableIndex({ id, branch, indexName });
+    done();
+  };
   return (
     <>
-      <h2>Indices</h2>
+      <div class="section-head">
+        <h2>Indices</h2>
+        {mayChange && (
+          <button type="button" onClick={() => setAction("create")}>
+            New index
+          </button>
+        )}
+      </div>
+      {action === "create" && (
+        <Dialog title="New index" onClose={close}>
+          <CreateIndex table={table} schema={schema} onDone={done} />
+        </Dialog>
+      )}
+      {typeof action === "object" && (
+        <Dialog title={`Drop index ${action.drop}`} onClose={close}>
+          <DropForm name={action.drop} drop={() => drop(action.drop)}>
+            Searches compare with every row then. The rows stay.
+          </DropForm>
+        </Dialog>
+      )}
       {indices.error && <ErrorNote error={indices.error} retry={indices.reload} />}
       {indices.value === undefined && indices.isRunning && <Waiting what="Reading indices…" />}
       {indices.value?.length === 0 && (
@@ -38,7 +81,11 @@ export function Indices({ table: { connection, id, at } }: { table: TableContext
       )}
       <ul class="cards">
         {indices.value?.map((index) => (
-          <Index key={index.indexName} index={index} />
+          <Index
+            key={index.indexName}
+            index={index}
+            onDrop={mayChange ? () => setAction({ drop: index.indexName }) : undefined}
+          />
         ))}
       </ul>
       {/* Catalogs of other servers may have no jobs. */}
@@ -60,7 +107,13 @@ export function Indices({ table: { connection, id, at } }: { table: TableContext
   );
 }
 
-function Index({ index }: { index: IndexContent }) {
+interface IndexProps {
+  readonly index: IndexContent;
+  /** Default: the caller may not drop it. */
+  readonly onDrop?: (() => void) | undefined;
+}
+
+function Index({ index, onDrop }: IndexProps) {
   const { indexName, indexType, columns, status, sizeBytes, numIndexedRows, numUnindexedRows } = index;
   const part = partOf(index);
   return (
@@ -70,6 +123,13 @@ function Index({ index }: { index: IndexContent }) {
         {indexType ?? "Index"} on {columns.join(", ")}, {status.toLowerCase()}
         {sizeBytes === undefined ? "" : `, ${formatBytes(sizeBytes)}`}
       </span>
+      {onDrop && (
+        <span class="card-actions">
+          <button type="button" class="danger" aria-label={`Drop index ${indexName}`} onClick={onDrop}>
+            Drop
+          </button>
+        </span>
+      )}
       <label class="progress">
         <progress max={1} value={part} />
         {formatCount(numIndexedRows ?? 0n)} rows in the index

@@ -1,74 +1,143 @@
+import { useState } from "preact/hooks";
+import { Dialog } from "../shell/dialog.tsx";
+import { DropForm } from "../shell/drop-form.tsx";
 import { formatTime } from "../shell/format.ts";
-import { useCall } from "../shell/hooks.ts";
+import { type Outcome, useCall } from "../shell/hooks.ts";
 import { EmptyNote, ErrorNote, Waiting } from "../shell/notes.tsx";
+import { CreateRef } from "./ref-forms.tsx";
 import type { Moment, TableContext } from "./table-context.ts";
 
 interface RefsProps {
   readonly table: TableContext;
+  /** Version that the page shows. */
+  readonly current: bigint | undefined;
   onOpen(moment: Moment): void;
+  onBranchDropped(name: string): void;
 }
 
+/** A branch or a tag. */
+interface Ref {
+  readonly kind: "branch" | "tag";
+  readonly name: string;
+  /** What it is, in words. */
+  readonly detail: string;
+  readonly moment: Moment;
+}
+
+type Action =
+  | { readonly does: "create"; readonly kind: Ref["kind"] }
+  | { readonly does: "drop"; readonly ref: Ref };
+
 /** The branches and the tags of a table. */
-export function Refs({ table, onOpen }: RefsProps) {
+export function Refs({ table, current, onOpen, onBranchDropped }: RefsProps) {
+  const { connection, id, permissions } = table;
+  const { namespace } = connection;
+  const [action, setAction] = useState<Action>();
+  const inputs = [namespace, id.join("/")];
+  const branches = useCall(async (signal): Promise<readonly Ref[]> => {
+    const found = await Array.fromAsync(namespace.listTableBranches({ id }, { signal }));
+    return found.map(([name, { parentBranch, parentVersion, createAt }]) => ({
+      ...{ kind: "branch", name, moment: { branch: name } },
+      detail: `from version ${parentVersion} of ${parentBranch ?? "main"}, ${formatTime(Number(createAt) * 1000)}`,
+    }));
+  }, inputs);
+  const tags = useCall(async (signal): Promise<readonly Ref[]> => {
+    const found = await Array.fromAsync(namespace.listTableTags({ id }, { signal }));
+    return found.map(([name, { version, branch }]) => ({
+      ...{ kind: "tag", name, moment: { version, branch } },
+      detail: `version ${version} of ${branch ?? "main"}`,
+    }));
+  }, inputs);
+  const done = () => {
+    setAction(undefined);
+    branches.reload();
+    tags.reload();
+  };
+  const drop = async ({ kind, name }: Ref) => {
+    if (kind === "tag") await namespace.deleteTableTag({ id, tag: name });
+    else {
+      await namespace.deleteTableBranch({ id, name });
+      onBranchDropped(name);
+    }
+    done();
+  };
+  const list = { mayChange: permissions.has("write"), onOpen, onAction: setAction };
   return (
     <>
-      <h2>Branches</h2>
-      <Branches table={table} onOpen={onOpen} />
-      <h2>Tags</h2>
-      <Tags table={table} onOpen={onOpen} />
+      <RefList {...list} kind="branch" refs={branches} empty="There is only the main branch." />
+      <RefList {...list} kind="tag" refs={tags} empty="The table has no tags." />
+      {action?.does === "create" && (
+        <Dialog title={`New ${action.kind}`} onClose={() => setAction(undefined)}>
+          <CreateRef
+            kind={action.kind}
+            table={table}
+            branches={branches.value?.map(({ name }) => name) ?? []}
+            current={current}
+            onDone={done}
+          />
+        </Dialog>
+      )}
+      {action?.does === "drop" && (
+        <Dialog title={`Drop ${action.ref.kind} ${action.ref.name}`} onClose={() => setAction(undefined)}>
+          <DropForm name={action.ref.name} drop={() => drop(action.ref)}>
+            {action.ref.kind === "tag"
+              ? "The version stays until upkeep removes it as any other."
+              : "The branch and its versions are deleted. Nothing brings them back."}
+          </DropForm>
+        </Dialog>
+      )}
     </>
   );
 }
 
-function Branches({ table: { connection, id }, onOpen }: RefsProps) {
-  const { namespace } = connection;
-  const { value, error, reload } = useCall(
-    async (signal) => await Array.fromAsync(namespace.listTableBranches({ id }, { signal })),
-    [namespace, id.join("/")],
-  );
-  if (error !== undefined) return <ErrorNote error={error} retry={reload} />;
-  if (value === undefined) return <Waiting what="Reading branches…" />;
-  if (value.length === 0) return <EmptyNote>There is only the main branch.</EmptyNote>;
-  return (
-    <ul class="cards">
-      {value.map(([name, { parentBranch, parentVersion, createAt }]) => (
-        <li key={name}>
-          <strong>{name}</strong>
-          <span class="muted">
-            from version {String(parentVersion)} of {parentBranch ?? "main"},{" "}
-            {formatTime(Number(createAt) * 1000)}
-          </span>
-          <button type="button" onClick={() => onOpen({ branch: name })}>
-            Show branch {name}
-          </button>
-        </li>
-      ))}
-    </ul>
-  );
+interface RefListProps {
+  readonly kind: Ref["kind"];
+  readonly refs: Outcome<readonly Ref[]>;
+  /** Says that there are none. */
+  readonly empty: string;
+  readonly mayChange: boolean;
+  onOpen(moment: Moment): void;
+  onAction(action: Action): void;
 }
 
-function Tags({ table: { connection, id }, onOpen }: RefsProps) {
-  const { namespace } = connection;
-  const { value, error, reload } = useCall(
-    async (signal) => await Array.fromAsync(namespace.listTableTags({ id }, { signal })),
-    [namespace, id.join("/")],
-  );
-  if (error !== undefined) return <ErrorNote error={error} retry={reload} />;
-  if (value === undefined) return <Waiting what="Reading tags…" />;
-  if (value.length === 0) return <EmptyNote>The table has no tags.</EmptyNote>;
+function RefList({ kind, refs: { value, error, reload }, empty, mayChange, onOpen, onAction }: RefListProps) {
+  const title = kind === "branch" ? "Branches" : "Tags";
   return (
-    <ul class="cards">
-      {value.map(([name, { version, branch }]) => (
-        <li key={name}>
-          <strong>{name}</strong>
-          <span class="muted">
-            version {String(version)} of {branch ?? "main"}
-          </span>
-          <button type="button" onClick={() => onOpen({ version, branch })}>
-            Show tag {name}
+    <>
+      <div class="section-head">
+        <h2>{title}</h2>
+        {mayChange && (
+          <button type="button" onClick={() => onAction({ does: "create", kind })}>
+            New {kind}
           </button>
-        </li>
-      ))}
-    </ul>
+        )}
+      </div>
+      {error && <ErrorNote error={error} retry={reload} />}
+      {value === undefined && error === undefined && <Waiting what={`Reading ${title.toLowerCase()}…`} />}
+      {value?.length === 0 && <EmptyNote>{empty}</EmptyNote>}
+      <ul class="cards">
+        {value?.map((ref) => (
+          <li key={ref.name}>
+            <strong>{ref.name}</strong>
+            <span class="muted">{ref.detail}</span>
+            <span class="card-actions">
+              <button type="button" onClick={() => onOpen(ref.moment)}>
+                Show {kind} {ref.name}
+              </button>
+              {mayChange && (
+                <button
+                  type="button"
+                  class="danger"
+                  aria-label={`Drop ${kind} ${ref.name}`}
+                  onClick={() => onAction({ does: "drop", ref })}
+                >
+                  Drop
+                </button>
+              )}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
   );
 }

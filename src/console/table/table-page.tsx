@@ -116,8 +116,15 @@ export function TablePage({ connection, id, view, onMoved }: TablePageProps) {
       {view === "versions" && (
         <Versions table={context} current={description.version} onOpen={open} onChanged={table.reload} />
       )}
-      {view === "refs" && <Refs table={context} onOpen={open} />}
-      {view === "indices" && <Indices table={context} />}
+      {view === "refs" && (
+        <Refs
+          table={context}
+          current={description.version}
+          onOpen={open}
+          onBranchDropped={(branch) => branch === at.branch && setAt({})}
+        />
+      )}
+      {view === "indices" && <Indices table={context} schema={description.schema} onChanged={table.reload} />}
     </>
   );
 }
