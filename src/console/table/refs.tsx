@@ -81,7 +81,7 @@ export function Refs({ table, current, onOpen, onBranchDropped }: RefsProps) {
         <Dialog title={`Drop ${action.ref.kind} ${action.ref.name}`} onClose={() => setAction(undefined)}>
           <DropForm name={action.ref.name} drop={() => drop(action.ref)}>
             {action.ref.kind === "tag"
-              ? "The version stays until upkeep removes it as any other."
+              ? "The version stays until upkeep prunes it like any other."
               : "The branch and its versions are deleted. Nothing brings them back."}
           </DropForm>
         </Dialog>

@@ -14,15 +14,7 @@ import { Schema } from "./schema.tsx";
 import { TableActions } from "./table-actions.tsx";
 import type { Like, Moment, TableContext } from "./table-context.ts";
 import { Versions } from "./versions.tsx";
-
-const VIEWS: Readonly<Record<TableView, string>> = {
-  rows: "Rows",
-  schema: "Schema",
-  query: "Query",
-  versions: "Versions",
-  refs: "Branches and tags",
-  indices: "Indices and jobs",
-};
+import { Views } from "./views.tsx";
 
 interface TablePageProps {
   readonly connection: Connection;
@@ -99,17 +91,7 @@ export function TablePage({ connection, id, view, onMoved }: TablePageProps) {
           </button>
         </p>
       )}
-      <nav class="views" aria-label={`Views of ${name}`}>
-        {Object.entries(VIEWS).map(([each, title]) => (
-          <a
-            key={each}
-            href={hrefOf({ page: "table", id, view: each as TableView })}
-            aria-current={each === view ? "page" : undefined}
-          >
-            {title}
-          </a>
-        ))}
-      </nav>
+      <Views id={id} current={view} />
       {view === "rows" && <Preview table={context} onLike={search} />}
       {view === "schema" && <Schema description={description} />}
       {view === "query" && <QueryPage table={context} schema={description.schema} like={like} />}
