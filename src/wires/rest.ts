@@ -46,7 +46,7 @@ export const restPlugin: FastifyPluginCallback<RestOptions> = (app, options, don
       const exchange = openExchange(request, reply, options);
       const index = dialectIndex(exchange, transcoders);
       const { dialect } = transcoders[index] as Transcoder;
-      exchange.dialectHeaders = dialect.headers;
+      exchange.dialect = dialect;
       const route = byDialect[index];
       const segments = withoutQuery(request.url).split("/").slice(firstSegment, end);
       // The router lets a variable be empty, and no name is.
@@ -67,7 +67,7 @@ export function createUnknownPath(options: RestOptions) {
   const methods = [...new Set(restRoutes(transcoders).map(({ method }) => method)).add("HEAD")].sort();
   return (request: FastifyRequest, reply: FastifyReply): never => {
     const exchange = openExchange(request, reply, options);
-    exchange.dialectHeaders = transcoders[dialectIndex(exchange, transcoders)]?.dialect.headers ?? {};
+    exchange.dialect = transcoders[dialectIndex(exchange, transcoders)]?.dialect;
     const url = withoutQuery(request.url);
     const isPath = !EMPTY_SEGMENT.test(url);
     const allowed = methods.filter(

@@ -2,6 +2,7 @@ import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
+import { type Dialect, errorStatus } from "../../dialects/dialect.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { startDeadline } from "../deadline.ts";
@@ -47,16 +48,14 @@ export class Exchange {
   call: Call | undefined;
   /** Headers of the answer, read when the answer starts. */
   responseHeaders: Headers = {};
-  /** Headers of every answer to this client. */
-  dialectHeaders: Headers = {};
+  /** Dialect of the client. Default: not known yet. */
+  dialect: Dialect | undefined;
   /**
    * Longest time in which a client of HTTP/2 reads nothing of the answer, in milliseconds; 0 for no limit. Over
    * HTTP/1.1 the connection has this limit.
    */
   silenceMs = DEFAULT_SILENCE_MS;
   done = false;
-  /** Returns the HTTP status of an error. */
-  statusOf: (error: LanceError) => number = ({ entry }) => entry.httpStatus;
   /** Called once, when the exchange is done in any way. */
   onDone: (() => void) | undefined;
   readonly #reply: FastifyReply;
@@ -157,7 +156,7 @@ export class Exchange {
   }
 
   #answerError(error: LanceError): void {
-    const status = this.statusOf(error);
+    const status = this.#statusOf(error);
     const text = errorText(error, status, this.path);
     try {
       this.#send(status, "application/json", text, { ...this.responseHeaders, ...error.headers });
@@ -165,6 +164,13 @@ export class Exchange {
       this.log.error({ err: cause, requestId: this.requestId }, "the headers of an error cannot be sent");
       this.breakOff();
     }
+  }
+
+  /** No function of each call, because it costs the collector much (docs/adr/0028). */
+  #statusOf({ entry }: LanceError): number {
+    const { call, dialect } = this;
+    const own = call && dialect && errorStatus(dialect, entry.name, call.method.input.typeName);
+    return own ?? entry.httpStatus;
   }
 
   #send(status: number, contentType: string | undefined, text: string, extra: Headers): void {
@@ -205,7 +211,8 @@ export class Exchange {
 
   #setHeaders(extra: Headers): void {
     const reply = this.#reply;
-    for (const name in this.dialectHeaders) reply.header(name, this.dialectHeaders[name]);
+    const own = this.dialect?.headers;
+    for (const name in own) reply.header(name, own[name]);
     reply.header("x-request-id", this.requestId);
     for (const name in extra) if (!RESERVED.test(name)) reply.header(name, extra[name]);
   }

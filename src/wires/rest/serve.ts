@@ -7,7 +7,7 @@ import {
 } from "@bufbuild/protobuf";
 import type { FastifyReply } from "fastify";
 import type { Logger } from "pino";
-import { type Dialect, errorStatus } from "../../dialects/dialect.ts";
+import type { Dialect } from "../../dialects/dialect.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import {
   type ByteBudget,
@@ -159,7 +159,6 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs
   exchange.call = call;
   noteCall(exchange.request.headers, call);
   exchange.responseHeaders = call.responseHeaders;
-  exchange.statusOf = ({ entry }) => errorStatus(dialect, entry.name, typeName) ?? entry.httpStatus;
   if (timeout !== undefined) exchange.expireIn(timeout);
   return call;
 }
