@@ -78,6 +78,7 @@ function createFastify(options: AppOptions): FastifyInstance {
   const rewrite = createTargetRewrite(options.transcoders);
   const onError = createErrorHandler(options);
   const app = fastify({
+    schemaController: options.plugins?.length ? {} : { compilersFactory: NO_SCHEMAS },
     genReqId: ({ headers }) => requestIdOf(headers["x-request-id"]),
     rewriteUrl: ({ url = "" }) => rewrite(url),
     frameworkErrors: onError,
@@ -94,6 +95,13 @@ function createFastify(options: AppOptions): FastifyInstance {
   passBodiesOn(app);
   return app;
 }
+
+function refuseSchema(): never {
+  throw new Error("routes of the gateway have no schemas");
+}
+
+/** Saves Fastify from loading the libraries for schemas of routes, which plugins alone may have. */
+const NO_SCHEMAS = { buildValidator: refuseSchema, buildSerializer: refuseSchema };
 
 const NO_QUERY: Readonly<Record<string, never>> = Object.freeze({});
 
