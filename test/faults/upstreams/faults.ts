@@ -248,10 +248,10 @@ export const FAULTS: readonly Fault[] = [
     },
     grpc: (exchange) => lieGrpc(exchange, 10),
     expected: {
-      // A reader of Arrow knows its end without a length.
+      // A stream of Arrow marks its end, but the upstream may still fail after it.
       REST: {
         ...repeated("ServiceUnavailable, 1", LOST),
-        query: { REST: "ok, 1", gRPC: "ServiceUnavailable, 1" },
+        query: { REST: "cut off, 1", gRPC: "ServiceUnavailable, 1" },
       },
       gRPC: repeated("ServiceUnavailable, 1", LOST),
     },
