@@ -37,7 +37,7 @@ export const peopleOf = (page: string, keys: readonly JWK[]) => ({
   scopes: ["openid", SCOPE],
   findAccount: (_context: unknown, accountId: string) => ({ accountId, claims: () => ({ sub: accountId }) }),
   interactions: { url: () => "/people" },
-  // Whoever signs in agrees to everything.
+  // Without a grant, the provider would ask each person for consent.
   async loadExistingGrant({ oidc: { client, session, provider } }: Asked): Promise<Grant> {
     const grant = new provider.Grant({ clientId: client.clientId, accountId: session.accountId });
     grant.addOIDCScope(`openid ${SCOPE}`);

@@ -20,10 +20,10 @@ const RESERVED =
 type Headers = Readonly<Record<string, string>>;
 
 const ignore = () => {};
-/** Fastify adds a charset to JSON unless the reply has a serializer of its own. */
 /** Length from which a text becomes bytes once, instead of for its length and again for each write. */
 export const LONG_TEXT = 256 * 1024;
 
+/** Fastify adds a charset to JSON unless the reply has a serializer of its own. */
 const asItIs = (payload: unknown) => payload as string;
 
 /**
