@@ -36,7 +36,7 @@ export async function scanIpcFile(bytes: Buffer, maxBytes: number): Promise<Scan
   ] as const) {
     for (const block of blocks) {
       checkBlock(bytes, kind, block, check);
-      if (pace.isDue()) await pace.pause();
+      await pace.pauseIfDue();
     }
   }
   return { schema, rows: check.rows, unpackedBytes: check.unpackedBytes };

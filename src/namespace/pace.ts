@@ -12,6 +12,8 @@ export interface Pace {
   isDue(): boolean;
   /** Lets waiting work run, and starts the next stretch. */
   pause(): Promise<void>;
+  /** Pauses if a pause is due. */
+  pauseIfDue(): Promise<void>;
 }
 
 /** Creates a pace; the first stretch starts now. */
@@ -20,12 +22,17 @@ export function createPace(): Pace {
   const begin = () => {
     since = performance.now();
   };
+  const isDue = () => performance.now() - since > STRETCH_MS;
+  const pause = async () => {
+    await nextTurn();
+    begin();
+  };
   return {
     begin,
-    isDue: () => performance.now() - since > STRETCH_MS,
-    async pause() {
-      await nextTurn();
-      begin();
+    isDue,
+    pause,
+    async pauseIfDue() {
+      if (isDue()) await pause();
     },
   };
 }

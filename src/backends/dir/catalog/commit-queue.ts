@@ -77,7 +77,7 @@ export function createCommitQueue(
     while (waiting.length > 0 || turns.length > 0) {
       await inTurn(takeTurn);
       // On a disk, groups that change nothing wait for nothing, and a caller may ask for thousands of them.
-      if (pace.isDue()) await pace.pause();
+      await pace.pauseIfDue();
     }
     draining = undefined;
   }

@@ -25,7 +25,7 @@ export async function* walkTables(
       if (last === undefined || names.length < PAGE) break;
       after = last;
       // On a disk, nothing in this loop has to wait.
-      if (pace.isDue()) await pace.pause();
+      await pace.pauseIfDue();
     }
   }
 }

@@ -166,10 +166,10 @@ function alreadyExists(): LanceError {
 async function build(dataset: DatasetRef, base: ManifestFile, apply: ApplyChange): Promise<NextVersion> {
   const pace = createPace();
   const manifest = copyMessage(base.manifest);
-  if (pace.isDue()) await pace.pause();
+  await pace.pauseIfDue();
   const change = apply(manifest);
   // A manifest may have thousands of fields or fragments.
-  if (pace.isDue()) await pace.pause();
+  await pace.pauseIfDue();
   return buildNextVersion(dataset, base, manifest, change);
 }
 

@@ -86,7 +86,7 @@ export async function buildNextVersion(
   const pace = createPace();
   const transaction = toBinary(TransactionSchema, message);
   // Both may have thousands of fields or fragments.
-  if (pace.isDue()) await pace.pause();
+  await pace.pauseIfDue();
   const bytes = buildManifestFile(inherited, transaction, next, base.signature);
   const scheme = parseManifestName(base.key.slice(base.key.lastIndexOf("/") + 1))?.scheme ?? "V2";
   const key = manifestKey(dataset, version, scheme);

@@ -68,13 +68,10 @@ export async function buildQuery(
 ): Promise<BuiltQuery> {
   checkCounts(asked);
   const pace = createPace();
-  const pause = async () => {
-    if (pace.isDue()) await pace.pause();
-  };
   // Each query of the request has the condition and the columns; they are checked once.
   const checked = { ...asked, filter: onePredicate(asked.filter) };
   const columns = columnsOf(asked);
-  await pause();
+  await pace.pauseIfDue();
   const request = isSearch(checked) ? await withinTable(table, checked) : checked;
   const vector = vectorSearch(request, schema);
   const text = await textSearch(request, { schema, indexedFields: () => indexedTextFields(table) });
@@ -101,13 +98,13 @@ export async function buildQuery(
     return query;
   };
   const all = vector?.vectors ?? [];
-  await pause();
+  await pace.pauseIfDue();
   return {
     async whole() {
       const query = make(all.slice(0, RUN_VECTORS));
       pace.begin();
       for (const other of all.slice(RUN_VECTORS)) {
-        await pause();
+        await pace.pauseIfDue();
         (query as NativeVectorQuery).addQueryVector(Float32Array.from(other));
       }
       return query;

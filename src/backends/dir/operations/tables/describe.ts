@@ -89,15 +89,12 @@ async function details(context: TableContext, table: FoundTable, native: NativeT
   const ipcFile = await engineCall(() => native.schema());
   // Each of these steps takes long for thousands of fields, and so does the encoding of the answer.
   const pace = createPace();
-  const pause = async () => {
-    if (pace.isDue()) await pace.pause();
-  };
   const schema = decodeSchema(splitIpcFile(ipcFile).schemaMetadata);
-  await pause();
+  await pace.pauseIfDue();
   const { manifest } = await readVersion(datasetOf(context, table, branch), BigInt(version));
-  await pause();
+  await pace.pauseIfDue();
   const jsonSchema = toJsonSchema(schema);
-  await pause();
+  await pace.pauseIfDue();
   return {
     version: BigInt(version),
     schema: jsonSchema,

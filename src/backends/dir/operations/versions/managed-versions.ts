@@ -170,7 +170,7 @@ async function inTurn<P, T>(parts: readonly P[], plan: (part: P) => Promise<T>):
   for (const part of parts) {
     planned.push(await plan(part));
     // On a disk, nothing in a plan has to wait.
-    if (pace.isDue()) await pace.pause();
+    await pace.pauseIfDue();
   }
   return planned;
 }
