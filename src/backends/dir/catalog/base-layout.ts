@@ -37,6 +37,11 @@ export function rootLocation(id: Identifier): string {
   return `${id[0]}.lance`;
 }
 
+/** Returns the name of the table at a location in the root, the inverse of {@link rootLocation}. */
+export function rootName(location: string): string {
+  return location.slice(0, -".lance".length);
+}
+
 /** Whether implementations that list directories treat a location as a table of the root namespace. */
 export function isRootDirectory(location: string): boolean {
   return /^[^/]+\.lance$/.test(location);
@@ -165,6 +170,14 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       if (page.some(({ name }) => name.endsWith(".manifest"))) return true;
     return false;
   }
+  /**
+   * Lists the directory of a new table. Most do not exist yet, and checking that takes a fraction of the time of a
+   * listing.
+   */
+  async function namesAtNew(key: string): Promise<string[]> {
+    if (files !== undefined && files.directoryStamp(key) === undefined) return [];
+    return listNames(store, key);
+  }
   /** Puts the mark of a claim where nothing is; returns false if another caller was faster. */
   async function putClaim(key: string, mark: string, bytes: Uint8Array): Promise<boolean> {
     if (files === undefined) return store.putIfAbsent(`${key}/${mark}`, bytes);
@@ -201,18 +214,8 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       return (await listNames(store, key)).some(isMark) ? "declared" : "lost";
     },
     exists: async (location) => store.exists(keyOf(location)),
-    async isVacant(location) {
-      const key = keyOf(location);
-      // The directory of most new tables does not exist yet, and checking that takes a fraction of the time of a
-      // listing.
-      if (files !== undefined && files.directoryStamp(key) === undefined) return true;
-      return (await listNames(store, key)).every(isMark);
-    },
-    async isEmpty(location) {
-      const key = keyOf(location);
-      if (files !== undefined && files.directoryStamp(key) === undefined) return true;
-      return (await listNames(store, key)).length === 0;
-    },
+    isVacant: async (location) => (await namesAtNew(keyOf(location))).every(isMark),
+    isEmpty: async (location) => (await namesAtNew(keyOf(location))).length === 0,
     async isUnlistedTable(location) {
       const key = keyOf(location);
       const names = await listNames(store, key);

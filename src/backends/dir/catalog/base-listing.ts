@@ -1,11 +1,9 @@
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { createStampMemory } from "../format/directory-stamp.ts";
 import type { ObjectStore } from "../format/storage.ts";
-import type { Layout } from "./base-layout.ts";
+import { type Layout, rootName } from "./base-layout.ts";
 import { allowStaleness } from "./freshness.ts";
 import { compareNames } from "./names.ts";
-
-const SUFFIX = ".lance";
 
 /**
  * Creates a listing of the tables that directories in the base may represent: the names of the `*.lance` directories
@@ -29,7 +27,7 @@ export function createBaseListing(
     const seen = store.files?.directoryStamp(layout.baseKey);
     if (seen !== undefined && stamps.isUnchanged(seen)) return;
     const directories = await layout.tableDirectories();
-    names = directories.map((name) => name.slice(0, -SUFFIX.length)).sort(compareNames);
+    names = directories.map(rootName).sort(compareNames);
     if (seen === undefined) stamps.forget();
     else stamps.note(seen, before);
   });

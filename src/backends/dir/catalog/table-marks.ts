@@ -1,4 +1,4 @@
-import { isRootDirectory } from "./base-layout.ts";
+import { isRootDirectory, rootName } from "./base-layout.ts";
 import type { CatalogContext } from "./catalog-context.ts";
 
 /** Maximum number of updates of a mark while the row changes. */
@@ -10,7 +10,7 @@ const MAX_LOOKS = 5;
  */
 export async function updateMark(context: CatalogContext, location: string): Promise<void> {
   if (!isRootDirectory(location)) return;
-  const own = location.slice(0, -".lance".length);
+  const own = rootName(location);
   let owner = await ownerOf(context, location);
   for (let look = 1; look <= MAX_LOOKS; look++) {
     await context.layout.setDeregistered(location, owner !== own);

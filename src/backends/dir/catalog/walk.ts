@@ -1,8 +1,9 @@
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import { createPace } from "../../../namespace/pace.ts";
-import { rootLocation } from "./base-layout.ts";
+import { rootName } from "./base-layout.ts";
 import type { Catalog } from "./catalog.ts";
 import type { CatalogContext } from "./catalog-context.ts";
+import { PROBES, unlistedAmong } from "./unlisted.ts";
 
 /** Number of names that are taken from the catalog at a time. */
 const PAGE = 64;
@@ -32,13 +33,14 @@ export async function* walkTables(
 
 /** Yields all tables of a catalog, also those of the root that have a directory but no row. */
 export async function* walkAllTables(context: CatalogContext): AsyncGenerator<Identifier, void> {
-  const { catalog, layout, journal } = context;
+  const { catalog, layout } = context;
   yield* walkTables(catalog);
-  for (const location of await layout.tableDirectories()) {
-    const id = [location.slice(0, -rootLocation([""]).length)];
+  const directories = await layout.tableDirectories();
+  for (let at = 0; at < directories.length; at += PROBES) {
     const state = await catalog.read();
-    const isKnown = state.ownerOf(location) !== undefined || state.get(joinIdentifier(id)) !== undefined;
-    if (isKnown || !(await layout.isUnlistedTable(location))) continue;
-    if (!(await journal.removing()).has(location)) yield id;
+    const unknown = directories
+      .slice(at, at + PROBES)
+      .filter((location) => !state.ownerOf(location) && !state.get(rootName(location)));
+    for (const location of await unlistedAmong(context, unknown)) yield [rootName(location)];
   }
 }

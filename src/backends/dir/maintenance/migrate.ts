@@ -1,4 +1,5 @@
 import { isLanceError, type LanceError } from "../../../namespace/errors.ts";
+import { rootName } from "../catalog/base-layout.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/draft.ts";
 import { checkNewIdentifier } from "../operations/tables/lookup.ts";
@@ -30,7 +31,7 @@ export async function migrate(context: CatalogContext, dryRun: boolean): Promise
   const state = await catalog.read();
   const found: Migrated[] = [];
   for (const location of (await layout.tableDirectories()).sort()) {
-    const table = location.slice(0, -".lance".length);
+    const table = rootName(location);
     if (state.ownerOf(location) !== undefined || !(await layout.isUnlistedTable(location))) continue;
     const reason = state.get(table) === undefined ? unfit(table) : "another object has its name";
     found.push(

@@ -6,10 +6,12 @@ import {
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { rootLocation, rootName } from "../../catalog/base-layout.ts";
 import { createBaseListing } from "../../catalog/base-listing.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { compareNames, firstAfter, mergeNames } from "../../catalog/names.ts";
 import type { CatalogState } from "../../catalog/state.ts";
+import { PROBES, unlistedAmong } from "../../catalog/unlisted.ts";
 import type { DirContext, PageContext } from "../context.ts";
 import { pageSize } from "../paging.ts";
 import { isNamespace, namespaceNotFound, objectIdOf } from "../tables/lookup.ts";
@@ -91,9 +93,6 @@ async function pageOf(source: Source, token = "", limit: number): Promise<Page> 
   return { names: page, pageToken: page.at(-1) ?? "" };
 }
 
-/** Number of tables that are checked together. */
-const PROBES = 64;
-
 /** Returns a page of tables that have data, which only the storage knows. */
 async function pageOfWritten(
   { layout }: CatalogContext,
@@ -107,7 +106,9 @@ async function pageOfWritten(
   for (let after = token; ; ) {
     const batch = await source(after, PROBES);
     const written = await Promise.all(
-      batch.map((name) => layout.hasData(state.get(objectIdOf([...id, name]))?.location ?? `${name}.lance`)),
+      batch.map((name) =>
+        layout.hasData(state.get(objectIdOf([...id, name]))?.location ?? rootLocation([name])),
+      ),
     );
     names.push(...batch.filter((_, i) => written[i]));
     const last = batch.at(-1);
@@ -128,7 +129,7 @@ async function pageOfWritten(
  * @param end leaves out the names past this one; undefined leaves out none
  */
 async function unlistedTables(
-  { layout, journal }: CatalogContext,
+  context: CatalogContext,
   state: CatalogState,
   names: readonly string[],
   after: string,
@@ -140,16 +141,13 @@ async function unlistedTables(
   for (let i = firstAfter(names, after); found.length < limit; i++) {
     const name = names[i];
     const isPast = name === undefined || (end !== undefined && compareNames(name, end) > 0);
-    if (!isPast && state.ownerOf(`${name}.lance`) === undefined && state.get(name) === undefined) {
-      waiting.push(name);
+    if (!isPast && state.ownerOf(rootLocation([name])) === undefined && state.get(name) === undefined) {
+      waiting.push(rootLocation([name]));
     }
     if (!isPast && waiting.length < PROBES) continue;
-    const real = await Promise.all(waiting.map((one) => layout.isUnlistedTable(`${one}.lance`)));
-    found.push(...waiting.filter((_, at) => real[at]));
+    found.push(...(await unlistedAmong(context, waiting)).map(rootName));
     waiting = [];
     if (isPast) break;
   }
-  // The directory of a table that is being dropped may show for a moment.
-  const removing = found.length === 0 ? undefined : await journal.removing();
-  return found.filter((name) => !removing?.has(`${name}.lance`)).slice(0, limit);
+  return found.slice(0, limit);
 }

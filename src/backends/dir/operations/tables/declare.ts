@@ -13,7 +13,13 @@ import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { releaseClaims, resolveAbandoned } from "../../batch/resolve.ts";
 import { isRefusal, runBatch } from "../../batch/run.ts";
-import { checkNewLocation, isRootDirectory, newLocation, uniqueLocation } from "../../catalog/base-layout.ts";
+import {
+  checkNewLocation,
+  isRootDirectory,
+  newLocation,
+  rootLocation,
+  uniqueLocation,
+} from "../../catalog/base-layout.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import { LocationTaken } from "../../catalog/location-rules.ts";
@@ -65,7 +71,7 @@ export function createDeclareOperations(
         const existing = draft.get(objectIdOf(id));
         const replaces = mode === RegisterTableMode.OVERWRITE && existing?.objectType === "table";
         if (existing !== undefined && !replaces) throw tableExists(id);
-        if (existing === undefined && unlisted && location !== `${id[0]}.lance`) throw tableExists(id);
+        if (existing === undefined && unlisted && location !== rootLocation(id)) throw tableExists(id);
         if (existing?.location !== location) checkFree(draft, location, existing?.location);
         draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
       };

@@ -15,6 +15,7 @@ import { runBatch } from "../../batch/run.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Mutation } from "../../catalog/decide.ts";
 import type { Draft } from "../../catalog/draft.ts";
+import { unlistedAmong } from "../../catalog/unlisted.ts";
 import { decisiveRequest } from "../../format/decisive-request.ts";
 import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
 
@@ -64,13 +65,11 @@ async function dropUnlisted(
   table: FoundTable,
   signal: AbortSignal,
 ): Promise<FoundTable> {
-  const { layout, catalog, journal } = context;
+  const { catalog } = context;
   await catalog.mutate((draft) => giveRow(draft, id, table));
   const take = (draft: Draft) => takeRow(context, draft, id);
-  const isThere = await layout.isUnlistedTable(table.location);
-  if (isThere && !(await journal.removing()).has(table.location)) {
-    return mutateAndRemove(context, take, signal);
-  }
+  const [isThere] = await unlistedAmong(context, [table.location]);
+  if (isThere !== undefined) return mutateAndRemove(context, take, signal);
   await catalog.mutate(take);
   throw tableNotFound(id);
 }

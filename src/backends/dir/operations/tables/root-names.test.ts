@@ -5,7 +5,9 @@ import { type TestContext, test } from "vitest";
 import { people, personStream } from "../../../../../test/support/arrow.ts";
 import { type Disk, machineDisk } from "../../format/disk.ts";
 import { createLocalStore } from "../../format/local-store.ts";
-import { failsWith, openClient, temporaryDirectory } from "../../test-support.ts";
+import { migrate } from "../../maintenance/migrate.ts";
+import { openDirectory } from "../../open-directory.ts";
+import { failsWith, openClient, silent, temporaryDirectory } from "../../test-support.ts";
 
 const HIDDEN = ".lance-deregistered";
 const DECLARED = ".lance-reserved";
@@ -83,6 +85,20 @@ test("a name whose directory is about to be removed is free, and not a table wit
   });
   await other.call("tableExists", "t");
   await watched.call("dropTable", "t");
+});
+
+test("a migration gives no row to a table whose directory is about to be removed", async (t) => {
+  const { watched, other, directory, base, beside } = await openTwo(t);
+  await watched.call("declareTable", "t");
+  await beside(() => watched.call("dropTable", "t"), {
+    fits: takesAway,
+    async before() {
+      await rm(join(directory, HIDDEN));
+      const { context, close } = await openDirectory({ root: base, log: silent });
+      assert.deepEqual(await migrate(context, false).finally(close), []);
+    },
+  });
+  await assert.rejects(other.call("tableExists", "t"), failsWith("TableNotFound"));
 });
 
 test("a table without a row is dropped by one caller alone", async (t) => {
