@@ -2,6 +2,7 @@ import { isLanceError, type LanceError } from "../../../namespace/errors.ts";
 import { rootName } from "../catalog/base-layout.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/draft.ts";
+import { unlistedAmong } from "../catalog/unlisted.ts";
 import { checkNewIdentifier } from "../operations/tables/lookup.ts";
 
 /** A directory of the root that a migration examined. */
@@ -27,12 +28,14 @@ const GROUP = 500;
  * @param dryRun whether to report what would be done, without writing
  */
 export async function migrate(context: CatalogContext, dryRun: boolean): Promise<Migrated[]> {
-  const { catalog, layout } = context;
+  const { catalog, layout, journal } = context;
   const state = await catalog.read();
   const found: Migrated[] = [];
-  for (const location of (await layout.tableDirectories()).sort()) {
+  const directories = (await layout.tableDirectories()).filter(
+    (location) => state.ownerOf(location) === undefined,
+  );
+  for (const location of (await unlistedAmong(context, directories)).sort()) {
     const table = rootName(location);
-    if (state.ownerOf(location) !== undefined || !(await layout.isUnlistedTable(location))) continue;
     const reason = state.get(table) === undefined ? unfit(table) : "another object has its name";
     found.push(
       reason === undefined
@@ -55,8 +58,10 @@ export async function migrate(context: CatalogContext, dryRun: boolean): Promise
       return free;
     });
     const gone: Migrated[] = [];
+    // Before the directories, because a drop takes its note back once the directory is gone.
+    const removing = await journal.removing();
     for (const each of registered) {
-      if (await layout.exists(each.location)) done.add(each.table);
+      if (!removing.has(each.location) && (await layout.exists(each.location))) done.add(each.table);
       else gone.push(each);
     }
     if (gone.length > 0) await catalog.mutate((draft) => takeBack(draft, gone));
