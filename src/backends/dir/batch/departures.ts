@@ -1,7 +1,7 @@
 import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
-import { isRootDirectory } from "../catalog/base-layout.ts";
 import type { CatalogContext } from "../catalog/catalog-context.ts";
 import type { Draft } from "../catalog/draft.ts";
+import { isRootDirectory } from "../catalog/location-names.ts";
 import { ownerOf, updateMark } from "../catalog/table-marks.ts";
 import type { CatalogView } from "../catalog/view.ts";
 import type { ChangeContext } from "./change-context.ts";

@@ -1,5 +1,5 @@
-import { isRootDirectory } from "../catalog/base-layout.ts";
 import type { CatalogContext, TableContext } from "../catalog/catalog-context.ts";
+import { isRootDirectory } from "../catalog/location-names.ts";
 import { ownerOf, updateMark } from "../catalog/table-marks.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import { deleteVersions, type VersionRange } from "../format/delete-versions.ts";

@@ -1,16 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { LanceError } from "../../../namespace/errors.ts";
-import {
-  DEFAULT_DELIMITER,
-  type Identifier,
-  isNewName,
-  joinIdentifier,
-} from "../../../namespace/identifier.ts";
 import { newStagingKey } from "../format/staging-key.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import { isRootDirectory } from "./location-names.ts";
 import { decoded, refusedLocation } from "./location-rules.ts";
-import { MANIFEST_NAME } from "./manifest-table.ts";
 
 const RESERVED_MARKER = ".lance-reserved";
 const DEREGISTERED_MARKER = ".lance-deregistered";
@@ -26,53 +20,6 @@ const isMark = (name: string) => name === RESERVED_MARKER || name === DEREGISTER
 
 /** Number of attempts to mark a directory while others remove it. */
 const MARK_TRIES = 5;
-
-/** Draws the name of a new table's directory: its own name in the root, a random prefix and the id elsewhere. */
-export function newLocation(id: Identifier): string {
-  return id.length === 1 ? rootLocation(id) : uniqueLocation(id);
-}
-
-/** Returns the location of a table of the root namespace in the public layout. */
-export function rootLocation(id: Identifier): string {
-  return `${id[0]}.lance`;
-}
-
-/** Returns the name of the table at a location in the root, the inverse of {@link rootLocation}. */
-export function rootName(location: string): string {
-  return location.slice(0, -".lance".length);
-}
-
-/** Whether implementations that list directories treat a location as a table of the root namespace. */
-export function isRootDirectory(location: string): boolean {
-  return /^[^/]+\.lance$/.test(location);
-}
-
-/** Creates a location that no other table has. */
-export function uniqueLocation(id: Identifier): string {
-  return `${randomBytes(4).toString("hex")}_${joinIdentifier(id)}`;
-}
-
-/** The beginning of a URI. */
-const URI = /^[a-z][a-z0-9+.-]*:\//i;
-
-/**
- * Checks a location that a client requests for a table.
- *
- * @throws LanceError InvalidInput, unless it is a plain relative path that stays below the base.
- */
-export function checkNewLocation(location: string): void {
-  const parts = location.split("/");
-  // The location of a table in a namespace has the delimiter of its identifier.
-  const plain = parts.every((part) => isNewName(part.replaceAll(DEFAULT_DELIMITER, "_")));
-  if (
-    plain &&
-    !URI.test(location) &&
-    parts[0] !== MANIFEST_NAME &&
-    !parts.some((part) => part.startsWith("."))
-  )
-    return;
-  throw refusedLocation(location);
-}
 
 /** Directories of the tables of a catalog, and their marks. */
 export interface Layout {

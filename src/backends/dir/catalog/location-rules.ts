@@ -1,4 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { DEFAULT_DELIMITER, isNewName } from "../../../namespace/identifier.ts";
+import { MANIFEST_NAME } from "./manifest-table.ts";
 
 /** Forms of refused locations, with their rules in the words of Lance's own directory catalog. The first match counts. */
 const RULES: readonly (readonly [broken: RegExp, rule: string])[] = [
@@ -9,6 +11,28 @@ const RULES: readonly (readonly [broken: RegExp, rule: string])[] = [
   [/(?:^|\/)\./, "Names that begin with a dot are not allowed"],
   [/(?:^|\/)(?:\/|$)/, "Empty names are not allowed"],
 ];
+
+/** The beginning of a URI. */
+const URI = /^[a-z][a-z0-9+.-]*:\//i;
+
+/**
+ * Checks a location that a client requests for a table.
+ *
+ * @throws LanceError InvalidInput, unless it is a plain relative path that stays below the base.
+ */
+export function checkNewLocation(location: string): void {
+  const parts = location.split("/");
+  // The location of a table in a namespace has the delimiter of its identifier.
+  const plain = parts.every((part) => isNewName(part.replaceAll(DEFAULT_DELIMITER, "_")));
+  if (
+    plain &&
+    !URI.test(location) &&
+    parts[0] !== MANIFEST_NAME &&
+    !parts.some((part) => part.startsWith("."))
+  )
+    return;
+  throw refusedLocation(location);
+}
 
 /** Creates the error for a refused location; it says which rule the location breaks. */
 export function refusedLocation(location: string): LanceError {

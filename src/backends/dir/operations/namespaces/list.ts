@@ -6,9 +6,9 @@ import {
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { rootLocation, rootName } from "../../catalog/base-layout.ts";
 import { createBaseListing } from "../../catalog/base-listing.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
+import { rootLocation, rootName } from "../../catalog/location-names.ts";
 import { compareNames, firstAfter, mergeNames } from "../../catalog/names.ts";
 import type { CatalogState } from "../../catalog/state.ts";
 import { PROBES, unlistedAmong } from "../../catalog/unlisted.ts";

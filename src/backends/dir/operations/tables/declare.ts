@@ -13,16 +13,10 @@ import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import { releaseClaims, resolveAbandoned } from "../../batch/resolve.ts";
 import { isRefusal, runBatch } from "../../batch/run.ts";
-import {
-  checkNewLocation,
-  isRootDirectory,
-  newLocation,
-  rootLocation,
-  uniqueLocation,
-} from "../../catalog/base-layout.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
-import { LocationTaken } from "../../catalog/location-rules.ts";
+import { isRootDirectory, newLocation, rootLocation, uniqueLocation } from "../../catalog/location-names.ts";
+import { checkNewLocation, LocationTaken } from "../../catalog/location-rules.ts";
 import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import type { CatalogView } from "../../catalog/view.ts";
 import { afterChange } from "../../format/after-change.ts";

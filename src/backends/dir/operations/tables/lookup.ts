@@ -1,8 +1,8 @@
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import { checkNewName, type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import { traced } from "../../../../namespace/tracing.ts";
-import { rootLocation } from "../../catalog/base-layout.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
+import { rootLocation } from "../../catalog/location-names.ts";
 import type { CatalogView } from "../../catalog/view.ts";
 import type { Lease } from "../../engine/handles.ts";
 import { readSchema } from "../../engine/handles.ts";

@@ -10,10 +10,10 @@ import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { refuseWhileRemoved } from "../../batch/journal.ts";
 import type { Batch } from "../../batch/run.ts";
-import { isRootDirectory } from "../../catalog/base-layout.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import type { Mutation } from "../../catalog/decide.ts";
 import { createDraft, type Draft } from "../../catalog/draft.ts";
+import { isRootDirectory } from "../../catalog/location-names.ts";
 import {
   type DatasetRef,
   type NamingScheme,
