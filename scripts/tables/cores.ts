@@ -1,9 +1,6 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import type { Origin, Rounds } from "../../bench/support/result-file.ts";
+import type { Rounds } from "../../bench/support/result-file.ts";
 import { markdownTable } from "./markdown.ts";
-
-const results = join(import.meta.dirname, "..", "..", "bench", "results", "cores.json");
+import { originText, readResult, shown } from "./rounds.ts";
 
 interface Figures {
   readonly rate: Rounds;
@@ -11,14 +8,13 @@ interface Figures {
 }
 
 interface CoresResult {
-  readonly origin: Origin;
   readonly work: Readonly<Record<string, Readonly<Record<"1" | "2", Figures>>>>;
   readonly residentMiB: Readonly<Record<"1" | "2", number>>;
 }
 
 /** The comparison of one worker with two, as `npm run bench -- cores` has written it. */
 export function coresTable(): string {
-  const { origin, work, residentMiB } = JSON.parse(readFileSync(results, "utf8")) as CoresResult;
+  const { origin, work, residentMiB } = readResult<CoresResult>("cores");
   const rows = Object.entries(work).map(([title, { 1: one, 2: two }]) => [
     title,
     shown(one.rate),
@@ -32,14 +28,5 @@ export function coresTable(): string {
     rows,
   );
   const rounds = Object.values(work)[0]?.[1].rate.rounds.length;
-  const run = `Medians of ${rounds} rounds, with their range; commit ${origin.commit}, Node ${origin.node}, ${origin.cores} cores of an ${origin.cpu}.`;
-  return `${table}\n\n${run} Resident memory: ${residentMiB[1]} MiB and ${residentMiB[2]} MiB.`;
-}
-
-function shown({ median, min, max }: Rounds): string {
-  return `${text(median)} (${text(min)}–${text(max)})`;
-}
-
-function text(value: number): string {
-  return value.toLocaleString("en");
+  return `${table}\n\n${originText(rounds, origin)}. Resident memory: ${residentMiB[1]} MiB and ${residentMiB[2]} MiB.`;
 }

@@ -1,11 +1,8 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import type { SideFigures } from "../../bench/secured/calls.ts";
 import type { SecuredResult } from "../../bench/secured.ts";
-import type { Origin, Rounds } from "../../bench/support/result-file.ts";
+import type { Rounds } from "../../bench/support/result-file.ts";
 import { markdownTable } from "./markdown.ts";
-
-const results = join(import.meta.dirname, "..", "..", "bench", "results", "secured.json");
+import { numberText, originText, readResult, shown } from "./rounds.ts";
 
 const NEIGHBOURS: Readonly<Record<keyof SecuredResult["flood"], string>> = {
   alone: "nothing",
@@ -14,13 +11,9 @@ const NEIGHBOURS: Readonly<Record<keyof SecuredResult["flood"], string>> = {
   spin: "a process that computes as much as the flood takes",
 };
 
-function read(): SecuredResult & { readonly origin: Origin } {
-  return JSON.parse(readFileSync(results, "utf8"));
-}
-
 /** The rates of an open gateway and of a secured one, as `npm run bench -- secured` has written them. */
 export function securedCallsTable(): string {
-  const { origin, calls, listing, decisions } = read();
+  const { origin, calls, listing, decisions } = readResult<SecuredResult>("secured");
   const rows = Object.entries({ ...calls, ...listing }).map(([title, sides]) => callsRow(title, sides));
   const table = markdownTable(
     ["Calls", "Open, /s", "Secured, /s", "Share, %", "Open, µs of CPU", "Secured, µs of CPU"],
@@ -28,7 +21,7 @@ export function securedCallsTable(): string {
   );
   const { remembered, first } = decisions;
   const rounds = remembered.rounds.length;
-  return `${table}\n\nMedians of ${rounds} rounds, with their range; commit ${origin.commit}, Node ${origin.node}, ${origin.cores} cores of an ${origin.cpu}. A decision by
+  return `${table}\n\n${originText(rounds, origin)}. A decision by
 1,000 policies takes ${shown(remembered)} µs once it was made, and the first one of a new caller ${shown(first)} µs.`;
 }
 
@@ -45,7 +38,7 @@ function callsRow(title: string, [open, secured]: readonly SideFigures[]): strin
 
 /** The times of a quiet caller beside others. */
 export function securedFloodTable(): string {
-  const { flood } = read();
+  const { flood } = readResult<SecuredResult>("secured");
   const rows = Object.entries(NEIGHBOURS).map(([name, title]) => {
     const { p50, p99, ratio, gatewayShare, neighbourShare, sent, refused } =
       flood[name as keyof typeof flood];
@@ -56,7 +49,7 @@ export function securedFloodTable(): string {
       shown(p99),
       shown(ratio),
       shares,
-      `${text(sent.median)}, ${text(refused.median)}`,
+      `${numberText(sent.median)}, ${numberText(refused.median)}`,
     ];
   });
   return markdownTable(
@@ -65,14 +58,6 @@ export function securedFloodTable(): string {
   );
 }
 
-function shown({ median, min, max }: Rounds): string {
-  return `${text(median)} (${text(min)}–${text(max)})`;
-}
-
 function percent({ median }: Rounds): string {
-  return text(Math.round(median * 100));
-}
-
-function text(value: number): string {
-  return value.toLocaleString("en", { maximumFractionDigits: 2 });
+  return numberText(Math.round(median * 100));
 }
