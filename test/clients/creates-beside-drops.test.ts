@@ -1,12 +1,9 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, test } from "vitest";
+import { type Gateways, startGateways } from "../faults/race/gateways.ts";
 import { REFUSALS } from "../faults/race/racer.ts";
 import { people, personStream } from "../support/arrow.ts";
 import { CallError, type LanceClient, type ProtocolClient } from "../support/client.ts";
-import { temporaryDirectory } from "../support/directory.ts";
-import { createGrpcClient } from "../support/grpc-client.ts";
-import { type Program, startProgram, troublesIn } from "../support/program.ts";
 import { createRandom } from "../support/random.ts";
 import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
@@ -33,27 +30,12 @@ const CALLS_OF_KIND: readonly ((client: LanceClient, id: string[]) => Promise<un
 ];
 
 describe("creates, drops and counts of the same names through three gateways, one of them with workers", () => {
-  let directory: { path: string; remove(): Promise<void> };
-  const programs: Program[] = [];
-  const clients: ProtocolClient[] = [];
+  let gateways: Gateways;
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    const options = ["--root", join(directory.path, "root"), "--port", "0", "--log-level", "error"];
-    const workers = ["1", "1", "2"];
-    programs.push(...workers.map((count) => startProgram("serve", ...options, "--workers", count)));
-    const ports = await Promise.all(programs.map((program) => program.listening()));
-    // A connection stays with its worker.
-    clients.push(...[...ports, ports[2] as number].map((port) => createGrpcClient(port)));
-    await clients[0]?.client.createNamespace({ id: ["ns"] });
+    gateways = await startGateways([1, 1, 2]);
+    await gateways.clients[0]?.client.createNamespace({ id: ["ns"] });
   });
-  afterAll(async () => {
-    for (const { close } of clients) close();
-    for (const { child } of programs) child.kill("SIGTERM");
-    const endings = await Promise.all(programs.map(({ ended }) => ended));
-    await directory.remove();
-    for (const { stderr } of endings)
-      assert.deepEqual(troublesIn(stderr), [], "a gateway has logged an error");
-  });
+  afterAll(() => gateways.close());
 
   for (const [where, parent] of [
     ["the root", []],
@@ -70,13 +52,13 @@ describe("creates, drops and counts of the same names through three gateways, on
         });
       };
       const runs = NAMES.flatMap((name) =>
-        clients.map(async ({ client }, index) => {
+        gateways.clients.map(async ({ client }, index) => {
           for (let i = 0; i < CALLS; i++)
             await attempt(random.pick(CALLS_OF_KIND)(client, [...parent, name]), `client ${index}, ${name}`);
         }),
       );
       await Promise.all(runs);
-      const [first, second] = clients as [ProtocolClient, ProtocolClient];
+      const [first, second] = gateways.clients as [ProtocolClient, ProtocolClient];
       for (const name of NAMES) {
         const id = [...parent, name];
         await attempt(first.client.dropTable({ id }), `drop of ${name}`);

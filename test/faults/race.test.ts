@@ -1,13 +1,9 @@
 import assert from "node:assert/strict";
-import { join } from "node:path";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import type { ProtocolClient } from "../support/client.ts";
-import { temporaryDirectory } from "../support/directory.ts";
-import { createGrpcClient } from "../support/grpc-client.ts";
-import { type Program, startProgram, troublesIn } from "../support/program.ts";
 import { createRandom } from "../support/random.ts";
 import { repeats } from "../support/repeats.ts";
 import { seedOf } from "../support/seed.ts";
+import { type Gateways, startGateways } from "./race/gateways.ts";
 import { assertAgreement, cellsIn, raceAtRandom, raceForEach } from "./race/race.ts";
 import { createGatewayRacer, type Racer } from "./race/racer.ts";
 
@@ -22,33 +18,14 @@ const GATEWAYS = 3;
 const WORKERS = repeats("RACE_WORKERS", 2);
 
 describe("several gateways on one root, one of them with workers", () => {
-  let directory: { path: string; remove(): Promise<void> };
-  const clients: ProtocolClient[] = [];
-  const racers: Racer[] = [];
-  const programs: Program[] = [];
+  let gateways: Gateways;
+  let racers: readonly Racer[];
   beforeAll(async () => {
-    directory = await temporaryDirectory();
-    const options = ["--root", join(directory.path, "root"), "--port", "0", "--log-level", "error"];
-    const workers = Array.from({ length: GATEWAYS }, (_, index) => (index < GATEWAYS - 1 ? 1 : WORKERS));
-    programs.push(...workers.map((count) => startProgram("serve", ...options, "--workers", String(count))));
-    const listening = await Promise.all(programs.map((program) => program.listening()));
-    // A connection stays with its worker.
-    const ports = listening.flatMap((port, index) => Array.from({ length: workers[index] ?? 1 }, () => port));
-    for (const [i, port] of ports.entries()) {
-      const client = createGrpcClient(port);
-      clients.push(client);
-      racers.push(createGatewayRacer(`connection ${i + 1}`, client.client));
-    }
-    await clients[0]?.client.createNamespace({ id: ["race"] });
+    gateways = await startGateways([...Array<number>(GATEWAYS - 1).fill(1), WORKERS]);
+    racers = gateways.clients.map(({ client }, i) => createGatewayRacer(`connection ${i + 1}`, client));
+    await gateways.clients[0]?.client.createNamespace({ id: ["race"] });
   });
-  afterAll(async () => {
-    for (const { close } of clients) close();
-    for (const { child } of programs) child.kill("SIGTERM");
-    const endings = await Promise.all(programs.map(({ ended }) => ended));
-    await directory.remove();
-    for (const { stderr } of endings)
-      assert.deepEqual(troublesIn(stderr), [], "a gateway has logged an error");
-  });
+  afterAll(() => gateways.close());
 
   for (const [where, parent] of [
     ["a namespace", ["race"]],
