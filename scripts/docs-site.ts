@@ -33,9 +33,10 @@ function write(path: string, text: string): void {
 }
 
 rmSync(site, { recursive: true, force: true });
-const { pages, images } = collectPages(root);
+const { pages, images, reports } = collectPages(root);
 for (const [path, text] of pages) write(path, text);
 for (const path of images) cpSync(join(root, path), join(site, path));
+for (const path of reports) cpSync(join(root, path), join(site, "public", path));
 write("index.md", readFileSync(join(import.meta.dirname, "site", "home.md"), "utf8"));
 
 const sidebar = readNavigation(root, pages.keys());

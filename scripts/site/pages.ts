@@ -9,6 +9,8 @@ export interface SitePages {
   readonly pages: ReadonlyMap<string, string>;
   /** Files that pages show as they are. */
   readonly images: ReadonlySet<string>;
+  /** Whole pages of HTML to which others link. */
+  readonly reports: ReadonlySet<string>;
 }
 
 /** Pages that need no link to be part of the site. */
@@ -21,6 +23,7 @@ const FIRST = ["*.md", "docs/**/*.md"];
 export function collectPages(root: string): SitePages {
   const pages = new Map<string, string>();
   const images = new Set<string>();
+  const reports = new Set<string>();
   const waiting = globSync(FIRST, { cwd: root });
   for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
     if (pages.has(pageOf(root, path))) continue;
@@ -28,17 +31,20 @@ export function collectPages(root: string): SitePages {
     pages.set(pageOf(root, path), text);
     for (const target of targets) {
       if (IMAGES.has(extname(target))) images.add(target);
+      else if (isReport(target)) reports.add(target);
       else waiting.push(target);
     }
   }
-  return { pages, images };
+  return { pages, images, reports };
 }
 
 const IMAGES = new Set([".png", ".svg", ".jpg"]);
 
+const isReport = (path: string) => extname(path) === ".html";
+
 /** The page that shows a file or a folder. */
 function pageOf(root: string, path: string): string {
-  if (path.endsWith(".md") || IMAGES.has(extname(path))) return path;
+  if (path.endsWith(".md") || IMAGES.has(extname(path)) || isReport(path)) return path;
   if (!statSync(join(root, path)).isDirectory()) return `${path}.md`;
   return existsSync(join(root, path, "README.md")) ? join(path, "README.md") : join(path, "files.md");
 }
@@ -70,6 +76,8 @@ function withPageLinks(root: string, path: string, source: string) {
     const at = source.lastIndexOf(node.url, end?.offset);
     if (at < (start?.offset ?? 0)) throw new Error(`${path} has a link to ${node.url} that was not found`);
     edits.push({ at, old: node.url, url });
+    // Otherwise the site would look for a page of its own.
+    if (isReport(target)) edits.push({ at: end?.offset ?? at, old: "", url: '{target="_self"}' });
   });
   const text = edits
     .toSorted((a, b) => b.at - a.at)

@@ -41,6 +41,17 @@ test("files and folders to which a page links become pages", async (context) => 
   assert.deepEqual([...images], ["docs/p.png"]);
 });
 
+test("a report stays a page of its own, outside of the site's navigation", async (context) => {
+  const root = await folderOf(
+    { "docs/page.md": "See [the report](report.html).", "docs/report.html": "<p>a report</p>" },
+    context,
+  );
+  const { pages, reports } = collectPages(root);
+  assert.equal(pages.get("docs/page.md"), 'See [the report](report.html){target="_self"}.');
+  assert.deepEqual([...pages.keys()], ["docs/page.md"]);
+  assert.deepEqual([...reports], ["docs/report.html"]);
+});
+
 test("a link to a missing file stops the site", async (context) => {
   const root = await folderOf({ "docs/page.md": "[a](a.ts)" }, context);
   assert.throws(() => collectPages(root), /docs\/page\.md links to docs\/a\.ts, which does not exist/);
