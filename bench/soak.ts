@@ -14,6 +14,8 @@ const OPTIONS = {
   minutes: { type: "string", default: "10" },
   clients: { type: "string", default: "20" },
   pause: { type: "string", default: "50" },
+  rows: { type: "string", default: "10000" },
+  steady: { type: "boolean", default: false },
   protocols: { type: "string", default: Object.keys(PROTOCOLS).join() },
   gateways: { type: "string", default: "2" },
   restarts: { type: "string", default: "6" },
@@ -22,9 +24,9 @@ const OPTIONS = {
 } as const;
 
 /**
- * Runs the work. Options: --minutes N, --clients N, --pause MS (mean pause of a client between calls), --protocols
- * NAME,NAME, --gateways N, --restarts N (evenly over the time, in turn), --bucket (on an S3 server instead of a disk),
- * --report FILE. Options after `--` go to the gateways.
+ * Runs the work. Options: --minutes N, --clients N, --pause MS (mean pause of a client between calls), --rows N (in
+ * the table at the start), --steady (as many rows are deleted as are added), --protocols NAME,NAME, --gateways N,
+ * --restarts N (evenly over the time, in turn), --bucket (on an S3 server instead of a disk), --report FILE. Options after `--` go to the gateways.
  */
 export async function run(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
@@ -33,6 +35,7 @@ export async function run(args: readonly string[]): Promise<void> {
     minutes: Number(values.minutes),
     clients: Number(values.clients),
     pauseMs: Number(values.pause),
+    size: { rows: Number(values.rows), isSteady: values.steady },
     protocols: values.protocols.split(","),
     gateways: Number(values.gateways),
     restarts: Number(values.restarts),

@@ -87,12 +87,17 @@ const WRITES: Readonly<Record<string, Kind["run"]>> = {
     });
   },
   async delete({ client, own, random }) {
-    const { id } = own.pick(random);
-    own.rows.delete(id);
-    own.unknown.add(id);
-    await client.deleteFromTable({ id: TABLE, predicate: `id = ${id}` });
-    own.unknown.delete(id);
-    own.deleted.push(id);
+    const ids = own.pickDoomed(random).map(({ id }) => id);
+    for (const id of ids) {
+      own.rows.delete(id);
+      own.unknown.add(id);
+    }
+    const predicate = ids.map((id) => `id = ${id}`).join(" OR ");
+    await client.deleteFromTable({ id: TABLE, predicate });
+    for (const id of ids) {
+      own.unknown.delete(id);
+      own.deleted.push(id);
+    }
   },
   async table({ client, own, random }) {
     const [oldest] = own.tables;

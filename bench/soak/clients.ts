@@ -3,7 +3,7 @@ import type { LanceClient } from "../../test/support/client.ts";
 import { PROTOCOLS } from "../../test/support/protocols.ts";
 import { createRandom } from "../../test/support/random.ts";
 import { drawKind, type Kind, namespaceOf, WrongAnswer } from "./calls.ts";
-import { createLedger, type Ledger } from "./ledger.ts";
+import { createLedger, type Ledger, type TableSize } from "./ledger.ts";
 import { streamOf, TABLE } from "./rows.ts";
 
 /** A call that has ended. */
@@ -26,8 +26,8 @@ export interface ClientOptions {
 }
 
 /** Creates the ledgers of all clients, the table with their first rows and an index for each kind of read. */
-export async function prepare(client: LanceClient, clients: number): Promise<Ledger[]> {
-  const ledgers = Array.from({ length: clients }, (_, owner) => createLedger(owner, clients));
+export async function prepare(client: LanceClient, clients: number, size: TableSize): Promise<Ledger[]> {
+  const ledgers = Array.from({ length: clients }, (_, owner) => createLedger(owner, clients, size));
   const rows = ledgers.flatMap((ledger) => [...ledger.rows.values()]);
   await client.createTable({ id: TABLE }, streamOf(rows));
   await client.createTableIndex({ id: TABLE, column: "id", indexType: "BTREE" });

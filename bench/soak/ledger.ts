@@ -1,5 +1,5 @@
 import type { Random } from "../../test/support/random.ts";
-import { FIRST_ROWS, type Row } from "./rows.ts";
+import type { Row } from "./rows.ts";
 
 /** The rows and tables that a client has written, and that the gateways must therefore have. */
 export interface Ledger {
@@ -18,10 +18,20 @@ export interface Ledger {
   newRows(count: number): Row[];
   /** Returns one of the existing rows. */
   pick(random: Random): Row;
+  /** Returns the existing rows that the next deletion removes. */
+  pickDoomed(random: Random): Row[];
+}
+
+/** Size of the table in a soak. */
+export interface TableSize {
+  /** Number of rows at the start. */
+  readonly rows: number;
+  /** Whether each deletion removes all rows that its client has added since the one before, so that the table stays as large. */
+  readonly isSteady: boolean;
 }
 
 /** Creates the ledger of a client, with its share of the first rows. */
-export function createLedger(owner: number, clients: number): Ledger {
+export function createLedger(owner: number, clients: number, size: TableSize): Ledger {
   const rows = new Map<number, Row>();
   let next = owner;
   const newRow = (): Row => {
@@ -29,13 +39,19 @@ export function createLedger(owner: number, clients: number): Ledger {
     next += clients;
     return row;
   };
-  while (next < FIRST_ROWS) {
+  while (next < size.rows) {
     const row = newRow();
     rows.set(row.id, row);
   }
+  const share = rows.size;
   return {
     ...{ owner, rows, deleted: [], unknown: new Set(), tables: new Set(), tablesUnknown: false },
     newRows: (count) => Array.from({ length: count }, newRow),
     pick: (random) => random.pick([...rows.values()]),
+    pickDoomed(random) {
+      const left = [...rows.values()];
+      const count = size.isSteady ? Math.max(1, left.length - share) : 1;
+      return Array.from({ length: count }, () => left.splice(random.below(left.length), 1)).flat();
+    },
   };
 }

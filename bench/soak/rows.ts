@@ -13,9 +13,6 @@ export interface Row {
 /** The table on which all clients work. */
 export const TABLE = ["soak"];
 
-/** Its rows at the start. */
-export const FIRST_ROWS = 10_000;
-
 const DIMENSIONS = 32;
 const WORDS =
   "amber birch cedar delta ember fjord grove heron inlet jetty knoll larch maple north olive pine".split(" ");

@@ -5,12 +5,14 @@ import { type Audit, audit } from "./audit.ts";
 import { createCallBook, type Summary } from "./book.ts";
 import { type Call, type ClientOptions, openClient, prepare, work } from "./clients.ts";
 import { type Criterion, judge } from "./criteria.ts";
+import type { TableSize } from "./ledger.ts";
 import { type Sample, type Sampler, startSampler } from "./samples.ts";
 
 /** Options of a soak. */
 export interface SoakOptions extends Omit<ClientOptions, "port" | "onCall"> {
   readonly minutes: number;
   readonly clients: number;
+  readonly size: TableSize;
   readonly gateways: number;
   /** Number of restarts, evenly over the time. */
   readonly restarts: number;
@@ -57,7 +59,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   const fleet = await startFleet(Array.from({ length: gateways }, () => commandLine));
   const observer = openClient(protocols[0] as string, fleet.port);
   try {
-    const ledgers = await prepare(observer.client, clients);
+    const ledgers = await prepare(observer.client, clients, options.size);
     const book = createCallBook(protocols);
     const [often, byMinute] = [startSampler(options.directory), startSampler(options.directory)];
     const onCall = (call: Call) => {

@@ -54,7 +54,7 @@ describe("the soak", () => {
     const port = Number(new URL(gateway.uri).port);
     const { client, close } = createRestClient(port);
     t.onTestFinished(close);
-    const ledgers = await prepare(client, 2);
+    const ledgers = await prepare(client, 2, { rows: 10_000, isSteady: false });
     expect(await audit(client, ledgers)).toMatchObject({ lost: 0, surplus: 0, stale: 0, counted: 10_000 });
 
     await client.deleteFromTable({ id: TABLE, predicate: "id = 1" });

@@ -48,12 +48,13 @@ function conditionsOf({
   ...rest
 }: SoakOptions): string {
   const root = rest.directory === undefined ? "bucket" : "directory";
+  const { rows, isSteady } = rest.size;
   const further =
     gatewayOptions.length === 0 ? "" : ` The gateways have the options ${gatewayOptions.join(" ")}.`;
   return (
     `${clients} clients work for ${minutes} minutes through ${gateways} gateways on one ${root}, behind a balancer of ` +
     `connections. Each keeps its connection, checks each answer, repeats no call and pauses for ${rest.pauseMs} ms on ` +
-    `average. One call in five writes. Gateways are restarted ${restarts} times, in turn (shaded).${further}`
+    `average. The table has ${numberText(rows)} rows at the start and ${isSteady ? "stays about as large" : "grows"}. One call in five writes. Gateways are restarted ${restarts} times, in turn (shaded).${further}`
   );
 }
 
