@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import { afterAll, beforeAll, describe, test } from "vitest";
-import { listNames, type ObjectEntry, type ObjectStore } from "../../src/backends/dir/format/storage.ts";
+import {
+  listNames,
+  listTree,
+  type ObjectEntry,
+  type ObjectStore,
+} from "../../src/backends/dir/format/storage.ts";
 
 /** A store under test, opened for {@link storeSuite}. */
 export interface OpenStore {
@@ -47,6 +52,15 @@ export function storeSuite(name: string, open: () => Promise<OpenStore>): void {
       assert.equal(await store.get(key), undefined);
       assert.equal(await store.head(key), undefined);
       await store.delete(key);
+    });
+
+    test("many objects are deleted together, and those that do not exist are skipped", async () => {
+      const directory = fresh();
+      const keys = ["a", "b/c", "b/d"].map((key) => `${directory}/${key}`);
+      for (const key of [...keys, `${directory}/b/stays`]) await store.put(key, bytesOf(key));
+      await store.deleteAll([...keys, `${directory}/never`, `${directory}/no/directory`]);
+      await store.deleteAll([]);
+      assert.deepEqual(await listTree(store, directory), ["b/stays"]);
     });
 
     test("a key and its location belong together", () => {

@@ -118,6 +118,9 @@ export function createMemoryStore(listsInOrder = false): MemoryStore {
       return true;
     },
     delete: async (key) => objects.delete(key),
+    async deleteAll(keys) {
+      for (const key of keys) await this.delete(key);
+    },
   };
 }
 

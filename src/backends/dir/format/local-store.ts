@@ -57,6 +57,7 @@ export function createLocalStore(
     putStream: writes.putStream,
     putIfAbsent: writes.putIfAbsent,
     delete: writes.delete,
+    deleteAll: writes.deleteAll,
     async copy(from, to) {
       const bytes = await store.getStream(from);
       if (bytes !== undefined) await writes.putStream(to, bytes);

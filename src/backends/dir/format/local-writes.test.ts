@@ -169,6 +169,27 @@ test("syncs deletions and moves", async (t) => {
   assertOrder(world, "rename c d", "syncNames .");
 });
 
+test("deletes many objects with a single sync of each directory, after all of its deletions", async (t) => {
+  const world = await createWorld(t);
+  const keys = ["a/1", "a/2", "b/1", "a/none", "none/1"];
+  for (const key of keys.slice(0, 3)) await world.store.put(key, BYTES);
+  world.calls.length = 0;
+  await world.store.deleteAll(keys);
+  assert.deepEqual([readdirSync(join(world.root, "a")), readdirSync(join(world.root, "b"))], [[], []]);
+  const changes = world.calls.filter((call) => /^(unlink|syncNames)/.test(call));
+  assert.deepEqual(changes, [
+    ...["unlink a/1", "unlink a/2", "unlink a/none", "syncNames a"],
+    ...["unlink b/1", "syncNames b"],
+  ]);
+});
+
+test("the deletion of many objects reports an unknown outcome when a directory cannot be synced", async (t) => {
+  const world = await createWorld(t);
+  await world.store.put("a/1", BYTES);
+  world.fault = (call) => (call === "syncNames a" ? "EIO" : undefined);
+  await assert.rejects(world.store.deleteAll(["a/1", "b/1"]), UnsyncedError);
+});
+
 test("deletes the last object of a directory after the deletion of the others is durable", async (t) => {
   const world = await createWorld(t);
   for (const name of ["last", "one", "two"]) await world.store.put(`a/${name}`, BYTES);

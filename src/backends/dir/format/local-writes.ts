@@ -10,7 +10,15 @@ import type { FileFeatures, ObjectStore } from "./storage.ts";
 
 type Writes = Pick<
   ObjectStore,
-  "create" | "put" | "putHint" | "putStream" | "putIfAbsent" | "delete" | "move" | "deleteDirectory"
+  | "create"
+  | "put"
+  | "putHint"
+  | "putStream"
+  | "putIfAbsent"
+  | "delete"
+  | "deleteAll"
+  | "move"
+  | "deleteDirectory"
 > &
   Pick<FileFeatures, "makeDirectory" | "link" | "moveDirectory" | "syncObjects" | "syncTree">;
 
@@ -24,6 +32,9 @@ const UNLINKABLE = ["ENOENT", "EXDEV", "EPERM", "EMLINK", "EOPNOTSUPP"];
 
 /** Number of files of a tree that are synced concurrently. */
 const SYNCS = 8;
+
+/** Number of files that are deleted concurrently. */
+const DELETIONS = 8;
 
 /**
  * Creates the writes of a local disk. Acknowledged writes survive a loss of power: the bytes of a file are synced
@@ -189,6 +200,14 @@ export function createLocalWrites(
         return orFalse(["ENOENT", "ENOTDIR"], () =>
           syncNamesOf(disk, [dirname(path)], () => orFalse(["ENOENT"], () => disk.unlink(path))),
         );
+      }),
+    deleteAll: (keys) =>
+      known(async () => {
+        for (const [directory, paths] of Map.groupBy(keys.map(pathOf), (path) => dirname(path))) {
+          const unlink = (path: string) => disk.unlink(path).catch(ifMissing(undefined));
+          const unlinkAll = () => forEachOf(paths, DELETIONS, unlink);
+          await syncNamesOf(disk, [directory], unlinkAll).catch(ifMissing(undefined));
+        }
       }),
     move: (from, to) =>
       known(async () => {

@@ -57,7 +57,7 @@ export interface Pruned {
 /** Number of versions that are read concurrently. */
 const READS = 16;
 
-/** Number of files that are deleted concurrently; on a disk they share the syncs of their directory. */
+/** Number of directories that are deleted concurrently. */
 const DELETIONS = 32;
 
 /**
@@ -113,11 +113,11 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   }
 
   await writeVersionHint(dataset, newest.version, { lasting: true });
-  await forEachOf(doomed, DELETIONS, ({ key }) => store.delete(key));
+  await store.deleteAll(doomed.map(({ key }) => key));
   // A version that was made meanwhile may need some of these files. Versions from here on cannot, because a deleted
   // version cannot be restored.
   await examineAll(dataset, await findVersions(dataset), options, spare);
-  await forEachOf(files.keys(), DELETIONS, (file) => store.delete(file));
+  await store.deleteAll([...files.keys()]);
   await forEachOf(directories.keys(), DELETIONS, (directory) => store.deleteDirectory(directory));
   return pruned();
 }

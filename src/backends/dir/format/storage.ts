@@ -87,6 +87,8 @@ export interface ObjectStore {
   putIfAbsent(key: string, bytes: Uint8Array, after?: Promise<unknown>): Promise<boolean>;
   /** @returns false if the object did not exist; a store that cannot know returns true */
   delete(key: string): Promise<boolean>;
+  /** Deletes objects, in any order; those that do not exist are skipped. On a disk a directory is synced once for all. */
+  deleteAll(keys: readonly string[]): Promise<void>;
   /**
    * Copies an object to a key that has none; the bytes of an object in a bucket do not pass through this process.
    *

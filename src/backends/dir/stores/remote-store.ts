@@ -58,6 +58,7 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
       await bucket.delete([key]);
       return true;
     },
+    deleteAll: (keys) => bucket.delete(keys),
     copy: (from, to) => copyObject(bucket, from, to),
     async move(from, to) {
       await bucket.copy(from, to);
