@@ -25,6 +25,12 @@ async function stage(world: World, ...names: string[]) {
   );
 }
 
+/** Waits for all calls, then fails with the first failure. */
+async function allOf(calls: readonly Promise<unknown>[]): Promise<unknown> {
+  await Promise.allSettled(calls);
+  return Promise.all(calls);
+}
+
 /** A root table is declared in the time between its row and its data. */
 const declaredFirst: Scenario["between"] = (before, after) => {
   const created = Object.keys(after).filter((id) => !(id in before));
@@ -181,6 +187,20 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       ({ client }) => client.upload("insertIntoTable", "n$a", {}, rows(4, 5)),
       ({ client }) => client.upload("insertIntoTable", "n$a", { mode: InsertMode.OVERWRITE }, rows(6)),
       ({ client }) => client.call("deleteFromTable", "n$a", { predicate: "id = 6" }),
+    ],
+  },
+  "changes of rows at the same time": {
+    byEngine: true,
+    steps: [
+      ({ client }) =>
+        allOf([1, 2, 3].map((id) => client.call("deleteFromTable", "n$a", { predicate: `id = ${id}` }))),
+      ({ client }) =>
+        allOf([
+          client.upload("insertIntoTable", "r", {}, rows(4)),
+          client.upload("mergeInsertIntoTable", "r", { on: ["id"], whenNotMatchedInsertAll: true }, rows(5)),
+          client.call("deleteFromTable", "r", { predicate: "id = 1" }),
+          client.call("deleteFromTable", "r", { predicate: "id = 2" }),
+        ]),
     ],
   },
   tags: {

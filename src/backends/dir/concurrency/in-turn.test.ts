@@ -25,6 +25,18 @@ for (const [extent, create] of [
       assert.deepEqual(seen, ["b", "a"]);
     });
 
+    test("work that ends its turn early lets others follow, and still returns its own result", async () => {
+      const locks = create();
+      const sync = Promise.withResolvers<string>();
+      const one = inTurn(locks, "a", HOUR_MS, (endTurn) => {
+        endTurn();
+        return sync.promise;
+      });
+      assert.equal(await inTurn(locks, "a", HOUR_MS, async () => "second"), "second");
+      sync.resolve("first");
+      assert.equal(await one, "first");
+    });
+
     test("late work does not wait longer, runs once, and work after it waits for its end", async () => {
       const locks = create();
       const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -1,8 +1,9 @@
+import { type EarlyEnding, untilEarlyEnd } from "./early-end.ts";
 import type { KeyedLocks } from "./keyed-locks.ts";
 
 /**
  * Runs work after other work under the same name, but waits for its turn no longer than a limit. Late work runs beside
- * the others, and still ends before its turn does.
+ * the others; its turn does not end before the work lets others follow.
  *
  * @param limitMs longest wait, in milliseconds
  */
@@ -10,20 +11,19 @@ export function inTurn<T>(
   locks: KeyedLocks,
   name: string,
   limitMs: number,
-  work: () => Promise<T>,
+  work: EarlyEnding<T>,
 ): Promise<T> {
-  const { promise, resolve, reject } = Promise.withResolvers<T>();
-  let begun: Promise<void> | undefined;
-  const begin = (): Promise<void> => {
-    begun ??= work().then(resolve, reject);
-    return begun;
-  };
-  const timer = setTimeout(begin, limitMs);
-  locks
-    .withLocks([name], () => {
+  const takeTurn = (held: () => Promise<void>) => {
+    let begun: Promise<void> | undefined;
+    const begin = (): Promise<void> => {
+      begun ??= held();
+      return begun;
+    };
+    const timer = setTimeout(begin, limitMs);
+    return locks.withLocks([name], () => {
       clearTimeout(timer);
       return begin();
-    })
-    .catch(reject);
-  return promise;
+    });
+  };
+  return untilEarlyEnd(takeTurn, work);
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "vitest";
 import { idsOf, rows } from "../rows-fixture.ts";
-import { openClient, temporaryDirectory } from "../test-support.ts";
+import { failsWith, openClient, temporaryDirectory } from "../test-support.ts";
 import { commitChange } from "./commit.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { createLocalStore } from "./local-store.ts";
@@ -51,6 +51,40 @@ test("a later version takes along what the versions since the last durable one d
   synced.clear();
   await syncVersion(dataset, 3n);
   assert.ok(!second.filter((file) => third.includes(file)).some((file) => synced.has(file)));
+});
+
+test("versions that wait for a sync are synced together, each with its own manifest", async (t) => {
+  const { dataset, synced, filesAt } = await openTable(t);
+  const { files } = dataset.store;
+  const held = Promise.withResolvers<void>();
+  let syncs = 0;
+  const slow = {
+    ...files,
+    async syncObjects(keys: readonly string[], within: string) {
+      syncs++;
+      await held.promise;
+      await files?.syncObjects(keys, within);
+    },
+  };
+  const slowDataset = { ...dataset, store: { ...dataset.store, files: slow } } as DatasetRef;
+  const first = syncVersion(slowDataset, 1n);
+  const others = [syncVersion(slowDataset, 3n), syncVersion(slowDataset, 2n), syncVersion(slowDataset)];
+  held.resolve();
+  await Promise.all([first, ...others]);
+  assert.equal(syncs, 2);
+  for (const version of [1n, 2n, 3n]) {
+    assert.ok(synced.has((await readVersion(dataset, version)).key), `the manifest of version ${version}`);
+    for (const file of await filesAt(version)) assert.ok(synced.has(file), file);
+  }
+});
+
+test("a version that is gone fails alone, and those that are synced together with it do not", async (t) => {
+  const { dataset } = await openTable(t);
+  const first = syncVersion(dataset, 1n);
+  const [gone, beside] = [syncVersion(dataset, 9n), syncVersion(dataset, 3n)];
+  await first;
+  await assert.rejects(gone, failsWith("TableVersionNotFound"));
+  await beside;
 });
 
 test("a change of metadata makes the version durable on which it builds", async (t) => {

@@ -1,11 +1,13 @@
 import { dirname } from "node:path/posix";
 import { isLanceError } from "../../../namespace/errors.ts";
+import { createSharedBatch } from "../concurrency/shared-batch.ts";
 import { blobDirectories } from "./blob-files.ts";
-import { type DatasetRef, dataDirectory } from "./dataset.ts";
+import { type DatasetRef, dataDirectory, versionsDirectory } from "./dataset.ts";
+import { createDatasetMemory } from "./dataset-memory.ts";
 import { durableVersion, noteDurable } from "./durable-versions.ts";
 import { readSegmentIds } from "./index-section.ts";
 import type { ManifestFile } from "./manifest-file.ts";
-import { readVersion } from "./version-files.ts";
+import { describeVersion, readVersion, versionNotFound } from "./version-files.ts";
 import { noteOwnVersion } from "./version-ledger.ts";
 import { filesOf } from "./version-parts.ts";
 
@@ -15,20 +17,38 @@ import { filesOf } from "./version-parts.ts";
  */
 
 /**
- * Makes a version durable that the engine wrote for this process.
+ * Makes a version durable that the engine wrote for this process. The versions whose callers arrive while a sync of the
+ * dataset runs are synced together by the next.
  *
  * @param version default: the newest
- * @throws UnsyncedError
+ * @throws LanceError TableVersionNotFound; UnsyncedError, also if another version of the same sync fails
  */
 export async function syncVersion(dataset: DatasetRef, version?: bigint): Promise<void> {
   if (version !== undefined) noteOwnVersion(dataset, version);
   if (dataset.store.files === undefined) return;
-  await orWhole(dataset, async () => {
-    const file = await readVersion(dataset, version);
-    noteOwnVersion(dataset, file.manifest.version);
-    await syncFilesOf(dataset, file, true);
-    noteDurable(dataset, file.manifest.version);
-  });
+  const own = version ?? (await describeVersion(dataset)).version;
+  noteOwnVersion(dataset, own);
+  const gone = await sharedSyncOf(dataset)(own);
+  if (gone.has(own)) throw versionNotFound(own);
+}
+
+/** Makes a version durable together with others; returns those of them that are gone. */
+type SharedSync = (version: bigint) => Promise<ReadonlySet<bigint>>;
+
+const sharedSyncs = createDatasetMemory<SharedSync>();
+
+function sharedSyncOf(dataset: DatasetRef): SharedSync {
+  const directory = versionsDirectory(dataset);
+  const known = sharedSyncs.get(dataset.store, directory);
+  if (known !== undefined) return known;
+  const sync = createSharedBatch((versions: ReadonlySet<bigint>) =>
+    syncAll(
+      dataset,
+      [...versions].sort((a, b) => (a < b ? -1 : 1)),
+    ),
+  );
+  sharedSyncs.set(dataset.store, directory, sync);
+  return sync;
 }
 
 /** Number of versions that are made durable together; their manifests are in memory. */
@@ -42,18 +62,36 @@ const BATCH = 64;
  */
 export async function syncVersions(dataset: DatasetRef, versions: readonly bigint[]): Promise<void> {
   for (const version of versions) noteOwnVersion(dataset, version);
-  if (dataset.store.files === undefined) return;
+  if (dataset.store.files !== undefined) await syncAll(dataset, versions);
+}
+
+/** Syncs versions in ascending order; returns those that are gone. */
+async function syncAll(dataset: DatasetRef, versions: readonly bigint[]): Promise<ReadonlySet<bigint>> {
+  const gone = new Set<bigint>();
   await orWhole(dataset, async () => {
-    for (let at = 0; at < versions.length; at += BATCH) {
-      const some = versions
-        .slice(at, at + BATCH)
-        .map((version) => readVersion(dataset, version).catch(ifGone));
-      const found = (await Promise.all(some)).filter((file) => file !== undefined);
+    for (const batch of batchesOf(dataset, versions)) {
+      const read = async (version: bigint) => {
+        const file = await readVersion(dataset, version).catch(ifGone);
+        if (file === undefined) gone.add(version);
+        return file;
+      };
+      const found = (await Promise.all(batch.map(read))).filter((file) => file !== undefined);
       await syncFilesOfAll(dataset, found, true);
-      const last = found.at(-1);
-      if (last !== undefined) noteDurable(dataset, last.manifest.version);
+      for (const { manifest } of found) noteDurable(dataset, manifest.version);
     }
   });
+  return gone;
+}
+
+/** Divides ascending versions: a later one than the durable version may need files that an earlier one does not have. */
+function batchesOf(dataset: DatasetRef, versions: readonly bigint[]): bigint[][] {
+  const durable = durableVersion(dataset) ?? -1n;
+  const parts = [versions.filter((each) => each <= durable), versions.filter((each) => each > durable)];
+  return parts.flatMap((part) =>
+    Array.from({ length: Math.ceil(part.length / BATCH) }, (_, at) =>
+      part.slice(at * BATCH, (at + 1) * BATCH),
+    ),
+  );
 }
 
 /** Syncs the whole dataset if it has a version of an unknown kind, whose files cannot be listed. */

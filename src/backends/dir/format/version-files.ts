@@ -199,7 +199,8 @@ async function describe(
   return { version, scheme, key, manifestSize, eTag, timestampMillis };
 }
 
-function versionNotFound(version: bigint | undefined): LanceError {
+/** Returns the error for a version that does not exist. @param version undefined for a table without one */
+export function versionNotFound(version: bigint | undefined): LanceError {
   const message =
     version === undefined
       ? "the table has no version yet"

@@ -168,7 +168,10 @@ export function createIndexOperations(
     dropTableIndex: ({ indexName, branch }, call) =>
       withGuarded(context, call, { branch }, async ({ table, commit }) => {
         if (isSystemIndex(indexName)) throw indexNotFound(indexName);
-        await commit(() => table.dropIndex(indexName));
+        await commit(async () => {
+          await table.dropIndex(indexName);
+          return { version: await table.version() };
+        });
         return create(DropTableIndexResponseSchema);
       }),
   };

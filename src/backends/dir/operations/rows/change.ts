@@ -57,11 +57,11 @@ export function createChangeOperations(
         checkProperties({ ...table?.properties, ...properties });
         checkUpkeepProperties(properties);
       }
-      const result = await takeTurn(call, branch, () =>
+      const result = await takeTurn(call, branch, (endTurn) =>
         withGuarded(context, call, { branch }, async ({ table, schema, wait, commit }) => {
           const columns = columnsOf(updates, await schema());
           await checkSize(updates, () => wait(() => table.countRows(filter)));
-          return commit(() => table.update(filter, columns));
+          return commit(() => table.update(filter, columns), endTurn);
         }),
       );
       return create(UpdateTableResponseSchema, {
@@ -75,8 +75,10 @@ export function createChangeOperations(
       if (filter === undefined) {
         throw new LanceError("InvalidInput", "predicate must not be blank; `true` deletes all rows");
       }
-      const result = await takeTurn(call, branch, () =>
-        withGuarded(context, call, { branch }, ({ table, commit }) => commit(() => table.delete(filter))),
+      const result = await takeTurn(call, branch, (endTurn) =>
+        withGuarded(context, call, { branch }, ({ table, commit }) =>
+          commit(() => table.delete(filter), endTurn),
+        ),
       );
       return create(DeleteFromTableResponseSchema, {
         version: BigInt(result.version),

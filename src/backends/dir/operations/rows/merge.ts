@@ -13,6 +13,7 @@ import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
+import { untilEarlyEnd } from "../../concurrency/early-end.ts";
 import { cancellationOf, timeLimit } from "../../concurrency/wait.ts";
 import { onePredicate } from "../../engine/predicate.ts";
 import type { UploadContext } from "../context.ts";
@@ -66,6 +67,7 @@ export function createMergeOperations(
     branch: string | undefined,
     upload: Upload,
     plan: Plan,
+    onCommitted: () => void,
   ) {
     const data = await openGuarded(context, call, { branch }, table);
     try {
@@ -86,7 +88,7 @@ export function createMergeOperations(
           const limit = timeLimit(call, plan.timeout);
           if (limit !== undefined) builder.setTimeout(limit);
           return builder.execute(upload.file);
-        }),
+        }, onCommitted),
       );
     } finally {
       data.release();
@@ -101,13 +103,18 @@ export function createMergeOperations(
       const upload = await collectUpload(data, { maxBytes: maxUploadBytes, signal, hold });
       const branch = isMain(request.branch) ? undefined : request.branch;
       // The engine would commit two concurrent merges that both insert the same new key.
-      const work = () =>
-        locks.withLocks([`${table.path}\0${branch ?? ""}`], async () => {
+      const alone = (held: () => Promise<void>) => locks.withLocks([`${table.path}\0${branch ?? ""}`], held);
+      return takeTurn(call, branch, (endTurn) =>
+        untilEarlyEnd(alone, async (end) => {
           if (call.signal.aborted) throw cancellationOf(call.signal);
           const first = branch === undefined ? await firstVersion(table, upload, plan) : undefined;
-          return first ?? (await merge(call, table, branch, upload, plan));
-        });
-      return takeTurn(call, branch, work);
+          const onCommitted = () => {
+            end();
+            endTurn();
+          };
+          return first ?? (await merge(call, table, branch, upload, plan, onCommitted));
+        }),
+      );
     },
   };
 }

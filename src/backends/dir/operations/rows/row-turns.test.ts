@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { test } from "vitest";
-import { rows } from "../../rows-fixture.ts";
+import { expect, test } from "vitest";
+import { createLocalStore } from "../../format/local-store.ts";
+import { idsOf, rows } from "../../rows-fixture.ts";
 import { openClient, temporaryDirectory } from "../../test-support.ts";
 
 test("updates, deletes and merges at the same time leave no file of deleted rows that no version needs", async (t) => {
@@ -22,4 +23,43 @@ test("updates, deletes and merges at the same time leave no file of deleted rows
   assert.equal((await client.call("countTableRows", "t")).count, 17n);
   const files = await readdir(join(root, "data", "t.lance", "_deletions"));
   assert.equal(files.length, ids.length, "each change deletes rows of a single fragment");
+});
+
+test("changes follow each other while an earlier one waits for its sync, and share the next sync", async (t) => {
+  const root = await temporaryDirectory(t);
+  const local = createLocalStore();
+  const held = Promise.withResolvers<void>();
+  const syncs: (readonly string[])[] = [];
+  let isHeld = false;
+  const files = {
+    ...local.files,
+    async syncObjects(keys: readonly string[], within: string) {
+      if (isHeld) syncs.push(keys.filter((key) => key.endsWith(".manifest")));
+      if (isHeld) await held.promise;
+      await local.files.syncObjects(keys, within);
+    },
+  };
+  const storage = { store: { ...local, files }, root, engineOptions: {} };
+  const client = await openClient(t, root, { storage, maintenance: false });
+  await client.upload("createTable", "t", {}, rows([1, 2, 3, 4, 5]));
+  isHeld = true;
+  const updates = [{ column: "name", expression: "'new'" }];
+  const merge = { on: ["id"], whenNotMatchedInsertAll: true };
+  const changes = [
+    client.call("deleteFromTable", "t", { predicate: "id = 1" }),
+    client.upload("mergeInsertIntoTable", "t", merge, rows([6])),
+    client.upload("mergeInsertIntoTable", "t", merge, rows([7])),
+    client.call("updateTable", "t", { predicate: "id = 2", updates }),
+    client.call("deleteFromTable", "t", { predicate: "id = 3" }),
+  ];
+  // All of them are readable before the first has been acknowledged.
+  const readable = async () => idsOf(await client.query("t")).sort();
+  await expect.poll(readable).toEqual([2, 4, 5, 6, 7]);
+  const newest = async () => (await client.call("describeTableVersion", "t")).version?.version;
+  await expect.poll(newest).toBe(6n);
+  held.resolve();
+  await Promise.all(changes);
+  assert.equal(syncs.flat().length, changes.length);
+  // The last of them may have come too late for the second sync.
+  assert.ok(syncs.length <= 3, `${syncs.length} syncs`);
 });

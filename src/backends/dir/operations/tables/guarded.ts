@@ -9,8 +9,12 @@ import type { NativeTable } from "../../engine/native.ts";
 import { repeatConflicts } from "../../engine/repeat-conflicts.ts";
 import { afterChange } from "../../format/after-change.ts";
 import { syncVersion } from "../../format/sync-version.ts";
-import { noteOwnVersion } from "../../format/version-ledger.ts";
 import { datasetOf, type FoundTable, openData, type Reference, requireOpenTable } from "./lookup.ts";
+
+/** Result of work that makes a version. */
+interface Made {
+  readonly version: number;
+}
 
 /** A table's data for the duration of one call. */
 export interface Guarded {
@@ -28,8 +32,11 @@ export interface Guarded {
   /**
    * Runs work that makes a version of the table, like `wait`, and syncs the version to survive a loss of power. The work
    * is repeated while others commit first.
+   *
+   * @param work returns the version that it has made
+   * @param onCommitted called when readers see the version, before it is synced
    */
-  commit<T>(work: () => Promise<T>): Promise<T>;
+  commit<T extends Made>(work: () => Promise<T>, onCommitted?: () => void): Promise<T>;
   /** Releases the handle once the engine has finished the work of the call. */
   release(): void;
 }
@@ -70,16 +77,14 @@ export async function openGuarded(
     found,
     schema: () => wait(lease.schema),
     wait,
-    commit: (work) =>
+    commit: (work, onCommitted) =>
       wait(async () => {
         const result = await context.gate.pass(found.path, () =>
           repeatConflicts(lease.table, work, () => !call.signal.aborted),
         );
+        onCommitted?.();
         const dataset = datasetOf(context, found, reference.branch);
-        await afterChange(async () => {
-          noteOwnVersion(dataset, BigInt(await lease.table.version()));
-          await syncVersion(dataset);
-        });
+        await afterChange(() => syncVersion(dataset, BigInt(result.version)));
         return result;
       }),
     release() {

@@ -30,7 +30,10 @@ export function createWriteLogOperations(
     },
     unsetLsmWriteSpec: ({ branch }, call) =>
       withGuarded(context, call, { branch }, async ({ table, commit }) => {
-        await commit(() => table.unsetLsmWriteSpec());
+        await commit(async () => {
+          await table.unsetLsmWriteSpec();
+          return { version: await table.version() };
+        });
         return create(UnsetLsmWriteSpecResponseSchema);
       }),
   };
