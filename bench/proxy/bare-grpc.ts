@@ -1,4 +1,5 @@
-// The minimal gRPC proxy on grpc-js: it passes messages and statuses on without looking at them.
+// The smallest usable gRPC proxy on grpc-js: it passes messages, metadata, deadlines, cancellations and statuses on
+// without looking at them.
 import grpc from "@grpc/grpc-js";
 import { DESCRIBE_PATH } from "../wires/answer.ts";
 
@@ -20,7 +21,25 @@ server.addService(
   },
   {
     describeTable: (call: grpc.ServerUnaryCall<Buffer, Buffer>, callback: grpc.sendUnaryData<Buffer>) => {
-      upstream.makeUnaryRequest(DESCRIBE_PATH, asItIs, asItIs, call.request, callback);
+      let answer: Buffer | undefined;
+      upstream
+        // With its parent, the call has the deadline of the client's, and is cancelled with it.
+        .makeUnaryRequest(
+          DESCRIBE_PATH,
+          asItIs,
+          asItIs,
+          call.request,
+          call.metadata,
+          { parent: call },
+          (_, message) => {
+            answer = message;
+          },
+        )
+        .on("metadata", (headers) => call.sendMetadata(headers))
+        .on("status", ({ code, details, metadata }) => {
+          if (code === grpc.status.OK) callback(null, answer, metadata);
+          else callback({ code, details, metadata });
+        });
     },
   },
 );
