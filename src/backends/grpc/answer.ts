@@ -27,13 +27,14 @@ export interface PendingCall {
 /**
  * Starts a call with a single answer and waits for it, or for the end of the client's call.
  *
- * @throws LanceError with its `fault`, or the reason of the signal
+ * The promise is rejected with a LanceError with its `fault`, or with the reason of the signal.
  */
 export function answerOf(
   { call, signal, endsAt, bodySent = false }: PendingCall,
   begin: (done: Done, patience: Patience) => Running,
 ): Promise<Message> {
-  signal.throwIfAborted();
+  // A caller that has taken a place for the call returns it when the promise ends.
+  if (signal.aborted) return Promise.reject(signal.reason);
   return new Promise((resolve, reject) => {
     let begun = false;
     let running: Running | undefined;

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, it } from "vitest";
 import { fakeBackend, startServer } from "../../../test/support/server.ts";
+import { LanceError } from "../../namespace/errors.ts";
 import { answering, describeOn, failsWith, useUpstream } from "./fixture.ts";
 
 describe("connections of the gRPC backend", () => {
@@ -40,6 +41,33 @@ describe("connections of the gRPC backend", () => {
     const slow = await world.open({ addresses: [`127.0.0.1:${port}`], connectMs: 100 });
     await assert.rejects(describeOn(slow), failsWith("ServiceUnavailable", /reached/));
     await slow.close();
+  });
+
+  it("takes no place for a call that its client cancels while the gateway connects", async (t) => {
+    const server = await startServer(fakeBackend({ describeTable: answering }));
+    t.onTestFinished(() => server.close());
+    const accepted = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
+    const late = createServer(async (socket) => {
+      socket.on("error", () => {});
+      accepted.resolve();
+      await go.promise;
+      const onward = connect(server.port, "127.0.0.1").on("error", () => socket.destroy());
+      socket.pipe(onward).pipe(socket);
+      t.onTestFinished(() => void socket.destroy());
+    }).listen(0, "127.0.0.1");
+    t.onTestFinished(() => void late.close());
+    await once(late, "listening");
+    const addresses = [`127.0.0.1:${(late.address() as AddressInfo).port}`];
+    const narrow = await world.open({ addresses, maxCalls: 1, maxWaiting: 0 });
+    const cancelled = new AbortController();
+    const answer = describeOn(narrow, { signal: cancelled.signal });
+    await accepted.promise;
+    cancelled.abort(new LanceError("Cancelled", "the client left"));
+    go.resolve();
+    await assert.rejects(answer, failsWith("Cancelled"));
+    assert.equal((await describeOn(narrow)).table, "t");
+    await narrow.close();
   });
 
   it("calls several addresses in turn, and leaves out those that are away", async () => {
