@@ -1,15 +1,11 @@
-import type { EventEmitter } from "node:events";
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { upstreamError } from "./errors.ts";
+import { unreached, upstreamError } from "./errors.ts";
 import { Patience } from "./patience.ts";
 
-/** Takes the answer of a call from grpc-js. */
-export type Done = (error: Error | null, answer?: Message) => void;
-
 /** A call in flight. */
-interface Running extends EventEmitter {
+export interface Running {
   cancel(): void;
 }
 
@@ -22,6 +18,8 @@ export interface PendingCall {
   readonly endsAt?: number | undefined;
   /** Whether the call has a body that can be read only once. Default: false. */
   readonly bodySent?: boolean;
+  /** Called once, when the wait is over. */
+  readonly onEnd: () => void;
 }
 
 /**
@@ -29,40 +27,74 @@ export interface PendingCall {
  *
  * The promise is rejected with a LanceError with its `fault`, or with the reason of the signal.
  */
-export function answerOf(
-  { call, signal, endsAt, bodySent = false }: PendingCall,
-  begin: (done: Done, patience: Patience) => Running,
-): Promise<Message> {
-  // A caller that has taken a place for the call returns it when the promise ends.
-  if (signal.aborted) return Promise.reject(signal.reason);
+export function answerOf(pending: PendingCall, begin: (answer: PendingAnswer) => Running): Promise<Message> {
   return new Promise((resolve, reject) => {
-    let begun = false;
-    let running: Running | undefined;
-    const cancel = () => running?.cancel();
-    const patience = new Patience(cancel);
-    const done: Done = (error, answer) => {
-      signal.removeEventListener("abort", cancel);
-      patience.rest();
-      if (error === null) resolve(answer as Message);
-      else if (signal.aborted) reject(signal.reason);
-      else
-        reject(patience.reason ?? ownLimit(call, endsAt) ?? upstreamError(error, call, { begun, bodySent }));
-    };
+    const answer = new PendingAnswer(pending, resolve, reject);
     try {
-      running = begin(done, patience);
+      if (pending.signal.aborted) answer.abandon(pending.signal.reason);
+      else answer.running = begin(answer);
     } catch (thrown) {
       // The channel was just closed, because its server is gone.
-      patience.rest();
-      throw new LanceError("ServiceUnavailable", "the upstream catalog cannot be reached", {
-        cause: thrown,
-        fault: "unreached",
-      });
+      answer.abandon(unreached(thrown));
     }
-    running.once("metadata", () => {
-      begun = true;
-    });
-    signal.addEventListener("abort", cancel);
   });
+}
+
+/**
+ * The answer that a call waits for. Once it has come, it holds nothing of the call: the library's tables of calls keep
+ * it from the collector for longer.
+ */
+export class PendingAnswer {
+  readonly patience: Patience;
+  /** The call, which the end of its client's call cancels. */
+  running: Running | undefined;
+  /** Whether the answer has started. */
+  begun = false;
+  #pending: PendingCall | undefined;
+  #resolve: ((answer: Message) => void) | undefined;
+  #reject: ((error: unknown) => void) | undefined;
+  readonly #cancel = () => this.running?.cancel();
+
+  constructor(pending: PendingCall, resolve: (answer: Message) => void, reject: (error: unknown) => void) {
+    this.#pending = pending;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.patience = new Patience(this.#cancel);
+    pending.signal.addEventListener("abort", this.#cancel);
+  }
+
+  /** Ends the wait with the answer. */
+  done(answer: Message): void {
+    const resolve = this.#resolve;
+    this.#end();
+    resolve?.(answer);
+  }
+
+  /** Ends the wait with what the library reports as a failure. */
+  fail(error: unknown): void {
+    if (this.#pending !== undefined) this.abandon(this.#reasonOf(error, this.#pending));
+  }
+
+  /** Ends the wait with an error. */
+  abandon(error: unknown): void {
+    const reject = this.#reject;
+    this.#end();
+    reject?.(error);
+  }
+
+  #reasonOf(error: unknown, { call, signal, endsAt, bodySent = false }: PendingCall): unknown {
+    if (signal.aborted) return signal.reason;
+    const { begun, patience } = this;
+    return patience.reason ?? ownLimit(call, endsAt) ?? upstreamError(error, call, { begun, bodySent });
+  }
+
+  #end(): void {
+    const pending = this.#pending;
+    this.patience.rest();
+    pending?.signal.removeEventListener("abort", this.#cancel);
+    this.running = this.#pending = this.#resolve = this.#reject = undefined;
+    pending?.onEnd();
+  }
 }
 
 /** Returns the error if the gateway's own limit has ended the call, and not its client's deadline. */

@@ -36,31 +36,27 @@ export interface Upstream {
 
 /** Returns the function of a method with a single request and a single response. */
 export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
-  const { path, requestSerialize, responseDeserialize } = definitionOf(method);
+  const { path, requestSerialize: write, responseDeserialize } = definitionOf(method);
   const { resilience, policy, limits } = upstream;
   const passOrRead = createPassingReader(method);
   return async (request: Message, call: Call): Promise<Message> => {
     const pairs = policy.sent(call, request);
     const repeatable = repeatableOf(method, pairs);
-    const readAnswer = mayPass(call, "binary") ? passOrRead : responseDeserialize;
+    const read = mayPass(call, "binary") ? passOrRead : responseDeserialize;
     const answer = await authorized(upstream, pairs, call, (metadata) =>
-      resilience.run(call, repeatable, async (channel, signal, { elapsedMs, onSent }) => {
+      resilience.run(call, repeatable, (channel, signal, { elapsedMs, onSent }) => {
         const endsAt = endOf(upstream, elapsedMs);
-        const client = await enter(channel, signal, endsAt);
-        return answerOf({ call, signal, endsAt }, (done, patience) => {
-          patience.awaitFirst(limits.firstByteMs);
-          const options = deadlineOf(earliest(call.deadline, endsAt));
-          onSent();
-          return client.makeUnaryRequest(
-            path,
-            requestSerialize,
-            readAnswer,
-            request,
-            inTrace(metadata),
-            options,
-            done,
-          );
-        }).finally(() => channel.gate.leave());
+        const onEnd = () => channel.gate.leave();
+        const make = () =>
+          answerOf({ call, signal, endsAt, onEnd }, (answer) => {
+            answer.patience.awaitFirst(limits.firstByteMs);
+            onSent();
+            const deadline = earliest(call.deadline, endsAt);
+            const started = { path, request, metadata: inTrace(metadata), deadline, write, read };
+            return channel.unary(started, answer);
+          });
+        const entered = enter(channel, signal, endsAt);
+        return entered instanceof Promise ? entered.then(make) : make();
       }),
     );
     policy.filterContext(answer, call);
@@ -79,8 +75,9 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
     let failure: unknown;
     const answer = await resilience.run(call, repeatableOf(method, pairs), async (channel, signal) => {
       const client = await enter(channel, signal);
+      const onEnd = () => channel.gate.leave();
       try {
-        return await answerOf({ call, signal, bodySent: true }, (done, patience) => {
+        return await answerOf({ call, signal, bodySent: true, onEnd }, (pending) => {
           const stream = client.makeClientStreamRequest(
             path,
             requestSerialize,
@@ -88,11 +85,14 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
             inTrace(metadata),
             // The sender of a body decides how long it takes.
             deadlineOf(call.deadline),
-            done,
+            (error, answer) => (error === null ? pending.done(answer as Message) : pending.fail(error)),
           );
+          stream.once("metadata", () => {
+            pending.begun = true;
+          });
           const observer = {
-            onWaiting: () => patience.awaitFirst(limits.firstByteMs),
-            onTaken: () => patience.rest(),
+            onWaiting: () => pending.patience.awaitFirst(limits.firstByteMs),
+            onTaken: () => pending.patience.rest(),
           };
           send(stream, uploadMessages(method, field, request, data, call), observer).catch((thrown) => {
             failure = thrown;
@@ -102,8 +102,6 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
         });
       } catch (thrown) {
         throw toldToClient(failure ?? thrown, identity);
-      } finally {
-        channel.gate.leave();
       }
     });
     policy.filterContext(answer, call);
@@ -181,34 +179,52 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
   };
 }
 
-/** Takes a slot among the calls of a connected channel. */
-async function enter(channel: Channel, signal: AbortSignal, endsAt?: number): Promise<Client> {
-  const client = await channel.connected();
-  await channel.gate.enter(signal, endsAt === undefined ? 0 : Math.max(1, endsAt - Date.now()));
-  return client;
+/** Takes a slot among the calls of a connected channel; without a promise if nothing has to be waited for. */
+function enter(channel: Channel, signal: AbortSignal, endsAt?: number): Client | Promise<Client> {
+  const enterGate = (client: Client) => {
+    const limitMs = endsAt === undefined ? 0 : Math.max(1, endsAt - Date.now());
+    const entering = channel.gate.enter(signal, limitMs);
+    return entering === undefined ? client : entering.then(() => client);
+  };
+  try {
+    const client = channel.connected();
+    return client instanceof Promise ? client.then(enterGate) : enterGate(client);
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
-/**
- * Makes a call with credentials, and retries it once with others if there are any and the upstream refuses the first.
- */
-async function authorized<T>(
+/** Makes a call with credentials; without a promise of its own if nothing has to be fetched for them. */
+function authorized<T>(
   upstream: Upstream,
   pairs: readonly string[],
   call: Call,
   make: (metadata: Metadata) => Promise<T>,
 ): Promise<T> {
+  const found = upstream.identity.credentials(call);
+  const makeWith = (credentials: UpstreamCredentials) =>
+    make(metadataOf(upstream, pairs, credentials)).catch((error: unknown) =>
+      again(upstream, pairs, call, make, credentials, error),
+    );
+  return found instanceof Promise ? found.then(makeWith) : makeWith(found);
+}
+
+/** Retries a call once with other credentials if there are any and the upstream has refused the first. */
+async function again<T>(
+  upstream: Upstream,
+  pairs: readonly string[],
+  call: Call,
+  make: (metadata: Metadata) => Promise<T>,
+  refused: UpstreamCredentials,
+  error: unknown,
+): Promise<T> {
   const { identity } = upstream;
-  const credentials = await identity.credentials(call);
-  try {
-    return await make(metadataOf(upstream, pairs, credentials));
-  } catch (error) {
-    if (!isLanceError(error, "Unauthenticated") || !identity.refused(call, credentials)) {
-      throw toldToClient(error, identity);
-    }
+  if (!isLanceError(error, "Unauthenticated") || !identity.refused(call, refused)) {
+    throw toldToClient(error, identity);
   }
   const others = await identity.credentials(call);
-  return make(metadataOf(upstream, pairs, others)).catch((error: unknown) => {
-    throw toldToClient(error, identity);
+  return make(metadataOf(upstream, pairs, others)).catch((failure: unknown) => {
+    throw toldToClient(failure, identity);
   });
 }
 

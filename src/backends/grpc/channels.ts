@@ -9,10 +9,13 @@ import {
   credentials,
 } from "@grpc/grpc-js";
 import { Health, HealthCheckRequestSchema } from "../../gen/grpc/health/v1/health_pb.ts";
-import { LanceError } from "../../namespace/errors.ts";
 import { Gate, type GateLimits } from "../resilience/gate.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
+import type { PendingAnswer, Running } from "./answer.ts";
+import { unreached } from "./errors.ts";
 import { definitionOf } from "./method-definition.ts";
+import { createPickedServers } from "./picked-servers.ts";
+import { startUnary, type UnaryCall } from "./unary-call.ts";
 
 /** Options of {@link createChannel}, in addition to its address. */
 export interface ChannelOptions {
@@ -34,6 +37,12 @@ export interface Channel {
    * @throws LanceError ServiceUnavailable, if the channel is not connected, or not in time.
    */
   connected(): Client | Promise<Client>;
+  /**
+   * Starts a call with a single message each way.
+   *
+   * @throws Error, if the channel is not connected.
+   */
+  unary(call: UnaryCall, answer: PendingAnswer): Running;
   /** Gate that every call passes; each call takes a slot. */
   readonly gate: Gate;
   close(): void;
@@ -54,14 +63,20 @@ const MIN_RESOLUTION_INTERVAL_MS = 5_000;
  * @param server the only server to connect to, instead of those to which the address leads
  */
 export function createChannel(address: string, options: ChannelOptions, server?: string): Channel {
-  const settings = settingsOf(options, address, server);
+  const servers = createPickedServers();
+  const authority = authorityOf(address, server);
+  const settings = { ...settingsOf(options, address, authority, server), ...servers.options };
   const client = new Client(server ?? address, credentialsOf(options.tls, address), settings);
+  const connected = () => {
+    const state = client.getChannel().getConnectivityState(true);
+    return state === connectivityState.READY ? client : waitForConnection(client, options.connectMs);
+  };
+  const { maxMessageBytes } = options;
+  const target = { authority, maxMessageBytes, pick: servers.pick, connected };
   return {
     gate: new Gate(options.limits),
-    connected() {
-      const state = client.getChannel().getConnectivityState(true);
-      return state === connectivityState.READY ? client : waitForConnection(client, options.connectMs);
-    },
+    connected,
+    unary: (call, answer) => startUnary(target, call, answer),
     close: () => client.close(),
   };
 }
@@ -80,13 +95,6 @@ async function waitForConnection(client: Client, connectMs: number): Promise<Cli
       });
     });
   }
-}
-
-function unreached(cause: unknown): LanceError {
-  return new LanceError("ServiceUnavailable", "the upstream catalog cannot be reached", {
-    cause,
-    fault: "unreached",
-  });
 }
 
 /** Returns why the connection failed; the library reports that only to a call. */
@@ -134,9 +142,20 @@ export function hostOf(address: string): { readonly host: string; readonly port:
   return host === "" || isIP(host) !== 0 ? undefined : { host, port };
 }
 
+const TARGET = /^(?:(dns|ipv4|ipv6|unix):(?:\/\/[^/]*\/)?)?([^,]+)/;
+
+/** Returns the `:authority` of calls to an address. @param server a server of the address, whose name it does not have */
+function authorityOf(address: string, server: string | undefined): string {
+  const named = server === undefined ? undefined : hostOf(address);
+  if (named !== undefined) return `${named.host}:${named.port}`;
+  const [, scheme, path = address] = TARGET.exec(address) ?? [];
+  return scheme === "unix" ? "localhost" : path;
+}
+
 function settingsOf(
   { tls, keepAliveMs, maxMessageBytes }: ChannelOptions,
   address: string,
+  authority: string,
   server: string | undefined,
 ): ClientOptions {
   const named = server === undefined ? undefined : hostOf(address);
@@ -150,8 +169,6 @@ function settingsOf(
     "grpc.max_reconnect_backoff_ms": MAX_RECONNECT_BACKOFF_MS,
     "grpc.dns_min_time_between_resolutions_ms": MIN_RESOLUTION_INTERVAL_MS,
     "grpc-node.flow_control_window": WINDOW_BYTES,
-    // A name with several addresses is a service with several instances.
-    "grpc.service_config": JSON.stringify({ loadBalancingConfig: [{ round_robin: {} }] }),
     "grpc.service_config_disable_resolution": 1,
     // A proxy in the environment is for the way out of a network, and an upstream is inside.
     "grpc.enable_http_proxy": 0,
@@ -159,7 +176,7 @@ function settingsOf(
     "grpc.use_local_subchannel_pool": 1,
     // The figures of channelz are not used.
     "grpc.enable_channelz": 0,
-    ...(named !== undefined && { "grpc.default_authority": `${named.host}:${named.port}` }),
+    "grpc.default_authority": authority,
     ...(target !== undefined && { "grpc.ssl_target_name_override": target }),
   };
 }

@@ -1,6 +1,6 @@
 import { fromBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
-import { type Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type ErrorResponse, ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
 import type { Call } from "../../namespace/call.ts";
@@ -99,6 +99,16 @@ export function upstreamError(thrown: unknown, call: Call, progress: Progress = 
     },
     call.method,
   );
+}
+
+/** Returns the error of a call of which nothing has reached the upstream. */
+export function unreached(cause: unknown): LanceError {
+  return new LanceError("ServiceUnavailable", UNREACHED, { cause, fault: "unreached" });
+}
+
+/** Returns the error that the library's client makes of a status. */
+export function statusError(code: status, details: string, metadata = new Metadata()): ServiceError {
+  return Object.assign(new Error(`${code} ${status[code]}: ${details}`), { code, details, metadata });
 }
 
 /** Adjusts a fault to what had been sent and received by then. */

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { EventEmitter } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { create, type Message } from "@bufbuild/protobuf";
 import { Metadata } from "@grpc/grpc-js";
@@ -244,7 +243,7 @@ describe("answerOf", () => {
   it("takes a channel that was just closed for an upstream that cannot be reached, and leaves no timer", async (t) => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     t.onTestFinished(() => void vi.useRealTimers());
-    const answer = answerOf({ call, signal: call.signal }, (_, patience) => {
+    const answer = answerOf({ call, signal: call.signal, onEnd() {} }, ({ patience }) => {
       patience.awaitFirst(100);
       throw new Error("Channel has been shut down");
     });
@@ -258,13 +257,12 @@ describe("answerOf", () => {
       [Date.now() + 60_000, "silent"],
       [1, undefined],
     ] as const) {
-      const running = Object.assign(new EventEmitter(), { cancel() {} });
       const over = Object.assign(new Error("4"), { code: 4, details: "", metadata: new Metadata() });
       const answer = answerOf(
-        { call: beginCall(describeTable, { deadline }), signal: call.signal, endsAt: 2 },
-        (done) => {
-          setImmediate(() => done(over));
-          return running;
+        { call: beginCall(describeTable, { deadline }), signal: call.signal, endsAt: 2, onEnd() {} },
+        (pending) => {
+          setImmediate(() => pending.fail(over));
+          return { cancel() {} };
         },
       );
       await assert.rejects(answer, (error) => {

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { constants, createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { deflateSync, gzipSync } from "node:zlib";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { describe, it, type TestContext } from "vitest";
+import { temporaryDirectory } from "../../../test/support/directory.ts";
+import { DescribeTableResponseSchema } from "../../gen/lance/namespace/v1/table_pb.ts";
+import { isLanceError, type UpstreamFault } from "../../namespace/errors.ts";
+import { describeOn, failsWith, log } from "./fixture.ts";
+import { createGrpcBackend, type GrpcBackendOptions } from "./index.ts";
+
+const TABLE = toBinary(DescribeTableResponseSchema, create(DescribeTableResponseSchema, { table: "t" }));
+const SIZE = 4_096;
+const LARGE = toBinary(
+  DescribeTableResponseSchema,
+  create(DescribeTableResponseSchema, { table: "t".repeat(SIZE) }),
+);
+
+type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+
+/** Opens a backend in front of an upstream of raw HTTP/2. */
+async function upstreamOf(
+  t: TestContext,
+  answer: Answer,
+  options: Partial<GrpcBackendOptions> = {},
+  path?: string,
+) {
+  const server = createServer();
+  t.onTestFinished(() => void server.close());
+  server.on("stream", (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+    stream.on("error", () => {});
+    stream.on("end", () => answer(stream, headers)).resume();
+  });
+  if (path === undefined) server.listen(0, "127.0.0.1");
+  else server.listen(path);
+  await once(server, "listening");
+  const address = path === undefined ? `127.0.0.1:${(server.address() as AddressInfo).port}` : `unix:${path}`;
+  const backend = await createGrpcBackend({
+    addresses: [address],
+    resilience: { retries: 0 },
+    log,
+    ...options,
+  });
+  t.onTestFinished(() => backend.close());
+  return { backend, address };
+}
+
+/** Answers with messages, the first byte of each in its frame being a flag, and a success. */
+function answerWith(messages: readonly { flag: number; data: Uint8Array }[], encoding?: string): Answer {
+  return (stream) => {
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+    stream.respond(
+      { ":status": 200, "content-type": "application/grpc", ...(encoding && { "grpc-encoding": encoding }) },
+      { waitForTrailers: true },
+    );
+    for (const { flag, data } of messages) {
+      const head = Buffer.from([flag, 0, 0, 0, 0]);
+      head.writeUInt32BE(data.length, 1);
+      stream.write(Buffer.concat([head, data]));
+    }
+    stream.end();
+  };
+}
+
+const plain = { flag: 0, data: TABLE };
+
+describe("unary calls of a gRPC upstream", () => {
+  for (const [encoding, pack] of [
+    ["gzip", gzipSync],
+    ["deflate", deflateSync],
+  ] as const) {
+    it(`unpack an answer in ${encoding}`, async (t) => {
+      const { backend } = await upstreamOf(t, answerWith([{ flag: 1, data: pack(TABLE) }], encoding));
+      assert.equal((await describeOn(backend)).table, "t");
+    });
+  }
+
+  const broken: readonly (readonly [string, Answer, UpstreamFault])[] = [
+    [
+      "is larger than allowed once it is unpacked",
+      answerWith([{ flag: 1, data: gzipSync(LARGE) }], "gzip"),
+      "oversized",
+    ],
+    ["is packed in no known encoding", answerWith([{ flag: 1, data: TABLE }]), "broken"],
+    ["is not what its encoding says", answerWith([{ flag: 1, data: TABLE }], "gzip"), "broken"],
+    ["has two messages", answerWith([plain, plain]), "broken"],
+    ["has no message", answerWith([]), "broken"],
+    ["cannot be read", answerWith([{ flag: 0, data: Uint8Array.of(255) }]), "broken"],
+  ];
+  for (const [name, answer, fault] of broken) {
+    it(`fail at once if the answer ${name}`, async (t) => {
+      const { backend } = await upstreamOf(t, answer, { maxMessageBytes: SIZE });
+      await assert.rejects(
+        describeOn(backend),
+        (error) => isLanceError(error, "ServiceUnavailable") && error.fault === fault,
+      );
+    });
+  }
+
+  it("carry their time left, and the name of the upstream", async (t) => {
+    const seen: IncomingHttpHeaders[] = [];
+    const answer: Answer = (stream, headers) => {
+      seen.push(headers);
+      answerWith([plain])(stream, headers);
+    };
+    const { backend, address } = await upstreamOf(t, answer);
+    await describeOn(backend, { deadline: Date.now() + 60_000 });
+    await describeOn(backend);
+    const directory = await temporaryDirectory();
+    t.onTestFinished(directory.remove);
+    await describeOn((await upstreamOf(t, answer, {}, join(directory.path, "upstream.sock"))).backend);
+    const [, left] = /^(\d+)m$/.exec(String(seen[0]?.["grpc-timeout"])) ?? [];
+    assert.ok(Number(left) > 0 && Number(left) <= 60_000, `${left} ms are left`);
+    assert.equal(seen[1]?.["grpc-timeout"], undefined);
+    assert.deepEqual(
+      seen.map((headers) => headers[":authority"]),
+      [address, address, "localhost"],
+    );
+  });
+
+  it("go to the next connection if theirs ends before the upstream has looked at them", async (t) => {
+    let calls = 0;
+    const { backend } = await upstreamOf(t, (stream, headers) => {
+      calls += 1;
+      if (calls > 1) return answerWith([plain])(stream, headers);
+      stream.session?.close();
+      stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    });
+    assert.equal((await describeOn(backend)).table, "t");
+    assert.equal(calls, 2);
+  });
+
+  it("end at their deadline, and the upstream learns of it", async (t) => {
+    const reset = Promise.withResolvers<number>();
+    const { backend } = await upstreamOf(t, (stream) => {
+      stream.on("close", () => reset.resolve(stream.rstCode));
+    });
+    const late = describeOn(backend, { deadline: Date.now() + 50 });
+    await assert.rejects(late, failsWith("DeadlineExceeded"));
+    assert.equal(await reset.promise, constants.NGHTTP2_CANCEL);
+  });
+});

@@ -1,0 +1,202 @@
+import { constants } from "node:http2";
+import type { Message } from "@bufbuild/protobuf";
+import { type InterceptingListener, type Metadata, type StatusObject, status } from "@grpc/grpc-js";
+import type { PendingAnswer, Running } from "./answer.ts";
+import { statusError, unreached } from "./errors.ts";
+import { ACCEPTED_ENCODINGS, frameOf, isPacked, messageIn, unpack } from "./framing.ts";
+import type { Connection } from "./picked-servers.ts";
+import { timeoutHeader } from "./timeout.ts";
+
+/** A call of a method with a single message each way. */
+export interface UnaryCall {
+  readonly path: string;
+  readonly request: Message;
+  readonly metadata: Metadata;
+  /** Time at which the call has to end, in epoch milliseconds. Default: as long as its client waits. */
+  readonly deadline: number | undefined;
+  readonly write: (request: Message) => Uint8Array;
+  /** Reads the answer; throws for bytes that it cannot read. */
+  readonly read: (answer: Buffer) => Message;
+}
+
+/** Where unary calls go. */
+export interface UnaryTarget {
+  readonly authority: string;
+  /** Largest message of an answer, in bytes. */
+  readonly maxMessageBytes: number;
+  /** Returns the connection for the next call; undefined if none is ready. */
+  pick(): Connection | undefined;
+  /**
+   * Waits until a connection is ready.
+   *
+   * @throws LanceError ServiceUnavailable, if none is ready in time.
+   */
+  connected(): unknown;
+}
+
+/** Status of a call, with the code of the reset that has ended it. */
+interface StatusObjectWithRstCode extends StatusObject {
+  readonly rstCode?: number;
+}
+
+/** The longest delay of a timer, in milliseconds: about 24 days. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+type ConnectionCall = ReturnType<ReturnType<Connection["getRealSubchannel"]>["createCall"]>;
+
+/** Words of the library's client for failures of its own, by which they are recognised. */
+const UNWRITABLE = "Request message serialization failure";
+const UNREADABLE = "Response message parsing error";
+const TOO_LARGE = "Received message larger than max";
+const TOO_MANY = "Too many responses received";
+const NO_MESSAGE = "No message received";
+
+/**
+ * Starts a call on a connection of the library. Its client and its channel would pass the call through seven layers and
+ * each message through a dozen promises.
+ *
+ * @throws Error, if no connection is ready.
+ */
+export function startUnary(target: UnaryTarget, call: UnaryCall, answer: PendingAnswer): Running {
+  const exchange = new UnaryExchange(target, call, answer);
+  exchange.start();
+  return exchange;
+}
+
+/** A call, which receives the parts of its answer. */
+class UnaryExchange implements InterceptingListener, Running {
+  readonly #target: UnaryTarget;
+  readonly #call: UnaryCall;
+  readonly #answer: PendingAnswer;
+  #running: ConnectionCall | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+  #encoding = "identity";
+  #received = false;
+  #message: Message | undefined;
+  /** Whether the message is being unpacked, and the status that has come meanwhile. */
+  #unpacking = false;
+  #status: StatusObject | undefined;
+  #wasRefused = false;
+  #isOver = false;
+
+  constructor(target: UnaryTarget, call: UnaryCall, answer: PendingAnswer) {
+    this.#target = target;
+    this.#call = call;
+    this.#answer = answer;
+  }
+
+  /** @throws Error, if no connection is ready. */
+  start(): void {
+    const { authority } = this.#target;
+    const { path, request, metadata, deadline, write } = this.#call;
+    const connection = this.#target.pick();
+    if (connection === undefined) throw new Error("no connection is ready");
+    if (deadline !== undefined) this.#expireAt(deadline);
+    metadata.set("grpc-accept-encoding", ACCEPTED_ENCODINGS);
+    metadata.set("accept-encoding", "identity");
+    const running = connection.getRealSubchannel().createCall(metadata, authority, path, this);
+    this.#running = running;
+    running.startRead();
+    try {
+      running.sendMessageWithContext({}, frameOf(write(request)));
+      running.halfClose();
+    } catch (error) {
+      this.#break(status.INTERNAL, `${UNWRITABLE}: ${error}`);
+    }
+  }
+
+  cancel(): void {
+    this.#break(status.CANCELLED, "Cancelled on client");
+  }
+
+  onReceiveMetadata(metadata: Metadata): void {
+    this.#answer.begun = true;
+    const [encoding] = metadata.get("grpc-encoding");
+    if (encoding !== undefined) this.#encoding = String(encoding);
+  }
+
+  onReceiveMessage(frame: Buffer): void {
+    const isSecond = this.#received;
+    this.#received = true;
+    // A second message would otherwise hold the status back.
+    this.#running?.startRead();
+    if (isSecond) this.#break(status.UNIMPLEMENTED, TOO_MANY);
+    else if (isPacked(frame)) void this.#unpack(messageIn(frame));
+    else this.#take(messageIn(frame));
+  }
+
+  onReceiveStatus(given: StatusObjectWithRstCode): void {
+    const { code, details, metadata, rstCode } = given;
+    if (this.#isOver) return;
+    if (rstCode === constants.NGHTTP2_REFUSED_STREAM && this.#mayRepeat()) void this.#repeat();
+    else if (code !== status.OK) this.#fail(statusError(code, details, metadata));
+    else if (this.#unpacking) this.#status = given;
+    else if (this.#message === undefined) this.#fail(statusError(status.UNIMPLEMENTED, NO_MESSAGE));
+    else {
+      this.#end();
+      this.#answer.done(this.#message);
+    }
+  }
+
+  #take(message: Buffer): void {
+    try {
+      this.#message = this.#call.read(message);
+    } catch (error) {
+      this.#break(status.INTERNAL, `${UNREADABLE}: ${error}`);
+    }
+  }
+
+  async #unpack(message: Buffer): Promise<void> {
+    this.#unpacking = true;
+    try {
+      this.#take(await unpack(message, this.#encoding, this.#target.maxMessageBytes));
+    } catch (error) {
+      if (error instanceof RangeError) this.#break(status.RESOURCE_EXHAUSTED, TOO_LARGE);
+      else this.#break(status.INTERNAL, `${UNREADABLE}: ${error}`);
+    }
+    this.#unpacking = false;
+    if (this.#status !== undefined) this.onReceiveStatus(this.#status);
+  }
+
+  /** Like the library, it repeats a refused call once, and only if no part of an answer has come. */
+  #mayRepeat(): boolean {
+    return !this.#wasRefused && !this.#answer.begun;
+  }
+
+  /** Makes the call again, which the upstream has refused before it looked at it. */
+  async #repeat(): Promise<void> {
+    this.#wasRefused = true;
+    this.#running = undefined;
+    clearTimeout(this.#deadline);
+    try {
+      await this.#target.connected();
+      if (!this.#isOver) this.start();
+    } catch (error) {
+      this.#fail(unreached(error));
+    }
+  }
+
+  #expireAt(deadline: number): void {
+    const milliseconds = Math.max(0, deadline - Date.now());
+    this.#call.metadata.set("grpc-timeout", timeoutHeader(milliseconds));
+    if (milliseconds > LONGEST_TIMER_MS) return;
+    const expire = () => this.#break(status.DEADLINE_EXCEEDED, "Deadline exceeded");
+    this.#deadline = setTimeout(expire, milliseconds);
+  }
+
+  /** Ends the call at the upstream, and here. */
+  #break(code: status, details: string): void {
+    this.#running?.cancelWithStatus(code, details);
+    this.#fail(statusError(code, details));
+  }
+
+  #fail(error: Error): void {
+    this.#end();
+    this.#answer.fail(error);
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    clearTimeout(this.#deadline);
+  }
+}
