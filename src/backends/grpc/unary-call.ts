@@ -66,8 +66,8 @@ export function startUnary(target: UnaryTarget, call: UnaryCall, answer: Pending
 /** A call, which receives the parts of its answer. */
 class UnaryExchange implements InterceptingListener, Running {
   readonly #target: UnaryTarget;
-  readonly #call: UnaryCall;
-  readonly #answer: PendingAnswer;
+  /** The call and its answer; undefined once the call is over, because the library keeps this object for longer. */
+  #open: { readonly call: UnaryCall; readonly answer: PendingAnswer } | undefined;
   #running: ConnectionCall | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #encoding = "identity";
@@ -77,25 +77,26 @@ class UnaryExchange implements InterceptingListener, Running {
   #unpacking = false;
   #status: StatusObject | undefined;
   #wasRefused = false;
-  #isOver = false;
 
   constructor(target: UnaryTarget, call: UnaryCall, answer: PendingAnswer) {
     this.#target = target;
-    this.#call = call;
-    this.#answer = answer;
+    this.#open = { call, answer };
   }
 
   /** @throws Error, if no connection is ready. */
   start(): void {
+    if (this.#open === undefined) return;
+    const { path, request, metadata, deadline, write } = this.#open.call;
     const { authority } = this.#target;
-    const { path, request, metadata, deadline, write } = this.#call;
     const connection = this.#target.pick();
     if (connection === undefined) throw new Error("no connection is ready");
-    if (deadline !== undefined) this.#expireAt(deadline);
+    const leftMs = deadline === undefined ? undefined : Math.max(0, deadline - Date.now());
+    if (leftMs !== undefined) metadata.set("grpc-timeout", timeoutHeader(leftMs));
     metadata.set("grpc-accept-encoding", ACCEPTED_ENCODINGS);
     metadata.set("accept-encoding", "identity");
     const running = connection.getRealSubchannel().createCall(metadata, authority, path, this);
     this.#running = running;
+    if (leftMs !== undefined) this.#expireIn(leftMs);
     running.startRead();
     try {
       running.sendMessageWithContext({}, frameOf(write(request)));
@@ -110,7 +111,7 @@ class UnaryExchange implements InterceptingListener, Running {
   }
 
   onReceiveMetadata(metadata: Metadata): void {
-    this.#answer.begun = true;
+    if (this.#open !== undefined) this.#open.answer.begun = true;
     const [encoding] = metadata.get("grpc-encoding");
     if (encoding !== undefined) this.#encoding = String(encoding);
   }
@@ -127,20 +128,20 @@ class UnaryExchange implements InterceptingListener, Running {
 
   onReceiveStatus(given: StatusObjectWithRstCode): void {
     const { code, details, metadata, rstCode } = given;
-    if (this.#isOver) return;
+    if (this.#open === undefined) return;
     if (rstCode === constants.NGHTTP2_REFUSED_STREAM && this.#mayRepeat()) void this.#repeat();
     else if (code !== status.OK) this.#fail(statusError(code, details, metadata));
     else if (this.#unpacking) this.#status = given;
     else if (this.#message === undefined) this.#fail(statusError(status.UNIMPLEMENTED, NO_MESSAGE));
     else {
-      this.#end();
-      this.#answer.done(this.#message);
+      const message = this.#message;
+      this.#close()?.done(message);
     }
   }
 
   #take(message: Buffer): void {
     try {
-      this.#message = this.#call.read(message);
+      this.#message = this.#open?.call.read(message);
     } catch (error) {
       this.#break(status.INTERNAL, `${UNREADABLE}: ${error}`);
     }
@@ -160,7 +161,7 @@ class UnaryExchange implements InterceptingListener, Running {
 
   /** Like the library, it repeats a refused call once, and only if no part of an answer has come. */
   #mayRepeat(): boolean {
-    return !this.#wasRefused && !this.#answer.begun;
+    return !this.#wasRefused && this.#open?.answer.begun === false;
   }
 
   /** Makes the call again, which the upstream has refused before it looked at it. */
@@ -170,15 +171,13 @@ class UnaryExchange implements InterceptingListener, Running {
     clearTimeout(this.#deadline);
     try {
       await this.#target.connected();
-      if (!this.#isOver) this.start();
+      this.start();
     } catch (error) {
       this.#fail(unreached(error));
     }
   }
 
-  #expireAt(deadline: number): void {
-    const milliseconds = Math.max(0, deadline - Date.now());
-    this.#call.metadata.set("grpc-timeout", timeoutHeader(milliseconds));
+  #expireIn(milliseconds: number): void {
     if (milliseconds > LONGEST_TIMER_MS) return;
     const expire = () => this.#break(status.DEADLINE_EXCEEDED, "Deadline exceeded");
     this.#deadline = setTimeout(expire, milliseconds);
@@ -191,12 +190,14 @@ class UnaryExchange implements InterceptingListener, Running {
   }
 
   #fail(error: Error): void {
-    this.#end();
-    this.#answer.fail(error);
+    this.#close()?.fail(error);
   }
 
-  #end(): void {
-    this.#isOver = true;
+  /** Lets go of the call; returns its answer if it was still open. */
+  #close(): PendingAnswer | undefined {
+    const answer = this.#open?.answer;
     clearTimeout(this.#deadline);
+    this.#open = this.#running = this.#deadline = this.#message = undefined;
+    return answer;
   }
 }
