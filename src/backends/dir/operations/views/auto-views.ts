@@ -1,5 +1,6 @@
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
+import type { CatalogView } from "../../catalog/view.ts";
 import { walkTables } from "../../catalog/walk.ts";
 import { objectIdOf } from "../tables/lookup.ts";
 import { isAutoView, SOURCE_QUERY } from "./definition.ts";
@@ -18,13 +19,13 @@ export interface ViewRegister {
 }
 
 /** Creates a register that looks for views of other processes at most every so many milliseconds. */
-export function createViewRegister(catalog: Pick<Catalog, "read">, lookMs: number): ViewRegister {
+export function createViewRegister(catalog: Pick<Catalog, "read" | "known">, lookMs: number): ViewRegister {
   const views = new Map<string, AutoView>();
   let lookedAt = Number.NEGATIVE_INFINITY;
 
-  /** Brings the entry of a table up to date. */
-  async function look(id: Identifier): Promise<void> {
-    const properties = (await catalog.read()).get(objectIdOf(id))?.properties ?? {};
+  /** Brings the entry of a table up to date with a state of the catalog. */
+  function look(state: CatalogView, id: Identifier): void {
+    const properties = state.get(objectIdOf(id))?.properties ?? {};
     const query = properties[SOURCE_QUERY];
     if (query === undefined || !isAutoView(properties)) views.delete(objectIdOf(id));
     else views.set(objectIdOf(id), { id, source: parseViewQuery(query).source });
@@ -33,13 +34,15 @@ export function createViewRegister(catalog: Pick<Catalog, "read">, lookMs: numbe
     const now = performance.now();
     if (now - lookedAt < lookMs) return;
     lookedAt = now;
-    for await (const id of walkTables(catalog)) await look(id);
+    // The walk reads the catalog now and then; a check for each table would be a request to a bucket for each.
+    for await (const id of walkTables(catalog)) look(catalog.known(), id);
   }
 
   return {
     async viewsOf(tables) {
       await lookAtAll();
-      for (const table of tables) await look(table);
+      const state = await catalog.read();
+      for (const table of tables) look(state, table);
       const names = new Set(tables.map(objectIdOf));
       return [...views.values()].filter(({ source }) => names.has("") || names.has(objectIdOf(source)));
     },

@@ -1,0 +1,25 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { table } from "../../catalog/catalog-fixture.ts";
+import { createState } from "../../catalog/state.ts";
+import { createViewRegister } from "./auto-views.ts";
+
+test("looks for views in many changed tables with as many checks of the catalog as in a few", async () => {
+  const names = Array.from({ length: 50 }, (_, i) => `t${i}`);
+  const state = createState(names.map((name) => table(name)));
+  let checks = 0;
+  const catalog = {
+    known: () => state,
+    read: async () => {
+      checks += 1;
+      return state;
+    },
+  };
+  const register = createViewRegister(catalog, 0);
+  async function checksOf(tables: readonly string[]): Promise<number> {
+    checks = 0;
+    assert.deepEqual(await register.viewsOf(tables.map((name) => [name])), []);
+    return checks;
+  }
+  assert.equal(await checksOf(names), await checksOf(names.slice(0, 2)));
+});
