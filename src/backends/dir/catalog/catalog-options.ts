@@ -1,5 +1,10 @@
 import type { SharedCounter, SharedDatabase } from "../../../namespace/sharing.ts";
-import type { TakeTurn } from "./commit-queue.ts";
+
+/**
+ * Runs work while no other worker of the process commits to the catalog: workers that competed for the next version
+ * would repeat each other's work.
+ */
+export type TakeTurn = <T>(work: () => Promise<T>) => Promise<T>;
 
 /** Options of a catalog. */
 export interface CatalogOptions {

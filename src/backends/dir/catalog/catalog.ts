@@ -4,28 +4,29 @@ import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.
 import type { BackendFigures } from "../../../namespace/backend-figures.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { traced } from "../../../namespace/tracing.ts";
+import { createKeyedLocks } from "../concurrency/keyed-locks.ts";
 import { createOverlappingCheck } from "../concurrency/overlapping-check.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { UnsyncedError } from "../format/local-errors.ts";
-import type { CatalogOptions } from "./catalog-options.ts";
+import type { CatalogOptions, TakeTurn } from "./catalog-options.ts";
 import { StateMismatch } from "./commit-plan.ts";
-import { createCommitQueue } from "./commit-queue.ts";
+import { createCommitQueue, MAX_GROUPS } from "./commit-queue.ts";
 import type { Mutation, Outcome } from "./decide.ts";
-import { decideOn } from "./decide-on.ts";
 import { type Exchange, joinExchange } from "./exchange/exchange.ts";
 import type { MadeVersion, SharedVersion } from "./exchange/messages.ts";
 import { createForgettable } from "./forgettable.ts";
 import { allowStaleness, type Head, startStopwatch } from "./freshness.ts";
+import { createGroupCommits } from "./group-commits.ts";
 import { createHousekeeping } from "./housekeeping.ts";
 import { createIntegrity } from "./integrity.ts";
 import type { ManifestTable } from "./manifest-table.ts";
+import { type Committed, NothingCommitted } from "./prepared-commit.ts";
 import { MAX_ROWS_AT_ONCE } from "./reader.ts";
 import { createSharing } from "./sharing.ts";
 import { type CatalogState, createState } from "./state.ts";
 import { StateChanged } from "./steps.ts";
 import { factsOf } from "./version-facts.ts";
 import type { Changes } from "./view.ts";
-import { type Committed, NothingCommitted } from "./writer.ts";
 
 /** Figures of a catalog. */
 type CatalogFigures = Pick<BackendFigures, "commits" | "freshnessChecks">;
@@ -85,7 +86,7 @@ export function createCatalog(
     maxRetries = 20,
     maintenance = true,
     committed: newest,
-    inTurn,
+    inTurn = oneAtATime(),
     workers,
   }: CatalogOptions = {},
 ): Catalog {
@@ -109,8 +110,6 @@ export function createCatalog(
   let isSound = true;
   /** Whether a loss of power may remove the newest version; the next version repeats everything in it. */
   let isUnsynced = false;
-  /** Whether the last commit was not the next version of the state in memory, or failed. */
-  let hasLost = false;
   const integrity = createIntegrity(log);
   const forgettable = createForgettable();
   const figures = {
@@ -120,7 +119,16 @@ export function createCatalog(
   const chores = maintenance ? manifest.chores({ current, join }, log) : [];
   const housekeeping = createHousekeeping(chores, log);
 
-  const queue = createCommitQueue(commitWithRetries, maxWaiting, inTurn);
+  const queue = createCommitQueue(commitWithRetries, maxWaiting);
+  const { commitGroup } = createGroupCommits({
+    manifest,
+    forgettable,
+    inTurn,
+    held: () => ({ version, state, isSound, isUnsynced }),
+    refresh: () => refresh(),
+    confirm,
+    take,
+  });
 
   const isNewest = (head: Head) => isSound && head.version === version && head.generation === generation;
 
@@ -154,12 +162,12 @@ export function createCatalog(
     figures.freshnessChecks.look += 1;
     let seen = version;
     let head = await manifest.head();
-    // This process is about to apply its own commit, so nothing needs to be read.
-    const running = head.version === version ? undefined : (committing ?? exchange?.catchUp());
-    if (running !== undefined) {
+    // This process is about to apply its own commits, so nothing needs to be read.
+    for (let waits = 0; head.version > version && waits < MAX_GROUPS; waits++) {
+      const running = committing ?? (waits === 0 ? exchange?.catchUp() : undefined);
+      if (running === undefined) break;
       await running.catch(() => {});
-      seen = version;
-      head = await manifest.head();
+      if (head.generation !== generation) [seen, head] = [version, await manifest.head()];
     }
     // A commit of this process that ended during the look has made the state newer.
     if (head.generation === generation && head.version >= seen && head.version < version) return;
@@ -168,46 +176,17 @@ export function createCatalog(
     });
   }
 
-  /** Checks whether the state is the newest, without reading anything; returns undefined if only `refresh` can tell. */
-  function confirm(): Promise<boolean> | undefined {
+  /**
+   * Checks whether the state is the newest, without reading anything; returns undefined if only `refresh` can tell.
+   *
+   * @param mayBeFollowed whether this process may be making the next version. Default: false
+   */
+  function confirm(mayBeFollowed = false): Promise<boolean> | undefined {
     if (!isSound || version === 0 || integrity.isDamaged()) return undefined;
-    return manifest.confirm?.({ version, generation });
+    return manifest.confirm?.({ version, generation }, mayBeFollowed);
   }
   /** Like {@link confirm}, for many concurrent callers; undefined if checks cannot overlap. */
   const confirmed = manifest.confirm && createOverlappingCheck(async () => (await confirm()) ?? false);
-
-  /**
-   * Commits a group on the newest state and returns the outcome of each of its mutations; returns undefined, with
-   * nothing committed, if another process was faster or the table had to be created.
-   */
-  async function commitGroup(group: readonly Mutation<unknown>[]): Promise<readonly Outcome[] | undefined> {
-    const sinceRefresh = startStopwatch();
-    // The files of the commit are written during the check. Beside other writers that would often be in vain.
-    const isNewest = hasLost ? undefined : confirm();
-    if (isNewest === undefined) await refresh();
-    // Its failure shows where it is awaited.
-    isNewest?.catch(() => {});
-    hasLost = true;
-    const [base, onto] = [version, state];
-    const decision = await decideOn(manifest, base, onto, group);
-    if (decision === undefined) return undefined;
-    const { changes, recorded, outcomes } = decision;
-    // The answer that nothing needs to change is based on the newest version, so that version must be durable.
-    if (changes.size === 0 && recorded.size === 0 && !isUnsynced) {
-      if (!((await isNewest) ?? true)) return undefined;
-      hasLost = false;
-      return outcomes;
-    }
-    if (version === 0) {
-      await manifest.ensure();
-      return undefined;
-    }
-    const verdicts = { recorded, forgotten: forgettable.in(onto) };
-    const work = () => manifest.commit(base, onto, changes, verdicts, isNewest ?? Promise.resolve(true));
-    if (!(await take(sinceRefresh, changes, work))) return undefined;
-    hasLost = false;
-    return outcomes;
-  }
 
   /**
    * Commits on the state and applies the commit to it.
@@ -266,19 +245,22 @@ export function createCatalog(
   /** Joins fragments between the commits of two groups; returns false if they have changed meanwhile. */
   async function join(fragments: readonly DataFragment[]): Promise<boolean> {
     const prepared = await manifest.prepareJoin(version, state, fragments);
-    return queue.between(async () => {
+    return inTurn(async () => {
       const sinceRefresh = startStopwatch();
       await refresh();
       return take(sinceRefresh, new Map(), () => manifest.join(version, prepared));
     });
   }
-  async function commitWithRetries(group: readonly Mutation<unknown>[]): Promise<readonly Outcome[]> {
+  async function commitWithRetries(
+    group: readonly Mutation<unknown>[],
+    mayFollow: () => void,
+  ): Promise<readonly Outcome[]> {
     figures.commits.groups += 1;
     figures.commits.changes += group.length;
     for (let tries = 0; tries <= maxRetries; tries++) {
       if (tries > 0) figures.commits.retries += 1;
       if (tries > 0) await sleep(Math.random() * 10 * tries);
-      const outcomes = await commitGroup(group).catch((error: unknown) => {
+      const outcomes = await commitGroup(group, mayFollow).catch((error: unknown) => {
         if (error instanceof StateChanged) return undefined;
         if (tries > 0 || !isMismatch(error)) throw error;
         log.error(
@@ -357,6 +339,12 @@ export function createCatalog(
       await manifest.close();
     },
   };
+}
+
+/** Lets the commits of a catalog follow each other. */
+function oneAtATime(): TakeTurn {
+  const { withLocks } = createKeyedLocks();
+  return (work) => withLocks([""], work);
 }
 
 function isMismatch(error: unknown): boolean {

@@ -1,7 +1,7 @@
 import type { DataFragment, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
+import type { BaseState } from "./commit-base.ts";
 import { isPlainFragment, type RowFormat } from "./row-fragment.ts";
-import type { CatalogState } from "./state.ts";
 import { type StoredRow, toStored } from "./stored-row.ts";
 import type { Changes } from "./view.ts";
 
@@ -31,7 +31,7 @@ export const REWRITE_BELOW_ROWS = 4096;
 export function* planCommit(
   manifest: Manifest,
   format: RowFormat,
-  state: CatalogState,
+  state: BaseState,
   changes: Changes,
   rowsOf: RowSource,
 ): Steps<CommitPlan> {
@@ -68,7 +68,7 @@ export function liveRows({ physicalRows, deletionFile }: DataFragment): number {
 /** Returns the places of removed and replaced rows, by fragment. */
 function* lostRows(
   { fragments }: Manifest,
-  state: CatalogState,
+  state: BaseState,
   changes: Changes,
 ): Steps<Map<DataFragment, Set<number>>> {
   const byId = new Map(fragments.map((fragment) => [Number(fragment.id), fragment]));

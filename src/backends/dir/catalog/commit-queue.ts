@@ -1,9 +1,9 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { createPace } from "../../../namespace/pace.ts";
 import type { Mutation, Outcome } from "./decide.ts";
-import { NothingCommitted } from "./writer.ts";
+import { NothingCommitted } from "./prepared-commit.ts";
 
-/** Queue of mutations that wait for a commit, and of work that waits for the time between two commits. */
+/** Queue of mutations that wait for a commit. */
 export interface CommitQueue {
   /**
    * Queues a mutation for the next commit; returns its answer.
@@ -11,20 +11,26 @@ export interface CommitQueue {
    * @throws LanceError Throttling if the queue is full
    */
   mutate<T>(mutation: Mutation<T>): Promise<T>;
-  /** Runs work while no group is being committed. */
-  between<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves when the queue is empty. */
+  /** Resolves when the queue is empty and all groups have been committed. */
   drained(): Promise<void>;
 }
 
 /**
- * Runs a commit while no other worker of the process commits to the catalog: workers that competed for the next version
- * would repeat each other's work.
+ * Commits a group and returns the outcome of each of its mutations.
+ *
+ * @param mayFollow called when the next group may be prepared, while this one is being published. Default: that group
+ *   begins after this one
  */
-export type TakeTurn = (commit: () => Promise<void>) => Promise<void>;
+export type CommitGroup = (
+  group: readonly Mutation<unknown>[],
+  mayFollow: () => void,
+) => Promise<readonly Outcome[]>;
 
 /** Maximum number of mutations in a commit. */
 const MAX_GROUP = 512;
+
+/** Maximum number of groups at a time: one that is published, and the next one. */
+export const MAX_GROUPS = 2;
 
 interface Waiting {
   readonly mutation: Mutation<unknown>;
@@ -33,26 +39,23 @@ interface Waiting {
 }
 
 /**
- * Creates a queue. All mutations that arrive while a commit runs form the group of the next one.
+ * Creates a queue. All mutations that arrive before a group may follow the running one form that group.
  *
- * @param commit commits a group and returns the outcome of each of its mutations
  * @param maxWaiting maximum number of mutations that wait
- * @param inTurn Default: runs the work at once, because a single worker commits.
  */
-export function createCommitQueue(
-  commit: (group: readonly Mutation<unknown>[]) => Promise<readonly Outcome[]>,
-  maxWaiting: number,
-  inTurn: TakeTurn = (work) => work(),
-): CommitQueue {
+export function createCommitQueue(commit: CommitGroup, maxWaiting: number): CommitQueue {
   const waiting: Waiting[] = [];
-  const turns: (() => Promise<void>)[] = [];
+  const running = new Set<Promise<void>>();
   const pace = createPace();
   let draining: Promise<void> | undefined;
 
   /** Commits a group and answers each caller. A group that fails as a whole is halved, so that a fault affects its own caller alone. */
-  async function answer(group: readonly Waiting[]): Promise<void> {
+  async function answer(group: readonly Waiting[], mayFollow: () => void): Promise<void> {
     try {
-      const outcomes = await commit(group.map(({ mutation }) => mutation));
+      const outcomes = await commit(
+        group.map(({ mutation }) => mutation),
+        mayFollow,
+      );
       for (const [i, outcome] of outcomes.entries()) {
         if ("error" in outcome) group[i]?.reject(outcome.error);
         else group[i]?.resolve(outcome.answer);
@@ -64,18 +67,26 @@ export function createCommitQueue(
         return;
       }
       const half = Math.ceil(group.length / 2);
-      await answer(group.slice(0, half));
-      await answer(group.slice(half));
+      await answer(group.slice(0, half), mayFollow);
+      await answer(group.slice(half), mayFollow);
     }
   }
-  async function takeTurn(): Promise<void> {
-    await turns.shift()?.();
-    const group = waiting.splice(0, MAX_GROUP);
-    if (group.length > 0) await answer(group);
+  /** Starts to commit the waiting mutations; resolves when the next group may start. */
+  async function startGroup(): Promise<void> {
+    // Mutations of the current turn of the event loop join the group.
+    await Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const answered = answer(waiting.splice(0, MAX_GROUP), resolve).finally(() => {
+      running.delete(answered);
+      resolve();
+    });
+    running.add(answered);
+    await promise;
+    while (running.size >= MAX_GROUPS) await Promise.race(running);
   }
   async function drain(): Promise<void> {
-    while (waiting.length > 0 || turns.length > 0) {
-      await inTurn(takeTurn);
+    while (waiting.length > 0) {
+      await startGroup();
       // On a disk, groups that change nothing wait for nothing, and a caller may ask for thousands of them.
       await pace.pauseIfDue();
     }
@@ -89,12 +100,9 @@ export function createCommitQueue(
         draining ??= drain();
       });
     },
-    between: (work) =>
-      new Promise((resolve, reject) => {
-        turns.push(() => work().then(resolve, reject));
-        draining ??= drain();
-      }),
-    drained: async () => draining,
+    async drained() {
+      while (draining !== undefined || running.size > 0) await Promise.all([draining, ...running]);
+    },
   };
 }
 

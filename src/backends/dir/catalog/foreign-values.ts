@@ -1,6 +1,6 @@
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
+import type { BaseState } from "./commit-base.ts";
 import { isPlainFragment, rowFormatOf } from "./row-fragment.ts";
-import type { CatalogState } from "./state.ts";
 import type { CatalogView, Changes } from "./view.ts";
 
 /**
@@ -9,7 +9,7 @@ import type { CatalogView, Changes } from "./view.ts";
  *
  * @returns undefined if there cannot be any
  */
-export function foreignValues(manifest: Manifest, state: CatalogState, changes: Changes): string | undefined {
+export function foreignValues(manifest: Manifest, state: BaseState, changes: Changes): string | undefined {
   const format = rowFormatOf(manifest);
   if (format.otherColumns.length === 0) return undefined;
   const plain = new Set(

@@ -37,9 +37,10 @@ export interface Freshness {
    * Checks whether a head that was seen before is still the newest. Calls may overlap, because they look for no further
    * versions. Only object stores need it.
    *
+   * @param mayBeFollowed whether the version after it may exist, because this process is making it. Default: false
    * @returns undefined if only {@link Freshness.head} can tell; otherwise false if there is anything new
    */
-  readonly confirm?: (head: Head) => Promise<boolean> | undefined;
+  readonly confirm?: (head: Head, mayBeFollowed?: boolean) => Promise<boolean> | undefined;
   /**
    * Notes that this process has made a version, so that the next check looks for the one after it at once.
    *
@@ -173,7 +174,10 @@ export function createFreshness(dataset: DatasetRef): Freshness {
     stamps.note(seen, before);
     return head();
   }
-  function confirm({ version, generation: expected }: Head): Promise<boolean> | undefined {
+  function confirm(
+    { version, generation: expected }: Head,
+    mayBeFollowed = false,
+  ): Promise<boolean> | undefined {
     const from = known;
     if (from === undefined || !follows()) return undefined;
     const newest = made > from.version ? made : from.version;
@@ -181,7 +185,7 @@ export function createFreshness(dataset: DatasetRef): Freshness {
     const sinceThis = startStopwatch();
     return lookAfter(from).then((found) => {
       // A version that was made meanwhile is newer than the confirmed one.
-      if (found === undefined || found.next !== undefined) return false;
+      if (found === undefined || (found.next !== undefined && !mayBeFollowed)) return false;
       if (known === from) known = found.at;
       noteLook(sinceThis);
       return true;

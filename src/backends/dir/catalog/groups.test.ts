@@ -56,9 +56,9 @@ test("fails only the change that would lose the values of another program, whate
   }
   let commits = 0;
   const counted = world.open((manifest) => ({
-    commit(...args) {
+    prepare(...args) {
       commits++;
-      return manifest.commit(...args);
+      return manifest.prepare(...args);
     },
   }));
   const outcomes = await outcomesOf([

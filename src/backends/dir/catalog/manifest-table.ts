@@ -13,6 +13,7 @@ import { createStorageClock } from "../format/storage-clock.ts";
 import { latestVersion, readVersion } from "../format/version-files.ts";
 import { createHintWriter } from "../format/version-hint.ts";
 import { createJoining, createOptimizing, createPruning } from "./chores.ts";
+import type { CommitBase } from "./commit-base.ts";
 import { liveRows } from "./commit-plan.ts";
 import { createEngineFormat } from "./engine-format.ts";
 import { foreignValues } from "./foreign-values.ts";
@@ -20,13 +21,14 @@ import { createFreshness, type Freshness, type Head } from "./freshness.ts";
 import type { Chore } from "./housekeeping.ts";
 import type { Memory } from "./memory.ts";
 import { createFragmentWriter } from "./new-fragment.ts";
+import type { Committed, PreparedCommit } from "./prepared-commit.ts";
 import { readDelta, readIds, readState } from "./reader.ts";
 import type { Delta } from "./row-batch.ts";
 import { type CatalogState, createState } from "./state.ts";
 import type { VerdictChange } from "./verdicts.ts";
 import { factsOf, type VersionFacts } from "./version-facts.ts";
 import type { Changes } from "./view.ts";
-import { type Committed, createManifestWriter, type PreparedJoin } from "./writer.ts";
+import { createManifestWriter, type PreparedJoin } from "./writer.ts";
 
 /** Name of the manifest table in the base directory. */
 export const MANIFEST_NAME = "__manifest";
@@ -59,26 +61,19 @@ export interface ManifestTable {
   /** Creates the table if it does not exist; another process may do so concurrently. */
   ensure(): Promise<void>;
   /**
-   * Finds the rows that would lose values of other programs if changes were applied to the version of `state`.
+   * Finds the rows that would lose values of other programs if changes were applied to a version.
    *
-   * @returns their ids; undefined if the version has disappeared
+   * @returns their ids; undefined if the version has disappeared, or must be read and is still being published
    */
-  losing(version: number, state: CatalogState, changes: Changes): Promise<readonly string[] | undefined>;
+  losing(base: CommitBase, changes: Changes): Promise<readonly string[] | undefined>;
   /**
-   * Commits changes as the version after the one of `state`.
+   * Prepares a commit of changes as the version after another one, and begins to write its files.
    *
-   * @param confirmed whether the version of `state` is the newest; the files of the commit are written meanwhile
-   * @returns undefined if another writer has made that version; then nothing is left behind
-   * @throws NothingCommitted if it fails before it is visible; LanceError Unsupported for a table that cannot be
-   *   written here; ServiceUnavailable and other errors of the storage leave the outcome open
+   * @returns undefined if that version has disappeared
+   * @throws NothingCommitted, and then nothing is left behind; LanceError Unsupported for a table that cannot be
+   *   written here
    */
-  commit(
-    version: number,
-    state: CatalogState,
-    changes: Changes,
-    verdicts: VerdictChange,
-    confirmed: Promise<boolean>,
-  ): Promise<Committed | undefined>;
+  prepare(base: CommitBase, changes: Changes, verdicts: VerdictChange): Promise<PreparedCommit | undefined>;
   /** Reads the manifest of a version; returns undefined if the version has disappeared. */
   manifestOf(version: number): Promise<Manifest | undefined>;
   /** Writes the rows of some fragments of the version of `state` to a single file. */
@@ -175,10 +170,10 @@ export function createManifestTable(
   }
   /** Runs work that needs an unchanged version; returns undefined if the version has disappeared. */
   async function withBase<T>(
-    version: number,
+    { version, file }: Pick<CommitBase, "version" | "file">,
     work: (base: ManifestFile) => Promise<T>,
   ): Promise<T | undefined> {
-    const base = await fileOf(version);
+    const base = file ?? (await fileOf(version));
     if (base === undefined) return undefined;
     checkFlags(base.manifest, "writer");
     return work(base);
@@ -235,26 +230,25 @@ export function createManifestTable(
         if (!isLanceError(error, "TableAlreadyExists")) throw error;
       }
     },
-    losing: (version, state, changes) =>
-      withBase(version, async ({ manifest }) => {
-        const condition = foreignValues(manifest, state, changes);
-        return condition === undefined ? [] : at(version, (table) => readIds(table, condition));
+    losing: (base, changes) =>
+      withBase(base, async ({ manifest }) => {
+        const condition = foreignValues(manifest, base.state, changes);
+        if (condition === undefined) return [];
+        return base.file === undefined ? at(base.version, (table) => readIds(table, condition)) : undefined;
       }),
-    async commit(version, state, changes, verdicts, confirmed) {
+    async prepare(base, changes, verdicts) {
       await syncOthers();
-      const committed = await withBase(version, (base) =>
-        writer.commit(base, state, changes, verdicts, confirmed),
-      );
-      return landed(committed);
+      const prepared = await withBase(base, (file) => writer.prepare(file, base.state, changes, verdicts));
+      return prepared && { ...prepared, publish: async (options) => landed(await prepared.publish(options)) };
     },
     manifestOf: async (version) => (await fileOf(version))?.manifest,
     async prepareJoin(version, state, fragments) {
-      const prepared = await withBase(version, (base) => writer.prepareJoin(base, state, fragments));
+      const prepared = await withBase({ version }, (base) => writer.prepareJoin(base, state, fragments));
       if (prepared === undefined) throw new LanceError("ConcurrentModification", "the version is gone");
       return prepared;
     },
     async join(version, prepared) {
-      return landed(await withBase(version, (base) => writer.join(base, prepared)));
+      return landed(await withBase({ version }, (base) => writer.join(base, prepared)));
     },
     adopt({ key, bytes }) {
       const manifest = parseManifestFile(key, bytes);

@@ -9,7 +9,7 @@ export class StateChanged extends Error {}
  *
  * @throws StateChanged if that work changes the state
  */
-export function inSlicesOn<T>(state: CatalogState, steps: Steps<T>): Promise<T> {
+export function inSlicesOn<T>(state: Pick<CatalogState, "revision">, steps: Steps<T>): Promise<T> {
   const { revision } = state;
   return inSlices(steps, () => {
     if (state.revision !== revision) throw new StateChanged("the state has changed between two steps");

@@ -4,57 +4,44 @@ import { type DatasetRef, dataDirectory } from "../format/dataset.ts";
 import { deletionKey, newDeletionFile } from "../format/deletion-file.ts";
 import type { ManifestFile } from "../format/manifest-file.ts";
 import { buildNextVersion } from "../format/next-version.ts";
-import { publishVersion } from "../format/publish-version.ts";
 import { changeRows, type RowsChange } from "../format/rows-change.ts";
+import type { BaseState } from "./commit-base.ts";
 import { liveRows, planCommit, StateMismatch } from "./commit-plan.ts";
 import { markGaps } from "./gap-marker.ts";
 import type { FragmentWriter } from "./new-fragment.ts";
+import {
+  allDone,
+  type Committed,
+  createPreparedCommit,
+  NothingCommitted,
+  type PreparedCommit,
+} from "./prepared-commit.ts";
 import { type RowFormat, rowFormatOf } from "./row-fragment.ts";
-import type { CatalogState } from "./state.ts";
 import { inSlicesOn, StateChanged } from "./steps.ts";
-import type { RowAddress, StoredRow } from "./stored-row.ts";
+import type { StoredRow } from "./stored-row.ts";
 import { NO_VERDICTS, type VerdictChange, withVerdicts } from "./verdicts.ts";
 import type { Changes } from "./view.ts";
-
-/** A commit that is part of the history. */
-export interface Committed {
-  readonly version: number;
-  readonly file: ManifestFile;
-  /** Content of the file. */
-  readonly bytes: Uint8Array;
-  /** Addresses of the rows in the new fragment: those that were put, and those that were moved. */
-  readonly addresses: ReadonlyMap<string, RowAddress>;
-}
-
-/**
- * A commit that failed before any part of it was visible; the cause explains why, and any of the changes may be at
- * fault.
- */
-export class NothingCommitted extends Error {}
 
 /** Writes commits of the manifest table. */
 export interface ManifestWriter {
   /**
-   * Commits changes as the version after `base`, whose state is `state`.
+   * Prepares a commit of changes as the version after `base`, whose state is `state`, and begins to write its files.
    *
-   * @param confirmed whether `base` is the newest version; its files are written meanwhile. Default: it is
-   * @returns undefined if another writer has made that version; then nothing is left behind
    * @throws NothingCommitted, and then nothing is left behind; LanceError Unsupported for a table that cannot be
-   *   written here; ServiceUnavailable and other errors of the storage leave the outcome open
+   *   written here
    */
-  commit(
+  prepare(
     base: ManifestFile,
-    state: CatalogState,
+    state: BaseState,
     changes: Changes,
     verdicts?: VerdictChange,
-    confirmed?: Promise<boolean>,
-  ): Promise<Committed | undefined>;
+  ): Promise<PreparedCommit>;
   /**
    * Writes the rows of plain fragments to a single file, which becomes a fragment through {@link ManifestWriter.join}.
    */
   prepareJoin(
     base: ManifestFile,
-    state: CatalogState,
+    state: BaseState,
     fragments: readonly DataFragment[],
   ): Promise<PreparedJoin>;
   /**
@@ -72,17 +59,6 @@ export interface PreparedJoin {
   readonly rows: readonly StoredRow[];
 }
 
-/** Options of a publication. */
-interface PublishOptions {
-  /** Default: none. */
-  readonly verdicts?: VerdictChange | undefined;
-  /** Whether the version that it follows is the newest. Default: it is. */
-  readonly confirmed?: Promise<boolean> | undefined;
-}
-
-/** The version that a commit follows is not the newest. */
-class NotNewest extends Error {}
-
 /** Maximum number of remembered rows of small fragments, which need not be looked up in the state. */
 const REMEMBERED_ROWS = 16_384;
 
@@ -94,7 +70,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
   let remembered = new Map<string, readonly StoredRow[]>();
 
   /** Returns the rows of fragments, without those that their deletion files list. */
-  function rowsOf(fragments: readonly DataFragment[], state: CatalogState) {
+  function rowsOf(fragments: readonly DataFragment[], state: BaseState) {
     const found = new Map<bigint, StoredRow[] | readonly StoredRow[]>();
     const missing = new Map<number, StoredRow[]>();
     for (const fragment of fragments) {
@@ -124,7 +100,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
   /** Describes the file of a fragment's deleted rows: the earlier ones and those of this commit. */
   function thin(
     version: bigint,
-    state: CatalogState,
+    state: BaseState,
     fragment: DataFragment,
     lost: ReadonlySet<number>,
   ): { readonly fragment: DataFragment; readonly offsets: Uint32Array } {
@@ -153,59 +129,49 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     if (added !== undefined) keys.push(`${data}/${nameOf(added)}`);
     await Promise.all(keys.map((key) => store.delete(key).catch(() => {})));
   }
-  /** Publishes a change of rows once its files are written; returns undefined if another writer has the version. */
-  async function publish(
+  /** Builds the version of a change of rows, whose files are being written, and begins to write its transaction. */
+  async function build(
     base: ManifestFile,
     change: RowsChange,
     rows: readonly StoredRow[],
     written: Promise<unknown>,
-    { verdicts = NO_VERDICTS, confirmed = Promise.resolve(true) }: PublishOptions = {},
-  ): Promise<Committed | undefined> {
+    verdicts = NO_VERDICTS,
+  ): Promise<PreparedCommit> {
     const { updated, added } = change;
     const { manifest, operation, addedId } = changeRows(base.manifest, change);
     const marked = markGaps(withVerdicts(manifest, verdicts), base.manifest.version + 1n);
     const next = await buildNextVersion(dataset, base, marked, { operation });
     const { transaction } = next;
-    const noted = transaction && create(transaction.key, transaction.bytes);
-    const ready = allDone([written, noted, checkNewest(confirmed)]);
-    const isOurs = await publishVersion(store, next, ready).catch(async (error: unknown) => {
-      await ready.catch(async (cause: unknown) => {
-        if (cause instanceof NotNewest) return;
-        await discard(updated, added, transaction?.key);
-        throw new NothingCommitted("the files of a commit cannot be written", { cause });
-      });
-      if (error instanceof NotNewest) return false;
-      throw error;
-    });
-    if (!isOurs) {
-      await discard(updated, added, transaction?.key);
-      return undefined;
-    }
+    const files = allDone([written, transaction && create(transaction.key, transaction.bytes)]);
     remember(manifest, added, rows);
     const fragment = Number(addedId);
-    const addresses = new Map(rows.map(({ objectId }, offset) => [objectId, { fragment, offset }]));
-    const { file, bytes } = next;
-    return { version: Number(file.manifest.version), file, bytes, addresses };
+    return createPreparedCommit(store, next, {
+      rows,
+      addresses: new Map(rows.map(({ objectId }, offset) => [objectId, { fragment, offset }])),
+      files,
+      removeFiles: () => discard(updated, added, transaction?.key),
+    });
   }
   /** Plans the parts of a commit; writes nothing. */
-  function* prepare({ manifest }: ManifestFile, format: RowFormat, state: CatalogState, changes: Changes) {
-    const plan = yield* planCommit(manifest, format, state, changes, (fragments) => rowsOf(fragments, state));
-    const { rows, removed } = plan;
+  function* plan({ manifest }: ManifestFile, format: RowFormat, state: BaseState, changes: Changes) {
+    const commit = yield* planCommit(manifest, format, state, changes, (fragments) =>
+      rowsOf(fragments, state),
+    );
+    const { rows, removed } = commit;
     const thinned: ReturnType<typeof thin>[] = [];
-    for (const [fragment, lost] of plan.thinned) {
+    for (const [fragment, lost] of commit.thinned) {
       thinned.push(thin(manifest.version, state, fragment, lost));
       yield;
     }
     return { rows, removed, thinned };
   }
   return {
-    async commit(base, state, changes, verdicts, confirmed) {
+    async prepare(base, state, changes, verdicts) {
       const format = rowFormatOf(base.manifest);
       const { rows, removed, thinned, added } = await orNothing(async () => {
-        const prepared = await inSlicesOn(state, prepare(base, format, state, changes));
-        const added =
-          prepared.rows.length === 0 ? undefined : await writeFragment(base, prepared.rows, format);
-        return { ...prepared, added };
+        const planned = await inSlicesOn(state, plan(base, format, state, changes));
+        const added = planned.rows.length === 0 ? undefined : await writeFragment(base, planned.rows, format);
+        return { ...planned, added };
       });
       const writes: Promise<unknown>[] = thinned.map(writeDeletions);
       if (added !== undefined) writes.push(added.written);
@@ -213,10 +179,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
       const written = allDone(writes);
       // The version is built meanwhile, and nothing awaits the files yet.
       written.catch(() => {});
-      return publish(base, { removed, updated, added: added?.fragment }, rows, written, {
-        verdicts,
-        confirmed,
-      });
+      return build(base, { removed, updated, added: added?.fragment }, rows, written, verdicts);
     },
     async prepareJoin(base, state, from) {
       const rows = [...rowsOf(from, state).values()].flat();
@@ -232,7 +195,7 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
         return undefined;
       }
       const change = { removed: new Set(from.map(({ id }) => id)), updated: [], added: fragment };
-      return publish(base, change, rows, Promise.resolve());
+      return (await build(base, change, rows, Promise.resolve())).publish();
     },
   };
 }
@@ -252,24 +215,8 @@ async function orNothing<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** @throws NotNewest */
-async function checkNewest(confirmed: Promise<boolean>): Promise<void> {
-  if (!(await confirmed)) throw new NotNewest("another version is the newest");
-}
-
-/**
- * Waits for several pieces of work.
- *
- * @throws the first failure, after all of them have ended
- */
-async function allDone(work: readonly (Promise<unknown> | undefined)[]): Promise<void> {
-  for (const result of await Promise.allSettled(work)) {
-    if (result.status === "rejected") throw result.reason;
-  }
-}
-
 /** @throws StateMismatch unless a state knows as many rows of a fragment as exist */
-function checkCount({ duplicates }: CatalogState, fragment: DataFragment, known: number): void {
+function checkCount({ duplicates }: BaseState, fragment: DataFragment, known: number): void {
   const live = liveRows(fragment);
   // Of an id that a foreign writer has duplicated, only the first row counts.
   if (known === live || (duplicates > 0 && known < live)) return;

@@ -78,9 +78,9 @@ test("a mutation of many rows is committed by its own worker", async (t) => {
 test("errors of a commit reach the worker whose mutation it was, with their kind", async (t) => {
   let failure: LanceError | undefined;
   const { catalogs } = await openWorkers(t, 2, (manifest) => ({
-    async commit(...args) {
+    async prepare(...args) {
       if (failure !== undefined) throw failure;
-      return manifest.commit(...args);
+      return manifest.prepare(...args);
     },
   }));
   failure = new LanceError("Throttling", "the storage is busy", { headers: { "retry-after": "1" } });
@@ -95,12 +95,12 @@ test("when the committing worker ends, the others go on; what it was asked may b
   const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   let isSlow = false;
   const { catalogs, disconnect } = await openWorkers(t, 3, (manifest) => ({
-    async commit(...args) {
+    async prepare(...args) {
       if (isSlow) {
         begun.resolve();
         await gate.promise;
       }
-      return manifest.commit(...args);
+      return manifest.prepare(...args);
     },
   }));
   const [, second, third] = catalogs;

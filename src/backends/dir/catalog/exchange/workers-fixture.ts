@@ -33,10 +33,18 @@ export async function openWorkers(t: TestContext, count: number, changeFirst: Ch
         reads.push(worker);
         return plain.read(...args);
       },
-      async commit(...args) {
-        const committed = await plain.commit(...args);
-        if (committed !== undefined) versions++;
-        return committed;
+      async prepare(...args) {
+        const prepared = await plain.prepare(...args);
+        return (
+          prepared && {
+            ...prepared,
+            async publish(options) {
+              const committed = await prepared.publish(options);
+              if (committed !== undefined) versions++;
+              return committed;
+            },
+          }
+        );
       },
     };
     const commitPorts = (listener: (port: MessagePort) => void) => {
