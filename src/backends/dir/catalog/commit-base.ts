@@ -17,7 +17,7 @@ export interface CommitBase {
   readonly file?: ManifestFile;
 }
 
-/** What a commit changes in the state before it. */
+/** Effect of a commit on the state before it. */
 export interface AppliedCommit {
   readonly changes: Changes;
   readonly recorded: ReadonlyMap<string, Verdict>;
