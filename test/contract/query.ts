@@ -60,6 +60,21 @@ export function queryTests(world: World): void {
       assert.deepEqual(rowsOf(aliases), [{ label: "p0" }]);
     });
 
+    test("a query may name more than a hundred columns", async () => {
+      const id = await world.table();
+      const names = Array.from({ length: 110 }, (_, i) => `c${i}`);
+      await world.client.alterTableAddColumns({
+        id,
+        newColumns: names.map((name, i) => ({ name, expression: `id + ${i}` })),
+      });
+      const columnNames = [...names.toReversed(), "_rowid", "id"];
+      const bytes = await run(id, { columns: { columnNames }, filter: "id > 2", k: 1n });
+      assert.deepEqual(columnsOf(bytes), columnNames);
+      assert.deepEqual([rowsOf(bytes)[0]?.["c7"], rowsOf(bytes)[0]?.["id"]], [10, 3]);
+      const missing = { columns: { columnNames: [...names, "nothing"] } };
+      await refused("TableColumnNotFound", run(id, missing));
+    });
+
     test("a filter may use a column that the result leaves out", async () => {
       const bytes = await run(await world.table(), { filter: "id = 3", columns: { columnNames: ["name"] } });
       assert.deepEqual(rowsOf(bytes), [{ name: "p3" }]);

@@ -1,11 +1,12 @@
-import { formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts";
+import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { createPace } from "../../../../namespace/pace.ts";
 import { DEFAULT_SEARCH_ROWS } from "../../../../namespace/search-rows.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
-import { checkExpressions, onePredicate } from "../../engine/predicate.ts";
+import { onePredicate } from "../../engine/predicate.ts";
+import { type Columns, columnName, columnsOf, selectColumns, withFilter } from "./columns.ts";
 import { checkCounts, isSearch, type QueryFields, withinTable } from "./fields.ts";
 import { type TextSearch, textSearch } from "./text.ts";
 import { type QueryVector, type VectorSearch, vectorSearch } from "./vector.ts";
@@ -18,9 +19,6 @@ export const ROW_ID = "_rowid";
 
 /** The column of the fused ranks of a hybrid search. */
 export const RELEVANCE = "_relevance_score";
-
-/** A column of whether a row passes the filter that applies after a search; results do not have it. */
-export const KEPT = "__lance_gateway_kept";
 
 /** Scores that the engine adds to the columns of a hybrid search by itself. */
 const HYBRID_SCORES = ["_score", RELEVANCE];
@@ -70,7 +68,7 @@ export async function buildQuery(
   const pace = createPace();
   // Each query of the request has the condition and the columns; they are checked once.
   const checked = { ...asked, filter: onePredicate(asked.filter) };
-  const columns = columnsOf(asked);
+  const columns = columnsOf(asked, schema);
   await pace.pauseIfDue();
   const request = isSearch(checked) ? await withinTable(table, checked) : checked;
   const vector = vectorSearch(request, schema);
@@ -204,55 +202,6 @@ function applyShared(query: NativeQueryBase, request: QueryFields): void {
   if (request.filter !== undefined) query.onlyIf(request.filter);
   if (request.fastSearch) query.fastSearch();
   if (request.useLsm !== undefined) query.useLsm(request.useLsm);
-}
-
-/** The columns of a result. */
-interface Columns {
-  /** Each name with the expression of its values. */
-  readonly entries: readonly (readonly [name: string, expression: string])[];
-  /** Whether every expression is the column of its name. */
-  readonly plain: boolean;
-}
-
-/** Returns the columns that a request asks for; undefined for all. */
-function columnsOf({ columns }: QueryFields): Columns | undefined {
-  if (columns === undefined) return undefined;
-  const aliases = Object.entries(columns.columnAliases);
-  if (aliases.length > 0 && columns.columnNames.length > 0) {
-    throw new LanceError("InvalidInput", "columns has names and aliases; it must have one of them");
-  }
-  checkExpressions(
-    aliases.map(([alias, expression]) => [expression, `the expression of alias ${JSON.stringify(alias)}`]),
-  );
-  if (aliases.length > 0) return { entries: aliases, plain: false };
-  if (columns.columnNames.length === 0) return undefined;
-  const paths = columns.columnNames.map(
-    (path) => [columnName(path), formatFieldPath(parseFieldPath(path))] as const,
-  );
-  return { entries: paths, plain: true };
-}
-
-/** Adds the column {@link KEPT} for a filter that applies after the search. */
-function withFilter(
-  columns: Columns | undefined,
-  filter: string | undefined,
-  { fields }: ArrowSchema,
-): Columns | undefined {
-  if (filter === undefined) return columns;
-  const entries = columns?.entries ?? fields.map(({ name }) => [name, formatFieldPath([name])] as const);
-  return { entries: [...entries, [KEPT, `coalesce((${filter}), false)`]], plain: false };
-}
-
-/** Returns a column's name for the engine, which takes a top-level name literally and therefore without quotes. */
-function columnName(path: string): string {
-  const names = parseFieldPath(path);
-  return names.length === 1 ? (names[0] as string) : path;
-}
-
-function selectColumns(query: NativeQueryBase, columns: Columns | undefined): void {
-  if (columns?.plain) query.selectColumns(columns.entries.map(([name]) => name));
-  else if (columns !== undefined)
-    query.select(columns.entries.map(([name, expression]) => [name, expression]));
 }
 
 function orderRows(query: NativeQueryBase, { orderBy }: QueryFields): void {

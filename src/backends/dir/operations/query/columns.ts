@@ -1,0 +1,70 @@
+import { fieldNamed, formatFieldPath, parseFieldPath } from "../../../../arrow/field-path.ts";
+import type { ArrowSchema } from "../../../../arrow/schema.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { NativeQueryBase } from "../../engine/native-query.ts";
+import { checkExpressions } from "../../engine/predicate.ts";
+import type { QueryFields } from "./fields.ts";
+
+/** A column of whether a row passes the filter that applies after a search; results do not have it. */
+export const KEPT = "__lance_gateway_kept";
+
+/** The columns of a result. */
+export interface Columns {
+  /** Each name with the expression of its values. */
+  readonly entries: readonly (readonly [name: string, expression: string])[];
+  /** Whether every expression is the column of its name, so that the engine gets the names. */
+  readonly plain: boolean;
+}
+
+/** Columns that no table has and that results may have. */
+const OF_RESULTS = new Set(["_rowid", "_rowaddr", "_distance", "_score", "_relevance_score"]);
+
+/**
+ * Number of names above which the engine gets bare names as expressions. It parses each name of a list beside all columns of the table,
+ * which takes 4.5 s for 4,000 of them; a bare name of a column, as an expression, it only looks up.
+ */
+const MANY_NAMES = 100;
+
+/** Returns the columns that a request asks for; undefined for all. @throws LanceError InvalidInput */
+export function columnsOf({ columns }: QueryFields, { fields }: ArrowSchema): Columns | undefined {
+  if (columns === undefined) return undefined;
+  const aliases = Object.entries(columns.columnAliases);
+  if (aliases.length > 0 && columns.columnNames.length > 0) {
+    throw new LanceError("InvalidInput", "columns has names and aliases; it must have one of them");
+  }
+  checkExpressions(
+    aliases.map(([alias, expression]) => [expression, `the expression of alias ${JSON.stringify(alias)}`]),
+  );
+  if (aliases.length > 0) return { entries: aliases, plain: false };
+  if (columns.columnNames.length === 0) return undefined;
+  const entries = columns.columnNames.map(
+    (path) => [columnName(path), formatFieldPath(parseFieldPath(path))] as const,
+  );
+  const isBare = ([name, expression]: Columns["entries"][number]) =>
+    name === expression && (fieldNamed(fields, name) !== undefined || OF_RESULTS.has(name));
+  return { entries, plain: entries.length <= MANY_NAMES || !entries.every(isBare) };
+}
+
+/** Adds the column {@link KEPT} for a filter that applies after the search. */
+export function withFilter(
+  columns: Columns | undefined,
+  filter: string | undefined,
+  { fields }: ArrowSchema,
+): Columns | undefined {
+  if (filter === undefined) return columns;
+  const entries = columns?.entries ?? fields.map(({ name }) => [name, formatFieldPath([name])] as const);
+  return { entries: [...entries, [KEPT, `coalesce((${filter}), false)`]], plain: false };
+}
+
+/** Returns a column's name for the engine, which takes a top-level name literally and therefore without quotes. */
+export function columnName(path: string): string {
+  const names = parseFieldPath(path);
+  return names.length === 1 ? (names[0] as string) : path;
+}
+
+/** Gives a query its columns. */
+export function selectColumns(query: NativeQueryBase, columns: Columns | undefined): void {
+  if (columns?.plain) query.selectColumns(columns.entries.map(([name]) => name));
+  else if (columns !== undefined)
+    query.select(columns.entries.map(([name, expression]) => [name, expression]));
+}
