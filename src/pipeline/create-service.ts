@@ -23,6 +23,7 @@ import { compose, type Interceptor, type Next, type OperationRequest } from "./i
 import { keepToScope } from "./keep-to-scope.ts";
 import { admitUploads } from "./limits.ts";
 import { type CallMetrics, measure } from "./measure.ts";
+import { boundNames } from "./name-lengths.ts";
 import { fitResponse } from "./negotiate.ts";
 import { observe } from "./observe.ts";
 import { authorizeObjects } from "./policies/authorize-objects.ts";
@@ -75,6 +76,7 @@ export function createService(options: ServiceOptions): Service {
     observe,
     ...(trail === undefined ? [] : [audit(trail)]),
     ...limitAddresses(options),
+    boundNames,
     resolve,
     authenticator === undefined ? refuseUnread : identify(authenticator),
     ...limitKnownCallers(options),
