@@ -1,16 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import {
-  Field,
-  Float32,
-  Int32,
-  makeData,
-  RecordBatch,
-  Schema,
-  Struct,
-  Table,
-  tableToIPC,
-} from "apache-arrow";
+import { columns, floats, structs } from "./bodies.ts";
 import { addRows, namespaceRow, tableRow, tableRows } from "./roots.ts";
 
 const MIB = 1024 * 1024;
@@ -125,6 +115,24 @@ export function loopCalls(tables: number): Readonly<Record<string, LoopCall>> {
       prepare: (send) => send("table/small/create", columns(2)),
       run: (send) => send("table/deep/create", structs(4000, 6)),
     },
+    metadata: {
+      title: "create a table with 10,000 entries of metadata",
+      prepare: (send) => send("table/small/create", columns(2)),
+      run: (send) => send("table/rows/create", columns(2, 1, numbered(10_000))),
+    },
+    schema: {
+      title: "set 10,000 entries of a schema's metadata",
+      prepare: (send) => send("table/rows/create", columns(2)),
+      run: (send) => send("table/rows/schema_metadata/update", Object.fromEntries(numbered(10_000))),
+    },
+    fields: {
+      title: "set the metadata of 10,000 columns",
+      prepare: (send) => send("table/wide/create", columns(10_000)),
+      run: (send) =>
+        send("table/wide/update_field_metadata", {
+          updates: Array.from({ length: 10_000 }, (_, i) => ({ path: `c${i}`, metadata: { unit: "m" } })),
+        }),
+    },
     wide: {
       title: "describe a table of 10,000 columns in detail",
       prepare: (send) => send("table/wide/create", columns(10_000)),
@@ -164,6 +172,14 @@ export function loopCalls(tables: number): Readonly<Record<string, LoopCall>> {
       prepare: (send) => send("table/big/declare", { properties: properties(MIB - 20_000) }),
       run: (send) => send("table/big/describe", {}),
     },
+    vector: {
+      title: "search for a vector of 700,000 numbers in a JSON body",
+      prepare: (send) => send("table/rows/create", columns(2)),
+      run: (send) => {
+        const single_vector = Array.from({ length: 700_000 }, Math.random);
+        return send("table/rows/query", { k: 1, vector: { single_vector } }).catch(() => {});
+      },
+    },
     json: {
       title: "search for 4,000 vectors of 128 numbers in a JSON body",
       prepare: (send) => send("table/rows/create", columns(2)),
@@ -175,6 +191,10 @@ export function loopCalls(tables: number): Readonly<Record<string, LoopCall>> {
   };
 }
 
+function numbered(count: number): Map<string, string> {
+  return new Map(Array.from({ length: count }, (_, i) => [`key${i}`, `value${i}`]));
+}
+
 function declarations(count: number): object[] {
   return Array.from({ length: count }, (_, i) => ({ declare_table: { id: ["ns", `d${i}`] } }));
 }
@@ -182,49 +202,4 @@ function declarations(count: number): object[] {
 function properties(bytes: number): Record<string, string> {
   const value = "x".repeat(Math.floor(bytes / 1000) - 10);
   return Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`key${i}`, value]));
-}
-
-/** Encodes rows of numbered columns, in each of which row `i` has `i`. */
-function columns(count: number, rows = 1): Uint8Array {
-  const fields = Array.from({ length: count }, (_, i) => new Field(`c${i}`, new Int32(), false));
-  return encode(
-    fields,
-    rows,
-    fields.map(() => makeData({ type: new Int32(), data: Int32Array.from({ length: rows }, (_, i) => i) })),
-  );
-}
-
-/** Encodes a column of floats. */
-function floats(rows: number): Uint8Array {
-  const data = makeData({ type: new Float32(), data: new Float32Array(rows).map(() => Math.random()) });
-  return encode([new Field("f", new Float32(), false)], rows, [data]);
-}
-
-/** Encodes a row of nested structs. */
-function structs(count: number, depth: number): Uint8Array {
-  let [type, data]: [Int32 | Struct, ReturnType<typeof makeData>] = [
-    new Int32(),
-    makeData({ type: new Int32(), data: Int32Array.of(1) }),
-  ];
-  for (let level = 0; level < depth; level++) {
-    type = new Struct([new Field(`level${level}`, type, false)]);
-    data = makeData({ type: type as Struct, length: 1, nullCount: 0, children: [data] });
-  }
-  const fields = Array.from({ length: count }, (_, i) => new Field(`s${i}`, type, false));
-  return encode(
-    fields,
-    1,
-    fields.map(() => data),
-  );
-}
-
-function encode(fields: readonly Field[], rows: number, children: readonly object[]): Uint8Array {
-  const schema = new Schema([...fields]);
-  const data = makeData({
-    type: new Struct(schema.fields),
-    length: rows,
-    nullCount: 0,
-    children: children as never,
-  });
-  return tableToIPC(new Table(schema, [new RecordBatch(schema, data)]), "stream");
 }

@@ -8,7 +8,7 @@ import { scanIpcFile } from "./file-scan.ts";
 import { PYARROW_STREAMS } from "./fixtures.ts";
 import { checkLz4Frame } from "./lz4.ts";
 import { createPartBuffer, MAX_FILE_MESSAGES } from "./part-buffer.ts";
-import { decodeSchema, MAX_UPLOAD_TABLES } from "./schema.ts";
+import { decodeSchema, MAX_METADATA_ENTRIES, MAX_UPLOAD_TABLES } from "./schema.ts";
 import { collectUpload } from "./upload.ts";
 
 const MIB = 1024 * 1024;
@@ -57,6 +57,21 @@ test("a schema of an upload has a bounded number of fields, and that of a table 
   const metadata = stream.subarray(8, 8 + stream.readUInt32LE(4));
   await assert.rejects(collectUpload(once(stream), OPTIONS), refusal("InvalidInput", /too many fields/));
   assert.equal(decodeSchema(metadata).fields.length, fields.length);
+});
+
+test("the metadata in an upload has a bounded number of entries, and that of a table has not", async () => {
+  const entries = (count: number) => new Map(Array.from({ length: count }, (_, i) => [`key${i}`, "value"]));
+  const streamOf = (ofField: number, ofSchema: number) => {
+    const field = new Field("x", new Int32(), true, entries(ofField));
+    return Buffer.from(tableToIPC(new Table(new Schema([field], entries(ofSchema))), "stream"));
+  };
+  const tooMany = refusal("InvalidInput", /metadata or that of a field has more than 10000 entries/);
+  await collectUpload(once(streamOf(MAX_METADATA_ENTRIES, MAX_METADATA_ENTRIES)), OPTIONS);
+  await assert.rejects(collectUpload(once(streamOf(MAX_METADATA_ENTRIES + 1, 0)), OPTIONS), tooMany);
+  const stream = streamOf(0, MAX_METADATA_ENTRIES + 1);
+  await assert.rejects(collectUpload(once(stream), OPTIONS), tooMany);
+  const { metadata } = decodeSchema(stream.subarray(8, 8 + stream.readUInt32LE(4)));
+  assert.equal(Object.keys(metadata).length, MAX_METADATA_ENTRIES + 1);
 });
 
 test("offsets, lengths and counts beyond the buffer are refused", async () => {

@@ -4,7 +4,7 @@ import { type FlatTable, readLength, readTable, readVector, rootTable } from "./
 import { BLOCK_BYTES, type Block } from "./footer.ts";
 import { FILE_MAGIC, type MessageKind, malformed, parseMessageHead, readPrefix } from "./message.ts";
 import { MAX_FILE_MESSAGES } from "./part-buffer.ts";
-import { type ArrowSchema, decodeSchemaTable, MAX_UPLOAD_TABLES } from "./schema.ts";
+import { type ArrowSchema, decodeSchemaTable, MAX_METADATA_ENTRIES, MAX_UPLOAD_TABLES } from "./schema.ts";
 
 /** Contents of a file. */
 interface ScannedFile {
@@ -25,7 +25,7 @@ export async function scanIpcFile(bytes: Buffer, maxBytes: number): Promise<Scan
     const table = readTable(footer, 1);
     if (table === undefined) throw new RangeError("it is missing");
     return table;
-  });
+  }, MAX_METADATA_ENTRIES);
   const check = createBodyCheck(schema, maxBytes);
   const [dictionaries, batches] = [readBlocks(footer, 2), readBlocks(footer, 3)];
   checkApart([...dictionaries, ...batches]);

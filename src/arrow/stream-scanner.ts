@@ -1,7 +1,7 @@
 import { type BodyCheck, createBodyCheck } from "./body-check.ts";
 import { malformed, parseMessageHead, readPrefix } from "./message.ts";
 import type { PartBuffer } from "./part-buffer.ts";
-import { type ArrowSchema, decodeSchema, MAX_UPLOAD_TABLES } from "./schema.ts";
+import { type ArrowSchema, decodeUploadSchema } from "./schema.ts";
 
 /** A part of a stream as a file. */
 interface SealedPart {
@@ -88,7 +88,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
     if (end > bytes.byteLength) return "more";
     if (head.kind === "schema") {
       if (check !== undefined) throw malformed(place(), "there is a second schema");
-      check = createBodyCheck(decodeSchema(metadata, MAX_UPLOAD_TABLES), maxBytes);
+      check = createBodyCheck(decodeUploadSchema(metadata), maxBytes);
       schemaMessage = Uint8Array.from(bytes.subarray(position, end));
       schemaMetadata = schemaMessage.subarray(prefix.bytes, bodyAt - position);
     } else {

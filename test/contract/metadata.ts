@@ -46,6 +46,19 @@ export function metadataTests(world: World): void {
       await refused("InvalidInput", ofFields(id, { path: "twice", metadata: {}, replace: true }));
     });
 
+    test("has at most 10,000 entries in a schema and in a field", async () => {
+      const id = await world.table();
+      const keys = Array.from({ length: 10_000 }, (_, i) => `key${i}`);
+      const metadata = Object.fromEntries(keys.map((key) => [key, ""]));
+      const answer = await world.client.updateTableSchemaMetadata({ id, metadata });
+      assert.equal(Object.keys(answer.metadata).length, 10_000);
+      const another = { id, metadata: { another: "" } };
+      await refused("InvalidInput", world.client.updateTableSchemaMetadata(another));
+      await world.client.updateTableSchemaMetadata({ id, metadata: { key0: "changed" } });
+      const ofField = Object.fromEntries([...keys, "another"].map((key) => [key, value("")]));
+      await refused("InvalidInput", ofFields(id, { path: "id", metadata: ofField }));
+    });
+
     test("of the schema is returned as a whole, and appears in descriptions of the table", async () => {
       const id = await world.table();
       const update = async (metadata: Record<string, string>) => ({

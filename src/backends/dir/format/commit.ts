@@ -2,7 +2,7 @@ import { dirname } from "node:path/posix";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
-import { createPace } from "../../../namespace/pace.ts";
+import { createPace, inSlices, type Steps, stepsOf } from "../../../namespace/pace.ts";
 import { afterChange } from "./after-change.ts";
 import { copyMessage } from "./copy-message.ts";
 import { damagedFile } from "./damaged-file.ts";
@@ -39,8 +39,8 @@ export interface CommittedVersion {
   readonly manifest: Manifest;
 }
 
-/** Changes a manifest in place; it is a copy of the previous version. */
-export type ApplyChange = (manifest: Manifest) => Change;
+/** Changes a manifest in place, at once or in steps; it is a copy of the previous version. */
+export type ApplyChange = (manifest: Manifest) => Change | Steps<Change>;
 
 /** Longest pause between two attempts, in milliseconds. */
 const MAX_PAUSE = 200;
@@ -58,11 +58,10 @@ export async function commitMetadata(
   change: MetadataChange,
   options: CommitOptions = {},
 ): Promise<CommittedVersion> {
-  return commitChange(
-    dataset,
-    (manifest) => ({ operation: { case: "updateConfig", value: applyChange(manifest, change) } }),
-    options,
-  );
+  function* apply(manifest: Manifest): Steps<Change> {
+    return { operation: { case: "updateConfig", value: yield* applyChange(manifest, change) } };
+  }
+  return commitChange(dataset, apply, options);
 }
 
 /**
@@ -92,7 +91,7 @@ export async function commitChange(
     const newest = await newestFile(dataset);
     if (!newest) throw new LanceError("TableVersionNotFound", "the table has no version yet");
     checkWritable(newest.manifest);
-    const next = await build(dataset, newest, (manifest) => ({ properties, ...apply(manifest) }));
+    const next = await build(dataset, newest, apply, properties);
     if (await publish(dataset, next)) return finish(dataset, next);
   }
   throw new LanceError("ConcurrentModification", `others committed each time in ${attempts} attempts`);
@@ -163,14 +162,19 @@ function alreadyExists(): LanceError {
   return new LanceError("TableAlreadyExists", "the table already exists");
 }
 
-async function build(dataset: DatasetRef, base: ManifestFile, apply: ApplyChange): Promise<NextVersion> {
+async function build(
+  dataset: DatasetRef,
+  base: ManifestFile,
+  apply: ApplyChange,
+  properties: CommitOptions["properties"] = {},
+): Promise<NextVersion> {
   const pace = createPace();
   const manifest = copyMessage(base.manifest);
   await pace.pauseIfDue();
-  const change = apply(manifest);
+  const change = await inSlices(stepsOf(apply(manifest)));
   // A manifest may have thousands of fields or fragments.
   await pace.pauseIfDue();
-  return buildNextVersion(dataset, base, manifest, change);
+  return buildNextVersion(dataset, base, manifest, { properties, ...change });
 }
 
 /** @returns false if another writer has the version; then nothing is left behind */

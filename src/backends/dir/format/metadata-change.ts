@@ -1,4 +1,5 @@
 import { create } from "@bufbuild/protobuf";
+import { MAX_METADATA_ENTRIES } from "../../../arrow/schema.ts";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type {
   Transaction_UpdateConfig,
@@ -9,6 +10,7 @@ import {
   Transaction_UpdateMapSchema,
 } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
 import { createFieldFinder, FLAG_TABLE_CONFIG, metadataText } from "./manifest.ts";
 
 /** A change of a map from text to text. */
@@ -32,12 +34,12 @@ export interface MetadataChange {
 }
 
 /**
- * Applies a change to a manifest in place.
+ * Applies a change to a manifest in place, in steps, because a request may name thousands of fields.
  *
- * @returns the operation for the transaction
- * @throws LanceError InvalidInput for a key with consequences beyond metadata, TableColumnNotFound
+ * The steps return the operation for the transaction. They throw LanceError InvalidInput for a key with consequences beyond metadata and
+ * for too many entries, TableColumnNotFound.
  */
-export function applyChange(manifest: Manifest, change: MetadataChange): Transaction_UpdateConfig {
+export function* applyChange(manifest: Manifest, change: MetadataChange): Steps<Transaction_UpdateConfig> {
   const operation = create(Transaction_UpdateConfigSchema);
   const { config, tableMetadata, schemaMetadata, fieldMetadata = {} } = change;
   if (config) {
@@ -56,7 +58,8 @@ export function applyChange(manifest: Manifest, change: MetadataChange): Transac
     operation.schemaMetadataUpdates = toUpdateMap(schemaMetadata);
   }
   const findField = createFieldFinder(manifest);
-  for (const [path, fieldChange] of Object.entries(fieldMetadata)) {
+  for (const [index, [path, fieldChange]] of Object.entries(fieldMetadata).entries()) {
+    if (index % ITEMS_PER_STEP === 0) yield;
     const field = findField(path);
     field.metadata = applyToBytes(field.metadata, fieldChange, isReservedInField);
     operation.fieldMetadataUpdates[field.id] = toUpdateMap(fieldChange);
@@ -83,6 +86,7 @@ function applyToBytes(
 ): Record<string, Uint8Array> {
   const before = metadataText(map);
   const after = applyToMap(before, change);
+  checkNumber(Object.keys(after).length, Object.keys(before).length);
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     if (before[key] === after[key] || !isReserved(key, [before[key], after[key]])) continue;
     throw new LanceError("InvalidInput", `the metadata key ${key} cannot be changed or removed`);
@@ -93,6 +97,15 @@ function applyToBytes(
     return [key, old ?? Buffer.from(value, "utf8")];
   });
   return Object.fromEntries(bytes);
+}
+
+/** A table may have more entries from another writer, which may then be changed and removed. */
+function checkNumber(after: number, before: number): void {
+  if (after <= Math.max(before, MAX_METADATA_ENTRIES)) return;
+  throw new LanceError(
+    "InvalidInput",
+    `metadata would have ${after} entries; ${MAX_METADATA_ENTRIES} are the most`,
+  );
 }
 
 /** Whether a key switches the storage of blobs, which also needs feature flags. */

@@ -1,5 +1,6 @@
 import { create } from "@bufbuild/protobuf";
-import { StringMapSchema } from "../../../../gen/lance/namespace/v1/common_pb.ts";
+import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
+import { type StringMap, StringMapSchema } from "../../../../gen/lance/namespace/v1/common_pb.ts";
 import {
   type UpdateFieldMetadataEntry,
   UpdateFieldMetadataResponseSchema,
@@ -8,6 +9,7 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { ITEMS_PER_STEP, inSlices, type Steps } from "../../../../namespace/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 import { type CommittedVersion, commitMetadata } from "../../format/commit.ts";
@@ -40,12 +42,8 @@ export function createMetadataOperations(
     async updateFieldMetadata({ branch, updates }, call) {
       const fieldMetadata = checkUpdates(updates);
       const { version, manifest } = await commit(call, branch, { fieldMetadata });
-      const findField = createFieldFinder(manifest);
-      const fields = Object.keys(fieldMetadata).map((path) => {
-        const entries = metadataText(findField(path).metadata);
-        return [path, create(StringMapSchema, { entries })];
-      });
-      return create(UpdateFieldMetadataResponseSchema, { version, fields: Object.fromEntries(fields) });
+      const fields = await inSlices(metadataOf(manifest, Object.keys(fieldMetadata)));
+      return create(UpdateFieldMetadataResponseSchema, { version, fields });
     },
     async updateTableSchemaMetadata({ branch, metadata }, call) {
       // As in the public directory implementation, entries that the request does not name stay.
@@ -58,6 +56,17 @@ export function createMetadataOperations(
       });
     },
   };
+}
+
+/** Returns the metadata of fields by their paths. */
+function* metadataOf(manifest: Manifest, paths: readonly string[]): Steps<Record<string, StringMap>> {
+  const findField = createFieldFinder(manifest);
+  const found: [string, StringMap][] = [];
+  for (const path of paths) {
+    if (found.length % ITEMS_PER_STEP === 0) yield;
+    found.push([path, create(StringMapSchema, { entries: metadataText(findField(path).metadata) })]);
+  }
+  return Object.fromEntries(found);
 }
 
 function checkUpdates(updates: readonly UpdateFieldMetadataEntry[]): Record<string, MapChange> {
