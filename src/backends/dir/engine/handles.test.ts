@@ -130,7 +130,7 @@ test("a table whose directory is gone is TableNotFound, and its handle is closed
   assert.equal(tables.open.size, 0);
 });
 
-test("the schema is asked for once for a version, and again when the table has moved or the asking failed", async (t) => {
+test("the engine answers once for a version, and again when the table has moved or it has failed", async (t) => {
   const root = await temporaryDirectory(t);
   const path = await makeTable(root, "t");
   let asked = 0;
@@ -146,13 +146,21 @@ test("the schema is asked for once for a version, and again when the table has m
       if (fails) throw new Error("the storage is away");
       return schema;
     },
+    async countRows() {
+      asked++;
+      if (fails) throw new Error("the storage is away");
+      return 7;
+    },
   };
   const handles = createHandles({ max: 10, idleMs: 60_000, watch }, async () => table as NativeTable);
   t.onTestFinished(handles.closeAll);
-  async function names(): Promise<string[]> {
+  async function answers(): Promise<readonly [columns: number, rows: number]> {
     const lease = await handles.acquire(path);
     try {
-      return (await lease.schema()).fields.map(({ name }) => name);
+      const [schema, rows] = await Promise.allSettled([lease.schema(), lease.rowCount()]);
+      assert.equal(schema.status, rows.status);
+      if (schema.status === "rejected") throw schema.reason;
+      return [schema.value.fields.length, rows.status === "fulfilled" ? rows.value : 0];
     } finally {
       lease.release();
     }
@@ -160,15 +168,17 @@ test("the schema is asked for once for a version, and again when the table has m
   // A directory that is seen for the first time may change again within the same tick.
   const askedAgain = async () => {
     asked = 0;
-    await names();
+    await answers();
     return asked;
   };
   await expect.poll(askedAgain).toBe(0);
-  assert.deepEqual([await names(), await names(), await names(), asked], [["id"], ["id"], ["id"], 0]);
+  const expected = [1, 7];
+  assert.deepEqual([await answers(), await answers(), asked], [expected, expected, 0]);
   await writeFile(join(path, "_versions", "2.manifest"), "");
-  assert.deepEqual([await names(), asked], [["id"], 1]);
+  assert.deepEqual([await answers(), asked], [expected, 2]);
   fails = true;
-  await assert.rejects(names());
+  await writeFile(join(path, "_versions", "3.manifest"), "");
+  await assert.rejects(answers());
   fails = false;
-  assert.deepEqual([await names(), asked], [["id"], 3]);
+  assert.deepEqual([await answers(), asked], [expected, 6]);
 });

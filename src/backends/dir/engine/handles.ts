@@ -1,22 +1,16 @@
-import { type ArrowSchema, decodeSchema } from "../../../arrow/schema.ts";
-import { splitIpcFile } from "../../../arrow/stream.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { type SharedQuantity, UNSHARED } from "../../../namespace/sharing.ts";
 import { traced } from "../../../namespace/tracing.ts";
 import { createSharedCheck } from "../concurrency/shared-check.ts";
 import { toEngineError } from "./errors.ts";
 import type { NativeTable } from "./native.ts";
+import { createVersionAnswers, type VersionAnswers } from "./version-answers.ts";
 import type { Movement, Watcher } from "./watch.ts";
 
-/** A handle that is in use; it stays open until it is released. */
-export interface Lease {
+/** A handle that is in use; it stays open until it is released. Its answers are as of the acquisition, or later. */
+export interface Lease extends VersionAnswers {
   /** The table at its newest version as of the acquisition; other callers may move it further. */
   readonly table: NativeTable;
-  /**
-   * Returns the table's schema as of the acquisition or later; all readers of a version share a request to the
-   * engine.
-   */
-  schema(): Promise<ArrowSchema>;
   release(): void;
 }
 
@@ -44,10 +38,9 @@ export interface Handles {
 
 interface Handle {
   readonly table: NativeTable;
-  /** Moves to the newest version. */
+  /** Moves to the newest version; the answers are then about that one. */
   readonly refresh: () => Promise<Movement>;
-  /** Schema of its version; not set before it is requested. */
-  schema: Promise<ArrowSchema> | undefined;
+  answers: VersionAnswers;
   /** When each of its leases began, in milliseconds of `performance.now`; the oldest first. */
   readonly users: Map<symbol, number>;
   /** When it was last acquired, in milliseconds of `performance.now`. */
@@ -123,10 +116,15 @@ export function createHandles(
     await check?.();
     const moveOn = await watch(location);
     const table = await open(location);
+    async function refresh(): Promise<Movement> {
+      const movement = await moveOn(table);
+      if (movement === "moved") handle.answers = createVersionAnswers(table);
+      return movement;
+    }
     const handle: Handle = {
       table,
-      refresh: createSharedCheck(() => moveOn(table)),
-      schema: undefined,
+      refresh: createSharedCheck(refresh),
+      answers: createVersionAnswers(table),
       users: new Map(),
       lastUsed: performance.now(),
       forgotten: false,
@@ -167,7 +165,6 @@ export function createHandles(
     });
     try {
       const movement = await handle.refresh();
-      if (movement === "moved") handle.schema = undefined;
       if (movement !== "replaced") {
         if (ready.delete(location)) ready.set(location, handle);
         return lease;
@@ -213,20 +210,10 @@ export function createHandles(
 function createLease(handle: Handle, user: symbol, onRelease: () => void): Lease {
   return {
     table: handle.table,
-    schema() {
-      handle.schema ??= readSchema(handle.table).catch((error: unknown) => {
-        handle.schema = undefined;
-        throw error;
-      });
-      return handle.schema;
-    },
+    schema: () => handle.answers.schema(),
+    rowCount: () => handle.answers.rowCount(),
     release() {
       if (handle.users.delete(user)) onRelease();
     },
   };
-}
-
-/** Asks the engine for the schema of a handle's version. */
-export async function readSchema(table: Pick<NativeTable, "schema">): Promise<ArrowSchema> {
-  return decodeSchema(splitIpcFile(await table.schema()).schemaMetadata);
 }

@@ -38,7 +38,9 @@ async function add(engine: Engine, location: string, count: number): Promise<voi
 async function count(engine: Engine, location: string): Promise<number> {
   const lease = await engine.acquire(location);
   try {
-    return await lease.table.countRows();
+    const rows = await lease.rowCount();
+    assert.equal(rows, await lease.table.countRows());
+    return rows;
   } finally {
     lease.release();
   }

@@ -14,9 +14,9 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { firstRepeated } from "../../../../namespace/repeated.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
-import { readSchema } from "../../engine/handles.ts";
 import type { NativeAlteration, NativeTable } from "../../engine/native.ts";
 import { checkExpressions } from "../../engine/predicate.ts";
+import { readSchema } from "../../engine/version-answers.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { engineType } from "./data-type.ts";
 

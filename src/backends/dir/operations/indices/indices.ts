@@ -105,7 +105,7 @@ export function createIndexOperations(
     call: Call,
   ): Promise<DescribeTableIndexStatsResponse | undefined> {
     return withGuarded(context, call, { version, branch }, async (data) => {
-      const { found, table, wait } = data;
+      const { found, rowCount, wait } = data;
       const stats = await wait(() => statsOfIndex(context, data, branch, indexName));
       if (stats !== null) {
         return create(DescribeTableIndexStatsResponseSchema, {
@@ -119,7 +119,7 @@ export function createIndexOperations(
       return create(DescribeTableIndexStatsResponseSchema, {
         indexType: indexKind(plan.type).name,
         numIndexedRows: 0n,
-        numUnindexedRows: BigInt(await wait(() => table.countRows())),
+        numUnindexedRows: BigInt(await rowCount()),
       });
     });
   }

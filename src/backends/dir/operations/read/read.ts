@@ -41,8 +41,8 @@ export function createReadOperations(
   return {
     async countTableRows({ version, branch, predicate }, call) {
       const filter = onePredicate(predicate);
-      const count = await withGuarded(context, call, { version, branch }, ({ table, wait }) =>
-        wait(() => table.countRows(filter)),
+      const count = await withGuarded(context, call, { version, branch }, ({ table, rowCount, wait }) =>
+        filter === undefined ? rowCount() : wait(() => table.countRows(filter)),
       );
       return create(CountTableRowsResponseSchema, { count: BigInt(count) });
     },

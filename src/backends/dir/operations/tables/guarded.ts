@@ -23,6 +23,8 @@ export interface Guarded {
   readonly found: FoundTable;
   /** Returns the table's schema when the call began, or later. @throws LanceError the errors of `wait` */
   schema(): Promise<ArrowSchema>;
+  /** Returns the number of the table's rows when the call began, or later. @throws LanceError the errors of `wait` */
+  rowCount(): Promise<number>;
   /**
    * Runs engine work and waits for it until the call ends at the latest.
    *
@@ -76,6 +78,7 @@ export async function openGuarded(
     table: lease.table,
     found,
     schema: () => wait(lease.schema),
+    rowCount: () => wait(lease.rowCount),
     wait,
     commit: (work, onCommitted) =>
       wait(async () => {

@@ -5,8 +5,8 @@ import type { CatalogContext, TableContext } from "../../catalog/catalog-context
 import { rootLocation } from "../../catalog/location-names.ts";
 import type { CatalogView } from "../../catalog/view.ts";
 import type { Lease } from "../../engine/handles.ts";
-import { readSchema } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
+import { readSchema } from "../../engine/version-answers.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { readSegments } from "../../format/index-section.ts";
 import { readVersion } from "../../format/version-files.ts";
@@ -186,6 +186,7 @@ export async function openData(
     return {
       table,
       schema: () => readSchema(table),
+      rowCount: () => table.countRows(),
       release() {
         table.close();
         lease.release();
