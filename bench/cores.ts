@@ -1,73 +1,21 @@
-// The cores: compares one worker with two, on equal roots and with equal requests, in turn. A load generator that only
-// writes prepared bytes takes the rest of the machine, so besides the rate it measures the computing time of a call.
+// The cores: compares one worker with two, on equal roots and with equal requests, in turn. The load generator takes the rest
+// of the machine, so besides the rate it measures the computing time of a call, for the gateway and for the generator.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { create, toBinary } from "@bufbuild/protobuf";
-import { DescribeTableRequestSchema } from "../src/gen/lance/namespace/v1/table_pb.ts";
+import { parseArgs } from "node:util";
 import { people, personStream } from "../test/support/arrow.ts";
+import { CONNECTIONS, TABLES, WORK, type Work } from "./cores/work.ts";
 import { send } from "./data/client.ts";
-import { computedSeconds } from "./support/cpu.ts";
-import { runGrpcLoad } from "./support/grpc-load.ts";
-import { runLightLoad } from "./support/light-load.ts";
+import { computedSeconds, ownSeconds } from "./support/cpu.ts";
 import { residentBytes } from "./support/memory.ts";
 import { type ServerProcess, startGateway } from "./support/process.ts";
 import { type Rounds, roundsOf, writeResult } from "./support/result-file.ts";
 
 const WORKERS = [1, 2] as const;
-const TABLES = 1_000;
-const ROUNDS = 5;
 const SECONDS = 2;
-const CONNECTIONS = 32;
 
-/** Names for a round of declares, more than a gateway can use up. */
-const MAX_DECLARES = 20_000 * SECONDS;
-let declared = 0;
-
-/** Runs a load on a port for some seconds; returns the calls per second. */
-type Work = (port: number, seconds: number) => Promise<number>;
-
-const tablePath = (operation: string) => (_: unknown, number: number) =>
-  `/v1/table/bench$t${number % TABLES}/${operation}`;
-
-const rest =
-  (method: "GET" | "POST", path: (_: unknown, number: number) => string): Work =>
-  (port, seconds) => {
-    const paths = Array.from({ length: 199 }, path);
-    return runLightLoad({ port, method, paths, body: "{}", connections: CONNECTIONS, seconds });
-  };
-
-const WORK: Readonly<Record<string, Work>> = {
-  "describe, REST": rest("POST", tablePath("describe")),
-  "exists, REST": rest("POST", tablePath("exists")),
-  "list a page of 100, REST": rest("GET", (_, number) => {
-    return `/v1/namespace/bench/table/list?limit=100&page_token=t${number * 3}`;
-  }),
-  "count rows, REST": rest("POST", () => "/v1/table/rows/count_rows"),
-  "declare, REST": (port, seconds) => {
-    const names = Array.from({ length: MAX_DECLARES }, () => `/v1/table/bench$new${declared++}/declare`);
-    return runLightLoad({
-      port,
-      method: "POST",
-      paths: names,
-      body: "{}",
-      connections: 2 * CONNECTIONS,
-      seconds,
-    });
-  },
-  "describe, gRPC": (port, seconds) =>
-    runGrpcLoad({
-      port,
-      path: "/lance.namespace.v1.LanceNamespaceService/DescribeTable",
-      message: toBinary(
-        DescribeTableRequestSchema,
-        create(DescribeTableRequestSchema, { id: ["bench", "t7"] }),
-      ),
-      concurrency: 4,
-      connections: CONNECTIONS,
-      seconds,
-    }),
-};
+const USAGE = { rounds: { type: "string", default: "5" } } as const;
 
 /** Figures of a number of workers under a load. */
 interface Figures {
@@ -75,12 +23,13 @@ interface Figures {
   readonly rate: Rounds;
   /** Computing time of the gateway for a call, in microseconds. */
   readonly cpuMicros: Rounds;
-  /** Share of a core that the load generator takes; near 1 it limits the rate. */
-  readonly generatorShare: Rounds;
+  /** Computing time of the load generator for a call, in microseconds. */
+  readonly generatorMicros: Rounds;
 }
 
-/** Runs the comparison; takes no options. */
-export async function run(): Promise<void> {
+/** Runs the comparison: `[--rounds NUMBER]`. */
+export async function run(args: readonly string[]): Promise<void> {
+  const rounds = Number(parseArgs({ args: [...args], options: USAGE }).values.rounds);
   const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   const gateways: ServerProcess[] = [];
   try {
@@ -92,7 +41,7 @@ export async function run(): Promise<void> {
     }
     const work: Record<string, Record<string, Figures>> = {};
     for (const [title, load] of Object.entries(WORK)) {
-      work[title] = await compareWorkers(gateways, load);
+      work[title] = await compareWorkers(gateways, load, rounds);
       print(title, work[title]);
     }
     const residentMiB = Object.fromEntries(
@@ -124,22 +73,21 @@ async function fill(port: number): Promise<void> {
 async function compareWorkers(
   gateways: readonly ServerProcess[],
   load: Work,
+  rounds: number,
 ): Promise<Record<string, Figures>> {
   const rates = WORKERS.map((): number[] => []);
   const micros = WORKERS.map((): number[] => []);
-  const shares = WORKERS.map((): number[] => []);
+  const generator = WORKERS.map((): number[] => []);
+  const perCall = (computed: number, answers: number) => Number(((computed * 1e6) / answers).toFixed(1));
   // A gateway runs for days, so the compilation in the first seconds does not count.
   for (const { port } of gateways) await load(port, SECONDS);
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const [index, { port, pid }] of gateways.entries()) {
-      const [before, ownBefore] = [computedSeconds(pid), computedSeconds(process.pid)];
-      const started = performance.now();
-      const rate = await load(port, SECONDS);
-      const elapsed = (performance.now() - started) / 1000;
-      const calls = rate * elapsed;
-      shares[index]?.push(Number(((computedSeconds(process.pid) - ownBefore) / elapsed).toFixed(2)));
+      const [before, ownBefore] = [computedSeconds(pid), ownSeconds()];
+      const { rate, answers } = await load(port, SECONDS);
       rates[index]?.push(Math.round(rate));
-      micros[index]?.push(Number((((computedSeconds(pid) - before) * 1e6) / calls).toFixed(1)));
+      micros[index]?.push(perCall(computedSeconds(pid) - before, answers));
+      generator[index]?.push(perCall(ownSeconds() - ownBefore, answers));
     }
   }
   const entries = WORKERS.map((workers, index) => [
@@ -147,7 +95,7 @@ async function compareWorkers(
     {
       rate: roundsOf(rates[index] ?? []),
       cpuMicros: roundsOf(micros[index] ?? []),
-      generatorShare: roundsOf(shares[index] ?? []),
+      generatorMicros: roundsOf(generator[index] ?? []),
     },
   ]);
   return Object.fromEntries(entries);
@@ -159,6 +107,6 @@ function print(title: string, figures: Record<string, Figures>): void {
   const times = (two.rate.median / one.rate.median).toFixed(2);
   const more = ((two.cpuMicros.median / one.cpuMicros.median - 1) * 100).toFixed(0);
   console.log(
-    `${title}: ${one.rate.median} → ${two.rate.median}/s (${times} ×), CPU ${one.cpuMicros.median} → ${two.cpuMicros.median} µs (${more} %)`,
+    `${title}: ${one.rate.median} → ${two.rate.median}/s (${times} ×), CPU ${one.cpuMicros.median} → ${two.cpuMicros.median} µs (${more} %), generator ${one.generatorMicros.median} → ${two.generatorMicros.median} µs`,
   );
 }

@@ -1,12 +1,9 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { GRPC_HEADERS, type GrpcCall, messageFrame } from "./grpc-answer.ts";
 
 /** A load of repeated calls to one unary rpc with one request. */
-export interface GrpcLoad {
-  readonly port: number;
-  readonly path: string;
-  /** The encoded request message, without the five bytes of its frame. */
-  readonly message: Uint8Array;
+export interface GrpcLoad extends GrpcCall {
   /** Number of concurrent calls on each connection. */
   readonly concurrency: number;
   readonly connections: number;
@@ -138,12 +135,6 @@ function frame(type: number, flags: number, stream: number, payload: Buffer): Bu
   return bytes;
 }
 
-function messageFrame(message: Uint8Array): Buffer {
-  const head = Buffer.alloc(5);
-  head.writeUInt32BE(message.byteLength, 1);
-  return Buffer.concat([head, message]);
-}
-
 /** Returns the request headers in HPACK, as literals without indexing and without Huffman codes. */
 function headerBlock(path: string, port: number): Buffer {
   const fields = {
@@ -151,8 +142,7 @@ function headerBlock(path: string, port: number): Buffer {
     ":scheme": "http",
     ":path": path,
     ":authority": `127.0.0.1:${port}`,
-    "content-type": "application/grpc",
-    te: "trailers",
+    ...GRPC_HEADERS,
   };
   const parts = Object.entries(fields).flatMap(([name, value]) => [Buffer.of(0), text(name), text(value)]);
   return Buffer.concat(parts);

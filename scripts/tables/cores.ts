@@ -5,6 +5,7 @@ import { originText, readResult, shown } from "./rounds.ts";
 interface Figures {
   readonly rate: Rounds;
   readonly cpuMicros: Rounds;
+  readonly generatorMicros: Rounds;
 }
 
 interface CoresResult {
@@ -22,9 +23,13 @@ export function coresTable(): string {
     `${(two.rate.median / one.rate.median).toFixed(2)} ×`,
     shown(one.cpuMicros),
     shown(two.cpuMicros),
+    two.generatorMicros.median.toLocaleString("en"),
   ]);
   const table = markdownTable(
-    ["Calls", "1 worker, /s", "2 workers, /s", "ratio", "1 worker, µs of CPU", "2 workers, µs of CPU"],
+    [
+      ...["Calls", "1 worker, /s", "2 workers, /s", "ratio"],
+      ...["1 worker, µs of CPU", "2 workers, µs of CPU", "generator, µs"],
+    ],
     rows,
   );
   const rounds = Object.values(work)[0]?.[1].rate.rounds.length;
