@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect } from "vitest";
 import { freePort } from "../../support/free-port.ts";
-import { ROOT } from "../support/tools.ts";
+import { ROOT, runTool } from "../support/tools.ts";
 import { type Block, blocksOf } from "./blocks.ts";
 import { readersFolder } from "./folder.ts";
 
@@ -17,6 +17,10 @@ export interface PageOptions {
   readonly ports?: Readonly<Record<number, number>>;
   /** Puts files into the folder that the page says to be there. Default: none. */
   readonly prepare?: (folder: string) => void;
+  /** Page in Markdown that is followed first, for what this page takes for granted. Default: none. */
+  readonly before?: string;
+  /** Whether each server and program takes the place of the last server of the page. Default: they run beside each other. */
+  readonly apart?: boolean;
 }
 
 /** How long a block may take, in milliseconds. */
@@ -25,10 +29,14 @@ const TIME_LIMIT_MS = 180_000;
 /** Where a page names a port of this machine. */
 const PORT = /(?:localhost:|127\.0\.0\.1:|0\.0\.0\.0:|--port |port: )(\d{4,5})\b/g;
 
+/** File of a configuration for which the page has no name. */
+const CONFIGURATION = "checked.yaml";
+
 /** How the shell runs a block of another language. */
 const PROGRAMS: Readonly<Record<string, readonly [program: string, extension: string]>> = {
   py: ["python", "py"],
   js: ["node", "mjs"],
+  ts: ["node", "mts"],
 };
 
 /**
@@ -37,18 +45,23 @@ const PROGRAMS: Readonly<Record<string, readonly [program: string, extension: st
  *
  * @throws Error with the line of the block that failed, or that printed something else
  */
-export async function runPage(page: string, { path = [], ports = {}, prepare }: PageOptions): Promise<void> {
+export async function runPage(
+  page: string,
+  { path = [], ports = {}, prepare, before = "", apart = false }: PageOptions,
+): Promise<void> {
   const text = readFileSync(join(ROOT, page), "utf8");
   const folder = readersFolder();
   prepare?.(folder);
   const named = new Map(Object.entries(ports).map(([from, to]) => [Number(from), to]));
-  for (const [, port = ""] of text.matchAll(PORT))
+  for (const [, port = ""] of `${before}${text}`.matchAll(PORT))
     if (!named.has(Number(port))) named.set(Number(port), await freePort("0.0.0.0"));
-  const shell = createShell(folder, path, named);
+  const [ground, shell] = [createShell(folder, path, named), createShell(folder, path, named)];
+  const blocks = blocksOf(text);
   try {
+    for (const block of blocksOf(before)) await ground.take(block);
     let printed = "";
-    for (const block of blocksOf(text)) {
-      if (block.stops) await shell.stop("SIGINT");
+    for (const block of blocks) {
+      if (block.stops || (apart && opensServer(block))) await shell.stop("SIGINT");
       try {
         if (block.kind === "output") expectOutput(printed, block.code);
         else printed = await shell.take(block);
@@ -56,10 +69,31 @@ export async function runPage(page: string, { path = [], ports = {}, prepare }: 
         throw new Error(`${page}:${block.line}: ${(cause as Error).message}`, { cause });
       }
     }
+    if (blocks.some(({ kind, language }) => kind !== "skip" && language === "ts")) await checkTypes(folder);
   } finally {
     await shell.stop("SIGTERM");
+    await ground.stop("SIGTERM");
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** Whether a block may open a port: a program of its own can do it, too. */
+function opensServer({ kind, language }: Block): boolean {
+  return kind === "serve" || (kind === "run" && (language === "js" || language === "ts"));
+}
+
+/** Checks the types of all programs in the folder, because Node only removes them. */
+async function checkTypes(folder: string): Promise<void> {
+  const options = {
+    ...{ noEmit: true, rootDir: "/", noPropertyAccessFromIndexSignature: false },
+    ...{ noUnusedLocals: false, noUnusedParameters: false },
+  };
+  const files = readdirSync(folder).filter((name) => /\.m?ts$/.test(name));
+  const project = { extends: join(ROOT, "tsconfig.json"), compilerOptions: options, files };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(project));
+  // Node finds out by itself that the files are modules.
+  writeFileSync(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+  await runTool("tsc", ["-p", folder]);
 }
 
 function expectOutput(printed: string, expected: string): void {
@@ -76,10 +110,11 @@ function escaped(text: string): string {
 function createShell(folder: string, path: readonly string[], ports: ReadonlyMap<number, number>) {
   const running: ChildProcess[] = [];
   const state = join(folder, "node_modules", "state");
-  writeFileSync(state, "");
+  writeFileSync(state, "", { flag: "a" });
   const bin = [join(folder, "node_modules", "bin"), ...path, join(ROOT, "node_modules", ".bin")];
   const env = {
     ...process.env,
+    XDG_CONFIG_HOME: join(folder, "node_modules", "config"),
     PATH: [...bin, process.env["PATH"]].join(":"),
     LANCE_GATEWAY_PORT: String(ports.get(2333) ?? 0),
     LANCE_GATEWAY_DRAIN_DELAY: "0s",
@@ -106,7 +141,10 @@ function createShell(folder: string, path: readonly string[], ports: ReadonlyMap
     const ended = once(child, "close");
     if (serves) {
       running.push(child);
-      await Promise.race([ended, expect.poll(() => printed, { timeout: TIME_LIMIT_MS }).toMatch(/\w+:\/\//)]);
+      await Promise.race([
+        ended,
+        expect.poll(() => printed, { timeout: TIME_LIMIT_MS }).toMatch(/\w+:\/\/|\bunix:/),
+      ]);
       assert.equal(child.exitCode, null, `the command ended:\n${printed}${errors}`);
     } else {
       await ended;
@@ -125,6 +163,12 @@ function createShell(folder: string, path: readonly string[], ports: ReadonlyMap
         writeFileSync(join(folder, file), `${text}\n`);
         return "";
       }
+      if (kind === "config") {
+        writeFileSync(join(folder, CONFIGURATION), `${text}\n`);
+        return run(`lance-gateway config check ${CONFIGURATION}`, false);
+      }
+      if (kind === "check")
+        return run(text.replaceAll("lance-gateway serve", "lance-gateway config check"), false);
       const [program, extension] = PROGRAMS[language] ?? [];
       if (program !== undefined) {
         // A program finds packages from its own folder.

@@ -23,9 +23,3 @@ export async function runPython(script: string, ...args: readonly string[]): Pro
 export async function runPythonSession(script: string, ...args: readonly string[]): Promise<void> {
   recordPrinted(await runSession(pythonInterpreter(), [join(folder, script), ...args]));
 }
-
-/** Runs a piece of Python source, as {@link runPython} runs a script. */
-export async function runPythonSource(source: string): Promise<string> {
-  const { stdout } = await run(pythonInterpreter(), ["-c", source], { timeout: TIME_LIMIT_MS });
-  return stdout;
-}
