@@ -1,10 +1,11 @@
-import { enableCompileCache } from "node:module";
 import { UsageError } from "../config/option-spec.ts";
+import { cacheCode } from "./cache-code.ts";
 import { failureJson, failureLine } from "./failure.ts";
 import { runProgram } from "./program.ts";
 
-// Node caches the code that is loaded from here on, which is nearly everything, for the next start.
-enableCompileCache();
+const args = process.argv.slice(2);
+
+cacheCode(args[0] === "serve");
 
 // A reader that stops early, such as `head`, is not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -15,7 +16,6 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 /** Exit codes above it mean that a signal ended the program. */
 const SIGNALS = 128;
 
-const args = process.argv.slice(2);
 try {
   const code = await runProgram(args, process.env);
   // A command that was broken off may still read standard input, which would hold the process.

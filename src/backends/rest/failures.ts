@@ -1,4 +1,4 @@
-import { errors } from "undici";
+import errors from "undici/lib/core/errors.js";
 import { LanceError } from "../../namespace/errors.ts";
 import { type FailureKind, UpstreamFailure } from "./transport.ts";
 

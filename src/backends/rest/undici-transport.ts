@@ -1,5 +1,6 @@
 import type { LookupFunction } from "node:net";
-import { buildConnector, Pool } from "undici";
+import buildConnector from "undici/lib/core/connect.js";
+import Pool from "undici/lib/dispatcher/pool.js";
 import { Gate } from "../resilience/gate.ts";
 import type { HttpTransportOptions } from "./options.ts";
 import { Receiver } from "./receiver.ts";

@@ -1,5 +1,4 @@
 // The program of a worker thread: a whole gateway, which shares its port and its limits with the other workers.
-import { enableCompileCache } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import { secretsOf } from "../../config/secrets.ts";
@@ -8,6 +7,7 @@ import type { PreparedChange } from "../../gateway/prepared-change.ts";
 import { type RunningGateway, startGateway } from "../../gateway/start-gateway.ts";
 import { divideConfiguration } from "../../gateway/workers.ts";
 import { createLog } from "../../log/log.ts";
+import { cacheCode } from "../cache-code.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
 import { watchForUnhandled } from "../unhandled.ts";
 import { joinWorkers } from "./join-workers.ts";
@@ -24,7 +24,7 @@ import { openSharedMemory } from "./shared-memory.ts";
 /** Interval at which a worker shows that its event loop turns, in milliseconds. */
 const BEAT_MS = 100;
 
-enableCompileCache();
+cacheCode(true);
 
 const {
   configuration,

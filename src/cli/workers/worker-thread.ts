@@ -1,10 +1,10 @@
-import { extname } from "node:path";
 import type { Readable } from "node:stream";
 import { type MessagePort, Worker } from "node:worker_threads";
 import { UsageError } from "../../config/option-spec.ts";
 import type { Gateway } from "../../gateway/compose.ts";
 import type { Snapshot } from "../../metrics/aggregate.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
+import { WORKER_PROGRAM } from "../worker-program.ts";
 import type { ChangeForWorker, StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
 
 /** A worker as the supervisor sees it. */
@@ -45,15 +45,13 @@ const METRICS_PATIENCE_MS = 1_000;
  */
 const YOUNG_GENERATION_MIB = 12;
 
-const PROGRAM = new URL(`./worker-main${extname(import.meta.filename)}`, import.meta.url);
-
 /**
  * Starts a worker and waits until it listens.
  *
  * @throws the error for which it cannot start
  */
 export async function startWorker(start: WorkerStart, events: (thread: WorkerThread) => WorkerEvents) {
-  const worker = new Worker(PROGRAM, {
+  const worker = new Worker(WORKER_PROGRAM, {
     workerData: start,
     transferList: start.commitPorts.map(({ port }) => port),
     name: `worker ${start.worker + 1}`,
