@@ -1,12 +1,12 @@
 import { create } from "@bufbuild/protobuf";
 import { type ServiceError, status } from "@grpc/grpc-js";
-import type { Logger } from "pino";
 import {
   Health,
   HealthCheckRequestSchema,
   type HealthCheckResponse,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../gen/grpc/health/v1/health_pb.ts";
+import type { OutageLog } from "../resilience/outage-log.ts";
 import type { Endpoint } from "../resilience/resilience.ts";
 import type { Channel } from "./channels.ts";
 import { definitionOf } from "./method-definition.ts";
@@ -14,12 +14,12 @@ import { definitionOf } from "./method-definition.ts";
 const TIMEOUT_MS = 5_000;
 
 /** Whether any server of the upstream can answer. */
-export async function isServing(servers: readonly Endpoint<Channel>[], log: Logger): Promise<boolean> {
-  return (await Promise.all(servers.map((server) => serves(server, log)))).some(Boolean);
+export async function isServing(servers: readonly Endpoint<Channel>[], outages: OutageLog): Promise<boolean> {
+  return (await Promise.all(servers.map((server) => serves(server, outages)))).some(Boolean);
 }
 
 /** Whether a server can be reached and does not report that it cannot serve; it may lack grpc.health.v1. */
-async function serves({ target: channel, name }: Endpoint<Channel>, log: Logger): Promise<boolean> {
+async function serves({ target: channel, name }: Endpoint<Channel>, outages: OutageLog): Promise<boolean> {
   const { path, requestSerialize, responseDeserialize } = definitionOf(Health.method.check);
   try {
     const client = await channel.connected();
@@ -33,10 +33,14 @@ async function serves({ target: channel, name }: Endpoint<Channel>, log: Logger)
         (error, response) => (error === null ? resolve(response) : reject(error)),
       );
     });
+    outages.answered(name);
     return (answer as HealthCheckResponse).status === Status.SERVING;
   } catch (error) {
-    if ((error as Partial<ServiceError>).code === status.UNIMPLEMENTED) return true;
-    log.warn({ err: error, upstream: name }, "the upstream catalog cannot be reached");
-    return false;
+    if ((error as Partial<ServiceError>).code !== status.UNIMPLEMENTED) {
+      outages.failed(name, error);
+      return false;
+    }
+    outages.answered(name);
+    return true;
   }
 }

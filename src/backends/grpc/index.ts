@@ -12,6 +12,7 @@ import type { Backend, LanceNamespace, StorageAccess } from "../../namespace/lan
 import { createResilience } from "../resilience/create-resilience.ts";
 import type { ResolveHost } from "../resilience/host-addresses.ts";
 import type { ResiliencePolicy } from "../resilience/options.ts";
+import { createOutageLog } from "../resilience/outage-log.ts";
 import type { UpstreamCacheLimits } from "../upstream-cache/cache.ts";
 import { createUpstreamCache } from "../upstream-cache/create-cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
@@ -116,6 +117,7 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     noteDecision,
     totalMs: timeoutMs,
   });
+  const outages = createOutageLog(log);
   servers.watch((endpoints) => resilience.replace(endpoints));
   const upstream: Upstream = {
     resilience,
@@ -133,7 +135,7 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     name: "grpc",
     handsOut: options.handsOut ?? "manage",
     operations: cached(LanceNamespaceService.methods, Object.fromEntries(handlers)) as LanceNamespace,
-    ready: () => isServing(servers.endpoints, log),
+    ready: () => isServing(servers.endpoints, outages),
     close: () => servers.close(),
   };
 }

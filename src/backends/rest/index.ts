@@ -1,5 +1,4 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
-import type { Logger } from "pino";
 import { UPSTREAM_FORMS } from "../../dialects/upstream.ts";
 import { http } from "../../gen/google/api/annotations_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
@@ -7,6 +6,8 @@ import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.t
 import type { Backend, LanceDbExtensions, LanceNamespace } from "../../namespace/lance-namespace.ts";
 import { createClientBindings } from "../../transcode/client-binding.ts";
 import { createResilience } from "../resilience/create-resilience.ts";
+import { createOutageLog, type OutageLog } from "../resilience/outage-log.ts";
+import type { Endpoint } from "../resilience/resilience.ts";
 import { createUpstreamCache } from "../upstream-cache/create-cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
@@ -35,6 +36,7 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
     noteDecision: options.noteDecision,
     totalMs: options.timeLimits?.totalMs,
   });
+  const outages = createOutageLog(log);
   pools.watch((endpoints) => upstream.replace(endpoints));
   const callUpstream = createUpstreamCaller({ form, upstream, policy, identity });
 
@@ -59,7 +61,7 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
     operations: handlersOf(LanceNamespaceService.methods) as LanceNamespace,
     extensions: handlersOf(LanceDbService.methods.filter(isForwardable)) as Partial<LanceDbExtensions>,
     async ready() {
-      const answering = await Promise.all(pools.endpoints.map(({ target }) => isAnswering(target, log)));
+      const answering = await Promise.all(pools.endpoints.map((endpoint) => isAnswering(endpoint, outages)));
       return answering.some(Boolean);
     },
     close: () => pools.close(),
@@ -90,9 +92,12 @@ function isForwardable(method: DescMethod): boolean {
 const PATIENCE_MS = 5_000;
 
 /** Whether the upstream answers with any status but a server error. */
-async function isAnswering(transport: UpstreamTransport, log: Logger): Promise<boolean> {
+async function isAnswering(
+  { target, name }: Endpoint<UpstreamTransport>,
+  outages: OutageLog,
+): Promise<boolean> {
   try {
-    const { status } = await transport.send({
+    const { status } = await target.send({
       method: "GET",
       target: "/v1/namespace/%24/list?limit=1",
       headers: ["accept", "application/json"],
@@ -102,9 +107,10 @@ async function isAnswering(transport: UpstreamTransport, log: Logger): Promise<b
       signal: AbortSignal.timeout(PATIENCE_MS),
       elapsedMs: 0,
     });
+    outages.answered(name);
     return status < 500;
   } catch (error) {
-    log.warn({ err: error }, "the upstream catalog cannot be reached");
+    outages.failed(name, error);
     return false;
   }
 }
