@@ -166,26 +166,66 @@ export const OF_CALL: unique symbol = Symbol("call");
 
 /** Creates a call; the pipeline fills in the rest. */
 export function createCall(init: CallInit): Call {
-  return {
-    ...init,
-    id: [],
-    database: undefined,
-    begun: false,
-    outcome: undefined,
-    admitted: false,
-    takes: undefined,
-    reception: undefined,
-    context: undefined,
-    identity: { apiKey: undefined, authToken: undefined },
-    holdBody() {},
-    releaseBody() {},
-    responseHeaders: {},
-    decisions: [],
-    note,
-  };
+  return new NewCall(init);
 }
 
+/** A class, whose objects have the place for all their fields at once: copied from another object, they cost several times more. */
+class NewCall implements Call {
+  readonly method: DescMethod;
+  readonly protocol: Protocol;
+  readonly requestId: string;
+  readonly headers: Record<string, string>;
+  readonly address: RequestAddress | undefined;
+  readonly peer: string | undefined;
+  readonly certificate: ClientCertificate | undefined;
+  signal: AbortSignal;
+  deadline: number | undefined;
+  readonly accept: string | undefined;
+  readonly log: Logger;
+  readonly ownsBody: boolean;
+  readonly hasKnownEnd: boolean;
+  readonly releasesChunks: boolean;
+  readonly cutOff?: (error: LanceError) => void;
+  id: Identifier = [];
+  database: string | undefined = undefined;
+  begun = false;
+  outcome: "OK" | ErrorName | undefined = undefined;
+  admitted = false;
+  takes: keyof PassedBodies | undefined = undefined;
+  reception: Reception | undefined = undefined;
+  principal: Principal | undefined = undefined;
+  context: Readonly<Record<string, string>> | undefined = undefined;
+  identity: Credentials = NO_CREDENTIALS;
+  holdBody = ignoreBytes;
+  releaseBody = ignoreBytes;
+  readonly responseHeaders: Record<string, string> = {};
+  readonly decisions: UpstreamDecision[] = [];
+  readonly note = noteDecision;
+
+  constructor(init: CallInit) {
+    this.method = init.method;
+    this.protocol = init.protocol;
+    this.requestId = init.requestId;
+    this.headers = init.headers;
+    this.address = init.address;
+    this.peer = init.peer;
+    this.certificate = init.certificate;
+    this.signal = init.signal;
+    this.deadline = init.deadline;
+    this.accept = init.accept;
+    this.log = init.log;
+    this.ownsBody = init.ownsBody ?? false;
+    this.hasKnownEnd = init.hasKnownEnd ?? false;
+    this.releasesChunks = init.releasesChunks ?? false;
+    if (init.cutOff !== undefined) this.cutOff = init.cutOff;
+  }
+}
+
+const NO_CREDENTIALS: Credentials = { apiKey: undefined, authToken: undefined };
+
+function ignoreBytes(_bytes: number): void {}
+
 /** A shared function, so that a call does not allocate its own. */
-function note(this: { readonly decisions: UpstreamDecision[] }, decision: UpstreamDecision): void {
+function noteDecision(this: { readonly decisions: UpstreamDecision[] }, decision: UpstreamDecision): void {
   this.decisions.push(decision);
 }
