@@ -1,7 +1,8 @@
-import { type IncomingMessage, METHODS, type ServerResponse } from "node:http";
+import { type IncomingHttpHeaders, type IncomingMessage, METHODS, type ServerResponse } from "node:http";
 import fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyPluginCallback } from "fastify";
 import { LanceError } from "../namespace/errors.ts";
 import { createErrorHandler, type HttpWiresOptions, httpWires, passBodiesOn } from "../wires/http-wires.ts";
+import { createDirectRest } from "../wires/rest/direct.ts";
 import { createTargetRewrite } from "../wires/rest/target-rewrite.ts";
 import { requestIdOf } from "../wires/rpc.ts";
 import { addBrowserGuard } from "./browser-guard.ts";
@@ -12,7 +13,7 @@ import type { HostCheck } from "./host-check.ts";
 import { type MetricsPage, metricsPlugin } from "./metrics-page.ts";
 import { probesPlugin } from "./probes.ts";
 import type { Readiness } from "./readiness.ts";
-import { addRefusals, type Refusals } from "./refusals.ts";
+import { addRefusals } from "./refusals.ts";
 
 /** Options of {@link createApp}. */
 export interface AppOptions extends HttpWiresOptions {
@@ -30,13 +31,17 @@ export interface AppOptions extends HttpWiresOptions {
   readonly plugins?: readonly (FastifyPluginCallback | FastifyPluginAsync)[] | undefined;
 }
 
-/** A Fastify instance that serves everything except native gRPC. */
+/** The application: everything except native gRPC. */
 export interface App {
   readonly fastify: FastifyInstance;
-  /** Requests that get an error whatever their target. */
-  readonly refusals: Refusals;
   /** Answers a request of node:http, or of node:http2 through its compatibility API, once Fastify is ready. */
   answer(request: IncomingMessage, response: ServerResponse): void;
+  /**
+   * Answers a request with an error, whatever its target.
+   *
+   * @param exceptProbes whether probes are answered nevertheless. Default: false.
+   */
+  refuse(request: IncomingMessage, response: ServerResponse, error: LanceError, exceptProbes?: boolean): void;
 }
 
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
@@ -47,7 +52,7 @@ export function createApp(options: AppOptions): App {
   const app = createFastify(options);
   const refusals = addRefusals(app, options);
   addCors(app, origins);
-  addBrowserGuard(app, { hosts, origins, refused: options.refused });
+  const faultOf = addBrowserGuard(app, { hosts, origins, refused: options.refused });
 
   app.register(probesPlugin, { readiness });
   if (metrics !== undefined) app.register(metricsPlugin, { metrics });
@@ -59,16 +64,28 @@ export function createApp(options: AppOptions): App {
   for (const plugin of plugins) app.register(plugin);
   app.register(httpWires, { ...options, dropsSlashes: true });
 
+  // Hooks, which plugins and CORS may have, see every request.
+  const hasHooks = plugins.length > 0 || origins.length > 0;
+  const admits = (headers: IncomingHttpHeaders) => faultOf(headers) === undefined;
+  const answerDirectly = hasHooks ? undefined : createDirectRest({ ...options, admits });
+
+  function answerByFastify(request: IncomingMessage, response: ServerResponse): void {
+    // HTTP/2 lets a client invent methods that Fastify does not know.
+    if (!KNOWN_METHODS.has(request.method ?? "")) {
+      refusals.add(request, unknownMethod(request.method));
+      request.method = "GET";
+    }
+    app.routing(request, response);
+  }
+
   return {
     fastify: app,
-    refusals,
     answer(request, response) {
-      // HTTP/2 lets a client invent methods that Fastify does not know.
-      if (!KNOWN_METHODS.has(request.method ?? "")) {
-        refusals.add(request, unknownMethod(request.method));
-        request.method = "GET";
-      }
-      app.routing(request, response);
+      if (answerDirectly?.(request, response) !== true) answerByFastify(request, response);
+    },
+    refuse(request, response, error, exceptProbes) {
+      refusals.add(request, error, exceptProbes);
+      answerByFastify(request, response);
     },
   };
 }

@@ -1,4 +1,5 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { IncomingHttpHeaders } from "node:http";
+import type { FastifyInstance } from "fastify";
 import { LanceError } from "../namespace/errors.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import { isConsolePath } from "./console-pages.ts";
@@ -22,24 +23,39 @@ export interface BrowserGuardOptions {
   readonly refused?: NoteRefusal | undefined;
 }
 
+/** Why a request is refused: its host is not served here, or a page of another site makes a browser send it. */
+type Fault = "host" | "origin";
+
+/** Finds the fault of a request by its headers. */
+export type FindFault = (headers: IncomingHttpHeaders) => Fault | undefined;
+
 /**
  * Adds the hook that refuses requests which a page of another site makes a browser send, and requests for a host that
  * is not served here (docs/adr/0037). Programs other than browsers send only the host among the headers that it
  * checks.
+ *
+ * @returns the check that decides.
  */
 export function addBrowserGuard(
   app: FastifyInstance,
   { hosts, origins, refused }: BrowserGuardOptions,
-): void {
+): FindFault {
   const isForeign = createOriginCheck(origins);
 
+  const faultOf: FindFault = (headers) => {
+    const host = hostOf(headers);
+    if (!hosts.serves(host)) return "host";
+    return isForeign(headers, host) ? "origin" : undefined;
+  };
+
   app.addHook("onRequest", (request, _reply, next) => {
-    const host = hostOf(request);
-    const isServed = hosts.serves(host);
-    if (isServed && !isForeign(request, host)) return next();
-    if (isProbe(request) || (isServed && isPage(pathOf(request)))) return next();
-    next(refuse(request, isServed ? foreignPage() : foreignHost(host), refused));
+    const { headers } = request.raw;
+    const fault = faultOf(headers);
+    if (fault === undefined || isProbe(request)) return next();
+    if (fault === "origin" && isPage(pathOf(request))) return next();
+    next(refuse(request, fault === "host" ? foreignHost(hostOf(headers)) : foreignPage(), refused));
   });
+  return faultOf;
 }
 
 function foreignHost(host = ""): LanceError {
@@ -57,11 +73,11 @@ function foreignPage(): LanceError {
 }
 
 /** Returns the host and port of a request, if it names them. */
-function hostOf({ raw: { headers } }: FastifyRequest): string | undefined {
+function hostOf(headers: IncomingHttpHeaders): string | undefined {
   return (headers[":authority"] as string | undefined) ?? headers.host;
 }
 
-type OriginCheck = (request: FastifyRequest, host: string | undefined) => boolean;
+type OriginCheck = (headers: IncomingHttpHeaders, host: string | undefined) => boolean;
 
 /**
  * Creates the check whether a page of another origin makes the request and may not call. Browsers reveal the origin
@@ -70,7 +86,7 @@ type OriginCheck = (request: FastifyRequest, host: string | undefined) => boolea
 function createOriginCheck(origins: readonly string[]): OriginCheck {
   if (origins.includes("*")) return () => false;
   const allowed = new Set(origins);
-  return ({ raw: { headers } }, host) => {
+  return (headers, host) => {
     const { origin } = headers;
     if (origin !== undefined && allowed.has(origin)) return false;
     const site = headers["sec-fetch-site"];

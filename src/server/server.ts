@@ -111,14 +111,8 @@ export function createServer(given: ServerOptions): GatewayServer {
     // Browsers cannot make gRPC calls, so this handler needs no guard.
     grpc: createGrpcHandler({ ...options, rpcs, pace }),
     http: paceRequests(pace, app.answer),
-    refuse(request, response, error) {
-      app.refusals.add(request, error);
-      app.answer(request, response);
-    },
-    crowded(request, response) {
-      app.refusals.add(request, crowded(), true);
-      app.answer(request, response);
-    },
+    refuse: app.refuse,
+    crowded: (request, response) => app.refuse(request, response, crowded(), true),
     accepted: pace.noteConnection,
     takeAddress: (target, headers) => takeAddress?.(target, headers) ?? target,
   });

@@ -4,7 +4,8 @@ import { LanceError } from "../namespace/errors.ts";
 import { bindingFor, type Transcoder } from "../transcode/transcoder.ts";
 import { Exchange } from "./rest/exchange.ts";
 import { withoutQuery } from "./rest/http.ts";
-import { restRoutes } from "./rest/routes.ts";
+import { replyOfFastify } from "./rest/reply.ts";
+import { dialectIndex, restRoutes } from "./rest/routes.ts";
 import { createServeCall, type RestCallOptions, refusalOf } from "./rest/serve.ts";
 import { DEFAULT_SILENCE_MS } from "./stall.ts";
 
@@ -44,7 +45,7 @@ export const restPlugin: FastifyPluginCallback<RestOptions> = (app, options, don
     const end = firstSegment + url.split("/").length - 1;
     const handler = (request: FastifyRequest, reply: FastifyReply) => {
       const exchange = openExchange(request, reply, options);
-      const index = dialectIndex(exchange, transcoders);
+      const index = dialectIndex(exchange.request.headers, exchange.query, transcoders);
       const { dialect } = transcoders[index] as Transcoder;
       exchange.dialect = dialect;
       const route = byDialect[index];
@@ -52,7 +53,8 @@ export const restPlugin: FastifyPluginCallback<RestOptions> = (app, options, don
       // The router lets a variable be empty, and no name is.
       if (route === undefined || segments.includes("")) return reply.callNotFound();
       const binding = bindingFor(route, exchange.request.headers["content-type"]);
-      return serve(exchange, { binding, dialect, segments }, reply);
+      // Fastify waits for a reply that hooks of the application still hold.
+      return serve(exchange, { binding, dialect, segments }).then(() => (reply.sent ? undefined : reply));
     };
     app.route({ method, url, handler });
     if (!dropsSlashes) app.route({ method, url: `${url}/`, handler });
@@ -67,7 +69,8 @@ export function createUnknownPath(options: RestOptions) {
   const methods = [...new Set(restRoutes(transcoders).map(({ method }) => method)).add("HEAD")].sort();
   return (request: FastifyRequest, reply: FastifyReply): never => {
     const exchange = openExchange(request, reply, options);
-    exchange.dialect = transcoders[dialectIndex(exchange, transcoders)]?.dialect;
+    const index = dialectIndex(exchange.request.headers, exchange.query, transcoders);
+    exchange.dialect = transcoders[index]?.dialect;
     const url = withoutQuery(request.url);
     const isPath = !EMPTY_SEGMENT.test(url);
     const allowed = methods.filter(
@@ -95,12 +98,6 @@ function unknownRoute({ request, path }: Exchange, allowed: readonly string[]): 
   });
 }
 
-/** Returns the index of the transcoder for the dialect of a request. */
-function dialectIndex({ request: { headers }, query }: Exchange, transcoders: readonly Transcoder[]): number {
-  const found = transcoders.findIndex(({ dialect }) => dialect.recognises({ headers, query }));
-  return found === -1 ? transcoders.length - 1 : found;
-}
-
 /** A request that may have an exchange; Fastify's request has the property from `httpWires`. */
 export type RequestWithExchange = FastifyRequest & { exchange: Exchange | null };
 
@@ -111,7 +108,7 @@ export function openExchange(
   { log, silenceMs = DEFAULT_SILENCE_MS }: { readonly log: Logger; readonly silenceMs?: number | undefined },
 ): Exchange {
   const owner = request as RequestWithExchange;
-  owner.exchange ??= new Exchange(request, reply, log);
+  owner.exchange ??= new Exchange(replyOfFastify(request, reply), log);
   owner.exchange.silenceMs = silenceMs;
   return owner.exchange;
 }

@@ -1,6 +1,5 @@
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
-import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import { type Dialect, errorStatus } from "../../dialects/dialect.ts";
 import type { Call } from "../../namespace/call.ts";
@@ -12,6 +11,7 @@ import { BodyWriter } from "./body-writer.ts";
 import { errorText, knownError } from "./error-body.ts";
 import { isHttp2, type RestRequest, type RestResponse, splitTarget } from "./http.ts";
 import { discardBody, hasLongRest } from "./linger.ts";
+import type { RestReply } from "./reply.ts";
 
 /** Headers that belong to the wire or the connection; a call cannot set them. */
 const RESERVED =
@@ -23,13 +23,9 @@ const ignore = () => {};
 /** Length from which a text becomes bytes once, instead of for its length and again for each write. */
 export const LONG_TEXT = 256 * 1024;
 
-/** Fastify adds a charset to JSON unless the reply has a serializer of its own. */
-const asItIs = (payload: unknown) => payload as string;
-
 /**
- * A request of Fastify and its answer, over HTTP/1.1 or HTTP/2, and everything that can interrupt it. Fastify sends
- * the answer, except where it cannot: before the end of the request's body, piece by piece, and in a way that breaks
- * off.
+ * A request and its answer, over HTTP/1.1 or HTTP/2, and everything that can interrupt it. Its reply sends the answer,
+ * except where it cannot: before the end of the request's body, piece by piece, and in a way that breaks off.
  *
  * The exchange is done exactly once: when its answer is handed over, or when the client disconnects. From then on
  * nothing more is sent. `signal` aborts, with a LanceError as its reason, when the client disconnects or the deadline
@@ -58,16 +54,16 @@ export class Exchange {
   done = false;
   /** Called once, when the exchange is done in any way. */
   onDone: (() => void) | undefined;
-  readonly #reply: FastifyReply;
+  readonly #reply: RestReply;
   readonly #abort = new AbortController();
   #deadline: NodeJS.Timeout | undefined;
   #body: BodyWriter | undefined;
 
-  constructor(request: FastifyRequest, reply: FastifyReply, log: Logger) {
-    const { path, query } = splitTarget(request.originalUrl);
-    this.request = request.raw;
-    this.response = reply.raw;
-    this.requestId = request.id;
+  constructor(reply: RestReply, log: Logger) {
+    const { path, query } = splitTarget(reply.target);
+    this.request = reply.request;
+    this.response = reply.response;
+    this.requestId = reply.requestId;
     this.path = path;
     this.query = query;
     this.log = log;
@@ -77,6 +73,11 @@ export class Exchange {
     if (this.response.listenerCount("error") === 0) this.response.on("error", ignore);
     this.response.on("close", () => this.#cancel());
     if (isHttp2(this.response) ? this.response.stream.destroyed : this.response.destroyed) this.#cancel();
+  }
+
+  /** Whether the answer is handed over, so that nothing else can answer. */
+  get sent(): boolean {
+    return this.#reply.sent;
   }
 
   get signal(): AbortSignal {
@@ -142,7 +143,7 @@ export class Exchange {
   /** Ends the exchange in a way that no client mistakes for a regular end. */
   breakOff(): void {
     this.#settle();
-    this.#reply.hijack();
+    this.#reply.takeOver();
     const { response } = this;
     if (isHttp2(response)) response.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
     else response.destroy();
@@ -176,15 +177,13 @@ export class Exchange {
   #send(status: number, contentType: string | undefined, text: string, extra: Headers): void {
     const { request, response } = this;
     this.#setHeaders(extra);
-    if (contentType !== undefined) this.#reply.header("content-type", contentType);
+    if (contentType !== undefined) this.#reply.setHeader("content-type", contentType);
     if (!isHttp2(response) && hasLongRest(request)) {
       this.#sendEarly(status, text);
       return;
     }
-    this.#reply
-      .code(status)
-      .serializer(asItIs)
-      .send(contentType === undefined ? undefined : text.length > LONG_TEXT ? Buffer.from(text) : text);
+    const body = text.length > LONG_TEXT ? Buffer.from(text) : text;
+    this.#reply.send(status, contentType === undefined ? undefined : body);
     this.#settle();
     if (!isHttp2(response)) return;
     stopReading(response.stream);
@@ -202,19 +201,18 @@ export class Exchange {
     discardBody(this.request, () => this.response.end());
   }
 
-  /** Takes the answer over from Fastify, with the headers that it has. */
+  /** Takes the answer over, with the headers that it has. */
   #writeHead(status: number, own: Readonly<Record<string, string | number>>): void {
-    const headers = { ...this.#reply.getHeaders(), ...own };
-    this.#reply.hijack();
+    const headers = { ...this.#reply.takeOver(), ...own };
     (this.response as ServerResponse).writeHead(status, headers as Record<string, string | number>);
   }
 
   #setHeaders(extra: Headers): void {
     const reply = this.#reply;
     const own = this.dialect?.headers;
-    for (const name in own) reply.header(name, own[name]);
-    reply.header("x-request-id", this.requestId);
-    for (const name in extra) if (!RESERVED.test(name)) reply.header(name, extra[name]);
+    for (const name in own) reply.setHeader(name, own[name] as string);
+    reply.setHeader("x-request-id", this.requestId);
+    for (const name in extra) if (!RESERVED.test(name)) reply.setHeader(name, extra[name] as string);
   }
 
   #settle(): void {
@@ -226,7 +224,7 @@ export class Exchange {
   #cancel(): void {
     if (this.done) return;
     this.#settle();
-    this.#reply.hijack();
+    this.#reply.takeOver();
     this.#abort.abort(new LanceError("Cancelled", "the client has gone"));
   }
 

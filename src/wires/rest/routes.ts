@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import { type Route, routeKey, type Transcoder } from "../../transcode/transcoder.ts";
 
 /** A Fastify route, for all dialects. */
@@ -27,4 +28,14 @@ function urlOf({ template: { segments, variables } }: Route): string {
     return `:${field ?? `segment${index}`}`;
   });
   return `/${parts.join("/")}`;
+}
+
+/** Returns the index of the transcoder for the dialect of a request. */
+export function dialectIndex(
+  headers: IncomingHttpHeaders,
+  query: string,
+  transcoders: readonly Transcoder[],
+): number {
+  const found = transcoders.findIndex(({ dialect }) => dialect.recognises({ headers, query }));
+  return found === -1 ? transcoders.length - 1 : found;
 }

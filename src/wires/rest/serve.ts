@@ -5,7 +5,6 @@ import {
   type DescMethodUnary,
   type Message,
 } from "@bufbuild/protobuf";
-import type { FastifyReply } from "fastify";
 import type { Logger } from "pino";
 import type { Dialect } from "../../dialects/dialect.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
@@ -58,28 +57,26 @@ export interface Asked {
   readonly segments: readonly string[];
 }
 
-/** Turns a request into a call and answers it. Resolves, and rejects, as Fastify expects of a handler. */
-export type ServeCall = (exchange: Exchange, asked: Asked, reply: FastifyReply) => Promise<unknown>;
+/** Turns a request into a call and answers it. Rejects if the failure is still to be answered. */
+export type ServeCall = (exchange: Exchange, asked: Asked) => Promise<void>;
 
 /** Creates the function that answers the requests of all routes. */
 export function createServeCall(options: RestCallOptions): ServeCall {
   const { service, refused, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
   const { budget = createByteBudget(), pace = createLoopPace(), defaultDeadlineMs = 0 } = options;
 
-  return async (exchange, asked, reply) => {
+  return async (exchange, asked) => {
     const hold = budget.open(FREE_BYTES);
     try {
       await answer(exchange, asked, hold);
     } catch (thrown) {
       if (exchange.call?.begun !== true) refused?.(refusalOf(exchange, thrown));
       // Once its head has gone, Fastify no longer controls an answer.
-      if (!exchange.done && !reply.sent) throw thrown;
+      if (!exchange.done && !exchange.sent) throw thrown;
       exchange.fail(thrown);
     } finally {
       hold.release();
     }
-    // Fastify waits for a reply that hooks of the application still hold.
-    return reply.sent ? undefined : reply;
   };
 
   async function answer(exchange: Exchange, { binding, dialect, segments }: Asked, hold: ByteHold) {
@@ -139,12 +136,15 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs
   if (preference !== undefined) headers["prefer"] ??= preference;
   const given = timeoutOf(headers["x-request-timeout-ms"]);
   const timeout = timeAllowed(given, binding.method.methodKind === "unary" ? defaultMs : 0);
+  const { address, peer, certificate } = originOf(exchange.request.headers, exchange.request.socket);
   const call = createCall({
     method: binding.method,
     protocol: "rest",
     requestId: exchange.requestId,
     headers,
-    ...originOf(exchange.request.headers, exchange.request.socket),
+    address,
+    peer,
+    certificate,
     signal: exchange.signal,
     deadline: timeout === undefined ? undefined : Date.now() + timeout,
     accept: headers["accept"],

@@ -1,0 +1,206 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
+import type { FastifyPluginCallback } from "fastify";
+import { expect, onTestFinished, test } from "vitest";
+import { DIALECTS } from "../dialects/registry.ts";
+import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import type { Call } from "../namespace/call.ts";
+import { LanceError } from "../namespace/errors.ts";
+import type { Service } from "../namespace/service.ts";
+import { createTranscoder } from "../transcode/transcoder.ts";
+import { fakeService } from "../wires/grpc/fixture.ts";
+import { rawConnection, startServer } from "./fixture.ts";
+
+const DESCRIBE = "POST /v1/table/demo$events/describe";
+const JSON_TYPE = "content-type: application/json";
+const ID = '{"id":["demo","events"]}';
+
+const transcoders = DIALECTS.map((dialect) => createTranscoder([LanceNamespaceService], dialect));
+const service: Service = {
+  ...fakeService(),
+  async unary(method: DescMethod, request: Message, call: Call) {
+    const { version } = request as Message & { version?: bigint };
+    call.responseHeaders["x-lance-version"] = String(version);
+    if (version === 404n) throw new LanceError("TableNotFound", "gone", { headers: { "retry-after": "1" } });
+    if (version === 500n) throw new Error("a secret");
+    if (version === 501n) call.responseHeaders["x-lance-version"] = "two\nlines";
+    const size = Number(version ?? 0);
+    return create(method.output, { location: "é".repeat(size) } as never) as never;
+  },
+};
+
+/** A hook keeps every request with Fastify. */
+const hook: FastifyPluginCallback = (app, _options, done) => {
+  app.addHook("onRequest", (_request, _reply, next) => next());
+  done();
+};
+
+async function startBoth() {
+  const options = { service, transcoders, maxMessageBytes: 1_000 };
+  const [direct, other] = await Promise.all([
+    startServer({ ...options, plugins: [] }),
+    startServer({ ...options, plugins: [hook] }),
+  ]);
+  onTestFinished(async () => {
+    await Promise.all([direct[Symbol.asyncDispose](), other[Symbol.asyncDispose]()]);
+  });
+  return { direct, other };
+}
+
+/** Sends bytes and returns those of the answer, without what differs from call to call. */
+async function exchange(port: number, text: string): Promise<string> {
+  const { socket, received, closed } = rawConnection(port);
+  socket.write(text);
+  await closed;
+  return comparable(received());
+}
+
+/** Sends the beginning of a request, and returns the answer, an object of JSON, once it has arrived. */
+async function firstAnswer(port: number, text: string): Promise<string> {
+  const { socket, received } = rawConnection(port);
+  const answered = new Promise<void>((resolve) => {
+    socket.on("data", () => {
+      if (received().endsWith("}")) resolve();
+    });
+  });
+  socket.write(text);
+  await answered;
+  socket.destroy();
+  return comparable(received());
+}
+
+function comparable(answer: string): string {
+  return answer
+    .replace(/^date: .*$/gim, "date: now")
+    .replace(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "new id");
+}
+
+interface Sent {
+  readonly line?: string;
+  readonly version?: string;
+  readonly headers?: readonly string[];
+  readonly body?: string;
+}
+
+function textOf({ line = DESCRIBE, version = "1.1", headers = [JSON_TYPE], body = ID }: Sent): string {
+  const isChunked = headers.some((header) => header.startsWith("transfer-encoding"));
+  const length = isChunked || line.startsWith("GET") ? [] : [`content-length: ${Buffer.byteLength(body)}`];
+  const head = [`${line} HTTP/${version}`, "host: localhost", "connection: close", ...headers, ...length];
+  return `${head.join("\r\n")}\r\n\r\n${line.startsWith("GET") ? "" : body}`;
+}
+
+const ofVersion = (version: number) => ({ body: `{"id":["demo","events"],"version":${version}}` });
+
+/** Calls of the contract, plain enough to be answered without Fastify. */
+const PLAIN: Readonly<Record<string, Sent>> = {
+  "a call": {},
+  "an escaped delimiter": { line: "POST /v1/table/demo%24events/describe" },
+  "another delimiter": { line: "POST /v1/table/demo.events/describe?delimiter=." },
+  "an id of the client": { headers: [JSON_TYPE, "x-request-id: mine"] },
+  "no type": { headers: [] },
+  "no body": { body: "" },
+  "a body in chunks": {
+    headers: [JSON_TYPE, "transfer-encoding: chunked"],
+    body: `18\r\n${ID}\r\n0\r\n\r\n`,
+  },
+  "an answer of several bytes a character": ofVersion(3),
+  "a long answer": ofVersion(300_000),
+  "an answer without a body": { line: "POST /v1/table/demo$events/exists" },
+  "a GET": { line: "GET /v1/namespace/demo/list?limit=3", headers: [] },
+  "a client of LanceDB": { headers: [JSON_TYPE, "user-agent: LanceDB-Python-Client/0.30.0"] },
+  "a connection of HTTP/1.0": { version: "1.0" },
+  "a body that is not JSON": { body: "{" },
+  "a body for another object": { body: '{"id":["other"]}' },
+  "an unknown coding": { headers: [JSON_TYPE, "content-encoding: odd"] },
+  "a failure": ofVersion(404),
+  "an unknown failure": ofVersion(500),
+  "a header that cannot be sent": ofVersion(501),
+  "an odd time": { headers: [JSON_TYPE, "x-request-timeout-ms: soon"] },
+};
+
+/** Requests that Fastify's router, hooks and parsers decide about. */
+const OTHERS: Readonly<Record<string, Sent>> = {
+  "an unknown path": { line: "POST /v1/table/demo$events/nothing" },
+  "another HTTP method": { line: "DELETE /v1/table/demo$events/describe" },
+  "a path without a name": { line: "POST /v1/table//describe" },
+  "slashes around a path": { line: "POST //v1/table/demo$events/describe/" },
+  "other escapes": { line: "POST /v1/table/demo$%65vents/describe" },
+  "an escaped word of the route": { line: "POST /v1/table/demo$events/%64escribe" },
+  "a broken escape": { line: "POST /v1/table/demo%2/describe" },
+  "a fragment": { line: "POST /v1/table/demo#events/describe" },
+  "a path in absolute form": { line: "POST http://localhost/v1/table/demo$events/describe" },
+  "the type of a form": { headers: ["content-type: text/plain"] },
+  "a malformed type": { headers: ["content-type: json"] },
+  "a HEAD": { line: "HEAD /v1/namespace/demo/list", headers: [], body: "" },
+  "a page of another site": { headers: [JSON_TYPE, "sec-fetch-site: cross-site"] },
+  "a page of another origin": { headers: [JSON_TYPE, "origin: http://evil.example"] },
+  "a probe": { line: "GET /healthz", headers: [] },
+};
+
+test("calls of REST are answered without Fastify, and with the same bytes", async () => {
+  const { direct, other } = await startBoth();
+  for (const [title, sent] of Object.entries(PLAIN)) {
+    const expected = await exchange(other.port, textOf(sent));
+    let handled = 0;
+    const count = () => void handled++;
+    subscribe("tracing:fastify.request.handler:start", count);
+    const received = await exchange(direct.port, textOf(sent));
+    unsubscribe("tracing:fastify.request.handler:start", count);
+    expect(received, title).toBe(expected);
+    expect(received, title).toMatch(/^HTTP\/1\.1 \d{3} /);
+    expect(handled, title).toBe(0);
+  }
+});
+
+test("a request that is not a plain call of REST is answered as where a hook sees every request", async () => {
+  const { direct, other } = await startBoth();
+  for (const [title, sent] of Object.entries(OTHERS)) {
+    const [received, expected] = await Promise.all(
+      [direct, other].map(({ port }) => exchange(port, textOf(sent))),
+    );
+    expect(received, title).toMatch(/^HTTP\/1\.1 \d{3} /);
+    expect(received, title).toBe(expected);
+  }
+});
+
+test("a body that is too large is refused before it ends, with the same bytes", async () => {
+  const { direct, other } = await startBoth();
+  const head = textOf({ body: "x".repeat(100_000) }).split("x", 1)[0] as string;
+  const [received, expected] = await Promise.all([direct, other].map(({ port }) => firstAnswer(port, head)));
+  expect(received).toMatch(/^HTTP\/1\.1 413 /);
+  expect(received).toBe(expected);
+});
+
+test("a connection serves calls one after the other without Fastify", async () => {
+  const { direct, other } = await startBoth();
+  const text = textOf({}).replace("connection: close\r\n", "") + textOf(ofVersion(404));
+  const received = await exchange(direct.port, text);
+  expect(received).toBe(await exchange(other.port, text));
+  expect(received.match(/HTTP\/1\.1 (?:200|404) /g)).toHaveLength(2);
+});
+
+test("a client that leaves ends its call", async () => {
+  const left = Promise.withResolvers<unknown>();
+  const begun = Promise.withResolvers<void>();
+  await using server = await startServer({
+    transcoders,
+    plugins: [],
+    service: {
+      ...service,
+      unary: (_method, _request, { signal }) => {
+        begun.resolve();
+        return new Promise<never>((_, reject) => {
+          signal.addEventListener("abort", () => {
+            left.resolve(signal.reason);
+            reject(signal.reason);
+          });
+        });
+      },
+    },
+  });
+  const { socket } = rawConnection(server.port);
+  socket.write(textOf({}));
+  await begun.promise;
+  socket.destroy();
+  expect(await left.promise).toMatchObject({ message: "the client has gone" });
+});

@@ -1,0 +1,91 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { RestRequest, RestResponse } from "./http.ts";
+
+/** A request and the headers and end of its answer, which Fastify or node sends. */
+export interface RestReply {
+  readonly request: RestRequest;
+  readonly response: RestResponse;
+  readonly requestId: string;
+  /** Target as the client sent it. */
+  readonly target: string;
+  /** Whether the answer was sent or taken over. */
+  readonly sent: boolean;
+  /** Sets a header of the answer; the name is in lower case. */
+  setHeader(name: string, value: string): void;
+  removeHeader(name: string): void;
+  /** Sends the whole answer; undefined is an answer without a body. */
+  send(status: number, body: string | Buffer | undefined): void;
+  /** Leaves the answer to the caller; returns the headers that it has. */
+  takeOver(): OutgoingHttpHeaders;
+}
+
+/** Fastify adds a charset to JSON unless the reply has a serializer of its own. */
+const asItIs = (payload: unknown) => payload as string;
+
+/** Creates the reply to a request of Fastify, whose hooks see the answer. */
+export function replyOfFastify(request: FastifyRequest, reply: FastifyReply): RestReply {
+  return {
+    request: request.raw,
+    response: reply.raw,
+    requestId: request.id,
+    target: request.originalUrl,
+    get sent() {
+      return reply.sent;
+    },
+    setHeader: (name, value) => void reply.header(name, value),
+    removeHeader: (name) => void reply.removeHeader(name),
+    send: (status, body) => void reply.code(status).serializer(asItIs).send(body),
+    takeOver() {
+      const headers = reply.getHeaders() as OutgoingHttpHeaders;
+      reply.hijack();
+      return headers;
+    },
+  };
+}
+
+/** The reply to a request of HTTP/1.1 that Fastify does not see. */
+export class DirectReply implements RestReply {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  sent = false;
+  readonly #headers: Record<string, string> = {};
+
+  constructor(request: IncomingMessage, response: ServerResponse, requestId: string) {
+    this.request = request;
+    this.response = response;
+    this.requestId = requestId;
+  }
+
+  get target(): string {
+    return this.request.url ?? "";
+  }
+
+  setHeader(name: string, value: string): void {
+    this.#headers[name] = value;
+  }
+
+  removeHeader(name: string): void {
+    delete this.#headers[name];
+  }
+
+  send(status: number, body: string | Buffer | undefined): void {
+    if (hasLength(status))
+      this.#headers["content-length"] = String(body === undefined ? 0 : Buffer.byteLength(body));
+    // It throws for a value that no header can have, and the error is answered then.
+    this.response.writeHead(status, this.#headers);
+    this.sent = true;
+    this.response.end(body);
+  }
+
+  takeOver(): OutgoingHttpHeaders {
+    this.sent = true;
+    return this.#headers;
+  }
+}
+
+/** Whether an answer of a status has a length (RFC 9110, section 8.6). */
+function hasLength(status: number): boolean {
+  return status !== 204 && status !== 304;
+}
