@@ -32,7 +32,9 @@ export async function startS3(): Promise<StoreServer> {
   return start("s3", async (port, directory) => {
     mkdirSync(join(directory, BUCKET));
     const keys = ["--access", access, "--secret", secret];
-    const child = run(program, [...keys, "--port", `127.0.0.1:${port}`, "--quiet", "posix", directory]);
+    // Without keep-alive, which S3 has, each request would open a connection.
+    const flags = ["--port", `127.0.0.1:${port}`, "--keep-alive", "--quiet"];
+    const child = run(program, [...keys, ...flags, "posix", directory]);
     const options = {
       aws_endpoint: `http://127.0.0.1:${port}`,
       aws_region: "us-east-1",
