@@ -1,17 +1,21 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { atOnce, type Steps } from "../../../namespace/pace.ts";
-import { checkExpression } from "./sql.ts";
+import { expressionCheck } from "./sql.ts";
 import { MAX_VALUE_LENGTH } from "./sql-functions.ts";
 
-/**
- * Checks that a predicate is a single expression that the engine can evaluate safely; see {@link checkExpression}.
- *
- * @returns the predicate; undefined if it is missing or blank.
- * @throws LanceError InvalidInput
- */
+/** Checks a predicate as {@link predicateSteps} does, without a pause. @throws LanceError InvalidInput */
 export function onePredicate(predicate: string | undefined): string | undefined {
+  return atOnce(predicateSteps(predicate));
+}
+
+/**
+ * Checks that a predicate is a single expression that the engine can evaluate safely; see {@link expressionCheck}.
+ *
+ * The steps return the predicate; undefined if it is missing or blank. They throw LanceError InvalidInput.
+ */
+export function* predicateSteps(predicate: string | undefined): Steps<string | undefined> {
   if (!predicate?.trim()) return undefined;
-  checkExpression(predicate);
+  yield* expressionCheck(predicate);
   return predicate;
 }
 
@@ -46,7 +50,8 @@ export function* expressionSteps(
   }
   for (const [expression, what] of expressions) {
     yield;
-    if (onePredicate(expression) === undefined) throw new LanceError("InvalidInput", `${what} is empty`);
+    if ((yield* predicateSteps(expression)) === undefined)
+      throw new LanceError("InvalidInput", `${what} is empty`);
   }
 }
 

@@ -1,4 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
 
 /** A token of SQL text, cut as the engine's own lexer cuts it. */
 export interface SqlToken {
@@ -51,16 +52,25 @@ const CLOSING: Readonly<Record<string, string | undefined>> = {
 export type TokenCheck = (tokens: readonly SqlToken[], index: number) => void;
 
 /**
- * Splits SQL text into tokens.
+ * Splits SQL text into tokens; see {@link tokenSteps}.
+ *
+ * @throws LanceError InvalidInput
+ */
+export function tokenizeSql(text: string): SqlToken[] {
+  return atOnce(tokenSteps(text));
+}
+
+/**
+ * Splits SQL text into tokens, in steps of a few hundred.
  *
  * It refuses texts where this lexer and the engine's could differ: a difference would let a text pass whose operators
  * were not counted.
  *
  * @param check called while the text is read: reading stops when it refuses the text
- * @throws LanceError InvalidInput for text that is too long, for comments, for placeholders, for strings with a
- *   prefix, and for quotes and brackets that do not match
+ * The steps throw LanceError InvalidInput for text that is too long, for comments, for placeholders, for strings with a
+ * prefix, and for quotes and brackets that do not match.
  */
-export function tokenizeSql(text: string, check?: TokenCheck): SqlToken[] {
+export function* tokenSteps(text: string, check?: TokenCheck): Steps<SqlToken[]> {
   if (text.length > MAX_SQL_LENGTH) {
     throw invalidSql(`it has more than ${MAX_SQL_LENGTH} characters`, MAX_SQL_LENGTH);
   }
@@ -71,6 +81,7 @@ export function tokenizeSql(text: string, check?: TokenCheck): SqlToken[] {
     const token = tokenAt(text, at, open);
     tokens.push(token);
     if (tokens.length > 1) check?.(tokens, tokens.length - 2);
+    if (tokens.length % ITEMS_PER_STEP === 0) yield;
     at = token.end;
   }
   if (open.length > 0) throw invalidSql(`a ${open.at(-1)} is missing`, text.length);

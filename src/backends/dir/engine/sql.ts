@@ -1,6 +1,7 @@
+import { atOnce, type Steps } from "../../../namespace/pace.ts";
 import { createBounds } from "./sql-bounds.ts";
 import { checkFunctions } from "./sql-functions.ts";
-import { invalidSql, isClosing, type SqlToken, tokenizeSql } from "./sql-tokens.ts";
+import { invalidSql, isClosing, type SqlToken, tokenSteps } from "./sql-tokens.ts";
 
 /** Words after which an operand follows; after any other word, a clause's first word begins a clause. */
 const OPERATORS = new Set(
@@ -13,22 +14,28 @@ const CLAUSES = new Set(
   ),
 );
 
+/** Checks a text as {@link expressionCheck} does, without a pause. @throws LanceError InvalidInput */
+export function checkExpression(text: string): void {
+  atOnce(expressionCheck(text));
+}
+
 /**
- * Checks a text before the engine parses it: that it is a single expression, and that it exhausts neither the
+ * Checks a text before the engine parses it, in steps: that it is a single expression, and that it exhausts neither the
  * engine's stack nor its memory.
  *
  * The engine reads the first expression and ignores the rest, so that `a, b`, `a; more` and `a LIMIT 5` would
  * silently mean `a`.
  *
- * @throws LanceError InvalidInput
+ * The steps throw LanceError InvalidInput.
  */
-export function checkExpression(text: string): void {
+export function* expressionCheck(text: string): Steps<void> {
   const bounds = createBounds();
-  const tokens = tokenizeSql(text, (read, index) => {
+  const tokens = yield* tokenSteps(text, (read, index) => {
     checkOneExpression(read, index);
     bounds.take(read, index);
   });
   bounds.end();
+  yield;
   checkFunctions(tokens);
 }
 

@@ -1,11 +1,11 @@
 import { formatFieldPath } from "../../../../arrow/field-path.ts";
 import type { ArrowSchema } from "../../../../arrow/schema.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
-import { createPace } from "../../../../namespace/pace.ts";
+import { createPace, inSlices } from "../../../../namespace/pace.ts";
 import { DEFAULT_SEARCH_ROWS } from "../../../../namespace/search-rows.ts";
 import type { NativeTable } from "../../engine/native.ts";
 import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-query.ts";
-import { onePredicate } from "../../engine/predicate.ts";
+import { predicateSteps } from "../../engine/predicate.ts";
 import { type Columns, columnName, columnsOf, selectColumns, withFilter } from "./columns.ts";
 import { checkCounts, isSearch, type QueryFields, withinTable } from "./fields.ts";
 import { type TextSearch, textSearch } from "./text.ts";
@@ -67,7 +67,7 @@ export async function buildQuery(
   checkCounts(asked);
   const pace = createPace();
   // Each query of the request has the condition and the columns; they are checked once.
-  const checked = { ...asked, filter: onePredicate(asked.filter) };
+  const checked = { ...asked, filter: await inSlices(predicateSteps(asked.filter)) };
   const columns = columnsOf(asked, schema);
   await pace.pauseIfDue();
   const request = isSearch(checked) ? await withinTable(table, checked) : checked;

@@ -7,10 +7,11 @@ import {
 import type { Call } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
+import { inSlices } from "../../../../namespace/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { createTurns } from "../../concurrency/turns.ts";
 import type { NativeQueryBase } from "../../engine/native-query.ts";
-import { onePredicate } from "../../engine/predicate.ts";
+import { predicateSteps } from "../../engine/predicate.ts";
 import type { ReadContext } from "../context.ts";
 import { type BuiltQuery, buildQuery } from "../query/build.ts";
 import type { QueryFields } from "../query/fields.ts";
@@ -40,7 +41,7 @@ export function createReadOperations(
 
   return {
     async countTableRows({ version, branch, predicate }, call) {
-      const filter = onePredicate(predicate);
+      const filter = await inSlices(predicateSteps(predicate));
       const count = await withGuarded(context, call, { version, branch }, ({ table, rowCount, wait }) =>
         filter === undefined ? rowCount() : wait(() => table.countRows(filter)),
       );

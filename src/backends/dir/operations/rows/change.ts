@@ -12,7 +12,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { inSlices, type Steps } from "../../../../namespace/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { sameProperties } from "../../catalog/row.ts";
-import { expressionSteps, lengthOf, MAX_EXPRESSIONS_LENGTH, onePredicate } from "../../engine/predicate.ts";
+import { expressionSteps, lengthOf, MAX_EXPRESSIONS_LENGTH, predicateSteps } from "../../engine/predicate.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
 import { checkUpkeepProperties } from "../../upkeep/policy.ts";
 import { checkProperties } from "../properties.ts";
@@ -50,7 +50,7 @@ export function createChangeOperations(
 
   return {
     async updateTable({ predicate, updates, properties, branch }, call) {
-      const filter = onePredicate(predicate);
+      const filter = await inSlices(predicateSteps(predicate));
       await inSlices(checkUpdates(updates));
       if (Object.keys(properties).length > 0) {
         const table = await findTable(context, await catalog.read(), call.id);
@@ -71,7 +71,7 @@ export function createChangeOperations(
       });
     },
     async deleteFromTable({ predicate, branch }, call) {
-      const filter = onePredicate(predicate);
+      const filter = await inSlices(predicateSteps(predicate));
       if (filter === undefined) {
         throw new LanceError("InvalidInput", "predicate must not be blank; `true` deletes all rows");
       }
