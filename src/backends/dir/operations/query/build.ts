@@ -46,8 +46,8 @@ export interface BuiltQuery {
   readonly maxRows: number | undefined;
   /** Number of rows to leave out at the start of the result. */
   readonly skipRows: number;
-  /** A query whose output has the columns of the result; it provides the schema of a result without rows. */
-  readonly shape: NativeQueryBase;
+  /** Builds a query whose output has the columns of the result; it provides the schema of a result without rows. */
+  readonly shape: () => NativeQueryBase;
   /** Whether it is a hybrid search, in which case `shape` is only its full-text search. */
   readonly hybrid: boolean;
   /** The searches that the engine explains one by one, by name. */
@@ -117,7 +117,7 @@ export async function buildQuery(
     maxRows: limit,
     skipRows: filter === undefined ? 0 : offset,
     // Results for two vectors have the same columns as results for more.
-    shape: make(all.slice(0, 2)),
+    shape: () => make(all.slice(0, 2)),
     hybrid: false,
     steps: [],
   };
@@ -174,13 +174,16 @@ function hybridQuery(
     selectColumns(query, columns);
     return query;
   };
-  const shape = start({ text: true });
-  shape.select([
-    ...(columns?.entries ?? schema.fields.map(({ name }) => [name, formatFieldPath([name])])),
-    ["_score", "_score"],
-    ...(request.withRowId ? ([[ROW_ID, ROW_ID]] as const) : []),
-    [RELEVANCE, "CAST(_score AS FLOAT)"],
-  ] as [string, string][]);
+  const shape = () => {
+    const query = start({ text: true });
+    query.select([
+      ...(columns?.entries ?? schema.fields.map(({ name }) => [name, formatFieldPath([name])])),
+      ["_score", "_score"],
+      ...(request.withRowId ? ([[ROW_ID, ROW_ID]] as const) : []),
+      [RELEVANCE, "CAST(_score AS FLOAT)"],
+    ] as [string, string][]);
+    return query;
+  };
   const query = () => finish(start({ vector: true, text: true }));
   return {
     whole: async () => query(),

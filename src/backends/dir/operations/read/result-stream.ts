@@ -148,12 +148,12 @@ async function start(
     return { batches: await query().execute(rows, timeout), ranked: true };
   } catch (error) {
     if (!hybrid || !hasNoNeighbours(error)) throw error;
-    return { batches: await shape.execute(rows, timeout), ranked: false };
+    return { batches: await shape().execute(rows, timeout), ranked: false };
   }
 }
 
 async function shapeOf({ shape }: BuiltQuery, { wait }: Guarded) {
-  return splitIpcFile(await wait(() => shape.outputSchema()));
+  return splitIpcFile(await wait(async () => shape().outputSchema()));
 }
 
 function isSmall({ maxRows, runs }: BuiltQuery): boolean {
