@@ -88,10 +88,11 @@ function describeCommand(
 
 /** Returns a single line; the value of an unknown option may be a secret. */
 function messageOf({ code, message }: CommanderError, args: readonly string[]): string {
+  const [name = "", next = "-"] = args;
+  const entry = COMMANDS[name];
+  if (entry !== undefined && "commands" in entry && next.startsWith("-"))
+    return `${name} needs one of ${Object.keys(entry.commands).join(", ")}`;
   if (code === "commander.help") {
-    const entry = COMMANDS[args.at(-1) ?? ""];
-    if (entry !== undefined && "commands" in entry)
-      return `${args.at(-1)} needs one of ${Object.keys(entry.commands).join(", ")}`;
     const what = args.length === 0 ? "a command is missing" : `unknown command '${args.at(-1)}'`;
     return `${what}; see lance-gateway --help`;
   }
