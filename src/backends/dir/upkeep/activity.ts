@@ -35,7 +35,7 @@ export interface UpkeepTimes {
 
 export const UPKEEP_TIMES: UpkeepTimes = {
   settleMs: 500,
-  waitMs: 2_000,
+  waitMs: 700,
   quietMs: 3_000,
   commitQuietMs: 10 * 60_000,
   cheapRest: 2,
@@ -51,6 +51,9 @@ export const UPKEEP_TIMES: UpkeepTimes = {
   lookMs: 1_000,
   relookMs: 24 * 60 * 60_000,
 };
+
+/** The times that differ in object stores, where an inspection takes several requests. */
+export const REMOTE_UPKEEP_TIMES: Partial<UpkeepTimes> = { waitMs: 2_000 };
 
 /** Author of a write: the gateway, or a client or another process, which commits itself. */
 export type Writer = "gateway" | "client";

@@ -3,7 +3,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Identifier, joinIdentifier } from "../../../namespace/identifier.ts";
 import type { UpkeepMetrics } from "../../../namespace/upkeep-runs.ts";
 import { createTurns } from "../concurrency/turns.ts";
-import { type ActiveTable, createActivity, UPKEEP_TIMES, type UpkeepTimes, type Writer } from "./activity.ts";
+import {
+  type ActiveTable,
+  createActivity,
+  REMOTE_UPKEEP_TIMES,
+  UPKEEP_TIMES,
+  type UpkeepTimes,
+  type Writer,
+} from "./activity.ts";
 import { createUpkeepLeases } from "./lease.ts";
 import type { NoteWrite } from "./note-writes.ts";
 import type { UpkeepContext, UpkeepFigures } from "./optimize.ts";
@@ -46,7 +53,8 @@ const END_MS = 3_000;
 export function startUpkeep(context: UpkeepContext, options: UpkeepOptions = {}): Upkeep {
   const { log } = context;
   const { concurrency = availableParallelism(), sweeps = true, metrics } = options;
-  const times = { ...UPKEEP_TIMES, ...options.times };
+  const ofStore = context.store.files === undefined ? REMOTE_UPKEEP_TIMES : {};
+  const times = { ...UPKEEP_TIMES, ...ofStore, ...options.times };
   const activity = createActivity(times);
   const turns = createTurns(concurrency);
   const stop = new AbortController();
