@@ -16,6 +16,8 @@ const CLAIMED = "claimed ";
 /** Returns the content of a claim's mark, which shows whose claim it is. */
 const claimMark = (claim: string) => Buffer.from(CLAIMED + claim);
 
+const isClaim = (mark: Uint8Array) => Buffer.from(mark).toString().startsWith(CLAIMED);
+
 const isMark = (name: string) => name === RESERVED_MARKER || name === DEREGISTERED_MARKER;
 
 /** Number of attempts to mark a directory while others remove it. */
@@ -70,6 +72,16 @@ export interface Layout {
    * @returns false if the location contains anything, or another caller has claimed it
    */
   claim(location: string, claim: string): Promise<boolean>;
+  /** Whether a location of the root contains the mark of a claim and nothing else. */
+  isClaimed(location: string): Promise<boolean>;
+  /**
+   * Takes an old claim of a root location away, so that the location is empty and others may claim it. Call it for a
+   * location without a row: an owner that is only slow finds its mark gone when it has its row, and puts another one.
+   *
+   * @param before time before which the claim was made, in milliseconds since 1970 by the clock of the storage
+   * @returns false if there is no such claim, or another caller was faster
+   */
+  expireClaim(location: string, before: number): Promise<boolean>;
   /**
    * Shows a claimed directory to implementations that list directories.
    *
@@ -196,6 +208,17 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       await store.delete(`${key}/${mark}`);
       return false;
     },
+    async isClaimed(location) {
+      const names = await listNames(store, keyOf(location));
+      if (names.length !== 1 || names[0] !== DEREGISTERED_MARKER) return false;
+      const mark = await store.get(markerOf(location));
+      return mark !== undefined && isClaim(mark);
+    },
+    async expireClaim(location, before) {
+      const info = await store.head(markerOf(location));
+      if (info === undefined || info.modifiedMillis >= before) return false;
+      return (await layout.isClaimed(location)) && store.delete(markerOf(location));
+    },
     async reveal(location, claim) {
       if (!isRootDirectory(location)) return true;
       const isHidden = async () => {
@@ -220,7 +243,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     isDeregistered: async (location) => (await store.head(markerOf(location))) !== undefined,
     async isPutAside(location) {
       const mark = await store.get(markerOf(location));
-      return mark !== undefined && !Buffer.from(mark).toString().startsWith(CLAIMED);
+      return mark !== undefined && !isClaim(mark);
     },
     async setDeregistered(location, deregistered) {
       if (!deregistered) {

@@ -2,6 +2,7 @@ import type { KeyedLocks } from "../concurrency/keyed-locks.ts";
 import type { WriteGate } from "../concurrency/write-gate.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ObjectStore } from "../format/storage.ts";
+import type { StorageClock } from "../format/storage-clock.ts";
 import type { Layout } from "./base-layout.ts";
 import type { Catalog } from "./catalog.ts";
 
@@ -9,6 +10,8 @@ import type { Catalog } from "./catalog.ts";
 export interface CatalogContext {
   readonly catalog: Catalog;
   readonly layout: Layout;
+  /** The clock that dates the objects of the storage. */
+  readonly clock: StorageClock;
   /** Directories that lose their rows, and are about to be removed. */
   readonly journal: {
     /** Returns the locations whose files any process is about to remove. */

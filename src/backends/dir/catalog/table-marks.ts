@@ -30,3 +30,20 @@ export function ownerOf(
 ): Promise<string | undefined> {
   return catalog.mutate((draft) => draft.ownerOf(location));
 }
+
+/**
+ * Age from which a claim of a location belongs to a process that has ended, in milliseconds. The row follows the claim
+ * at once, and the claim of a batch lives for a quarter of an hour at most.
+ */
+const CLAIM_AGE_MS = 60 * 60_000;
+
+/**
+ * Takes the old claim of a location away whose row never came; see {@link Layout.expireClaim}.
+ *
+ * @returns whether the location is empty now
+ */
+export async function expireClaim(context: CatalogContext, location: string): Promise<boolean> {
+  const { layout, clock } = context;
+  if (!(await layout.isClaimed(location)) || (await ownerOf(context, location)) !== undefined) return false;
+  return layout.expireClaim(location, (await clock.now()) - CLAIM_AGE_MS);
+}

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import type { ChangeContext } from "../batch/change-context.ts";
 import { INTENTS_DIRECTORY } from "../batch/journal.ts";
 import { resolvePending } from "../batch/resolve.ts";
@@ -102,13 +103,22 @@ async function* directory(
     async remove() {
       const { modifiedMillis } = await measure(store, key);
       if (!isOld(modifiedMillis, before) && kind !== "dropped table") return false;
+      // Before the rows, because whatever follows a claim has a row.
+      const isClaimed = await layout.isClaimed(name);
       if ((await kindOf(context, await catalog.read(), name)) !== kind) return false;
       engine.forget(store.uriOf(key));
+      if (isClaimed) return removeClaimed(context, name, before);
       if (name.startsWith(".")) await store.deleteDirectory(key);
       else await layout.remove(name);
       return true;
     },
   };
+}
+
+/** Removes a directory with an old claim. A gateway may take the location over meanwhile, so this takes it first. */
+async function removeClaimed({ layout }: TableContext, name: string, before: number): Promise<boolean> {
+  if (!(await layout.expireClaim(name, before)) || !(await layout.claim(name, randomUUID()))) return false;
+  return layout.remove(name);
 }
 
 /** Notes reveal whether a process is at work on them, so they need no age. */

@@ -1,6 +1,5 @@
 import type { PartBufferPool } from "../../../arrow/part-buffer.ts";
 import type { ChangeContext } from "../batch/change-context.ts";
-import type { StorageClock } from "../format/storage-clock.ts";
 import type { Jobs } from "../jobs/jobs.ts";
 import type { Permission, Vendor } from "../vending/vendor.ts";
 import type { ReadAhead } from "./read/read-ahead.ts";
@@ -52,8 +51,6 @@ export interface DirContext
     ReadContext,
     PageContext,
     DirectAccessContext {
-  /** The clock that dates the objects of the storage. */
-  readonly clock: StorageClock;
   /** Maximum age of the last look at the storage for a read, in milliseconds. */
   readonly maxStalenessMs: number;
 }

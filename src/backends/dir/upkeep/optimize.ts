@@ -5,7 +5,6 @@ import { engineCall } from "../engine/errors.ts";
 import type { DatasetRef } from "../format/dataset.ts";
 import type { ManifestFile } from "../format/manifest-file.ts";
 import { releaseSegments } from "../format/release-segments.ts";
-import type { StorageClock } from "../format/storage-clock.ts";
 import { syncVersions } from "../format/sync-version.ts";
 import { readTransactionMessage } from "../format/transaction-records.ts";
 import { latestVersion, readVersion } from "../format/version-files.ts";
@@ -24,9 +23,8 @@ export interface UpkeepFigures {
   readonly bytesRemoved: number;
 }
 
-/** The storage of tables, and its clock. */
+/** The storage of tables, and the memory for work on them. */
 export interface UpkeepContext extends ChangeContext {
-  readonly clock: StorageClock;
   /** The memory of large results, of which compactions take a part. */
   readonly readAhead: ReadAhead;
 }

@@ -17,7 +17,7 @@ import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import { isRootDirectory, newLocation, rootLocation, uniqueLocation } from "../../catalog/location-names.ts";
 import { checkNewLocation, LocationTaken } from "../../catalog/location-rules.ts";
-import { ownerOf, updateMark } from "../../catalog/table-marks.ts";
+import { expireClaim, ownerOf, updateMark } from "../../catalog/table-marks.ts";
 import type { CatalogView } from "../../catalog/view.ts";
 import { afterChange } from "../../format/after-change.ts";
 import type { StorageOptions } from "../../stores/storage-options.ts";
@@ -160,7 +160,7 @@ async function showDeclared(context: CatalogContext, location: string, claim: st
 }
 
 /**
- * Plans to take a name for a new table: chooses its location and writes nothing.
+ * Plans to take a name for a new table: chooses its location, and writes nothing except that it takes an old claim away.
  *
  * A root table gets a location drawn at random if anything is at its usual one, or if another caller takes that before
  * the name is taken.
@@ -241,11 +241,13 @@ export function drawnTwice(): LanceError {
 }
 
 /** Returns the usual location of a table, or a random one when anything is there, such as a deregistered table. */
-async function freeLocation({ layout }: CatalogContext, id: Identifier): Promise<string> {
+async function freeLocation(context: CatalogContext, id: Identifier): Promise<string> {
+  const { layout } = context;
   const location = newLocation(id);
   await layout.checkNoEscape(location);
   if (!isRootDirectory(location)) return location;
-  return (await layout.isEmpty(location)) ? location : uniqueLocation(id);
+  const isFree = (await layout.isEmpty(location)) || (await expireClaim(context, location));
+  return isFree ? location : uniqueLocation(id);
 }
 
 /** Returns a location relative to the base; a client may send the absolute path of an earlier answer. */

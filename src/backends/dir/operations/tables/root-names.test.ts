@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, utimes, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { type TestContext, test } from "vitest";
 import { people, personStream } from "../../../../../test/support/arrow.ts";
@@ -171,6 +171,55 @@ test("a declaration beside the rest of a refused one gets its usual place", asyn
   await watched.call("dropTable", "t");
   const { location } = await watched.call("declareTable", "t");
   assert.equal(location, directory);
+});
+
+/** Leaves the claim of a process that ended before its row, some hours ago. */
+async function leaveClaim(directory: string, hours: number): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  await writeFile(join(directory, HIDDEN), "claimed by a process that has ended");
+  await makeOld(directory, hours);
+}
+
+async function makeOld(directory: string, hours: number): Promise<void> {
+  const time = Date.now() / 1000 - hours * 3600;
+  await utimes(join(directory, HIDDEN), time, time);
+}
+
+test("a name whose former claimer ended before its row gets its usual place again after an hour", async (t) => {
+  const { watched, other, directory } = await openTwo(t);
+  await leaveClaim(directory, 2);
+  const both = await Promise.allSettled([watched, other].map((client) => client.call("declareTable", "t")));
+  assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+  assert.equal((await other.call("describeTable", "t")).location, directory);
+  assert.deepEqual(await readdir(directory), [DECLARED]);
+});
+
+test("a young claim, and one beside other files, keeps its place", async (t) => {
+  for (const [hours, file] of [
+    [0, undefined],
+    [2, "data.lance"],
+  ] as const) {
+    const { watched, directory } = await openTwo(t);
+    await leaveClaim(directory, hours);
+    if (file !== undefined) await writeFile(join(directory, file), "");
+    const { location } = await watched.call("declareTable", "t");
+    assert.notEqual(location, directory);
+    assert.ok((await readdir(directory)).includes(HIDDEN));
+  }
+});
+
+test("a caller that is slow after its claim keeps its table, although others had the place meanwhile", async (t) => {
+  const { watched, other, directory, beside } = await openTwo(t);
+  await beside(() => watched.call("declareTable", "t"), {
+    fits: (from, to) => from.includes(".staging-") && to === directory,
+    async after() {
+      await makeOld(directory, 2);
+      assert.equal((await other.call("declareTable", "t")).location, directory);
+      await other.call("dropTable", "t");
+    },
+  });
+  assert.equal((await other.call("describeTable", "t")).location, directory);
+  assert.deepEqual(await readdir(directory), [DECLARED]);
 });
 
 test("a count beside a table that is being created in the place of a dropped one finds no data", async (t) => {
