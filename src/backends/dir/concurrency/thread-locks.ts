@@ -6,6 +6,19 @@ import type { WriteGate } from "./write-gate.ts";
 /** Whether locks hold for all threads of a process, which older versions of Node lack. */
 export const HAS_THREAD_LOCKS = "locks" in threads;
 
+/** Holds a lock until this thread ends. */
+export function holdThreadLock(name: string): void {
+  if (HAS_THREAD_LOCKS) void threads.locks.request(name, () => new Promise(() => {}));
+}
+
+/**
+ * Whether a thread of this process holds a lock; true where that cannot be known. It tries to take the lock, because
+ * `locks.query()` tells only of the locks of its own thread.
+ */
+export async function isThreadLockHeld(name: string): Promise<boolean> {
+  return !HAS_THREAD_LOCKS || threads.locks.request(name, { ifAvailable: true }, (lock) => lock === null);
+}
+
 /** Creates locks that hold for all threads of this process. The system frees those of a thread that ends. */
 export function createThreadLocks(scope: string): KeyedLocks {
   const { locks } = threads;
@@ -47,17 +60,10 @@ export function createThreadGate(scope: string): WriteGate {
     });
     return (await result) as T;
   }
-  /** An aborted request stays in Node's queue and holds all later ones, so that waiting with a limit means to poll. */
-  function isFree(name: string): Promise<boolean> {
-    return locks.request(name, { ifAvailable: true }, (lock) => lock !== null);
-  }
   return {
     pass: (table, change) => run(table, "running", change),
     passSlowly: (table, change) => run(table, "slow", change),
-    async isBusy(table) {
-      const { held = [] } = await locks.query();
-      return held.some(({ name }) => name === nameOf("slow", table));
-    },
+    isBusy: (table) => isThreadLockHeld(nameOf("slow", table)),
     async close(table, drainMs) {
       const opened = Promise.withResolvers<void>();
       const entered = Promise.withResolvers<void>();
@@ -68,7 +74,8 @@ export function createThreadGate(scope: string): WriteGate {
       held.catch(entered.reject);
       await entered.promise;
       const until = performance.now() + drainMs;
-      while (!(await isFree(nameOf("running", table))) && performance.now() < until)
+      // An aborted request stays in Node's queue and holds all later ones, so that waiting with a limit means to poll.
+      while ((await isThreadLockHeld(nameOf("running", table))) && performance.now() < until)
         await sleep(DRAIN_LOOK_MS);
       return opened.resolve;
     },
