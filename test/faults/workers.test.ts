@@ -15,6 +15,14 @@ const WORKERS = 2;
 const PLUGIN = `
   import { threadId, threadName } from "node:worker_threads";
   export default {
+    interceptors: [
+      async (call, request, next) => {
+        const answer = await next(call, request);
+        if (call.headers["x-test-end"] === undefined) return answer;
+        setImmediate(() => { throw new Error("nobody catches this either"); });
+        return new Promise(() => {});
+      },
+    ],
     fastify(app, _options, done) {
       app.get("/test/thread", () => ({ thread: threadId, name: threadName }));
       app.get("/test/throw", () => {
@@ -178,6 +186,23 @@ describe("a gateway with workers", () => {
         .toMatch(new RegExp(`"reason":"${reason}".*"msg":"a worker is replaced"`));
     });
   }
+
+  test("a call with an idempotency key whose worker has ended in it counts as ended, and not as running", async () => {
+    const [victim, other] = await connectToAll();
+    assert.ok(victim && other);
+    const create = (agent: Agent, more: Readonly<Record<string, string>>) =>
+      sendHttp(port, {
+        path: "/v1/namespace/keyed/create",
+        agent,
+        body: "{}",
+        headers: { ...JSON_TYPE, "idempotency-key": "once", ...more },
+      });
+    await assert.rejects(create(victim.agent, { "x-test-end": "1" }));
+    const again = await create(other.agent, {});
+    assert.equal(again.status, 409);
+    assert.match(again.bytes.toString(), /ended without a known outcome/);
+    await connectToAll();
+  });
 
   test("changes through the other workers go on when the worker that commits for all ends", async () => {
     const workers = await connectToAll();

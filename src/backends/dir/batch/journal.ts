@@ -107,7 +107,7 @@ export function createJournal(
   }
   async function isAbandoned(id: string, { owner }: Entry): Promise<boolean> {
     if (owner.process === THIS_PROCESS.process) return leftBehind.has(id);
-    if (hasEnded(owner)) return true;
+    if (await hasEnded(owner)) return true;
     const seen = await lastSeen(id);
     return seen !== undefined && (await clock.now()) - seen > leaseMs;
   }
@@ -119,7 +119,7 @@ export function createJournal(
       async isOver() {
         // A bucket may still carry out a request of a process that has ended.
         const isBounded = store.files !== undefined || intent.versions.length === 0;
-        if (isBounded && (owner.process === THIS_PROCESS.process || hasEnded(owner))) return true;
+        if (isBounded && (owner.process === THIS_PROCESS.process || (await hasEnded(owner)))) return true;
         const begun = (await store.head(noteOf(id)))?.modifiedMillis ?? 0;
         return (await clock.now()) - begun > retainMs;
       },

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
+import { holdThreadLock, isThreadLockHeld } from "../concurrency/thread-locks.ts";
 
-/** Process that owns a note. */
+/** Process that owns a note. A worker counts as a process of its own. */
 export interface Owner {
-  /** Random name that the process draws at its start. */
+  /** Random name that the process draws at its start, and each worker, too. */
   readonly process: string;
   readonly pid: number;
   /** Boot of the machine, and the kernel's namespaces that define numbers and times of processes. */
@@ -12,10 +13,16 @@ export interface Owner {
   readonly started: string | null;
 }
 
-/** Identifies the running process. If the kernel reveals too little, others can only wait for its silence. */
+/**
+ * Identifies the running process or worker. If the kernel reveals too little, others can only wait for its silence.
+ *
+ * It holds a lock by the name until it ends, because a worker may end while its process goes on.
+ */
 export function identifyProcess(): Owner {
+  const name = randomUUID();
+  holdThreadLock(lockOf(name));
   return {
-    process: randomUUID(),
+    process: name,
     pid: process.pid,
     kernel: kernelOf(),
     started: startOf("self", process.pid),
@@ -24,14 +31,18 @@ export function identifyProcess(): Owner {
 
 /**
  * Whether a process has certainly ended. Host names and process numbers prove nothing, because containers share both.
- * So the boot and the namespaces must be this process's own, and the number free or taken by a later process.
+ * So the boot and the namespaces must be this process's own, and the number free or taken by a later process; or it is
+ * a worker of this process that is gone.
  */
-export function hasEnded({ pid, kernel, started }: Owner): boolean {
+export async function hasEnded({ process: name, pid, kernel, started }: Owner): Promise<boolean> {
   if (kernel === null || started === null || kernel !== kernelOf()) return false;
   if (!isRunning(pid)) return true;
   const now = startOf(pid, pid);
-  return now !== null && now !== started;
+  if (now === null) return false;
+  return now !== started || (pid === process.pid && !(await isThreadLockHeld(lockOf(name))));
 }
+
+const lockOf = (name: string) => `owner ${name}`;
 
 /** The running process. */
 export const THIS_PROCESS = identifyProcess();

@@ -39,7 +39,7 @@ export function createWorkNotes(base: string, store: ObjectStore, clock: Storage
     // Only a loss of power leaves a note without content, and it has ended the process.
     if (owner === undefined) return true;
     if (owner.process === THIS_PROCESS.process) return !running.has(key);
-    return hasEnded(owner) || (await clock.now()) - info.modifiedMillis > STALE_AFTER;
+    return (await hasEnded(owner)) || (await clock.now()) - info.modifiedMillis > STALE_AFTER;
   }
   return {
     async begin(location) {

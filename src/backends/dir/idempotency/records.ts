@@ -143,9 +143,10 @@ function storedOutcome(outcome: KeptOutcome): Pick<StoredCall, "answer" | "error
   return { answer: outcome.answer && Buffer.from(outcome.answer).toString("base64") };
 }
 
-function earlierCall({ owner, request, state, body, answer, error }: StoredCall): EarlierCall {
+async function earlierCall(stored: StoredCall): Promise<EarlierCall> {
+  const { owner, request, state, body, answer, error } = stored;
   if (state !== "done") {
-    const isOver = state === "ended" || (owner.process !== OWNER.process && hasEnded(owner));
+    const isOver = state === "ended" || (owner.process !== OWNER.process && (await hasEnded(owner)));
     return { request, state: isOver ? "ended" : "running" };
   }
   const kept = answer === undefined ? undefined : Buffer.from(answer, "base64");
