@@ -40,6 +40,8 @@ const intended = (dataset: DatasetRef, { version, key, manifestPath, bytes }: St
   exists: false,
 });
 
+const NOTHING = { versions: [], deletions: [], locations: [], declared: [], departures: [] };
+
 test("a batch that was cut off between two versions is taken back at the next start", async (t) => {
   const { root, client, datasets } = await tables(t, "a", "b");
   const [a, b] = datasets as [DatasetRef, DatasetRef];
@@ -132,6 +134,22 @@ test("leaves the change of a living process alone, unless another process has it
   const path = await leaveIntent(root, { versions }, { ...identifyProcess(), started: "1" });
   await openClient(t, root);
   assert.deepEqual([await newest(a), await exists(path)], [1n, false]);
+});
+
+test("a change that cannot be resolved does not keep others from being resolved", async (t) => {
+  const { root, datasets } = await tables(t, "a");
+  const [a] = datasets as [DatasetRef];
+  const staged = await stageNext(a, "x");
+  await store.putIfAbsent(staged.key, staged.bytes);
+  const path = await leaveIntent(root, { versions: [intended(a, staged)] });
+  // A directory in place of the manifest cannot be read. Notes are resolved in any order.
+  const unreadable = { ...intended(a, staged), key: a.root };
+  const text = JSON.stringify({ owner: ended, intent: { ...NOTHING, versions: [unreadable] } });
+  const others = ["a", "z"].map((name) => join(root, "data", ".intents", `${name}.json`));
+  for (const other of others) await writeFile(other, text);
+  await openClient(t, root);
+  assert.deepEqual([await newest(a), await exists(path)], [1n, false]);
+  assert.deepEqual(await Promise.all(others.map(exists)), [true, true]);
 });
 
 test("a rename that was cut off gets its marker, and nobody sees the old name", async (t) => {

@@ -84,14 +84,21 @@ export async function complete(
   return { deleted, tidy: await finishDepartures(context, intent.departures, finisher) };
 }
 
-/** Resolves the changes that this process or others have abandoned. It logs a failure; the next call retries. */
+/** Resolves a change, or logs why that fails, so that others do not wait for it. */
+async function tryToResolve(context: ChangeContext, pending: PendingIntent): Promise<void> {
+  const { log } = context;
+  try {
+    log.warn(await resolvePending(context, pending), "resolved an interrupted change");
+  } catch (error) {
+    log.error({ err: error, change: pending.id }, "an interrupted change cannot be resolved");
+  }
+}
+
+/** Resolves the changes that this process or others have abandoned. It logs failures; the next call retries. */
 export async function resolveAbandoned(context: ChangeContext): Promise<void> {
   const { catalog, journal, log } = context;
   try {
-    for (const pending of await journal.abandoned()) {
-      const resolution = await resolvePending(context, pending);
-      log.warn(resolution, "resolved an interrupted change");
-    }
+    for (const pending of await journal.abandoned()) await tryToResolve(context, pending);
     // The verdicts are read before the list of notes, so no verdict of an unfinished change is without a note.
     const { verdicts } = await catalog.read();
     const notes = verdicts.size === 0 ? undefined : await journal.ids();
