@@ -19,9 +19,6 @@ export interface CopyOptions {
 /** Number of files that are copied concurrently. */
 const COPIES = 8;
 
-/** Number of the field of a manifest with the directories of other tables that have some of its files. */
-const BASE_PATHS = 18;
-
 /** Index of a table that takes writes through a log; it is about files that no version names. */
 const LOG_INDEX = "__lance_mem_wal";
 
@@ -63,8 +60,7 @@ export async function copyVersion(
 
 /** @throws LanceError Unsupported */
 async function checkOwnFiles(file: ManifestFile): Promise<void> {
-  const { $unknown = [] } = file.manifest;
-  if ($unknown.some(({ no }) => no === BASE_PATHS))
+  if (file.manifest.basePaths.length > 0)
     throw new LanceError("Unsupported", "the version has files in the directory of another table or branch");
   if ((await readSegments(file)).some(({ name }) => name === LOG_INDEX))
     throw new LanceError(

@@ -115,9 +115,9 @@ export function checkReadable({ readerFeatureFlags }: Manifest): void {
 
 /**
  * Fields of a manifest that are not in our contract and keep their meaning in every later version: the next stable row
- * id and the base paths. Any other field may have to change with a version, or may contain a position in the file.
+ * id. Any other field may have to change with a version, or may contain a position in the file.
  */
-const CARRIED_FIELDS = new Set([14, 18]);
+const CARRIED_FIELDS = new Set([14]);
 
 /** @throws LanceError Unsupported if the version requires an unknown feature of its writers */
 export function checkWritable({ readerFeatureFlags, writerFeatureFlags, $unknown = [] }: Manifest): void {

@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
+import { clone, create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
+import { BasePathSchema, ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { type DatasetRef, manifestKey, type NamingScheme } from "./dataset.ts";
 import { deleteVersions } from "./delete-versions.ts";
 import { type MemoryStore, openFixture } from "./fixture.ts";
+import { buildManifestFile, readInheritedPart } from "./manifest-file.ts";
 import { createVersion } from "./staged-version.ts";
-import { describeVersion, listVersions } from "./version-files.ts";
+import { describeVersion, listVersions, readVersion } from "./version-files.ts";
 
 type Fixture = DatasetRef & { readonly store: MemoryStore };
 
@@ -105,8 +108,56 @@ describe("creating a version from a staged manifest", () => {
   });
 });
 
+describe("creating a version with files in other directories", () => {
+  /** Stages the next version, with base paths in addition to those of the newest one. */
+  async function stageWith(dataset: Fixture, ...paths: readonly string[]) {
+    const file = await readVersion(dataset);
+    const manifest = clone(ManifestSchema, file.manifest);
+    manifest.version += 1n;
+    manifest.basePaths.push(...paths.map((path, id) => create(BasePathSchema, { id, path })));
+    const stagedKey = `${manifestKey(dataset, manifest.version, "V2")}-5f3a`;
+    const inherited = await readInheritedPart(file);
+    const transaction = {
+      ...manifest,
+      transactionSection: BigInt(inherited.byteLength),
+      transactionFile: "",
+    };
+    const bytes = buildManifestFile(inherited, new Uint8Array(), transaction, file.signature);
+    dataset.store.objects.set(stagedKey, bytes);
+    return { version: manifest.version, stagedKey };
+  }
+  const refused = (error: unknown) => isLanceError(error, "PermissionDenied");
+
+  it("refuses directories outside of the table, in every spelling", async () => {
+    for (const path of [
+      ...["memory://base/other", "memory://base/t2", "memory://base/t/../other", "base/other", "/etc"],
+      ...["file:///etc", "s3://bucket/base/t", "", "memory://base", "//base/t"],
+    ]) {
+      const dataset = openFixture("new");
+      const staged = await stageWith(dataset, path);
+      await assert.rejects(createVersion(dataset, staged), refused, path);
+      assert.ok(dataset.store.objects.has(staged.stagedKey));
+    }
+  });
+
+  it("accepts the table itself and directories in it, and those that the version before names", async () => {
+    const dataset = openFixture("new");
+    await createVersion(dataset, await stageWith(dataset, "memory://base/t/", "base/t/tree/b"));
+    const { version, stagedKey } = await stageWith(dataset, "memory://base/other");
+    dataset.store.objects.set(
+      manifestKey(dataset, version, "V2"),
+      dataset.store.objects.get(stagedKey) as Uint8Array,
+    );
+    assert.equal((await createVersion(dataset, await stageWith(dataset))).version, version + 1n);
+  });
+});
+
 describe("creating the first version of a branch", () => {
-  const branchOf = (dataset: Fixture) => ({ ...dataset, branch: "feature/a" });
+  /** The branch of the fixture names the directory in which its table was made. */
+  const branchOf = ({ store, root }: Fixture) => {
+    const uriOf = (key: string) => key.replace(root, "/tmp/fx/p/new");
+    return { store: { ...store, uriOf }, root, branch: "feature/a" };
+  };
   const ref = "base/t/_refs/branches/feature%2Fa.json";
 
   it("requires the version of its parent", async () => {

@@ -1,5 +1,6 @@
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { checkBasePaths } from "./base-paths.ts";
 import { checkChangedFragments } from "./changed-fragments.ts";
 import type { DatasetRef, NamingScheme } from "./dataset.ts";
 import { manifestKey, parseManifestName, versionsDirectory } from "./dataset.ts";
@@ -29,12 +30,14 @@ export interface StagedVersion {
  * success and remains on failure.
  *
  * The checks are stricter than in the directory catalog of Lance: the file must be in the dataset, contain a manifest
- * and name the version that it is to become, and the fragments that it changes must still exist. A table does not get a
- * second naming scheme, because it could not be opened after that.
+ * and name the version that it is to become, the fragments that it changes must still exist, and it must name no
+ * directories outside of the table that the version before does not name. A table does not get a second naming scheme,
+ * because it could not be opened after that.
  *
  * @param adopt is called with the newest version before the new one builds on it. Default: does nothing
- * @throws LanceError InvalidInput if the file does not exist or is unsuitable, ConcurrentModification if the number is
- *   not the next or is taken or if the fragments that it changes are gone, TableBranchNotFound
+ * @throws LanceError InvalidInput if the file does not exist or is unsuitable, PermissionDenied if it names directories
+ *   of others, ConcurrentModification if the number is not the next or is taken or if the fragments that it changes are
+ *   gone, TableBranchNotFound
  */
 export async function createVersion(
   dataset: DatasetRef,
@@ -79,7 +82,9 @@ export async function prepareVersion(
   if (latest && latest.scheme !== scheme) {
     throw new LanceError("InvalidInput", `the table's manifests are named by scheme ${latest.scheme}`);
   }
-  if (latest) await checkChangedFragments(dataset, file, () => readPredecessor(dataset, latest));
+  const readPrevious = async () => latest && readPredecessor(dataset, latest);
+  if (latest) await checkChangedFragments(dataset, file, readPrevious);
+  await checkBasePaths(dataset, file.manifest, readPrevious);
   return { dataset, version, scheme, key, stagedKey, bytes, exists: false };
 }
 

@@ -17,7 +17,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file lance/format/table.proto.
  */
 export const file_lance_format_table: GenFile = /*@__PURE__*/
-  fileDesc("ChhsYW5jZS9mb3JtYXQvdGFibGUucHJvdG8SC2xhbmNlLnRhYmxlIrkJCghNYW5pZmVzdBIhCgZmaWVsZHMYASADKAsyES5sYW5jZS5maWxlLkZpZWxkEiwKCWZyYWdtZW50cxgCIAMoCzIZLmxhbmNlLnRhYmxlLkRhdGFGcmFnbWVudBIPCgd2ZXJzaW9uGAMgASgEEhgKEHZlcnNpb25fYXV4X2RhdGEYBCABKAQSQgoPc2NoZW1hX21ldGFkYXRhGAUgAygLMikubGFuY2UudGFibGUuTWFuaWZlc3QuU2NoZW1hTWV0YWRhdGFFbnRyeRIaCg1pbmRleF9zZWN0aW9uGAYgASgESACIAQESLQoJdGltZXN0YW1wGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBILCgN0YWcYCCABKAkSHAoUcmVhZGVyX2ZlYXR1cmVfZmxhZ3MYCSABKAQSHAoUd3JpdGVyX2ZlYXR1cmVfZmxhZ3MYCiABKAQSHAoPbWF4X2ZyYWdtZW50X2lkGAsgASgNSAGIAQESGAoQdHJhbnNhY3Rpb25fZmlsZRgMIAEoCRI7Cg53cml0ZXJfdmVyc2lvbhgNIAEoCzIjLmxhbmNlLnRhYmxlLk1hbmlmZXN0LldyaXRlclZlcnNpb24SPAoLZGF0YV9mb3JtYXQYDyABKAsyJy5sYW5jZS50YWJsZS5NYW5pZmVzdC5EYXRhU3RvcmFnZUZvcm1hdBIxCgZjb25maWcYECADKAsyIS5sYW5jZS50YWJsZS5NYW5pZmVzdC5Db25maWdFbnRyeRJACg50YWJsZV9tZXRhZGF0YRgTIAMoCzIoLmxhbmNlLnRhYmxlLk1hbmlmZXN0LlRhYmxlTWV0YWRhdGFFbnRyeRITCgZicmFuY2gYFCABKAlIAogBARIrCh50cmFuc2FjdGlvbl9zZWN0aW9uX2RlcHJlY2F0ZWQYFSABKARIA4gBARIgChN0cmFuc2FjdGlvbl9zZWN0aW9uGBcgASgESASIAQEaiQEKDVdyaXRlclZlcnNpb24SDwoHbGlicmFyeRgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJEhcKCnByZXJlbGVhc2UYAyABKAlIAIgBARIbCg5idWlsZF9tZXRhZGF0YRgEIAEoCUgBiAEBQg0KC19wcmVyZWxlYXNlQhEKD19idWlsZF9tZXRhZGF0YRo5ChFEYXRhU3RvcmFnZUZvcm1hdBITCgtmaWxlX2Zvcm1hdBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgJGjUKE1NjaGVtYU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgMOgI4ARotCgtDb25maWdFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBGjQKElRhYmxlTWV0YWRhdGFFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9pbmRleF9zZWN0aW9uQhIKEF9tYXhfZnJhZ21lbnRfaWRCCQoHX2JyYW5jaEIhCh9fdHJhbnNhY3Rpb25fc2VjdGlvbl9kZXByZWNhdGVkQhYKFF90cmFuc2FjdGlvbl9zZWN0aW9uIokBCgxEYXRhRnJhZ21lbnQSCgoCaWQYASABKAQSJAoFZmlsZXMYAiADKAsyFS5sYW5jZS50YWJsZS5EYXRhRmlsZRIwCg1kZWxldGlvbl9maWxlGAMgASgLMhkubGFuY2UudGFibGUuRGVsZXRpb25GaWxlEhUKDXBoeXNpY2FsX3Jvd3MYBCABKAQikQEKCERhdGFGaWxlEgwKBHBhdGgYASABKAkSDgoGZmllbGRzGAIgAygFEhYKDmNvbHVtbl9pbmRpY2VzGAMgAygFEhoKEmZpbGVfbWFqb3JfdmVyc2lvbhgEIAEoDRIaChJmaWxlX21pbm9yX3ZlcnNpb24YBSABKA0SFwoPZmlsZV9zaXplX2J5dGVzGAYgASgEIroBCgxEZWxldGlvbkZpbGUSPQoJZmlsZV90eXBlGAEgASgOMioubGFuY2UudGFibGUuRGVsZXRpb25GaWxlLkRlbGV0aW9uRmlsZVR5cGUSFAoMcmVhZF92ZXJzaW9uGAIgASgEEgoKAmlkGAMgASgEEhgKEG51bV9kZWxldGVkX3Jvd3MYBCABKAQiLwoQRGVsZXRpb25GaWxlVHlwZRIPCgtBUlJPV19BUlJBWRAAEgoKBkJJVE1BUBABIjsKDEluZGV4U2VjdGlvbhIrCgdpbmRpY2VzGAEgAygLMhoubGFuY2UudGFibGUuSW5kZXhNZXRhZGF0YSL2AgoNSW5kZXhNZXRhZGF0YRIfCgR1dWlkGAEgASgLMhEubGFuY2UudGFibGUuVVVJRBIOCgZmaWVsZHMYAiADKAUSDAoEbmFtZRgDIAEoCRIXCg9kYXRhc2V0X3ZlcnNpb24YBCABKAQSFwoPZnJhZ21lbnRfYml0bWFwGAUgASgMEisKDWluZGV4X2RldGFpbHMYBiABKAsyFC5nb29nbGUucHJvdG9idWYuQW55EhoKDWluZGV4X3ZlcnNpb24YByABKAVIAIgBARIXCgpjcmVhdGVkX2F0GAggASgESAGIAQESLgoFZmlsZXMYCiADKAsyHy5sYW5jZS50YWJsZS5JbmRleE1ldGFkYXRhLkZpbGUSFwoPY292ZXJpbmdfZmllbGRzGAsgAygFGigKBEZpbGUSDAoEcGF0aBgBIAEoCRISCgpzaXplX2J5dGVzGAIgASgEQhAKDl9pbmRleF92ZXJzaW9uQg0KC19jcmVhdGVkX2F0IhQKBFVVSUQSDAoEdXVpZBgBIAEoDGIGcHJvdG8z", [file_google_protobuf_any, file_google_protobuf_timestamp, file_lance_format_file]);
+  fileDesc("ChhsYW5jZS9mb3JtYXQvdGFibGUucHJvdG8SC2xhbmNlLnRhYmxlIuQJCghNYW5pZmVzdBIhCgZmaWVsZHMYASADKAsyES5sYW5jZS5maWxlLkZpZWxkEiwKCWZyYWdtZW50cxgCIAMoCzIZLmxhbmNlLnRhYmxlLkRhdGFGcmFnbWVudBIPCgd2ZXJzaW9uGAMgASgEEhgKEHZlcnNpb25fYXV4X2RhdGEYBCABKAQSQgoPc2NoZW1hX21ldGFkYXRhGAUgAygLMikubGFuY2UudGFibGUuTWFuaWZlc3QuU2NoZW1hTWV0YWRhdGFFbnRyeRIaCg1pbmRleF9zZWN0aW9uGAYgASgESACIAQESLQoJdGltZXN0YW1wGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBILCgN0YWcYCCABKAkSHAoUcmVhZGVyX2ZlYXR1cmVfZmxhZ3MYCSABKAQSHAoUd3JpdGVyX2ZlYXR1cmVfZmxhZ3MYCiABKAQSHAoPbWF4X2ZyYWdtZW50X2lkGAsgASgNSAGIAQESGAoQdHJhbnNhY3Rpb25fZmlsZRgMIAEoCRI7Cg53cml0ZXJfdmVyc2lvbhgNIAEoCzIjLmxhbmNlLnRhYmxlLk1hbmlmZXN0LldyaXRlclZlcnNpb24SPAoLZGF0YV9mb3JtYXQYDyABKAsyJy5sYW5jZS50YWJsZS5NYW5pZmVzdC5EYXRhU3RvcmFnZUZvcm1hdBIxCgZjb25maWcYECADKAsyIS5sYW5jZS50YWJsZS5NYW5pZmVzdC5Db25maWdFbnRyeRIpCgpiYXNlX3BhdGhzGBIgAygLMhUubGFuY2UudGFibGUuQmFzZVBhdGgSQAoOdGFibGVfbWV0YWRhdGEYEyADKAsyKC5sYW5jZS50YWJsZS5NYW5pZmVzdC5UYWJsZU1ldGFkYXRhRW50cnkSEwoGYnJhbmNoGBQgASgJSAKIAQESKwoedHJhbnNhY3Rpb25fc2VjdGlvbl9kZXByZWNhdGVkGBUgASgESAOIAQESIAoTdHJhbnNhY3Rpb25fc2VjdGlvbhgXIAEoBEgEiAEBGokBCg1Xcml0ZXJWZXJzaW9uEg8KB2xpYnJhcnkYASABKAkSDwoHdmVyc2lvbhgCIAEoCRIXCgpwcmVyZWxlYXNlGAMgASgJSACIAQESGwoOYnVpbGRfbWV0YWRhdGEYBCABKAlIAYgBAUINCgtfcHJlcmVsZWFzZUIRCg9fYnVpbGRfbWV0YWRhdGEaOQoRRGF0YVN0b3JhZ2VGb3JtYXQSEwoLZmlsZV9mb3JtYXQYASABKAkSDwoHdmVyc2lvbhgCIAEoCRo1ChNTY2hlbWFNZXRhZGF0YUVudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoDDoCOAEaLQoLQ29uZmlnRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4ARo0ChJUYWJsZU1ldGFkYXRhRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIQCg5faW5kZXhfc2VjdGlvbkISChBfbWF4X2ZyYWdtZW50X2lkQgkKB19icmFuY2hCIQofX3RyYW5zYWN0aW9uX3NlY3Rpb25fZGVwcmVjYXRlZEIWChRfdHJhbnNhY3Rpb25fc2VjdGlvbiJZCghCYXNlUGF0aBIKCgJpZBgBIAEoDRIRCgRuYW1lGAIgASgJSACIAQESFwoPaXNfZGF0YXNldF9yb290GAMgASgIEgwKBHBhdGgYBCABKAlCBwoFX25hbWUiiQEKDERhdGFGcmFnbWVudBIKCgJpZBgBIAEoBBIkCgVmaWxlcxgCIAMoCzIVLmxhbmNlLnRhYmxlLkRhdGFGaWxlEjAKDWRlbGV0aW9uX2ZpbGUYAyABKAsyGS5sYW5jZS50YWJsZS5EZWxldGlvbkZpbGUSFQoNcGh5c2ljYWxfcm93cxgEIAEoBCKRAQoIRGF0YUZpbGUSDAoEcGF0aBgBIAEoCRIOCgZmaWVsZHMYAiADKAUSFgoOY29sdW1uX2luZGljZXMYAyADKAUSGgoSZmlsZV9tYWpvcl92ZXJzaW9uGAQgASgNEhoKEmZpbGVfbWlub3JfdmVyc2lvbhgFIAEoDRIXCg9maWxlX3NpemVfYnl0ZXMYBiABKAQiugEKDERlbGV0aW9uRmlsZRI9CglmaWxlX3R5cGUYASABKA4yKi5sYW5jZS50YWJsZS5EZWxldGlvbkZpbGUuRGVsZXRpb25GaWxlVHlwZRIUCgxyZWFkX3ZlcnNpb24YAiABKAQSCgoCaWQYAyABKAQSGAoQbnVtX2RlbGV0ZWRfcm93cxgEIAEoBCIvChBEZWxldGlvbkZpbGVUeXBlEg8KC0FSUk9XX0FSUkFZEAASCgoGQklUTUFQEAEiOwoMSW5kZXhTZWN0aW9uEisKB2luZGljZXMYASADKAsyGi5sYW5jZS50YWJsZS5JbmRleE1ldGFkYXRhIvYCCg1JbmRleE1ldGFkYXRhEh8KBHV1aWQYASABKAsyES5sYW5jZS50YWJsZS5VVUlEEg4KBmZpZWxkcxgCIAMoBRIMCgRuYW1lGAMgASgJEhcKD2RhdGFzZXRfdmVyc2lvbhgEIAEoBBIXCg9mcmFnbWVudF9iaXRtYXAYBSABKAwSKwoNaW5kZXhfZGV0YWlscxgGIAEoCzIULmdvb2dsZS5wcm90b2J1Zi5BbnkSGgoNaW5kZXhfdmVyc2lvbhgHIAEoBUgAiAEBEhcKCmNyZWF0ZWRfYXQYCCABKARIAYgBARIuCgVmaWxlcxgKIAMoCzIfLmxhbmNlLnRhYmxlLkluZGV4TWV0YWRhdGEuRmlsZRIXCg9jb3ZlcmluZ19maWVsZHMYCyADKAUaKAoERmlsZRIMCgRwYXRoGAEgASgJEhIKCnNpemVfYnl0ZXMYAiABKARCEAoOX2luZGV4X3ZlcnNpb25CDQoLX2NyZWF0ZWRfYXQiFAoEVVVJRBIMCgR1dWlkGAEgASgMYgZwcm90bzM", [file_google_protobuf_any, file_google_protobuf_timestamp, file_lance_format_file]);
 
 /**
  * One version of a table.
@@ -131,6 +131,13 @@ export type Manifest = Message<"lance.table.Manifest"> & {
   config: { [key: string]: string };
 
   /**
+   * Other directories with files of this version, which name them by their numbers.
+   *
+   * @generated from field: repeated lance.table.BasePath base_paths = 18;
+   */
+  basePaths: BasePath[];
+
+  /**
    * Metadata of the table that no library acts on.
    *
    * @generated from field: map<string, string> table_metadata = 19;
@@ -237,6 +244,48 @@ export const Manifest_DataStorageFormatSchema: GenMessage<Manifest_DataStorageFo
   messageDesc(file_lance_format_table, 0, 1);
 
 /**
+ * A directory with files of a version.
+ *
+ * @generated from message lance.table.BasePath
+ */
+export type BasePath = Message<"lance.table.BasePath"> & {
+  /**
+   * The number by which files name it.
+   *
+   * @generated from field: uint32 id = 1;
+   */
+  id: number;
+
+  /**
+   * A label.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * Whether it is a table, which has its files in subdirectories.
+   *
+   * @generated from field: bool is_dataset_root = 3;
+   */
+  isDatasetRoot: boolean;
+
+  /**
+   * Its path or its URI.
+   *
+   * @generated from field: string path = 4;
+   */
+  path: string;
+};
+
+/**
+ * Describes the message lance.table.BasePath.
+ * Use `create(BasePathSchema)` to create a new message.
+ */
+export const BasePathSchema: GenMessage<BasePath> = /*@__PURE__*/
+  messageDesc(file_lance_format_table, 1);
+
+/**
  * A horizontal slice of the rows.
  *
  * @generated from message lance.table.DataFragment
@@ -276,7 +325,7 @@ export type DataFragment = Message<"lance.table.DataFragment"> & {
  * Use `create(DataFragmentSchema)` to create a new message.
  */
 export const DataFragmentSchema: GenMessage<DataFragment> = /*@__PURE__*/
-  messageDesc(file_lance_format_table, 1);
+  messageDesc(file_lance_format_table, 2);
 
 /**
  * Some columns of a fragment.
@@ -332,7 +381,7 @@ export type DataFile = Message<"lance.table.DataFile"> & {
  * Use `create(DataFileSchema)` to create a new message.
  */
 export const DataFileSchema: GenMessage<DataFile> = /*@__PURE__*/
-  messageDesc(file_lance_format_table, 2);
+  messageDesc(file_lance_format_table, 3);
 
 /**
  * Says which rows of a fragment are deleted.
@@ -374,7 +423,7 @@ export type DeletionFile = Message<"lance.table.DeletionFile"> & {
  * Use `create(DeletionFileSchema)` to create a new message.
  */
 export const DeletionFileSchema: GenMessage<DeletionFile> = /*@__PURE__*/
-  messageDesc(file_lance_format_table, 3);
+  messageDesc(file_lance_format_table, 4);
 
 /**
  * How the rows are listed.
@@ -408,7 +457,7 @@ export type DeletionFile_DeletionFileType = (typeof DeletionFile_DeletionFileTyp
  * Describes the enum lance.table.DeletionFile.DeletionFileType.
  */
 export const DeletionFile_DeletionFileTypeSchema: GenEnum<DeletionFile_DeletionFileType> = /*@__PURE__*/
-  enumDesc(file_lance_format_table, 3, 0);
+  enumDesc(file_lance_format_table, 4, 0);
 
 /**
  * The indices of a version, as a section of its own in the manifest's file.
@@ -429,7 +478,7 @@ export type IndexSection = Message<"lance.table.IndexSection"> & {
  * Use `create(IndexSectionSchema)` to create a new message.
  */
 export const IndexSectionSchema: GenMessage<IndexSection> = /*@__PURE__*/
-  messageDesc(file_lance_format_table, 4);
+  messageDesc(file_lance_format_table, 5);
 
 /**
  * A segment of an index: what it covers and where it is.
@@ -513,7 +562,7 @@ export type IndexMetadata = Message<"lance.table.IndexMetadata"> & {
  * Use `create(IndexMetadataSchema)` to create a new message.
  */
 export const IndexMetadataSchema: GenMessage<IndexMetadata> = /*@__PURE__*/
-  messageDesc(file_lance_format_table, 5);
+  messageDesc(file_lance_format_table, 6);
 
 /**
  * A file of a segment.
@@ -541,7 +590,7 @@ export type IndexMetadata_File = Message<"lance.table.IndexMetadata.File"> & {
  * Use `create(IndexMetadata_FileSchema)` to create a new message.
  */
 export const IndexMetadata_FileSchema: GenMessage<IndexMetadata_File> = /*@__PURE__*/
-  messageDesc(file_lance_format_table, 5, 0);
+  messageDesc(file_lance_format_table, 6, 0);
 
 /**
  * A UUID.
@@ -562,5 +611,5 @@ export type UUID = Message<"lance.table.UUID"> & {
  * Use `create(UUIDSchema)` to create a new message.
  */
 export const UUIDSchema: GenMessage<UUID> = /*@__PURE__*/
-  messageDesc(file_lance_format_table, 6);
+  messageDesc(file_lance_format_table, 7);
 
