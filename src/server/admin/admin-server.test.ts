@@ -146,6 +146,15 @@ describe("the server for operators", () => {
     assert.equal(metrics.statusCode, 403);
   });
 
+  it("refuses rebound hosts also where it listens on an address that other machines reach", async () => {
+    const { server, ask } = serve();
+    await server.listen({ host: "0.0.0.0", port: 0 });
+    for (const [method, path] of CONTROLS)
+      assert.equal((await ask(method, path, { headers: { host: "evil.example" } })).statusCode, 403, path);
+    assert.equal((await ask("GET", "/config", { headers: { host: "127.0.0.1" } })).statusCode, 200);
+    assert.equal((await ask("GET", "/metrics", { headers: { host: "gateway.internal" } })).statusCode, 200);
+  });
+
   it("does nothing on GET that a link or an image could start", async () => {
     const { ask } = serve();
     assert.equal((await ask("GET", "/heap-snapshot")).statusCode, 404);

@@ -60,11 +60,16 @@ export function createAdminServer({ readiness, metrics, control, log }: AdminSer
   };
 }
 
-/** Refuses callers from other machines; those of a Unix socket have no address. */
+/**
+ * Refuses callers from other machines; those of a Unix socket have no address. A browser on this machine may call for a page that has
+ * made its own name lead here, on whatever address the server listens, so only hosts count that no page can have.
+ */
 function addLocalGuard(app: FastifyInstance): void {
-  app.addHook("onRequest", (request, _reply, next) => {
-    const { remoteAddress } = request.raw.socket;
-    if (remoteAddress === undefined || isLoopbackAddress(remoteAddress)) return next();
+  const hosts = createHostCheck([]);
+  app.addHook("onRequest", ({ raw: { socket, headers } }, _reply, next) => {
+    const { remoteAddress } = socket;
+    const isLocal = remoteAddress === undefined || isLoopbackAddress(remoteAddress);
+    if (isLocal && hosts.serves(headers.host)) return next();
     next(new LanceError("PermissionDenied", "only callers on the gateway's own machine may do this"));
   });
 }
