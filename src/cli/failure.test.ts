@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "vitest";
 import { UsageError } from "../config/option-spec.ts";
 import { LanceError } from "../namespace/errors.ts";
-import { CallFailure, failureJson } from "./failure.ts";
+import { CallFailure, failureJson, failureLine } from "./failure.ts";
 
 const unreached = (cause: unknown) =>
   new LanceError("ServiceUnavailable", "the upstream catalog cannot be reached", {
@@ -47,4 +47,12 @@ test("a failure in JSON has its kind, and no secrets", () => {
   const secret = new UsageError("wrong: Bearer abcdefgh");
   assert.equal(failureJson(secret), '{"error":{"kind":"Usage","message":"wrong: Bearer ***"}}');
   assert.equal(JSON.parse(failureJson("text")).error.kind, "Failure");
+});
+
+test("a failure with a hostile name does not command the terminal", () => {
+  const error = new LanceError("TableNotFound", "Table 't\u001b]0;owned\u0007\u009b2J\u202e' was not found");
+  const failure = new CallFailure(error, "http://there");
+  for (const text of [failureLine(failure), failureJson(failure)])
+    for (const hidden of "\u0007\u001b\u009b\u202e") assert.ok(!text.includes(hidden), JSON.stringify(text));
+  assert.equal(JSON.parse(failureJson(failure)).error.message, error.message);
 });

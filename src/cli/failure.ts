@@ -1,6 +1,8 @@
 import type { LanceError } from "../client/exports.ts";
 import { UsageError } from "../config/option-spec.ts";
 import { redactText } from "../log/redact.ts";
+import { escapeInvisible } from "../namespace/line-text.ts";
+import { forTerminal } from "./terminal-text.ts";
 
 /** A failure as `--json` prints it. */
 interface FailureFacts {
@@ -111,14 +113,18 @@ function causeOf(error: unknown): (typeof CAUSES)[number] | undefined {
   return CAUSES.find(([code, , words]) => all.includes(code) || words?.test(all));
 }
 
-/** Returns a failure as a line for people, without secrets. */
+/** Returns a failure as a line for people, without secrets and without commands for their terminal. */
 export function failureLine(thrown: unknown): string {
+  return forTerminal(messageOf(thrown));
+}
+
+function messageOf(thrown: unknown): string {
   return redactText(thrown instanceof Error ? thrown.message : String(thrown));
 }
 
 /** Returns a failure as a line of JSON, without secrets. */
 export function failureJson(thrown: unknown): string {
   const kind = thrown instanceof UsageError ? "Usage" : "Failure";
-  const facts = thrown instanceof CallFailure ? thrown.facts : { kind, message: failureLine(thrown) };
-  return JSON.stringify({ error: { ...facts, message: redactText(facts.message) } });
+  const facts = thrown instanceof CallFailure ? thrown.facts : { kind, message: messageOf(thrown) };
+  return escapeInvisible(JSON.stringify({ error: { ...facts, message: redactText(facts.message) } }));
 }

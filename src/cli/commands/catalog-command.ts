@@ -1,7 +1,9 @@
 import { once } from "node:events";
 import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
+import { escapeInvisible } from "../../namespace/line-text.ts";
 import { readConnection } from "../contexts/connection.ts";
+import { forTerminal } from "../terminal-text.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { CONNECTION_OPTIONS, type Connected, withNamespace } from "./connection.ts";
@@ -52,7 +54,8 @@ export function catalogCommand<const T extends OptionTable>(
       const connection = await readConnection(layers, environment);
       using interruption = watchForSignals();
       const { signal } = interruption;
-      const answer = (value: unknown, text: () => string) => print(options.json ? jsonText(value) : text());
+      const answer = (value: unknown, text: () => string) =>
+        print(options.json ? jsonText(value) : forTerminal(text()));
       try {
         await withNamespace(connection, command.creates ?? false, (connected) =>
           command.run({ ...connected, operands, options, signal, print, answer }),
@@ -95,7 +98,9 @@ async function print(text: string | Uint8Array): Promise<void> {
 /** Returns a value as a line of JSON, a list with a line for each item; 64-bit integers are numbers. */
 export function jsonText(value: unknown): string {
   const text = (each: unknown) =>
-    JSON.stringify(each, (_, item: unknown) => (typeof item === "bigint" ? Number(item) : item));
+    escapeInvisible(
+      JSON.stringify(each, (_, item: unknown) => (typeof item === "bigint" ? Number(item) : item)),
+    );
   if (!Array.isArray(value)) return `${text(value)}\n`;
   return value.length === 0 ? "[]\n" : `[\n${value.map((item) => `  ${text(item)}`).join(",\n")}\n]\n`;
 }

@@ -1,4 +1,5 @@
 import stringWidth from "string-width";
+import { forTerminal } from "../terminal-text.ts";
 
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"] as const;
 
@@ -52,9 +53,9 @@ export function createTableFormat(
   return (rows) => rows.map((row) => `${line(row)}\n`).join("");
 }
 
-/** Replaces control characters, with which names could command the terminal. */
+/** Replaces control characters and line breaks, which would move other cells. */
 function cleaned(cell: string): string {
-  return cell.replaceAll(/[\p{Cc}\u2028\u2029]/gu, " ");
+  return forTerminal(cell).replaceAll(/[\n\t]/g, " ");
 }
 
 /** Formats facts, a line for each that is known. */

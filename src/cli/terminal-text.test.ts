@@ -1,0 +1,9 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { forTerminal } from "./terminal-text.ts";
+
+test("a text for the terminal keeps lines and letters, and loses what commands, reorders or hides", () => {
+  const hostile = "a\u001b[2Jb\u009b1mc\u0007d\r\u202ee\u2066f";
+  assert.equal(forTerminal(hostile), "a [2Jb 1mc d  e f");
+  assert.equal(forTerminal("zwei\n\tZeilen: ümlaut 表 👩‍👩‍👧"), "zwei\n\tZeilen: ümlaut 表 👩‍👩‍👧");
+});
