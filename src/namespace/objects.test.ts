@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
+import { CreateNamespaceMode } from "../gen/lance/namespace/v1/namespace_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
+import { LanceError } from "./errors.ts";
 import type { Identifier } from "./identifier.ts";
 import { type Lookups, OBJECTS, reachOf, type Touch } from "./objects.ts";
 
@@ -11,7 +13,10 @@ const { method } = LanceNamespaceService;
 
 const LOOKUPS: Lookups = {
   tableOfJob: async (jobId) => (jobId === "known" ? ["a", "t"] : undefined),
-  contentsOf: async (id) => [{ operation: "dropTable", kind: "Table", id: [...id, "t"], unnamed: true }],
+  async contentsOf(id) {
+    if (id.includes("new")) throw new LanceError("NamespaceNotFound", "there is none");
+    return [{ operation: "dropTable", kind: "Table", id: [...id, "t"], unnamed: true }];
+  },
   sourcesOf: ({ sourceQuery }) => [sourceQuery.split(".")],
   tableAt: async (place) => (place === "nowhere" ? undefined : place.split("/")),
 };
@@ -142,6 +147,22 @@ describe("the objects of operations", () => {
     assert.deepEqual(await reached(method.dropNamespace, { behavior: 2 }, ["a"]), [
       "dropNamespace Namespace a",
       "dropTable Table a/t",
+    ]);
+  });
+
+  it("of a namespace that replaces another one are that one and its contents", async () => {
+    assert.deepEqual(await reached(method.createNamespace, { mode: 2 }, ["a"]), [
+      "createNamespace Namespace a",
+    ]);
+    const replacing = { mode: CreateNamespaceMode.OVERWRITE };
+    assert.deepEqual(await reached(method.createNamespace, replacing, ["a"]), [
+      "createNamespace Namespace a",
+      "dropNamespace Namespace a",
+      "dropTable Table a/t",
+    ]);
+    assert.deepEqual(await reached(method.createNamespace, replacing, ["new"]), [
+      "createNamespace Namespace new",
+      "dropNamespace Namespace new",
     ]);
   });
 

@@ -1,9 +1,9 @@
 import type { Message, MessageShape } from "@bufbuild/protobuf";
 import type { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
-import { DropNamespaceBehavior } from "../gen/lance/namespace/v1/namespace_pb.ts";
+import { CreateNamespaceMode, DropNamespaceBehavior } from "../gen/lance/namespace/v1/namespace_pb.ts";
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { CreateMaterializedViewRequest } from "../gen/lance/namespace/v1/view_pb.ts";
-import { LanceError } from "./errors.ts";
+import { isLanceError, LanceError } from "./errors.ts";
 import { agreedIdentifier, checkIdentifier, type Identifier } from "./identifier.ts";
 
 /** Kind of an object. A view is a table. */
@@ -98,7 +98,12 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   listAllTables: DATABASE,
   listJobs: DATABASE,
 
-  createNamespace: NAMESPACE,
+  createNamespace: {
+    ...NAMESPACE,
+    more: ({ mode }, id) => (mode === CreateNamespaceMode.OVERWRITE ? [namespace("dropNamespace", id)] : []),
+    find: ({ mode }, id, lookups) =>
+      mode === CreateNamespaceMode.OVERWRITE ? contentsOfAny(id, lookups) : [],
+  },
   describeNamespace: NAMESPACE,
   namespaceExists: NAMESPACE,
   dropNamespace: {
@@ -224,6 +229,14 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   manageSecrets: NAMESPACE_AND_OTHERS,
   manageJobs: DATABASE,
 };
+
+/** Returns everything below a namespace that may not exist yet, with the operations that remove it. */
+function contentsOfAny(id: Identifier, { contentsOf }: Lookups): Promise<Touches> {
+  return contentsOf(id).catch((error: unknown) => {
+    if (isLanceError(error, "NamespaceNotFound")) return [];
+    throw error;
+  });
+}
 
 /** Operations that the entries of a commit are. */
 const COMMITTED = {

@@ -10,7 +10,7 @@ import { proveByKeys } from "../../src/auth/api-keys/way.ts";
 import { createAuthenticator } from "../../src/auth/authenticator.ts";
 import { openPolicyFolder } from "../../src/auth/policies/policy-folder.ts";
 import { rolePolicies } from "../../src/auth/policies/role-policies.ts";
-import { DropNamespaceBehavior } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
+import { CreateNamespaceMode, DropNamespaceBehavior } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
 import { LanceNamespaceService } from "../../src/gen/lance/namespace/v1/service_pb.ts";
 import { MaterializedViewKind } from "../../src/gen/lance/namespace/v1/view_pb.ts";
 import { actionOf } from "../../src/namespace/actions.ts";
@@ -222,6 +222,10 @@ describe("callers under policies", () => {
         "a table below a namespace": editor.dropNamespace({
           id: ["own"],
           behavior: DropNamespaceBehavior.CASCADE,
+        }),
+        "a table below a replaced namespace": editor.createNamespace({
+          id: ["own"],
+          mode: CreateNamespaceMode.OVERWRITE,
         }),
       };
       for (const [what, call] of Object.entries(cases)) {
