@@ -1,5 +1,5 @@
 import type { OptionTable } from "./option-spec.ts";
-import { parseProxies, parseText } from "./parsers.ts";
+import { parseChoice, parseProxies, parseText } from "./parsers.ts";
 
 /** Options about what the gateway reports of its requests (docs/observability.md). */
 export const OBSERVABILITY_OPTIONS = {
@@ -12,9 +12,16 @@ export const OBSERVABILITY_OPTIONS = {
   trustedProxies: {
     flag: "trusted-proxy",
     value: "CIDR",
-    help: "Network of proxies whose forwarded or x-forwarded-for header names the client, such as 10.0.0.0/8; unix for callers of a Unix socket. Default: the client is the peer of the connection.",
+    help: "Network of proxies that name the client in a header, such as 10.0.0.0/8; unix for callers of a Unix socket. Default: the client is the peer of the connection.",
     parse: parseProxies,
     repeatable: true,
     commas: true,
+  },
+  trustedProxyHeader: {
+    flag: "trusted-proxy-header",
+    value: "NAME",
+    help: "Header in which these proxies name the client: x-forwarded-for or forwarded (RFC 7239). The other one does not count, because clients can send it through the proxies.",
+    fallback: "x-forwarded-for",
+    parse: parseChoice(["x-forwarded-for", "forwarded"]),
   },
 } as const satisfies OptionTable;

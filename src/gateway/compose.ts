@@ -73,6 +73,7 @@ export type WireOptions = Pick<
       | "noDocs"
       | "metricsOn"
       | "trustedProxies"
+      | "trustedProxyHeader"
       | "oidcIssuers"
       | "consoleOidcClientId"
       | "consoleOidcScope"

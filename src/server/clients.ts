@@ -4,6 +4,12 @@ import { BlockList, isIP } from "node:net";
 /** Returns the address of a client, given that of its connection, which a Unix socket does not have. */
 export type FindClient = (peer: string | undefined, headers: IncomingHttpHeaders) => string | undefined;
 
+/** Headers in which proxies name their clients. */
+export const CLIENT_HEADERS = ["x-forwarded-for", "forwarded"] as const;
+
+/** Name of such a header. */
+export type ClientHeader = (typeof CLIENT_HEADERS)[number];
+
 /** The peers that connect through a Unix socket, among trusted proxies. */
 export const UNIX_PEERS = "unix";
 
@@ -12,11 +18,15 @@ const BITS = { 4: 32, 6: 128 } as const;
 /**
  * Creates the search for the address of a client behind proxies. Each proxy appends the address from which it was
  * called to `forwarded` (RFC 7239) or `x-forwarded-for`, so the client is the last address that is not a trusted
- * proxy's. A client may have written everything before that.
+ * proxy's. A client may have written everything before that, and all of a header that the proxies pass on unchanged.
  *
  * @param trusted networks of the proxies, such as `10.0.0.0/8` or `::1`, and `unix`.
+ * @param header the one that the proxies write; the other one does not count.
  */
-export function createFindClient(trusted: readonly string[]): FindClient {
+export function createFindClient(
+  trusted: readonly string[],
+  header: ClientHeader = "x-forwarded-for",
+): FindClient {
   if (trusted.length === 0) return (peer) => peer;
   const proxies = new BlockList();
   for (const network of trusted) {
@@ -31,7 +41,7 @@ export function createFindClient(trusted: readonly string[]): FindClient {
 
   return (peer, headers) => {
     let client = peer;
-    const hops = hopsOf(headers);
+    const hops = hopsOf[header](headers);
     while (isTrusted(client)) {
       const hop = hops.pop();
       // A proxy that hides its client is the last that is known.
@@ -42,12 +52,15 @@ export function createFindClient(trusted: readonly string[]): FindClient {
   };
 }
 
-/** Returns the addresses that proxies have noted, the nearest one last. */
-function hopsOf(headers: IncomingHttpHeaders): string[] {
-  const forwarded = headers["forwarded"];
-  if (forwarded !== undefined) return forwarded.split(",").map((element) => addressIn(forIn(element)));
-  const list = [headers["x-forwarded-for"] ?? []].flat().join(",");
-  return list === "" ? [] : list.split(",").map(addressIn);
+/** Return the addresses that proxies have noted, the nearest one last. */
+const hopsOf: Readonly<Record<ClientHeader, (headers: IncomingHttpHeaders) => string[]>> = {
+  "x-forwarded-for": ({ "x-forwarded-for": list = "" }) => elementsOf(list).map(addressIn),
+  forwarded: ({ forwarded = "" }) => elementsOf(forwarded).map((element) => addressIn(forIn(element))),
+};
+
+function elementsOf(header: string | string[]): string[] {
+  const list = String(header);
+  return list === "" ? [] : list.split(",");
 }
 
 function forIn(element: string): string {

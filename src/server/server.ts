@@ -14,7 +14,7 @@ import { serviceRpcs } from "../wires/rpc.ts";
 import { type Addressing, createTakeAddress } from "./addressing.ts";
 import { createApp } from "./app.ts";
 import { createArrivals } from "./arrivals.ts";
-import { createFindClient } from "./clients.ts";
+import { type ClientHeader, createFindClient } from "./clients.ts";
 import type { ConsoleOptions } from "./console-pages.ts";
 import type { ApiDocuments } from "./document-page.ts";
 import { healthRpcs } from "./health.ts";
@@ -55,6 +55,8 @@ export interface ServerOptions extends ConnectionLimits, GrpcLimits {
   readonly pace?: LoopPace | undefined;
   /** Networks of proxies that name the client. Default: the client is the peer of the connection. */
   readonly trustedProxies?: readonly string[] | undefined;
+  /** Header in which these proxies name the client. Default: `x-forwarded-for`. */
+  readonly trustedProxyHeader?: ClientHeader | undefined;
   /** Called at the end of each request. Default: requests are not noted. */
   readonly noteAccess?: NoteAccess | undefined;
   /** Called for requests that fail before they become a call. */
@@ -142,9 +144,10 @@ export function createServer(given: ServerOptions): GatewayServer {
 }
 
 /** Keeping account of requests costs something, so it is left out where nothing needs it. */
-function openArrivals({ trustedProxies = [], refused }: ServerOptions, note: NoteAccess | undefined) {
+function openArrivals(options: ServerOptions, note: NoteAccess | undefined) {
+  const { trustedProxies = [], trustedProxyHeader, refused } = options;
   if (trustedProxies.length === 0 && note === undefined) return undefined;
-  return createArrivals({ findClient: createFindClient(trustedProxies), note, refused });
+  return createArrivals({ findClient: createFindClient(trustedProxies, trustedProxyHeader), note, refused });
 }
 
 function crowded(): LanceError {

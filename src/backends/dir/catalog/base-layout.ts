@@ -79,7 +79,7 @@ export interface Layout {
    * location without a row: an owner that is only slow finds its mark gone when it has its row, and puts another one.
    *
    * @param before time before which the claim was made, in milliseconds since 1970 by the clock of the storage
-   * @returns false if there is no such claim, or another caller was faster
+   * @returns false without an old claim, or if another caller was faster
    */
   expireClaim(location: string, before: number): Promise<boolean>;
   /**
