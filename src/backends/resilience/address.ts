@@ -65,9 +65,9 @@ export class Address<T> {
   /** Whether it is ejected now; reading this also notices the end of an ejection. */
   get isEjected(): boolean {
     if (this.#ejectedUntil === 0) return false;
-    if (Date.now() < this.#ejectedUntil) return true;
+    if (performance.now() < this.#ejectedUntil) return true;
     this.#ejectedUntil = 0;
-    this.#readmittedAt = Date.now();
+    this.#readmittedAt = performance.now();
     this.errors.clear();
     this.#options.log.info({ address: this.name }, "an upstream address is called again");
     this.#options.noteDecision("readmitted");
@@ -77,10 +77,10 @@ export class Address<T> {
   /** Ejects the address, for a time that doubles while it comes back no better. */
   eject(): void {
     const { ejectMs, log } = this.#options;
-    const relapsed = Date.now() - this.#readmittedAt < MAX_EJECTION_MS;
+    const relapsed = performance.now() - this.#readmittedAt < MAX_EJECTION_MS;
     this.#ejections = relapsed ? this.#ejections + 1 : 1;
     const ms = Math.min(MAX_EJECTION_MS, ejectMs * 2 ** (this.#ejections - 1));
-    this.#ejectedUntil = Date.now() + ms;
+    this.#ejectedUntil = performance.now() + ms;
     const share = this.errors.share;
     log.warn({ address: this.name, ms, share }, "an upstream address fails more than others and is left out");
   }
@@ -102,7 +102,7 @@ export class Address<T> {
       this.pending -= 1;
     };
     return attempt(this.target, () => {
-      sentAt = Date.now();
+      sentAt = performance.now();
     }).then(
       (result) => {
         this.#tell(call, turn, "working");
@@ -124,7 +124,7 @@ export class Address<T> {
   #watchProbe(call: ResilientCall, turn: Turn): NodeJS.Timeout | undefined {
     const { silenceMs } = this.#options;
     if (silenceMs === 0) return undefined;
-    const startedAt = Date.now();
+    const startedAt = performance.now();
     return setTimeout(() => {
       if (this.#isSilentSince(startedAt)) this.#tell(call, turn, "failing");
     }, silenceMs);
@@ -133,12 +133,12 @@ export class Address<T> {
   /** Whether no call was answered since a time that is long enough ago. */
   #isSilentSince(time: number): boolean {
     const { silenceMs } = this.#options;
-    return silenceMs > 0 && this.#heardAt <= time && Date.now() - time >= silenceMs;
+    return silenceMs > 0 && this.#heardAt <= time && performance.now() - time >= silenceMs;
   }
 
   #tell(call: ResilientCall, turn: Turn, health: Health): void {
     turn.tell(health);
-    if (health === "working") this.#heardAt = Date.now();
+    if (health === "working") this.#heardAt = performance.now();
     if (health !== "unknown") this.errors.add(health === "failing");
     if (this.#hasOpened) call.note("circuit_open");
     this.#hasOpened = false;

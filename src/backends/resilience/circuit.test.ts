@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { describe, test } from "vitest";
+import { describe, test, vi } from "vitest";
 import { LanceError } from "../../namespace/errors.ts";
 import { givenUp, kindOf, useClock } from "./clock-fixture.ts";
 import { fakeUpstream, pass } from "./fixture.ts";
@@ -29,6 +29,15 @@ describe("the circuit", () => {
     await pass(1_000);
     assert.deepEqual((await upstream.call()).decisions, ["circuit_half_open"]);
     assert.deepEqual((await upstream.call()).decisions, []);
+  });
+
+  test("lets a call try in time, also when the clock is set back meanwhile", async () => {
+    const upstream = fakeUpstream(["unavailable"], options);
+    await upstream.calls(3);
+    vi.setSystemTime(Date.now() - 24 * 60 * 60 * 1_000);
+    await pass(1_010);
+    upstream.behaviours[0] = "answer";
+    assert.deepEqual((await upstream.call()).decisions, ["circuit_half_open"]);
   });
 
   test("lets only one call try", async () => {

@@ -47,12 +47,12 @@ export class Circuit {
 
   /** Whether the next call would be the probe. */
   get isProbeDue(): boolean {
-    return !this.isClosed && !this.#isProbed && Date.now() >= this.#openUntil;
+    return !this.isClosed && !this.#isProbed && performance.now() >= this.#openUntil;
   }
 
   /** How long it admits no call, in milliseconds. */
   get closedForMs(): number {
-    return this.isClosed ? 0 : Math.max(0, this.#openUntil - Date.now());
+    return this.isClosed ? 0 : Math.max(0, this.#openUntil - performance.now());
   }
 
   /** Admits a call; returns undefined if the call must not be made. */
@@ -78,7 +78,8 @@ export class Circuit {
     const { failures, openMs, onOpen } = this.#options;
     this.#failuresInRow += 1;
     if (!wasProbe && (failures === 0 || this.#failuresInRow < failures)) return;
-    this.#openUntil = Date.now() + Math.min(openMs * 2 ** this.#openings, Math.max(openMs, MAX_OPEN_MS));
+    this.#openUntil =
+      performance.now() + Math.min(openMs * 2 ** this.#openings, Math.max(openMs, MAX_OPEN_MS));
     this.#openings += 1;
     this.#era += 1;
     onOpen();

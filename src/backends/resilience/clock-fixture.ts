@@ -7,7 +7,10 @@ import type { Repeatable } from "./resilience.ts";
 /** Gives each test of the file a clock that {@link pass} moves. */
 export function useClock(): void {
   beforeEach(() =>
-    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"], now: Date.UTC(2030, 0) }),
+    vi.useFakeTimers({
+      toFake: ["setTimeout", "clearTimeout", "performance", "Date"],
+      now: Date.UTC(2030, 0),
+    }),
   );
   afterEach(() => vi.useRealTimers());
 }

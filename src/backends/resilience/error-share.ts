@@ -33,12 +33,12 @@ export class ErrorShare {
   }
 
   #move(): void {
-    const halves = Math.floor((Date.now() - this.#began) / HALF_MS);
+    const halves = Math.floor((performance.now() - this.#began) / HALF_MS);
     if (halves === 0) return;
     const recent = halves === 1;
     this.#callsBefore = recent ? this.#calls : 0;
     this.#failuresBefore = recent ? this.#failures : 0;
     this.#calls = this.#failures = 0;
-    this.#began = recent ? this.#began + HALF_MS : Date.now();
+    this.#began = recent ? this.#began + HALF_MS : performance.now();
   }
 }

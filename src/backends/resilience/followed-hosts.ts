@@ -45,7 +45,7 @@ export function followHosts<T>(options: FollowOptions<T>): FollowedHosts<T> {
   const { places, resolveHost = resolveBySystem } = options;
   const draining = new Set<T>();
   let onChange: (endpoints: readonly Endpoint<T>[]) => void = () => {};
-  let lookedUpAt = 0;
+  let lookedUpAt = Number.NEGATIVE_INFINITY;
   let isLookingUp = false;
   let closed = false;
   let endpoints: ReadonlyMap<string, Endpoint<T>> = new Map(
@@ -61,7 +61,7 @@ export function followHosts<T>(options: FollowOptions<T>): FollowedHosts<T> {
     } catch {
       // Nothing waits for this lookup; the next one is soon.
     } finally {
-      lookedUpAt = Date.now();
+      lookedUpAt = performance.now();
       isLookingUp = false;
     }
   }
@@ -114,7 +114,7 @@ export function followHosts<T>(options: FollowOptions<T>): FollowedHosts<T> {
       onChange = listener;
     },
     onUnreached() {
-      if (named && Date.now() - lookedUpAt > LOOKUP_AFTER_FAILURE_MS) void lookUp();
+      if (named && performance.now() - lookedUpAt > LOOKUP_AFTER_FAILURE_MS) void lookUp();
     },
     async close() {
       closed = true;
