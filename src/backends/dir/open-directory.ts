@@ -10,6 +10,7 @@ import { createKeyedLocks, type KeyedLocks } from "./concurrency/keyed-locks.ts"
 import { createThreadGate, createThreadLocks } from "./concurrency/thread-locks.ts";
 import { createWriteGate } from "./concurrency/write-gate.ts";
 import { createEngine } from "./engine/engine.ts";
+import { checkTemporaryDirectory } from "./engine/temporary-directory.ts";
 import { keyIn } from "./format/storage.ts";
 import { createStorageClock } from "./format/storage-clock.ts";
 import { createJobs, MAX_RUNNING_JOBS } from "./jobs/jobs.ts";
@@ -67,6 +68,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
   const opened = options.storage ?? (await openStore(root, options.storageOptions ?? {}));
   const { store, engineOptions: storageOptions, clientOptions } = opened;
   const base = await openBase(opened, tableDirectory, options.readOnly);
+  if (base.readOnly === undefined) await checkTemporaryDirectory();
   const layout = createLayout(store, base.key);
   const clock = createStorageClock(store, base.key);
   const engine = createEngine({

@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test, vi } from "vitest";
+import { createDirectoryBackend } from "../index.ts";
+import { silent, temporaryDirectory } from "../test-support.ts";
+
+test("a gateway does not start without a directory for temporary files, unless it only reads", async (t) => {
+  const root = await temporaryDirectory(t);
+  const missing = join(root, "missing");
+  vi.stubEnv("TMPDIR", missing);
+  t.onTestFinished(() => void vi.unstubAllEnvs());
+  await assert.rejects(createDirectoryBackend({ root, log: silent }), (error: Error) => {
+    assert.equal(
+      error.message,
+      `the engine needs a directory for temporary files, and ${missing} cannot be written (ENOENT); TMPDIR names another one`,
+    );
+    return true;
+  });
+  const backend = await createDirectoryBackend({ root, log: silent, readOnly: true });
+  await backend.close();
+});
