@@ -117,6 +117,12 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   // A version that was made meanwhile may need some of these files. Versions from here on cannot, because a deleted
   // version cannot be restored.
   await examineAll(dataset, await findVersions(dataset), options, spare);
+  // A branch that began on a deleted version meanwhile needs its files, and the first manifest of the branch names them.
+  const { versions: needed } = await readRefs(dataset);
+  if (doomed.some(({ version }) => needed.has(version))) {
+    files.clear();
+    directories.clear();
+  }
   await store.deleteAll([...files.keys()]);
   await forEachOf(directories.keys(), DELETIONS, (directory) => store.deleteDirectory(directory));
   return pruned();

@@ -50,6 +50,12 @@ export function createBranchOperations(
         });
         await syncVersion({ ...main, branch });
         await syncBranches(main);
+        // A version that is pruned at this moment may have lost its files. Pruning looks for branches after it has deleted
+        // the manifest, so one of the two notices the other.
+        await describeVersion(source, version).catch(async (error: unknown) => {
+          await engineCall(async () => (await native.branches()).delete(branch));
+          throw error;
+        });
       });
       return create(CreateTableBranchResponseSchema);
     },
