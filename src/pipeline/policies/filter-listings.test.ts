@@ -6,6 +6,7 @@ import { fakeBackend } from "../../../test/support/server.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Siblings } from "../../namespace/authorizer.ts";
 import { isLanceError } from "../../namespace/errors.ts";
+import { joinIdentifier } from "../../namespace/identifier.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import { ann } from "../../namespace/principal-fixture.ts";
 import { serviceOf } from "../create-service.ts";
@@ -15,7 +16,7 @@ import { filterListings } from "./filter-listings.ts";
 import { createPermissions } from "./permissions.ts";
 import { createTokenSeal } from "./token-seal.ts";
 
-const { listTables } = LanceNamespaceService.method;
+const { listTables, listAllTables } = LanceNamespaceService.method;
 const NAMES = ["a", "b", "hidden", "secret", "x", "y"];
 const VISIBLE: ReadonlySet<string> = new Set(["a", "b", "x", "y"]);
 
@@ -103,5 +104,36 @@ describe("filtered listings of a namespace about which the policies decide at on
     const { list, limits } = listing("next:", 1, { siblings });
     const { tables, pageToken } = await list(undefined);
     assert.deepEqual([tables, pageToken, limits], [[], undefined, [2]]);
+  });
+});
+
+describe("filtered listings of all tables", () => {
+  it("show what the caller may see, whatever delimiter it chooses", async () => {
+    const ids = [["a", "b"], ["secret"], ["team", "a.b"]];
+    const backend = fakeBackend({
+      listAllTables: async ({ delimiter }) =>
+        create(listAllTables.output, { tables: ids.map((id) => joinIdentifier(id, delimiter)) }),
+    });
+    const databases = new Map([[undefined, { backend, limits: { maxUploadBytes: 1 } }]]);
+    const authorizer = {
+      allows: async (_: Principal, { object }: { object: { id: readonly string[] } }) =>
+        joinIdentifier(object.id) !== "secret",
+      close() {},
+    };
+    const permissions = createPermissions(authorizer, databases);
+    const filter = filterListings(permissions, databases, createTokenSeal("secret"));
+    const service = serviceOf(compose([filter], callBackend(databases)));
+    const list = async (delimiter?: string) => {
+      const request = create(listAllTables.input, delimiter === undefined ? {} : { delimiter });
+      const call = beginCall(listAllTables, { principal: ann });
+      return ((await service.unary(listAllTables, request, call)) as { tables?: string[] }).tables;
+    };
+    for (const delimiter of ["e", "c", "secre", ".", "$", "~~", undefined]) {
+      const expected = [
+        ["a", "b"],
+        ["team", "a.b"],
+      ].map((id) => joinIdentifier(id, delimiter));
+      assert.deepEqual(await list(delimiter), expected, delimiter);
+    }
   });
 });

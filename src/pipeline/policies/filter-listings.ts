@@ -1,6 +1,7 @@
 import { clone } from "@bufbuild/protobuf";
 import type { Siblings } from "../../namespace/authorizer.ts";
 import type { Call } from "../../namespace/call.ts";
+import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
 import type { Databases } from "../databases.ts";
 import type { Interceptor, Next, OperationRequest } from "../interceptor.ts";
 import { createNameFinder } from "./find-names.ts";
@@ -26,14 +27,13 @@ export function filterListings(permissions: Permissions, databases: Databases, s
   async function visibleIn(
     entries: readonly never[],
     call: Call,
-    request: ListRequest,
     { needs }: Listing,
     siblings: Siblings | undefined,
   ): Promise<boolean[]> {
     const { visible, asked } =
       siblings === undefined ? undecided(entries.length) : decided(entries, siblings);
     if (asked.length === 0) return visible;
-    const touches = asked.map(({ at }) => needs(entries[at] as never, call, request, isRoot(call)));
+    const touches = asked.map(({ at }) => needs(entries[at] as never, call, isRoot(call)));
     const named = touches.filter((touch) => touch !== undefined);
     const decisions = (await permissions.allowEach(call, named)).values();
     for (const [i, { at, exception }] of asked.entries()) {
@@ -51,7 +51,8 @@ export function filterListings(permissions: Permissions, databases: Databases, s
     let first: ListAnswer | undefined;
 
     async function pageFrom(pageToken: string | undefined, limit: number | undefined): Promise<ListAnswer> {
-      const message = Object.assign(clone(call.method.input, asked), { pageToken, limit });
+      const spelling = listing.spell && { delimiter: DEFAULT_DELIMITER };
+      const message = Object.assign(clone(call.method.input, asked), { pageToken, limit, ...spelling });
       // The headers of the answer are those of the first page.
       const own = first === undefined ? call : { ...call, responseHeaders: {} };
       const page = await next(own, { ...request, message } as unknown as OperationRequest);
@@ -61,7 +62,7 @@ export function filterListings(permissions: Permissions, databases: Databases, s
     const source: Source = async (pageToken, limit) => {
       const page = await pageFrom(pageToken, limit);
       const entries = page[listing.field] as never[];
-      const visible = await visibleIn(entries, call, asked, listing, siblings);
+      const visible = await visibleIn(entries, call, listing, siblings);
       return { entries, token: page.pageToken, visible };
     };
     /** Returns the page as it is, or nothing of it. */
@@ -78,7 +79,9 @@ export function filterListings(permissions: Permissions, databases: Databases, s
         ? await allOrNothing(siblings.allowed)
         : await fullPage(source, { start, limit: asked.limit, plain });
     const pageToken = token === undefined || plain ? token : seal.seal(token, call);
-    return Object.assign(first as never, { [listing.field]: entries, pageToken });
+    const { field, spell } = listing;
+    const spelled = spell === undefined ? entries : entries.map((entry) => spell(entry as never, asked));
+    return Object.assign(first as never, { [field]: spelled, pageToken });
   }
 
   return (call, request, next) => {

@@ -2,7 +2,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { JobSummary } from "../../gen/lance/gateway/v1/job_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
-import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
+import { type Identifier, joinIdentifier, parseIdentifier } from "../../namespace/identifier.ts";
 import type { Touch } from "../../namespace/objects.ts";
 import type { OperationName } from "../interceptor.ts";
 
@@ -19,11 +19,16 @@ export interface Listing {
   /** Right that shows the entries, if these are the names of objects in the object of the call. Default: they are not. */
   readonly children?: Pick<Touch, "operation" | "kind">;
   /**
+   * Spells an entry, which the backend has spelled with `$`, as the request wants it. With a delimiter of the caller's choice, a hidden
+   * object could read like one that the caller may see. Default: no request decides how entries are spelled.
+   */
+  readonly spell?: (entry: never, request: ListRequest) => unknown;
+  /**
    * Returns what the caller needs to see an entry; undefined hides the entry.
    *
    * @param isRoot whether the call lists the databases.
    */
-  needs(entry: never, call: Call, request: ListRequest, isRoot: boolean): Touch | undefined;
+  needs(entry: never, call: Call, isRoot: boolean): Touch | undefined;
 }
 
 const TABLES = {
@@ -36,14 +41,19 @@ export const LISTINGS: { readonly [K in OperationName]?: Listing } = {
   listNamespaces: {
     field: "namespaces",
     children: { operation: "describeNamespace", kind: "Namespace" },
-    needs: (name: string, { id }, _, isRoot) =>
+    needs: (name: string, { id }, isRoot) =>
       isRoot
         ? { operation: "describeNamespace", kind: "Database", id: [], database: name }
         : { operation: "describeNamespace", kind: "Namespace", id: [...id, name] },
   },
   listTables: { field: "tables", ...TABLES },
   listMaterializedViews: { field: "views", ...TABLES },
-  listAllTables: { field: "tables", needs: (text: string, _, { delimiter }) => seeNamed(text, delimiter) },
+  listAllTables: {
+    field: "tables",
+    needs: (text: string) => seeNamed(text),
+    spell: (text: string, { delimiter }) =>
+      delimiter === undefined ? text : joinIdentifier(parseIdentifier(text), delimiter),
+  },
   listJobs: { field: "jobs", needs: ({ table }: JobSummary) => seeNamed(table) },
 };
 
@@ -51,9 +61,9 @@ function seeTable(id: Identifier): Touch {
   return { operation: "describeTable", kind: "Table", id };
 }
 
-function seeNamed(text: string, delimiter?: string): Touch | undefined {
+function seeNamed(text: string): Touch | undefined {
   try {
-    return seeTable(parseIdentifier(text, delimiter));
+    return seeTable(parseIdentifier(text));
   } catch (thrown) {
     // Nobody could name the object.
     if (isLanceError(thrown, "InvalidInput")) return undefined;
