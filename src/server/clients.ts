@@ -4,11 +4,8 @@ import { BlockList, isIP } from "node:net";
 /** Returns the address of a client, given that of its connection, which a Unix socket does not have. */
 export type FindClient = (peer: string | undefined, headers: IncomingHttpHeaders) => string | undefined;
 
-/** Headers in which proxies name their clients. */
-export const CLIENT_HEADERS = ["x-forwarded-for", "forwarded"] as const;
-
-/** Name of such a header. */
-export type ClientHeader = (typeof CLIENT_HEADERS)[number];
+/** Header in which proxies name their clients. */
+export type ClientHeader = "x-forwarded-for" | "forwarded";
 
 /** The peers that connect through a Unix socket, among trusted proxies. */
 export const UNIX_PEERS = "unix";
