@@ -133,7 +133,7 @@ describe("filtered listings of all tables", () => {
         ["a", "b"],
         ["team", "a.b"],
       ].map((id) => joinIdentifier(id, delimiter));
-      assert.deepEqual(await list(delimiter), expected, delimiter);
+      assert.deepEqual(await list(delimiter), expected, String(delimiter));
     }
   });
 });
