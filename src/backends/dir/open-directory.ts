@@ -65,10 +65,10 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     maxStalenessMs = 0,
     shared,
   } = options;
+  await checkTemporaryDirectory();
   const opened = options.storage ?? (await openStore(root, options.storageOptions ?? {}));
   const { store, engineOptions: storageOptions, clientOptions } = opened;
   const base = await openBase(opened, tableDirectory, options.readOnly);
-  if (base.readOnly === undefined) await checkTemporaryDirectory();
   const layout = createLayout(store, base.key);
   const clock = createStorageClock(store, base.key);
   const engine = createEngine({

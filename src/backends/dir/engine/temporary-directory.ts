@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /**
- * Checks that the engine can make its temporary files. It sorts and builds indices in them, and ends the process when it cannot.
+ * Checks that the engine can make temporary directories. It makes one when it is loaded, and ends the process if it cannot.
  *
  * @throws Error with a single line
  */
