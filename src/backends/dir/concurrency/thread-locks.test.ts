@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { test } from "vitest";
-import { createThreadGate } from "./thread-locks.ts";
+import { createThreadGate, createThreadLocks } from "./thread-locks.ts";
 
 /** Runs a long change of table `t` until it gets a message. */
 const SOURCE = `
@@ -26,4 +26,25 @@ test("a gate shows a long change that another thread makes", async (t) => {
   worker.postMessage("end");
   await once(worker, "message");
   assert.equal(await gate.isBusy("t"), false);
+});
+
+/** Holds lock `l` until its thread ends. */
+const HOLDER = `
+  import { parentPort } from "node:worker_threads";
+  import { createThreadLocks } from ${JSON.stringify(import.meta.resolve("./thread-locks.ts"))};
+  parentPort.on("message", () => {});
+  await createThreadLocks("test").withLocks(["l"], () => {
+    parentPort.postMessage("held");
+    return new Promise(() => {});
+  });
+`;
+
+test("a lock goes to those who wait for it when the thread that holds it ends", async (t) => {
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(HOLDER)}`));
+  t.onTestFinished(() => void worker.terminate());
+  await once(worker, "message");
+  const locks = createThreadLocks("test");
+  const waiting = [1, 2].map((number) => locks.withLocks(["l"], async () => number));
+  await worker.terminate();
+  assert.deepEqual(await Promise.all(waiting), [1, 2]);
 });

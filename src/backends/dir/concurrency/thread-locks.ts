@@ -19,13 +19,51 @@ export async function isThreadLockHeld(name: string): Promise<boolean> {
   return !HAS_THREAD_LOCKS || threads.locks.request(name, { ifAvailable: true }, (lock) => lock === null);
 }
 
+/**
+ * Interval at which Node is made to look at its queues while requests wait, in milliseconds. It frees the locks of a
+ * thread that ends, and does not tell those who wait for them; any other request of the process makes it look.
+ */
+const WAKE_MS = 100;
+
+let waiting = 0;
+let timer: NodeJS.Timeout | undefined;
+
+function wake(): void {
+  if (waiting > 0) {
+    void threads.locks.request("wake", { ifAvailable: true }, () => {});
+    return;
+  }
+  clearInterval(timer);
+  timer = undefined;
+}
+
+/** Runs work under a lock, and waits for the lock also if the thread that holds it ends. */
+async function request<T>(name: string, mode: LockMode, work: () => Promise<T>): Promise<T> {
+  let isWaiting = true;
+  const endWait = () => {
+    if (isWaiting) waiting -= 1;
+    isWaiting = false;
+  };
+  waiting += 1;
+  timer ??= setInterval(wake, WAKE_MS).unref();
+  try {
+    return (await threads.locks.request(name, { mode }, () => {
+      endWait();
+      return work();
+    })) as T;
+  } finally {
+    endWait();
+  }
+}
+
+type LockMode = "exclusive" | "shared";
+
 /** Creates locks that hold for all threads of this process. The system frees those of a thread that ends. */
 export function createThreadLocks(scope: string): KeyedLocks {
-  const { locks } = threads;
   return {
     withLocks(names, work) {
       const withLock = (name: string, inner: () => Promise<never>) =>
-        locks.request(`${scope} ${name}`, inner);
+        request(`${scope} ${name}`, "exclusive", inner);
       const run = [...new Set(names)]
         .sort()
         .reduceRight((inner, name) => () => withLock(name, inner), work as () => Promise<never>);
@@ -42,15 +80,13 @@ const DRAIN_LOOK_MS = 10;
  * alone, and one that running changes share, for short changes and for long ones.
  */
 export function createThreadGate(scope: string): WriteGate {
-  const { locks } = threads;
   const nameOf = (part: "turnstile" | "running" | "slow", table: string) => `${scope} ${part} ${table}`;
 
   /** Runs a change under a shared lock that it takes while it is in the turnstile. */
   async function run<T>(table: string, part: "running" | "slow", change: () => Promise<T>): Promise<T> {
     const entered = Promise.withResolvers<void>();
-    const shared = { mode: "shared" } as const;
-    const { result } = await locks.request(nameOf("turnstile", table), shared, async () => {
-      const result = locks.request(nameOf(part, table), shared, () => {
+    const { result } = await request(nameOf("turnstile", table), "shared", async () => {
+      const result = request(nameOf(part, table), "shared", () => {
         entered.resolve();
         return change();
       });
@@ -58,7 +94,7 @@ export function createThreadGate(scope: string): WriteGate {
       await entered.promise.catch(() => {});
       return { result };
     });
-    return (await result) as T;
+    return await result;
   }
   return {
     pass: (table, change) => run(table, "running", change),
@@ -67,7 +103,7 @@ export function createThreadGate(scope: string): WriteGate {
     async close(table, drainMs) {
       const opened = Promise.withResolvers<void>();
       const entered = Promise.withResolvers<void>();
-      const held = locks.request(nameOf("turnstile", table), () => {
+      const held = request(nameOf("turnstile", table), "exclusive", () => {
         entered.resolve();
         return opened.promise;
       });
