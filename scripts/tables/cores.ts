@@ -1,6 +1,6 @@
 import type { Rounds } from "../../bench/support/result-file.ts";
 import { markdownTable } from "./markdown.ts";
-import { originText, readResult, shown } from "./rounds.ts";
+import { numberText, originText, readResult, shown } from "./rounds.ts";
 
 interface Figures {
   readonly rate: Rounds;
@@ -23,7 +23,7 @@ export function coresTable(): string {
     `${(two.rate.median / one.rate.median).toFixed(2)} ×`,
     shown(one.cpuMicros),
     shown(two.cpuMicros),
-    two.generatorMicros.median.toLocaleString("en"),
+    numberText(two.generatorMicros.median),
   ]);
   const table = markdownTable(
     [

@@ -25,6 +25,11 @@ export interface SharedDatabase {
   readonly workers: number;
   /** Whether this worker does the background work that a process does once. */
   readonly isFirst: boolean;
+  /**
+   * Whether this worker takes up what earlier processes have left behind: the first one does, and one that replaces a
+   * worker, which may have left something, too.
+   */
+  readonly catchesUp: boolean;
   /** Running calls. */
   readonly calls: SharedQuantity;
   /** How long the oldest running use of a table takes already, in milliseconds. */

@@ -66,7 +66,10 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
   });
   const upkeep =
     readOnly === undefined && options.upkeep !== undefined ? startUpkeep(context, options.upkeep) : undefined;
-  const autoRefresh = readOnly === undefined ? startAutoRefresh(context, options.autoRefresh) : undefined;
+  const autoRefresh =
+    readOnly === undefined
+      ? startAutoRefresh(context, options.autoRefresh, options.shared?.catchesUp)
+      : undefined;
   const note: NoteWrite = (id, by) => {
     upkeep?.note(id, by);
     autoRefresh?.note(id);

@@ -16,6 +16,8 @@ export interface JoinOptions {
   readonly cells: CellsMemory;
   /** Position of this worker. */
   readonly worker: number;
+  /** Whether it replaces a worker that has ended. */
+  readonly isReplacement: boolean;
   readonly databases: DatabaseSlots;
   /** Ports to the first worker for commits. */
   readonly commitPorts: readonly CommitPort[];
@@ -30,7 +32,7 @@ export interface JoinedWorkers extends Workers {
 
 /** Connects a gateway with the supervisor, and so with the other workers. */
 export function joinWorkers(options: JoinOptions): JoinedWorkers {
-  const { port, shared, worker, commitPorts, log } = options;
+  const { port, shared, worker, isReplacement, commitPorts, log } = options;
   const { workers } = shared.shape;
   let { databases, cells } = options;
   const gathering = new Map<number, (metrics: ProcessSnapshot | undefined) => void>();
@@ -81,6 +83,7 @@ export function joinWorkers(options: JoinOptions): JoinedWorkers {
       return {
         workers,
         isFirst: worker === 0,
+        catchesUp: worker === 0 || isReplacement,
         calls: own.databaseQuantity(worker, 0, "calls"),
         tableUseMs: own.databaseQuantity(worker, 0, "tableUseMs"),
         catalogVersion: own.counter(0, "catalogVersion"),

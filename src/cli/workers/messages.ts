@@ -26,6 +26,8 @@ export interface WorkerStart {
   /** Position of the worker, from 0. */
   readonly worker: number;
   readonly workers: number;
+  /** Whether it replaces a worker that has ended. */
+  readonly isReplacement: boolean;
   readonly memory: SharedArrayBuffer;
   /** Memory of each database. */
   readonly databases: DatabaseSlots;

@@ -62,7 +62,7 @@ export async function startWorkers(
   const stop = new AbortController();
   const { signal } = stop;
 
-  async function start(worker: number, port: number): Promise<WorkerThread> {
+  async function start(worker: number, port: number, isReplacement = false): Promise<WorkerThread> {
     const shares = current;
     const own = { ...shares.configuration, options: { ...shares.configuration.options, port } };
     const first = worker === 0 ? undefined : crew[0];
@@ -70,7 +70,7 @@ export async function startWorkers(
     const commitPorts = first === undefined ? [] : openCommitPorts(first, slotNumbers(shares.databases));
     const begin = {
       ...{ ...shares, configuration: own },
-      ...{ worker, workers: size, memory: memory.buffer, commitPorts },
+      ...{ worker, workers: size, isReplacement, memory: memory.buffer, commitPorts },
     };
     const thread = await startWorker(begin, (started) => ({
       onReadiness() {
@@ -127,7 +127,7 @@ export async function startWorkers(
       const pause = failures < 2 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (failures - 2), MAX_PAUSE_MS);
       await sleep(pause, undefined, { ref: false, signal }).catch(() => {});
       if (signal.aborted) return;
-      thread = await start(worker, port).catch((cause: unknown) => {
+      thread = await start(worker, port, true).catch((cause: unknown) => {
         log.error({ err: cause, worker: worker + 1 }, "a worker cannot be started");
         return undefined;
       });

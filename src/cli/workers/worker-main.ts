@@ -30,6 +30,7 @@ const {
   configuration,
   worker,
   workers: count,
+  isReplacement,
   memory,
   databases,
   cells,
@@ -45,7 +46,7 @@ const shared = openSharedMemory({ workers: count, databases: 0 }, memory);
 setInterval(() => shared.beat(worker), BEAT_MS);
 
 const post = (message: ToSupervisor) => port.postMessage(message);
-const workers = joinWorkers({ port, shared, databases, cells, worker, commitPorts, log });
+const workers = joinWorkers({ port, shared, databases, cells, worker, isReplacement, commitPorts, log });
 let pending: PreparedChange | undefined;
 
 try {

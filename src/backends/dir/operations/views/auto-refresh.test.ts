@@ -2,10 +2,22 @@ import assert from "node:assert/strict";
 import { Field, Int32, Schema, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { expect, type TestContext, test } from "vitest";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
+import { type SharedDatabase, UNSHARED } from "../../../../namespace/sharing.ts";
 import { createLocalStore } from "../../format/local-store.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
 
+/** Shares of a worker without others. */
+const ALONE: SharedDatabase = {
+  workers: 1,
+  isFirst: true,
+  catchesUp: true,
+  calls: UNSHARED,
+  tableUseMs: UNSHARED,
+  catalogVersion: { value: 0, raise() {}, increment: () => 0 },
+  upstreamWrites: { value: 0, raise() {}, increment: () => 0 },
+  commitPorts() {},
+};
 const TIMES = { settleMs: 20, waitMs: 200, lookMs: 50 };
 
 const rows = (from: number, to: number) => {
@@ -82,6 +94,24 @@ test("the next process refreshes a view whose source changed while nobody looked
   await first.close();
   const second = await open(t, root);
   await expect.poll(() => countsOf(second, "v")).toEqual([7]);
+});
+
+test("a worker beside the first one leaves such a view to it, and refreshes the view when its source changes", async (t) => {
+  const root = await temporaryDirectory(t);
+  const first = await open(t, root, { ...TIMES, settleMs: 600_000, waitMs: 600_000 });
+  await first.upload("createTable", "t", {}, rows(0, 3));
+  await createView(first, "v", "SELECT id FROM t", { withNoData: false });
+  await first.upload("createTable", "other", {}, rows(0, 1));
+  await createView(first, "seen", "SELECT id FROM other", { withNoData: true });
+  await expect.poll(() => countsOf(first, "v")).toEqual([3]);
+  await first.upload("insertIntoTable", "t", {}, rows(3, 7));
+  await first.close();
+  const second = await openClient(t, root, { autoRefresh: TIMES, shared: { ...ALONE, catchesUp: false } });
+  await second.upload("insertIntoTable", "other", {}, rows(1, 2));
+  await expect.poll(() => countsOf(second, "seen")).toEqual([2]);
+  assert.deepEqual(await countsOf(second, "v"), [3]);
+  await second.upload("insertIntoTable", "t", {}, rows(7, 8));
+  await expect.poll(() => countsOf(second, "v")).toEqual([8]);
 });
 
 test("a process refreshes views that another one made, and no view twice at a time", async (t) => {

@@ -39,10 +39,13 @@ interface Written {
 /**
  * Starts to refresh views whose sources change by this process, and those that earlier processes have left behind.
  * A refresh is a job. A view whose refresh waits for its turn gets no second one, whichever process asked for it.
+ *
+ * @param catchesUp whether to look for views that were left behind, which walks all tables. Default: true.
  */
 export function startAutoRefresh(
   context: TableContext & JobContext & { readonly log: Logger },
   overrides: Partial<AutoRefreshTimes> = {},
+  catchesUp = true,
 ): AutoRefresh {
   const times = { ...AUTO_REFRESH_TIMES, ...overrides };
   const { catalog, jobs, log } = context;
@@ -114,7 +117,7 @@ export function startAutoRefresh(
     return state.source === source.location && state.sourceVersion === String(newest.version);
   }
 
-  note([]);
+  if (catchesUp) note([]);
   return {
     note,
     async close() {
