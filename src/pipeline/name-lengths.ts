@@ -5,10 +5,13 @@ import type { Interceptor } from "./interceptor.ts";
 /** Longest name, location, token or other short text of a request, in characters. */
 export const MAX_NAME_LENGTH = 64 * 1024;
 
-/** Fields whose texts have bounds of their own: SQL, words to search for, definitions and values that users choose. */
+/**
+ * Fields whose texts have bounds of their own: SQL, words to search for, definitions, values that users choose, and credentials, which
+ * authentication refuses.
+ */
 const LONG_TEXTS = new Set(
   `filter predicate expression computed when_matched_update_all_filt when_not_matched_by_source_delete_filt where query terms
-  source_query value manifest udf udtf output_schema`.split(/\s+/),
+  source_query value manifest udf udtf output_schema api_key auth_token`.split(/\s+/),
 );
 
 type Fields = Record<string, unknown>;
