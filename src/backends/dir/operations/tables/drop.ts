@@ -4,7 +4,6 @@ import {
   DeregisterTableResponseSchema,
   DropTableResponseSchema,
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
-import { LanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { type Steps, stepsOf } from "../../../../namespace/pace.ts";
@@ -15,22 +14,19 @@ import { runBatch } from "../../batch/run.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
 import type { Mutation } from "../../catalog/decide.ts";
 import type { Draft } from "../../catalog/draft.ts";
-import { unlistedAmong } from "../../catalog/unlisted.ts";
-import { decisiveRequest } from "../../format/decisive-request.ts";
-import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
+import { type FoundTable, objectIdOf, tableNotFound } from "./lookup.ts";
+import { requireRow } from "./require-row.ts";
 
 /** The operations that drop and deregister tables. */
 export function createDropOperations(
   context: ChangeContext,
 ): Pick<LanceNamespace, "dropTable" | "deregisterTable"> {
-  const { journal, layout, engine, store } = context;
+  const { journal, engine } = context;
 
   return {
     async dropTable(_request, { id, signal }) {
-      const table = await requireTable(context, id);
-      const dropped = table.listed
-        ? await mutateAndRemove(context, (draft) => takeRow(context, draft, id), signal)
-        : await dropUnlisted(context, id, table, signal);
+      await requireRow(context, id);
+      const dropped = await mutateAndRemove(context, (draft) => takeRow(context, draft, id), signal);
       return create(DropTableResponseSchema, {
         id: [...id],
         location: dropped.path,
@@ -39,48 +35,17 @@ export function createDropOperations(
     },
     async deregisterTable(_request, { id, signal }) {
       await resolveAbandoned(context);
-      const table = await requireTable(context, id);
+      const table = await requireRow(context, id);
       // Otherwise the other change would take what this one puts aside for its own.
       await refuseWhileRemoved(journal, table.location);
       const take = (draft: Draft) => {
         takeRow(context, draft, id);
       };
-      if (table.listed) await runBatch(context, { changes: [take], departing: "keep" }, signal);
-      else await decisiveRequest(store, () => layout.setDeregistered(table.location, true));
+      await runBatch(context, { changes: [take], departing: "keep" }, signal);
       engine.forget(table.path);
       return deregisteredTable(id, table);
     },
   };
-}
-
-/**
- * Drops a table that has no row. It gets one first, because only rows can tell which of several callers drops it, and
- * keep its location from others until the directory is gone.
- *
- * @throws LanceError TableNotFound, when another caller dropped it first; ConcurrentModification
- */
-async function dropUnlisted(
-  context: ChangeContext,
-  id: Identifier,
-  table: FoundTable,
-  signal: AbortSignal,
-): Promise<FoundTable> {
-  const { catalog } = context;
-  await catalog.mutate((draft) => giveRow(draft, id, table));
-  const take = (draft: Draft) => takeRow(context, draft, id);
-  const [isThere] = await unlistedAmong(context, [table.location]);
-  if (isThere !== undefined) return mutateAndRemove(context, take, signal);
-  await catalog.mutate(take);
-  throw tableNotFound(id);
-}
-
-/** Adds the row of a table that has none, as a mutation of the catalog. @throws LanceError ConcurrentModification */
-function giveRow(draft: Draft, id: Identifier, { location, properties }: FoundTable): void {
-  const objectId = objectIdOf(id);
-  if (draft.get(objectId) !== undefined || draft.ownerOf(location) !== undefined) {
-    throw new LanceError("ConcurrentModification", "the table got its row meanwhile; try again");
-  }
-  draft.put({ objectId, objectType: "table", location, properties });
 }
 
 /**

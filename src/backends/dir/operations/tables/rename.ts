@@ -13,10 +13,10 @@ import {
   isUnlistedTable,
   objectIdOf,
   requireParent,
-  requireTable,
   tableExists,
   tableNotFound,
 } from "./lookup.ts";
+import { requireRow } from "./require-row.ts";
 
 /**
  * Renames tables. The row of the catalog changes and the directory stays where it is (docs/adr/0012), so open tables
@@ -30,10 +30,10 @@ export function createRenameOperations(context: ChangeContext): Pick<LanceNamesp
       const target = [...(newNamespaceId.length === 0 ? id.slice(0, -1) : newNamespaceId), newTableName];
       checkIdentifier(target);
       checkNewIdentifier(target);
-      const { location, listed } = await requireTable(context, id);
+      const { location } = await requireRow(context, id);
       if (await isUnlistedTable(context, await catalog.read(), target)) throw tableExists(target);
 
-      const rename = (draft: Draft) => renameRow(draft, id, target, listed ? undefined : location);
+      const rename = (draft: Draft) => renameRow(draft, id, target);
       if (isRootDirectory(location)) {
         await resolveAbandoned(context);
         await runBatch(context, { changes: [rename], departing: "keep", locations: [location] }, signal);
@@ -48,18 +48,14 @@ export function createRenameOperations(context: ChangeContext): Pick<LanceNamesp
 /**
  * Gives a table another name, as a mutation of the catalog.
  *
- * @param unlisted the location of a table that has no row yet
  * @throws LanceError TableNotFound, NamespaceNotFound, TableAlreadyExists
  */
-function renameRow(draft: Draft, id: Identifier, target: Identifier, unlisted: string | undefined): void {
+function renameRow(draft: Draft, id: Identifier, target: Identifier): void {
   const row = draft.get(objectIdOf(id));
-  const isTable = row?.objectType === "table" && row.location !== undefined;
-  if (row !== undefined ? !isTable : unlisted === undefined || draft.ownerOf(unlisted) !== undefined) {
-    throw tableNotFound(id);
-  }
+  if (row?.objectType !== "table" || row.location === undefined) throw tableNotFound(id);
   requireParent(draft, target);
   if (draft.get(objectIdOf(target)) !== undefined) throw tableExists(target);
-  if (row !== undefined) draft.delete(row.objectId);
-  const { location = unlisted, properties = {} } = row ?? {};
+  draft.delete(row.objectId);
+  const { location, properties } = row;
   draft.put({ objectId: objectIdOf(target), objectType: "table", location, properties });
 }

@@ -20,14 +20,23 @@ interface Meanwhile {
   after?(): Promise<unknown>;
 }
 
+type Client = Awaited<ReturnType<typeof openClient>>;
+
 /** Opens two gateways on one directory, of which the first can be held in the middle of its work. */
 async function openTwo(t: TestContext) {
   const root = await temporaryDirectory(t);
   let meanwhile: readonly Meanwhile[] = [];
   const failures: unknown[] = [];
   const noted = (work: Promise<unknown> | undefined) => work?.catch((error: unknown) => failures.push(error));
+  let beforeFirstSync: (() => Promise<unknown>) | undefined;
   const disk: Disk = {
     ...machineDisk,
+    async syncBytes(file) {
+      const before = beforeFirstSync;
+      beforeFirstSync = undefined;
+      await noted(before?.());
+      await machineDisk.syncBytes(file);
+    },
     async rename(from, to) {
       const found = meanwhile.find(({ fits }) => fits(from, to));
       meanwhile = meanwhile.filter((each) => each !== found);
@@ -47,6 +56,13 @@ async function openTwo(t: TestContext) {
       meanwhile = works;
       await call();
       assert.deepEqual(meanwhile, [], "no rename fits");
+      assert.deepEqual(failures, []);
+    },
+    /** Runs a call of the first gateway, with other work before the first file that it writes is durable. */
+    async besideFirstWrite(call: () => Promise<unknown>, work: () => Promise<unknown>): Promise<void> {
+      beforeFirstSync = work;
+      await call();
+      assert.equal(beforeFirstSync, undefined, "nothing was written");
       assert.deepEqual(failures, []);
     },
   };
@@ -111,6 +127,24 @@ test("a table without a row is dropped by one caller alone", async (t) => {
   });
   await assert.rejects(other.call("tableExists", "t"), failsWith("TableNotFound"));
 });
+
+for (const [what, change] of [
+  ["renamed", (client: Client) => client.call("renameTable", "t", { newTableName: "u" })],
+  ["deregistered", (client: Client) => client.call("deregisterTable", "t")],
+] as const) {
+  test(`a table without a row that is dropped meanwhile is not ${what}`, async (t) => {
+    const { watched, other, directory, besideFirstWrite } = await openTwo(t);
+    await mkdir(directory, { recursive: true });
+    await writeFile(join(directory, DECLARED), "");
+    await besideFirstWrite(
+      () => assert.rejects(change(watched), failsWith("TableNotFound")),
+      () => other.call("dropTable", "t"),
+    );
+    for (const name of ["t", "u"])
+      await assert.rejects(other.call("tableExists", name), failsWith("TableNotFound"));
+    await other.call("declareTable", "t");
+  });
+}
 
 test("a declaration has succeeded when its table is dropped and its location claimed again at once", async (t) => {
   const { watched, other, directory, beside } = await openTwo(t);

@@ -1,0 +1,39 @@
+import { LanceError } from "../../../../namespace/errors.ts";
+import type { Identifier } from "../../../../namespace/identifier.ts";
+import type { CatalogContext } from "../../catalog/catalog-context.ts";
+import type { Draft } from "../../catalog/draft.ts";
+import { unlistedAmong } from "../../catalog/unlisted.ts";
+import { type FoundTable, objectIdOf, requireTable, tableNotFound } from "./lookup.ts";
+
+/**
+ * Returns the table of a call that is about to take it from its name. A table without a row gets one, because only rows can
+ * tell which of several callers has the table, and keep its location from others.
+ *
+ * @throws LanceError TableNotFound, also when another caller dropped a table without a row; ConcurrentModification when
+ *   another caller gave it the row; InvalidInput for the root
+ */
+export async function requireRow(context: CatalogContext, id: Identifier): Promise<FoundTable> {
+  const table = await requireTable(context, id);
+  if (table.listed) return table;
+  const { catalog } = context;
+  await catalog.mutate((draft) => giveRow(draft, id, table));
+  const [isThere] = await unlistedAmong(context, [table.location]);
+  if (isThere !== undefined) return { ...table, listed: true };
+  await catalog.mutate((draft) => takeBack(draft, id, table));
+  throw tableNotFound(id);
+}
+
+/** Adds the row of a table that has none, as a mutation of the catalog. @throws LanceError ConcurrentModification */
+function giveRow(draft: Draft, id: Identifier, { location, properties }: FoundTable): void {
+  const objectId = objectIdOf(id);
+  if (draft.get(objectId) !== undefined || draft.ownerOf(location) !== undefined) {
+    throw new LanceError("ConcurrentModification", "the table got its row meanwhile; try again");
+  }
+  draft.put({ objectId, objectType: "table", location, properties });
+}
+
+/** Removes a row that a table should not have got, unless another caller took it first. */
+function takeBack(draft: Draft, id: Identifier, { location }: FoundTable): void {
+  const row = draft.get(objectIdOf(id));
+  if (row?.location === location) draft.delete(row.objectId);
+}
