@@ -13,6 +13,8 @@ export type BaseState = CatalogView &
 export interface CommitBase {
   readonly version: number;
   readonly state: BaseState;
+  /** Revision of the state at which it is that of the version. Default: any that it has when work on it begins. */
+  readonly revision?: number;
   /** The manifest of a version that is still being published. Default: the version is stored. */
   readonly file?: ManifestFile;
 }

@@ -18,7 +18,7 @@ export async function decideOn(
   // A refused mutation changes the state that later ones see, and these may then lose further rows. Each turn finds
   // at least one.
   for (;;) {
-    const decision = await inSlicesOn(base.state, decide(base.state, group, kept));
+    const decision = await inSlicesOn(base.state, decide(base.state, group, kept), base.revision);
     if (base.version === 0 || decision.changes.size === 0) return decision;
     const losing = await manifest.losing(base, decision.changes);
     if (losing === undefined) return undefined;

@@ -130,7 +130,9 @@ export function createGroupCommits(options: GroupCommitOptions): GroupCommits {
     if (confirmed === undefined) await refresh();
     // Its failure shows where it is awaited.
     confirmed?.catch(() => {});
-    const base = held();
+    const { version, state } = held();
+    // A read may meanwhile bring the state to a version that another process has made.
+    const base = { version, state, revision: state.revision };
     const decision = await decideOn(manifest, base, group);
     if (decision === undefined) return undefined;
     const { changes, recorded, outcomes } = decision;

@@ -238,7 +238,7 @@ export function createManifestTable(
       }),
     async prepare(base, changes, verdicts) {
       await syncOthers();
-      const prepared = await withBase(base, (file) => writer.prepare(file, base.state, changes, verdicts));
+      const prepared = await withBase(base, (file) => writer.prepare(file, base, changes, verdicts));
       return prepared && { ...prepared, publish: async (options) => landed(await prepared.publish(options)) };
     },
     manifestOf: async (version) => (await fileOf(version))?.manifest,

@@ -7,11 +7,17 @@ export class StateChanged extends Error {}
 /**
  * Runs steps that read a state, and lets waiting work run between them.
  *
- * @throws StateChanged if that work changes the state
+ * @param revision the revision that the state must have. Default: its present one
+ * @throws StateChanged if that work changes the state, or if it has changed already
  */
-export function inSlicesOn<T>(state: Pick<CatalogState, "revision">, steps: Steps<T>): Promise<T> {
-  const { revision } = state;
-  return inSlices(steps, () => {
+export async function inSlicesOn<T>(
+  state: Pick<CatalogState, "revision">,
+  steps: Steps<T>,
+  revision = state.revision,
+): Promise<T> {
+  const check = () => {
     if (state.revision !== revision) throw new StateChanged("the state has changed between two steps");
-  });
+  };
+  check();
+  return inSlices(steps, check);
 }

@@ -5,7 +5,7 @@ import { deletionKey, newDeletionFile } from "../format/deletion-file.ts";
 import type { ManifestFile } from "../format/manifest-file.ts";
 import { buildNextVersion } from "../format/next-version.ts";
 import { changeRows, type RowsChange } from "../format/rows-change.ts";
-import type { BaseState } from "./commit-base.ts";
+import type { BaseState, CommitBase } from "./commit-base.ts";
 import { liveRows, planCommit, StateMismatch } from "./commit-plan.ts";
 import { markGaps } from "./gap-marker.ts";
 import type { FragmentWriter } from "./new-fragment.ts";
@@ -25,14 +25,14 @@ import type { Changes } from "./view.ts";
 /** Writes commits of the manifest table. */
 export interface ManifestWriter {
   /**
-   * Prepares a commit of changes as the version after `base`, whose state is `state`, and begins to write its files.
+   * Prepares a commit of changes as the version after `base`, whose state `on` has, and begins to write its files.
    *
    * @throws NothingCommitted, and then nothing is left behind; LanceError Unsupported for a table that cannot be
    *   written here
    */
   prepare(
     base: ManifestFile,
-    state: BaseState,
+    on: Pick<CommitBase, "state" | "revision">,
     changes: Changes,
     verdicts?: VerdictChange,
   ): Promise<PreparedCommit>;
@@ -166,10 +166,10 @@ export function createManifestWriter(dataset: DatasetRef, writeFragment: Fragmen
     return { rows, removed, thinned };
   }
   return {
-    async prepare(base, state, changes, verdicts) {
+    async prepare(base, { state, revision }, changes, verdicts) {
       const format = rowFormatOf(base.manifest);
       const { rows, removed, thinned, added } = await orNothing(async () => {
-        const planned = await inSlicesOn(state, plan(base, format, state, changes));
+        const planned = await inSlicesOn(state, plan(base, format, state, changes), revision);
         const added = planned.rows.length === 0 ? undefined : await writeFragment(base, planned.rows, format);
         return { ...planned, added };
       });
