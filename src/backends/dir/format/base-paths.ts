@@ -26,11 +26,16 @@ export async function checkBasePaths(
   );
 }
 
+/**
+ * The rest of a path inside of a table, as far as no reader of URIs can understand it differently: the engine's also takes
+ * `%2e%2e` and `..\\` for the directory above, and ignores tabs and line breaks within a name.
+ */
+const PLAIN_REST = /^(?:\/(?!\.{1,2}(?:\/|$))[^/\\%?#\p{Cc} ]+)*$/u;
+
 /** Whether a path is the directory of a table or inside of it. Branches name the table to which they belong. */
 function isOwn({ store, root }: DatasetRef, path: string): boolean {
   const plain = path.replace(/^file:\/\/(?=\/)/, "").replace(/\/+$/, "");
-  if (plain.split("/").includes("..")) return false;
   // As a URI, as the engine decodes that, and as the path in the storage.
   const forms = [store.uriOf(root), store.uriOf("x").slice(0, -1) + root, root];
-  return forms.some((own) => plain === own || plain.startsWith(`${own}/`));
+  return forms.some((own) => plain.startsWith(own) && PLAIN_REST.test(plain.slice(own.length)));
 }

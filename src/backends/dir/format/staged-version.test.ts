@@ -132,6 +132,10 @@ describe("creating a version with files in other directories", () => {
     for (const path of [
       ...["memory://base/other", "memory://base/t2", "memory://base/t/../other", "base/other", "/etc"],
       ...["file:///etc", "s3://bucket/base/t", "", "memory://base", "//base/t"],
+      ...["..", "%2e%2e", "%2E.", ".\t.", "..\n", ".. ", "x/../.."].map(
+        (up) => `memory://base/t/${up}/other`,
+      ),
+      ...["..\\other", "x\\..\\..\\other", "..", "..?", "..#", "%2e%2e%2fother"].map((up) => `base/t/${up}`),
     ]) {
       const dataset = openFixture("new");
       const staged = await stageWith(dataset, path);
