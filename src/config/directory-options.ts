@@ -114,16 +114,14 @@ export const DIRECTORY_OPTIONS = {
   indexCacheBytes: {
     flag: "index-cache-size",
     value: "SIZE",
-    help: "Memory of the engine for parts of indices.",
-    fallback: "256MiB",
+    help: "Memory of the engine for parts of indices, for all workers together. Default: 32MiB if the root is on a disk, 256MiB if it is in a bucket.",
     parse: parseSize,
     backends: ["dir"],
   },
   metadataCacheBytes: {
     flag: "metadata-cache-size",
     value: "SIZE",
-    help: "Memory of the engine for file metadata.",
-    fallback: "128MiB",
+    help: "Memory of the engine for file metadata, for all workers together. Default: 16MiB if the root is on a disk, 128MiB if it is in a bucket.",
     parse: parseSize,
     backends: ["dir"],
   },

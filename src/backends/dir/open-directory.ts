@@ -79,6 +79,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     idleMs,
     indexCacheBytes,
     metadataCacheBytes,
+    workers: shared?.workers,
     useMs: shared?.tableUseMs,
   });
   const exclusion = shared === undefined ? ofThread() : ofProcess(store.uriOf(layout.baseKey));

@@ -42,9 +42,9 @@ export interface DirectoryBackendOptions {
   readonly uploadPartBytes?: number | undefined;
   /** Memory for open query results, which several backends may share. Default: 128 MiB of its own. */
   readonly readAhead?: ReadAhead | undefined;
-  /** Size of the engine's cache of index data, in bytes. Default: 256 MiB. */
+  /** Size of the engine's cache of index data, in bytes. Default: {@link defaultCacheSizes} of a worker. */
   readonly indexCacheBytes?: number | undefined;
-  /** Size of the engine's cache of file metadata, in bytes. Default: 128 MiB. */
+  /** Size of the engine's cache of file metadata, in bytes. Default: {@link defaultCacheSizes} of a worker. */
   readonly metadataCacheBytes?: number | undefined;
   /** Maximum number of unused tables that stay open. Default: 256. */
   readonly maxOpenTables?: number | undefined;

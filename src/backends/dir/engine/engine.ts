@@ -3,6 +3,7 @@ import type { SharedQuantity } from "../../../namespace/sharing.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { branchNotFound } from "../format/refs.ts";
 import type { ObjectStore } from "../format/storage.ts";
+import { defaultCacheSizes } from "./cache-sizes.ts";
 import { engineCall } from "./errors.ts";
 import { createHandles, type Handles } from "./handles.ts";
 import { loadNative, type NativeTable } from "./native.ts";
@@ -20,10 +21,12 @@ export interface EngineOptions {
   readonly maxHandles?: number | undefined;
   /** How long an unused table stays open, in milliseconds. Default: 10 minutes. */
   readonly idleMs?: number | undefined;
-  /** Size of the engine's cache of index data, in bytes. Default: 256 MiB. */
+  /** Size of the engine's cache of index data, in bytes. Default: {@link defaultCacheSizes}. */
   readonly indexCacheBytes?: number | undefined;
-  /** Size of the engine's cache of file metadata, in bytes. Default: 128 MiB. */
+  /** Size of the engine's cache of file metadata, in bytes. Default: {@link defaultCacheSizes}. */
   readonly metadataCacheBytes?: number | undefined;
+  /** Number of workers of the process, among which the default sizes are divided. Default: 1. */
+  readonly workers?: number | undefined;
   /** How long the longest use of a table takes already, in each worker. Default: there is a single worker. */
   readonly useMs?: SharedQuantity | undefined;
 }
@@ -51,8 +54,6 @@ export interface Engine extends Pick<Handles, "acquire" | "open" | "forget" | "l
   close(): Promise<void>;
 }
 
-const MIB = 1024 * 1024;
-
 /** Creates the engine; its native part is loaded on first use, so that the process starts quickly. */
 export function createEngine(options: EngineOptions): Engine {
   const {
@@ -62,7 +63,8 @@ export function createEngine(options: EngineOptions): Engine {
     maxHandles = 256,
     idleMs = 600_000,
   } = options;
-  const { indexCacheBytes = 256 * MIB, metadataCacheBytes = 128 * MIB } = options;
+  const sizes = defaultCacheSizes(store, options.workers);
+  const { indexCacheBytes = sizes.indexCacheBytes, metadataCacheBytes = sizes.metadataCacheBytes } = options;
   let connecting: ReturnType<typeof connect> | undefined;
 
   async function connect() {
