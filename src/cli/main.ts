@@ -1,11 +1,14 @@
 import { UsageError } from "../config/option-spec.ts";
 import { cacheCode } from "./cache-code.ts";
 import { failureJson, failureLine } from "./failure.ts";
+import { pauseCompilers } from "./pause-compilers.ts";
 import { runProgram } from "./program.ts";
 
 const args = process.argv.slice(2);
+const isGateway = args[0] === "serve";
 
-cacheCode(args[0] === "serve");
+cacheCode(isGateway);
+if (isGateway) pauseCompilers();
 
 // A reader that stops early, such as `head`, is not a failure.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {

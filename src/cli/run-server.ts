@@ -15,6 +15,7 @@ import type { ListenAddress } from "../server/listen.ts";
 import { adminPlace } from "./admin-place.ts";
 import { greeting } from "./greeting.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";
+import { resumeCompilers } from "./pause-compilers.ts";
 import { startReloads } from "./reload.ts";
 import { handleSignals } from "./signals.ts";
 import { trimHeapWhenIdle } from "./trim-heap.ts";
@@ -44,6 +45,8 @@ export async function runServer(
   for (const variable of serviceLinks(SERVE_OPTIONS, environment))
     log.warn({ variable }, "a variable of an option has the address of a Kubernetes Service, and no effect");
   prepareEngine();
+  // Plugins may start threads.
+  if (options.plugins.length > 0) resumeCompilers();
   const gateway = await start(configuration, log).catch((error: unknown) => {
     if (error instanceof UsageError) throw error;
     throw new Error(startFailure(error, options), { cause: error });
@@ -81,6 +84,7 @@ export async function runServer(
   const hasLog = [options.auditLog, options.accessLog].includes(STANDARD_OUTPUT);
   const people = hasLog ? stderr : stdout;
   people.write(greeting(options, databases, gateway, admin?.address));
+  resumeCompilers();
 }
 
 /** Starts the gateway in this thread, or in as many workers as the options say. */
@@ -89,6 +93,7 @@ async function start(configuration: Configuration, log: Logger): Promise<Running
   if (options.workers > 1) {
     const obstacle = await obstacleToWorkers(options);
     if (obstacle === undefined) {
+      resumeCompilers();
       const { startWorkers } = await import("./workers/supervisor.ts");
       return startWorkers(configuration, log, () => process.exit(1));
     }

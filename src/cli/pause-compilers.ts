@@ -1,0 +1,29 @@
+import { getCompileCacheDir } from "node:module";
+import { setFlagsFromString } from "node:v8";
+
+/** Compilers of V8 for code that runs often. */
+const COMPILERS = ["sparkplug", "maglev", "turbo"];
+
+let arePaused = false;
+
+/**
+ * Keeps V8 from compiling what a start repeats: memory for it would stay with the process (docs/adr/0107). Cached code that was
+ * made under other flags is of no use to V8, so nothing happens where Node keeps some.
+ */
+export function pauseCompilers(): void {
+  if (getCompileCacheDir() !== undefined) return;
+  arePaused = true;
+  setFilters("-*");
+}
+
+/** Lets V8 compile again, before calls come or other threads run JavaScript: the flags are those of the process. */
+export function resumeCompilers(): void {
+  if (!arePaused) return;
+  arePaused = false;
+  setFilters("*");
+}
+
+/** Says which functions may be compiled. The compilers stay turned on, because a new thread sets itself up for those that are. */
+function setFilters(functions: "*" | "-*"): void {
+  for (const compiler of COMPILERS) setFlagsFromString(`--${compiler}-filter=${functions}`);
+}
