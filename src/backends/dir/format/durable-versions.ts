@@ -21,3 +21,8 @@ export function noteDurable(dataset: DatasetRef, version: bigint): void {
   const durable = known === undefined || version === 1n || version > known ? version : known;
   versions.set(dataset.store, versionsDirectory(dataset), durable);
 }
+
+/** Forgets what is known of a dataset's versions. */
+export function forgetDurable(dataset: DatasetRef): void {
+  versions.forget(dataset.store, versionsDirectory(dataset));
+}

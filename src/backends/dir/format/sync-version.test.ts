@@ -4,6 +4,7 @@ import { idsOf, rows } from "../rows-fixture.ts";
 import { failsWith, openClient, temporaryDirectory } from "../test-support.ts";
 import { commitChange } from "./commit.ts";
 import type { DatasetRef } from "./dataset.ts";
+import { UnsyncedError } from "./local-errors.ts";
 import { createLocalStore } from "./local-store.ts";
 import { syncVersion } from "./sync-version.ts";
 import { readVersion } from "./version-files.ts";
@@ -51,6 +52,43 @@ test("a later version takes along what the versions since the last durable one d
   synced.clear();
   await syncVersion(dataset, 3n);
   assert.ok(!second.filter((file) => third.includes(file)).some((file) => synced.has(file)));
+});
+
+test("a version takes along what an earlier one did not sync, also when a later one is durable", async (t) => {
+  const { client, dataset, synced, filesAt } = await openTable(t);
+  await client.upload("insertIntoTable", "t", {}, rows([4, 5]));
+  await client.call("deleteFromTable", "t", { predicate: "id = 4" });
+  await client.upload("insertIntoTable", "t", {}, rows([6]));
+  await client.call("deleteFromTable", "t", { predicate: "id = 5" });
+  await syncVersion(dataset, 1n);
+  await syncVersion(dataset, 7n);
+  synced.clear();
+  const [fifth, sixth, seventh] = [await filesAt(5n), await filesAt(6n), await filesAt(7n)];
+  const shared = fifth.filter((file) => sixth.includes(file) && !seventh.includes(file));
+  assert.ok(shared.some((file) => file.includes("/_deletions/")));
+  await syncVersion(dataset, 6n);
+  for (const file of shared) assert.ok(synced.has(file), file);
+});
+
+test("a version is not durable that needs a file whose sync has failed", async (t) => {
+  const { dataset } = await openTable(t);
+  const { files } = dataset.store;
+  let fails = true;
+  const broken = {
+    ...files,
+    async syncObjects(keys: readonly string[], within: string) {
+      if (fails) throw new UnsyncedError(new Error("EIO"));
+      await files?.syncObjects(keys, within);
+    },
+  };
+  const brokenDataset = { ...dataset, store: { ...dataset.store, files: broken } } as DatasetRef;
+  fails = false;
+  await syncVersion(brokenDataset, 1n);
+  fails = true;
+  await assert.rejects(syncVersion(brokenDataset, 2n), failsWith("OutcomeUnknown"));
+  fails = false;
+  await assert.rejects(syncVersion(brokenDataset, 3n), failsWith("OutcomeUnknown"));
+  await syncVersion(brokenDataset, 1n);
 });
 
 test("versions that wait for a sync are synced together, each with its own manifest", async (t) => {

@@ -4,9 +4,10 @@ import { createSharedBatch } from "../concurrency/shared-batch.ts";
 import { blobDirectories } from "./blob-files.ts";
 import { type DatasetRef, dataDirectory, versionsDirectory } from "./dataset.ts";
 import { createDatasetMemory } from "./dataset-memory.ts";
-import { durableVersion, noteDurable } from "./durable-versions.ts";
+import { durableVersion, forgetDurable, noteDurable } from "./durable-versions.ts";
 import { readSegmentIds } from "./index-section.ts";
 import type { ManifestFile } from "./manifest-file.ts";
+import { syncUnlessFailed } from "./unsynced-files.ts";
 import { describeVersion, readVersion, versionNotFound } from "./version-files.ts";
 import { noteOwnVersion } from "./version-ledger.ts";
 import { filesOf } from "./version-parts.ts";
@@ -138,17 +139,23 @@ async function syncFilesOfAll(
   const known = new Set(before && filesOf(dataset, before.manifest));
   const indexed = new Set(before && (await readSegmentIds(before)));
   const synced = new Set<string>();
-  let isIndexed = true;
+  const segments = new Set<string>();
   for (const version of versions) {
     const { manifest } = version;
     const fresh = filesOf(dataset, manifest).filter((each) => !known.has(each) && !synced.has(each));
     for (const each of fresh) synced.add(each);
-    for (const directory of blobDirectories(manifest, fresh)) await files.syncTree(directory);
-    isIndexed &&= (await readSegmentIds(version)).every((id) => indexed.has(id));
+    for (const directory of blobDirectories(manifest, fresh))
+      await syncUnlessFailed(dataset, [directory], () => files.syncTree(directory));
+    for (const id of await readSegmentIds(version)) if (!indexed.has(id)) segments.add(id);
   }
-  if (!isIndexed) await files.syncTree(`${dataDirectory(dataset)}/_indices`);
+  if (segments.size > 0) {
+    const syncIndices = () => files.syncTree(`${dataDirectory(dataset)}/_indices`);
+    await syncUnlessFailed(dataset, [...segments], syncIndices);
+  }
   const keys = exist ? versions.map(({ key }) => key) : [];
-  await files.syncObjects([...synced, ...keys], dirname(dataset.root));
+  await syncUnlessFailed(dataset, [...synced], () =>
+    files.syncObjects([...synced, ...keys], dirname(dataset.root)),
+  );
 }
 
 /** Makes the names of branches durable, and the removal of a deleted branch's name. */
@@ -157,11 +164,19 @@ export async function syncBranches({ store, root }: DatasetRef): Promise<void> {
   await store.files?.syncObjects([], root);
 }
 
-/** Reads the newest version before another one whose files are durable; returns undefined if there is none. */
+/**
+ * Reads a version whose files are durable, except for the given one; returns undefined if there is none. It may be a later
+ * one: the versions before that need not be durable.
+ */
 async function readDurable(dataset: DatasetRef, version: bigint): Promise<ManifestFile | undefined> {
   const durable = durableVersion(dataset);
   if (durable === undefined) return undefined;
-  return readVersion(dataset, durable < version ? durable : version - 1n).catch(ifGone);
+  // Everything that this version shares with the one before it is durable, too.
+  if (durable === version) return readVersion(dataset, version - 1n).catch(ifGone);
+  const file = await readVersion(dataset, durable).catch(ifGone);
+  // Another table may be where the known one was.
+  if (file === undefined) forgetDurable(dataset);
+  return file;
 }
 
 function ifGone(error: unknown): undefined {
