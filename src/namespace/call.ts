@@ -114,6 +114,11 @@ export interface Call extends CallInit {
    */
   may?: ((action: Action) => boolean | Promise<boolean>) | undefined;
   /**
+   * Names of the objects below the object of the call that its caller may remove, relative to that object. Default: all;
+   * nothing decides about callers.
+   */
+  removable?: ReadonlySet<string> | undefined;
+  /**
    * Takes memory for the call's body beyond the received bytes, in bytes, until it is released.
    *
    * @throws LanceError Throttling

@@ -1,6 +1,7 @@
 import { actionOf } from "../../namespace/actions.ts";
 import type { Call } from "../../namespace/call.ts";
 import type { LanceError } from "../../namespace/errors.ts";
+import { joinIdentifier } from "../../namespace/identifier.ts";
 import { objectsById, reachOf, type Touch } from "../../namespace/objects.ts";
 import { refusal } from "../authorize.ts";
 import type { Databases } from "../databases.ts";
@@ -44,7 +45,11 @@ export function authorizeObjects(permissions: Permissions, databases: Databases)
     const lookups = lookupsOf(call, next);
     const { own, more, find } = await reachOf(request.operation, request.message, call.id, lookups);
     await check(call, [...own, ...(await namedBy(more, () => check(call, own, own)))], own);
-    if (find !== undefined) await check(call, await find(), own);
+    if (find !== undefined) {
+      const found = await find();
+      await check(call, found, own);
+      call.removable = new Set(found.map(({ id }) => joinIdentifier(id.slice(call.id.length))));
+    }
     return pass(call, request, next);
   };
 

@@ -42,7 +42,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
   }
 
   return {
-    async createNamespace({ mode, properties }, { id, signal }) {
+    async createNamespace({ mode, properties }, { id, signal, removable }) {
       if (id.length === 0) throw alreadyExists(id);
       for (const name of id) checkNewName(name);
       checkProperties(properties);
@@ -56,7 +56,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
           return existing.properties;
         }
         if (existing !== undefined && mode !== CreateNamespaceMode.OVERWRITE) throw alreadyExists(id);
-        yield* deleteBelow(draft, objectIdOf(id));
+        yield* deleteBelow(draft, objectIdOf(id), removable);
         draft.put({ objectId: objectIdOf(id), objectType: "namespace", location: undefined, properties });
         return properties;
       }
@@ -72,7 +72,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
       await requireNamespace(id);
       return create(NamespaceExistsResponseSchema);
     },
-    async dropNamespace({ mode, behavior }, { id, signal }) {
+    async dropNamespace({ mode, behavior }, { id, signal, removable }) {
       if (id.length === 0) throw new LanceError("InvalidInput", "the root namespace cannot be dropped");
       const objectId = objectIdOf(id);
       const cascades = behavior === DropNamespaceBehavior.CASCADE;
@@ -85,7 +85,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
         if (!cascades && draft.hasChildren(objectId)) {
           throw new LanceError("NamespaceNotEmpty", `Namespace not empty: '${joinIdentifier(id)}'`);
         }
-        yield* deleteBelow(draft, objectId);
+        yield* deleteBelow(draft, objectId, removable);
         draft.delete(objectId);
         return row.properties;
       }
@@ -95,11 +95,20 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
   };
 }
 
-/** Deletes everything below a namespace. */
-function* deleteBelow(draft: Draft, objectId: string): Steps<void> {
+/**
+ * Deletes everything below a namespace, in steps, which throw LanceError ConcurrentModification if something is there that
+ * is not among the given names: it came after the decision about the rights of the caller.
+ */
+function* deleteBelow(draft: Draft, objectId: string, names: ReadonlySet<string> | undefined): Steps<void> {
   if (!draft.hasChildren(objectId)) return;
   let count = 0;
   for (const id of draft.descendants(objectId)) {
+    if (names !== undefined && !names.has(id.slice(objectId.length + 1))) {
+      throw new LanceError(
+        "ConcurrentModification",
+        "something was made in the namespace meanwhile; try again",
+      );
+    }
     draft.delete(id);
     if (++count % ITEMS_PER_STEP === 0) yield;
   }
