@@ -3,7 +3,7 @@ import { readTable } from "../../config/layers.ts";
 import type { OptionTable, OptionValues } from "../../config/option-spec.ts";
 import { escapeInvisible } from "../../namespace/line-text.ts";
 import { readConnection } from "../contexts/connection.ts";
-import { forTerminal } from "../terminal-text.ts";
+import { forTerminal, rowsFor } from "../terminal-text.ts";
 import { JSON_OPTION } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
 import { CONNECTION_OPTIONS, type Connected, withNamespace } from "./connection.ts";
@@ -16,7 +16,7 @@ export interface Work<T extends OptionTable> extends Connected {
   readonly options: OptionValues<WithJson<T>>;
   /** Aborts at Ctrl-C. */
   readonly signal: AbortSignal;
-  /** Writes to standard output, with backpressure. */
+  /** Writes to standard output, with backpressure; bytes are rows, as text if it is a terminal. */
   print(text: string | Uint8Array): Promise<void>;
   /** Prints a result: the value as JSON if the user asks for it, and otherwise the text. */
   answer(value: unknown, text: () => string): Promise<void>;
@@ -92,7 +92,8 @@ function watchForSignals(): Disposable & { readonly signal: AbortSignal } {
 }
 
 async function print(text: string | Uint8Array): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, "drain");
+  const shown = typeof text === "string" ? text : rowsFor(process.stdout, text);
+  if (!process.stdout.write(shown)) await once(process.stdout, "drain");
 }
 
 /** Returns a value as a line of JSON, a list with a line for each item; 64-bit integers are numbers. */
