@@ -28,6 +28,7 @@ import { fitResponse } from "./negotiate.ts";
 import { observe } from "./observe.ts";
 import { authorizeObjects } from "./policies/authorize-objects.ts";
 import { filterListings } from "./policies/filter-listings.ts";
+import { hideExisting } from "./policies/hide-existing.ts";
 import { createPermissions } from "./policies/permissions.ts";
 import { createTokenSeal } from "./policies/token-seal.ts";
 import { limitQueryRows } from "./query-rows.ts";
@@ -104,7 +105,11 @@ function decideBy({ authorizer, databases, pageTokenSecret }: ServiceOptions): r
   if (authorizer === undefined) return [authorize];
   const permissions = createPermissions(authorizer, databases);
   const seal = createTokenSeal(pageTokenSecret ?? randomBytes(32).toString("base64url"));
-  return [filterListings(permissions, databases, seal), authorizeObjects(permissions, databases)];
+  return [
+    filterListings(permissions, databases, seal),
+    authorizeObjects(permissions, databases),
+    hideExisting(permissions),
+  ];
 }
 
 /** Makes the backend return messages, which the interceptors after it may read and change. */
