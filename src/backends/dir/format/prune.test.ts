@@ -141,21 +141,26 @@ test("keeps the files of a version that was restored while old ones were deleted
   assert.equal(await assertWhole(dataset), 4);
 });
 
-test("keeps the files of a deleted version on which a branch began right before", async () => {
-  const dataset = makeDataset();
-  for (let version = 1; version <= 5; version++) put(dataset, version, [version]);
-  const branch = Buffer.from(JSON.stringify({ parentBranch: null, parentVersion: 2 }));
-  const store: MemoryStore = {
-    ...dataset.store,
-    async delete(key) {
-      dataset.store.objects.set("t/_refs/branches/b.json", branch);
-      return dataset.store.delete(key);
-    },
-  };
-  const { versions, files } = await pruneVersions({ ...dataset, store }, options());
-  assert.deepEqual({ versions, files }, { versions: 3, files: 0 });
-  assert.ok(dataset.store.objects.has("t/data/f2.lance"));
-});
+for (const [kind, ref] of [
+  ["branches", { parentBranch: null, parentVersion: 2 }],
+  ["tags", { branch: null, version: 2, manifestSize: 1 }],
+] as const) {
+  test(`keeps a version that ${kind} came to name right before it was deleted`, async () => {
+    const dataset = makeDataset();
+    for (let version = 1; version <= 5; version++) put(dataset, version, [version]);
+    const store: MemoryStore = {
+      ...dataset.store,
+      async deleteAll(keys) {
+        dataset.store.objects.set(`t/_refs/${kind}/b.json`, Buffer.from(JSON.stringify(ref)));
+        return dataset.store.deleteAll(keys);
+      },
+    };
+    const { versions, files } = await pruneVersions({ ...dataset, store }, options());
+    assert.deepEqual({ versions, files }, { versions: 2, files: 2 });
+    assert.equal(await assertWhole(dataset), 3);
+    assert.equal((await readVersion(dataset, 2n)).manifest.version, 2n);
+  });
+}
 
 test("leaves a table unchanged if a version needs newer software or a tag appears meanwhile", async () => {
   for (const more of [

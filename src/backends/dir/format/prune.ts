@@ -57,6 +57,9 @@ export interface Pruned {
 /** Number of versions that are read concurrently. */
 const READS = 16;
 
+/** Number of manifests that are in memory while they are deleted. */
+const BATCH = 32;
+
 /** Number of directories that are deleted concurrently. */
 const DELETIONS = 32;
 
@@ -100,8 +103,8 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
     for (const file of left.files.keys()) files.delete(file);
     for (const directory of left.directories.keys()) directories.delete(directory);
   };
-  const pruned = (): Pruned => ({
-    versions: doomed.length,
+  const pruned = (kept = 0): Pruned => ({
+    versions: doomed.length - kept,
     files: files.size + directories.size,
     bytes: bytes + sum(files) + sum(directories),
     hasYoung,
@@ -113,19 +116,46 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   }
 
   await writeVersionHint(dataset, newest.version, { lasting: true });
-  await store.deleteAll(doomed.map(({ key }) => key));
+  const restored = await deleteManifests(dataset, doomed);
   // A version that was made meanwhile may need some of these files. Versions from here on cannot, because a deleted
   // version cannot be restored.
   await examineAll(dataset, await findVersions(dataset), options, spare);
   // A branch that began on a deleted version meanwhile needs its files, and the first manifest of the branch names them.
   const { versions: needed } = await readRefs(dataset);
-  if (doomed.some(({ version }) => needed.has(version))) {
+  if (doomed.some(({ version }) => needed.has(version) && !restored.has(version))) {
     files.clear();
     directories.clear();
   }
   await store.deleteAll([...files.keys()]);
   await forEachOf(directories.keys(), DELETIONS, (directory) => store.deleteDirectory(directory));
-  return pruned();
+  return pruned(restored.size);
+}
+
+/**
+ * Deletes manifests, the oldest first, and restores those that tags or branches have come to name. The caller that makes
+ * such a name looks for the version afterwards, so one of the two notices the other.
+ *
+ * @returns the restored versions
+ */
+async function deleteManifests(
+  dataset: DatasetRef,
+  versions: readonly FoundVersion[],
+): Promise<ReadonlySet<bigint>> {
+  const { store } = dataset;
+  const restored = new Set<bigint>();
+  for (let at = 0; at < versions.length; at += BATCH) {
+    const batch = versions.slice(at, at + BATCH);
+    const contents = await Promise.all(batch.map(({ key }) => store.get(key)));
+    await store.deleteAll(batch.map(({ key }) => key));
+    const { versions: needed } = await readRefs(dataset);
+    for (const [i, { version, key }] of batch.entries()) {
+      const content = contents[i];
+      if (content === undefined || !needed.has(version)) continue;
+      await store.putIfAbsent(key, content);
+      restored.add(version);
+    }
+  }
+  return restored;
 }
 
 function nothing(hasYoung: boolean): Pruned {

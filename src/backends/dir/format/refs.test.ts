@@ -12,6 +12,7 @@ import {
   readTag,
   updateTag,
 } from "./refs.ts";
+import { describeVersion } from "./version-files.ts";
 
 describe("refs of pylance", () => {
   it("are listed as the tags that pylance lists", async () => {
@@ -100,5 +101,43 @@ describe("opening a branch", () => {
   it("refuses a missing branch", async () => {
     const opened = openBranch(openFixture("new"), "feature/b");
     await assert.rejects(opened, (error) => isLanceError(error, "TableBranchNotFound"));
+  });
+});
+
+describe("a tag for a version that is pruned at that moment", () => {
+  /** A dataset whose version 1 goes when a tag is set. */
+  function openPruned() {
+    const dataset = openFixture("new");
+    const { store } = dataset;
+    const prune = async () => store.objects.delete((await describeVersion(dataset, 1n)).key);
+    return {
+      ...dataset,
+      plain: dataset,
+      store: {
+        ...store,
+        async putIfAbsent(key: string, bytes: Uint8Array) {
+          await prune();
+          return store.putIfAbsent(key, bytes);
+        },
+        async put(key: string, bytes: Uint8Array) {
+          await prune().catch(() => {});
+          return store.put(key, bytes);
+        },
+      },
+    };
+  }
+  const isGone = (error: unknown) => isLanceError(error, "TableVersionNotFound");
+
+  it("is not created", async () => {
+    const dataset = openPruned();
+    await assert.rejects(createTag(dataset, "late", { version: 1n }), isGone);
+    assert.equal(await readTag(dataset, "late"), undefined);
+  });
+
+  it("stays where it was", async () => {
+    const { plain, ...dataset } = openPruned();
+    await createTag(plain, "moved", { version: 2n });
+    await assert.rejects(updateTag(dataset, "moved", { version: 1n }), isGone);
+    assert.equal((await readTag(dataset, "moved"))?.version, 2n);
   });
 });

@@ -1,4 +1,4 @@
-import { LanceError } from "../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { damagedFile } from "./damaged-file.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { checkTagName, normalizeBranch, refsDirectory } from "./dataset.ts";
@@ -67,6 +67,9 @@ export async function createTag(dataset: DatasetRef, name: string, target: TagTa
   if (!(await dataset.store.putIfAbsent(key, encodeJson(content)))) {
     throw new LanceError("TableTagAlreadyExists", `Ref conflict error: tag ${name} already exists`);
   }
+  await encodeTarget(dataset, target).catch((error: unknown) =>
+    afterPruning(error, () => dataset.store.delete(key)),
+  );
   return decodeTag(content);
 }
 
@@ -81,7 +84,22 @@ export async function updateTag(dataset: DatasetRef, name: string, target: TagTa
   if (!old) throw tagNotFound(name);
   const content = { ...old, ...(await encodeTarget(dataset, target)), updatedAt: new Date().toISOString() };
   await decisiveRequest(dataset.store, () => dataset.store.put(key, encodeJson(content)));
+  await encodeTarget(dataset, target).catch((error: unknown) =>
+    afterPruning(error, () => dataset.store.put(key, encodeJson(old))),
+  );
   return decodeTag(content);
+}
+
+/**
+ * Takes a tag back whose version was pruned when the tag was set. Pruning looks for tags after it has deleted the manifest,
+ * so one of the two notices the other.
+ *
+ * @throws LanceError TableVersionNotFound
+ */
+async function afterPruning(error: unknown, takeBack: () => Promise<unknown>): Promise<void> {
+  if (!isLanceError(error, "TableVersionNotFound")) return;
+  await takeBack();
+  throw error;
 }
 
 /**
