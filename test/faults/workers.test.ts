@@ -82,11 +82,12 @@ describe("a gateway with workers", () => {
     const { thread, name } = await send("GET", "/test/thread");
     return { thread: thread as number, name: name as string, agent, send };
   }
-  /** Opens connections until there is one to each worker. */
+  /** Opens connections until there is one to each worker, and closes the others, whose number has a limit. */
   async function connectToAll(): Promise<readonly Connection[]> {
     const found = new Map<number, Connection>();
     while (found.size < WORKERS) {
       const connection = await connect();
+      found.get(connection.thread)?.agent.destroy();
       found.set(connection.thread, connection);
     }
     return [...found.values()];
