@@ -1,4 +1,5 @@
 import { type FailureKind, UpstreamFailure, type UpstreamTransport } from "../backends/rest/transport.ts";
+import { signalOf } from "../namespace/late-signal.ts";
 import { answerPieces, type Fetch, fetchBody, watchBody } from "./fetch-body.ts";
 
 /** Headers that fetch sets itself. */
@@ -14,7 +15,8 @@ export function createFetchTransport(uri: string, send: Fetch): UpstreamTranspor
 
   return {
     base,
-    async send({ method, target, headers, body, streams, signal }) {
+    async send({ method, target, headers, body, streams, signal: ending }) {
+      const signal = signalOf(ending);
       signal.throwIfAborted();
       const init: RequestInit = { method, headers: pairsOf(headers), signal };
       const upload = typeof body === "object" ? watchBody(body) : undefined;

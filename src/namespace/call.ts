@@ -3,6 +3,7 @@ import type { Logger } from "pino";
 import type { UpstreamDecision } from "./decisions.ts";
 import type { ErrorName, LanceError } from "./errors.ts";
 import type { Identifier } from "./identifier.ts";
+import { type Ending, type LateSignal, signalOf } from "./late-signal.ts";
 import type { PassedBodies } from "./passed-answer.ts";
 import type { Action, Principal } from "./principal.ts";
 import type { Reception } from "./reception.ts";
@@ -48,7 +49,7 @@ export interface CallInit {
   /** Certificate of the connection's client. Default: the client has shown none. */
   readonly certificate?: ClientCertificate | undefined;
   /** Aborts when the client disconnects or cancels, or when the deadline expires. */
-  readonly signal: AbortSignal;
+  readonly signal: AbortSignal | LateSignal;
   /** Time at which the client stops waiting, in epoch milliseconds. */
   readonly deadline: number | undefined;
   /** Media type that the client accepts for a body other than JSON; undefined leaves the choice to the wire. */
@@ -174,6 +175,21 @@ export function createCall(init: CallInit): Call {
   return new NewCall(init);
 }
 
+/** Returns a call with other values in some places; a spread would lose the signal. */
+export function copyCall<C extends Partial<Call>>(call: Call, changes: C): Call & C {
+  return { ...call, signal: call.signal, ...changes };
+}
+
+/** Returns what tells a call that it has to end. It costs less than the call's signal, which is made when it is first read. */
+export function endingOf(call: Pick<Call, "signal">): Ending {
+  return NewCall.endingOf(call);
+}
+
+/** Makes the signal of a call a property of its own, which survives a spread. */
+export function keepSignal(call: Call): void {
+  NewCall.keepSignal(call);
+}
+
 /** A class, whose objects have the place for all their fields at once: copied from another object, they cost several times more. */
 class NewCall implements Call {
   readonly method: DescMethod;
@@ -183,7 +199,7 @@ class NewCall implements Call {
   readonly address: RequestAddress | undefined;
   readonly peer: string | undefined;
   readonly certificate: ClientCertificate | undefined;
-  signal: AbortSignal;
+  #signal: AbortSignal | LateSignal | undefined;
   deadline: number | undefined;
   readonly accept: string | undefined;
   readonly log: Logger;
@@ -215,7 +231,7 @@ class NewCall implements Call {
     this.address = init.address;
     this.peer = init.peer;
     this.certificate = init.certificate;
-    this.signal = init.signal;
+    this.#signal = init.signal;
     this.deadline = init.deadline;
     this.accept = init.accept;
     this.log = init.log;
@@ -223,6 +239,25 @@ class NewCall implements Call {
     this.hasKnownEnd = init.hasKnownEnd ?? false;
     this.releasesChunks = init.releasesChunks ?? false;
     if (init.cutOff !== undefined) this.cutOff = init.cutOff;
+  }
+
+  static endingOf(call: Pick<Call, "signal">): Ending {
+    return #signal in call ? (call.#signal ?? call.signal) : call.signal;
+  }
+
+  static keepSignal(call: Call): void {
+    if (!(#signal in call)) return;
+    const value = call.signal;
+    call.#signal = undefined;
+    Object.defineProperty(call, "signal", { value, writable: true, enumerable: true, configurable: true });
+  }
+
+  get signal(): AbortSignal {
+    return signalOf(this.#signal as AbortSignal | LateSignal);
+  }
+
+  set signal(signal: AbortSignal) {
+    this.#signal = signal;
   }
 }
 

@@ -3,6 +3,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
+import { keepSignal } from "../namespace/call.ts";
 import type { Service } from "../namespace/service.ts";
 import type { Tracing } from "../namespace/tracing.ts";
 import { type Announcements, announceChanges } from "./announce-changes.ts";
@@ -112,9 +113,10 @@ function decideBy({ authorizer, databases, pageTokenSecret }: ServiceOptions): r
   ];
 }
 
-/** Makes the backend return messages, which the interceptors after it may read and change. */
+/** Makes the backend return messages, which the interceptors after it may read and change, and the call one that they may copy. */
 const needMessages: Interceptor = (call, request, next) => {
   call.takes = undefined;
+  keepSignal(call);
   return next(call, request);
 };
 

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf";
 import type { CountTableRowsResponse, QueryTableRequest } from "../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../namespace/call.ts";
+import { type Call, copyCall } from "../namespace/call.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import { DEFAULT_SEARCH_ROWS } from "../namespace/search-rows.ts";
 import type { Interceptor, Next, OperationRequest } from "./interceptor.ts";
@@ -56,13 +56,12 @@ async function countRows(call: Call, query: QueryTableRequest, next: Next): Prom
     ...(!searches && { predicate: filter }),
   });
   // The answer of the count is not that of the call.
-  const counting: Call = {
-    ...call,
+  const counting = copyCall(call, {
     method: countTableRows,
     takes: undefined,
     validation: undefined,
     responseHeaders: {},
-  };
+  } as const);
   const request: OperationRequest = { kind: "unary", operation: "countTableRows", message };
   try {
     const { count } = (await next(counting, request)) as CountTableRowsResponse;

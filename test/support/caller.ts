@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { pino } from "pino";
-import { type Call, createCall } from "../../src/namespace/call.ts";
+import { type Call, copyCall, createCall } from "../../src/namespace/call.ts";
 import { toLanceError } from "../../src/namespace/errors.ts";
 import type { Service } from "../../src/namespace/service.ts";
 import { createService, type ServiceOptions } from "../../src/pipeline/create-service.ts";
@@ -22,7 +22,7 @@ export function beginCall(method: DescMethod, overrides: Partial<Call> = {}): Ca
     accept: undefined,
     log,
   });
-  return { ...call, ...overrides };
+  return copyCall(call, overrides);
 }
 
 /** Creates a client that calls the pipeline over a backend directly, without a wire. */

@@ -1,6 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import type { Ending } from "../../namespace/late-signal.ts";
 import { unreached, upstreamError } from "./errors.ts";
 import { Patience } from "./patience.ts";
 
@@ -13,7 +14,7 @@ export interface Running {
 export interface PendingCall {
   readonly call: Call;
   /** Ends this attempt of the call. */
-  readonly signal: AbortSignal;
+  readonly signal: Ending;
   /** End of the gateway's own limit for the call, in epoch milliseconds. Default: no limit. */
   readonly endsAt?: number | undefined;
   /** Whether the call has a body that can be read only once. Default: false. */

@@ -8,6 +8,7 @@ import type { CallOptions, Client, ClientReadableStream, Metadata } from "@grpc/
 import { bodyFieldOf } from "../../namespace/body-field.ts";
 import type { Call } from "../../namespace/call.ts";
 import { isLanceError } from "../../namespace/errors.ts";
+import type { Ending } from "../../namespace/late-signal.ts";
 import { mayPass } from "../../namespace/passed-answer.ts";
 import type { Resilience } from "../resilience/resilience.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
@@ -180,7 +181,7 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
 }
 
 /** Takes a slot among the calls of a connected channel; without a promise if nothing has to be waited for. */
-function enter(channel: Channel, signal: AbortSignal, endsAt?: number): Client | Promise<Client> {
+function enter(channel: Channel, signal: Ending, endsAt?: number): Client | Promise<Client> {
   const enterGate = (client: Client) => {
     const limitMs = endsAt === undefined ? 0 : Math.max(1, endsAt - Date.now());
     const entering = channel.gate.enter(signal, limitMs);

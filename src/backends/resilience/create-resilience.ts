@@ -1,3 +1,5 @@
+import { endingOf } from "../../namespace/call.ts";
+import type { Ending } from "../../namespace/late-signal.ts";
 import { traced } from "../../namespace/tracing.ts";
 import type { Address } from "./address.ts";
 import { Addresses } from "./addresses.ts";
@@ -37,13 +39,13 @@ export function createResilience<T>(
 
   function once<R>(address: Address<T>, running: Running<R>): Promise<R> {
     const { call, repeatable, attempt } = running;
-    const at = (place: Address<T>, signal: AbortSignal) =>
+    const at = (place: Address<T>, signal: Ending) =>
       traced("upstream", { "server.address": place.name }, () => run(place, signal), "client");
-    const run = (place: Address<T>, signal: AbortSignal) =>
+    const run = (place: Address<T>, signal: Ending) =>
       place.run(call, (target, onSent) => attempt(target, signal, { elapsedMs: elapsedOf(running), onSent }));
-    if (hedgeAfterMs === 0 || repeatable !== "parallel") return at(address, call.signal);
+    if (hedgeAfterMs === 0 || repeatable !== "parallel") return at(address, endingOf(call));
     return hedge({
-      signal: call.signal,
+      signal: endingOf(call),
       afterMs: hedgeAfterMs,
       first: (signal) => at(address, signal),
       second() {
@@ -77,7 +79,7 @@ export function createResilience<T>(
     const { call, repeatable } = running;
     let delays: Delays | undefined;
     let [last, error] = [failed, failure];
-    for (let made = 0; made < retries && !call.signal.aborted; made += 1) {
+    for (let made = 0; made < retries && !endingOf(call).aborted; made += 1) {
       if (!mayRepeat(error, repeatable)) break;
       const other = addresses.pick(repeatable, last);
       // Another address has not asked for a delay.
@@ -89,7 +91,7 @@ export function createResilience<T>(
         call.note("retry_refused_by_budget");
         break;
       }
-      if (!atOnce) await wait(delay, call.signal);
+      if (!atOnce) await wait(delay, endingOf(call));
       const next = atOnce ? other : addresses.pick(repeatable, last);
       if (next === undefined) break;
       call.note("retry");

@@ -1,5 +1,6 @@
 import { ExponentialBackoff, fullJitterGenerator, type IBackoff } from "cockatiel";
 import type { LanceError } from "../../namespace/errors.ts";
+import type { Ending } from "../../namespace/late-signal.ts";
 
 /** Determines the delay before each retry of a call, in milliseconds. */
 export class Delays {
@@ -39,7 +40,7 @@ export function retryAfterMs(value: string | undefined): number | undefined {
 }
 
 /** Waits, unless the signal fires first. */
-export function wait(ms: number, signal: AbortSignal): Promise<void> {
+export function wait(ms: number, signal: Ending): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const leave = () => {

@@ -2,6 +2,7 @@ import { pino } from "pino";
 import { vi } from "vitest";
 import type { UpstreamDecision } from "../../namespace/decisions.ts";
 import { LanceError, type UpstreamFault } from "../../namespace/errors.ts";
+import type { Ending } from "../../namespace/late-signal.ts";
 import { createResilience } from "./create-resilience.ts";
 import type { ResilienceOptions } from "./options.ts";
 import type { Progress, Repeatable } from "./resilience.ts";
@@ -56,7 +57,7 @@ export function fakeUpstream(
     ...options,
   });
 
-  function attempt(target: number, signal: AbortSignal, { onSent }: Progress): Promise<string> {
+  function attempt(target: number, signal: Ending, { onSent }: Progress): Promise<string> {
     counts[target] = (counts[target] as number) + 1;
     const behaviour = behaviours[target] as Behaviour;
     if (behaviour === "answer") return Promise.resolve(String(target));

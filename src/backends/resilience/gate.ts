@@ -1,4 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
+import type { Ending } from "../../namespace/late-signal.ts";
 
 /** Bounds of a {@link Gate}. */
 export interface GateLimits {
@@ -41,7 +42,7 @@ export class Gate {
    * @returns undefined if there was a free slot
    * @throws LanceError Throttling if too many wait, DeadlineExceeded after the limit; the signal's reason
    */
-  enter(signal: AbortSignal, limitMs = 0): Promise<void> | undefined {
+  enter(signal: Ending, limitMs = 0): Promise<void> | undefined {
     if (this.#inside < this.#limits.places) {
       this.#inside += 1;
       return undefined;
@@ -57,7 +58,7 @@ export class Gate {
     else next.enter();
   }
 
-  #wait(signal: AbortSignal, limitMs: number): Promise<void> {
+  #wait(signal: Ending, limitMs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = () => {
         this.#waiting.delete(waiter);

@@ -1,7 +1,9 @@
+import type { Ending } from "../../namespace/late-signal.ts";
+
 /** Options of {@link hedge}. */
 export interface HedgeOptions<R> {
   /** Ends all attempts. */
-  readonly signal: AbortSignal;
+  readonly signal: Ending;
   /** How long the first attempt runs alone, in milliseconds. */
   readonly afterMs: number;
   first(signal: AbortSignal): Promise<R>;

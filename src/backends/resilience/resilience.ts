@@ -1,7 +1,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { isRead } from "../../namespace/actions.ts";
-import type { Call } from "../../namespace/call.ts";
+import { type Call, endingOf } from "../../namespace/call.ts";
 import { isLanceError, LanceError, type UpstreamFault } from "../../namespace/errors.ts";
+import type { Ending } from "../../namespace/late-signal.ts";
 
 /** How a call may be retried. */
 export type Repeatable =
@@ -21,10 +22,10 @@ export type ResilientCall = Pick<Call, "signal" | "deadline" | "note">;
  * Makes a call once.
  *
  * @param target address of the attempt
- * @param signal ends the attempt, which then throws its reason
+ * @param ending ends the attempt, which then throws its reason
  * @throws LanceError whose `fault` names the failure of the upstream, if there was one
  */
-export type Attempt<T, R> = (target: T, signal: AbortSignal, progress: Progress) => Promise<R>;
+export type Attempt<T, R> = (target: T, ending: Ending, progress: Progress) => Promise<R>;
 
 /** Context of an attempt: the time of earlier attempts, and a report of its own progress. */
 export interface Progress {
@@ -62,8 +63,8 @@ export interface Resilience<T> {
 /** Calls a target, once. */
 export function callOnce<T>(target: T): Pick<Resilience<T>, "run"> {
   return {
-    run: ({ signal }, repeatable, attempt) =>
-      withOutcome(repeatable, attempt(target, signal, { elapsedMs: 0, onSent() {} })),
+    run: (call, repeatable, attempt) =>
+      withOutcome(repeatable, attempt(target, endingOf(call), { elapsedMs: 0, onSent() {} })),
   };
 }
 

@@ -1,3 +1,5 @@
+import type { Ending } from "../../namespace/late-signal.ts";
+
 /** A request to an upstream, in terms of HTTP, without its meaning. */
 export interface UpstreamRequest {
   readonly method: string;
@@ -15,7 +17,7 @@ export interface UpstreamRequest {
    */
   releasesPieces?(): boolean;
   /** Ends the request; the answer, or its body, fails with its reason. */
-  readonly signal: AbortSignal;
+  readonly signal: Ending;
   /** Elapsed time of the whole call, in milliseconds. */
   readonly elapsedMs: number;
   /** Whether the request is a readiness probe, for which a connection is reserved. Default: false. */

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { UpstreamForm } from "../../dialects/upstream.ts";
-import type { Call } from "../../namespace/call.ts";
+import { type Call, endingOf } from "../../namespace/call.ts";
 import type { ClientBinding } from "../../transcode/client-binding.ts";
 import type { Resilience } from "../resilience/resilience.ts";
 import { repeatableOf } from "../resilience/resilience.ts";
@@ -108,7 +108,7 @@ export function createUpstreamCaller({
         body,
         streams,
         // An interrupted wire may still be sending.
-        releasesPieces: () => call.releasesChunks === true && !call.signal.aborted,
+        releasesPieces: () => call.releasesChunks === true && !endingOf(call).aborted,
         signal,
         elapsedMs: progress.elapsedMs,
         // The sender of an upload decides how long it takes.

@@ -1,6 +1,6 @@
 import { type DescMethod, fromBinary, type Message } from "@bufbuild/protobuf";
 import { isRead } from "../../namespace/actions.ts";
-import type { Call, Validation } from "../../namespace/call.ts";
+import { type Call, copyCall, type Validation } from "../../namespace/call.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import type { Operation } from "../../namespace/lance-namespace.ts";
 import type { SharedCounter } from "../../namespace/sharing.ts";
@@ -92,7 +92,7 @@ export function createDescribeCache(options: DescribeCacheOptions): DescribeCach
     async function ask(request: Message, call: Call, old: Kept | undefined): Promise<Landed> {
       const asked = now();
       const validation: Validation = { known: old?.etag };
-      const answer = await handler(request, { ...call, validation });
+      const answer = await handler(request, copyCall(call, { validation }));
       const held = validation.holds ? old : undefined;
       call.note(held === undefined ? "cache_miss" : "cache_revalidated");
       const message = held === undefined ? answer : unpacked(held);

@@ -1,4 +1,4 @@
-import type { Call } from "../../namespace/call.ts";
+import { type Call, copyCall, endingOf } from "../../namespace/call.ts";
 import type { NoteDecision } from "../../namespace/decisions.ts";
 import { whileWaiting } from "../../namespace/while-waiting.ts";
 
@@ -38,12 +38,12 @@ export function startFlight<T>(
   let waiting = 0;
   let finished = false;
   const { deadline = Number.POSITIVE_INFINITY } = call;
-  const own: Call = {
-    ...call,
+  const ending = endingOf(call);
+  const own = copyCall(call, {
     signal: controller.signal,
     responseHeaders: {},
-    note: (decision) => (call.signal.aborted ? noteDecision(decision) : call.note(decision)),
-  };
+    note: (decision) => (ending.aborted ? noteDecision(decision) : call.note(decision)),
+  });
   const result = fetch(own).finally(() => {
     finished = true;
   });

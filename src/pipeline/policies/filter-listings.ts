@@ -1,6 +1,6 @@
 import { clone } from "@bufbuild/protobuf";
 import type { Siblings } from "../../namespace/authorizer.ts";
-import type { Call } from "../../namespace/call.ts";
+import { type Call, copyCall } from "../../namespace/call.ts";
 import { DEFAULT_DELIMITER } from "../../namespace/identifier.ts";
 import type { Databases } from "../databases.ts";
 import type { Interceptor, Next, OperationRequest } from "../interceptor.ts";
@@ -54,7 +54,7 @@ export function filterListings(permissions: Permissions, databases: Databases, s
       const spelling = listing.spell && { delimiter: DEFAULT_DELIMITER };
       const message = Object.assign(clone(call.method.input, asked), { pageToken, limit, ...spelling });
       // The headers of the answer are those of the first page.
-      const own = first === undefined ? call : { ...call, responseHeaders: {} };
+      const own = first === undefined ? call : copyCall(call, { responseHeaders: {} });
       const page = await next(own, { ...request, message } as unknown as OperationRequest);
       first ??= page as unknown as ListAnswer;
       return page as unknown as ListAnswer;

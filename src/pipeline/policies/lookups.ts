@@ -1,7 +1,7 @@
 import { create, type DescMethodUnary, type MessageShape } from "@bufbuild/protobuf";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
-import type { Call } from "../../namespace/call.ts";
+import { type Call, copyCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../namespace/identifier.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
@@ -95,7 +95,7 @@ async function* pagesOf<M extends DescMethodUnary>(
   id: Identifier,
 ): AsyncGenerator<MessageShape<M["output"]>> {
   for (let pageToken: string | undefined; ; ) {
-    const own = { ...call, method, id, takes: undefined, responseHeaders: {} };
+    const own = copyCall(call, { method, id, takes: undefined, responseHeaders: {} });
     const message = create(method.input, { id: [...id], limit: PAGE, pageToken } as never);
     const request = { kind: "unary", operation: method.localName, message } as unknown as OperationRequest;
     const page = (await next(own, request)) as unknown as MessageShape<M["output"]> & {

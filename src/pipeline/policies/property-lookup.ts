@@ -1,7 +1,7 @@
 import { create, type DescMethodUnary, type MessageShape } from "@bufbuild/protobuf";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Properties } from "../../namespace/authorizer.ts";
-import type { Call } from "../../namespace/call.ts";
+import { type Call, copyCall } from "../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { Touch } from "../../namespace/objects.ts";
 import { callBackend, type Databases } from "../databases.ts";
@@ -27,7 +27,7 @@ export function createPropertyLookup(
     { id, database = call.database }: Touch,
     options: object = {},
   ): Promise<MessageShape<M["output"]>> {
-    const own = { ...call, method, id, database, takes: undefined, responseHeaders: {} };
+    const own = copyCall(call, { method, id, database, takes: undefined, responseHeaders: {} });
     const message = create(method.input, { id: [...id], ...options } as never);
     const request = { kind: "unary", operation: method.localName, message };
     return (await backend(own, request as unknown as OperationRequest)) as never;

@@ -43,20 +43,25 @@ export async function readJson(
   if (announced !== undefined && announced > 0) onStart();
   const body = await collect(exchange, decodeBody(exchange), { maxBytes, hold, onStart });
   if (body.length === 0) return undefined;
-  const isLarge = body.length > FREE_BYTES;
+  // Most bodies are small, and wait for nothing.
+  if (body.length <= FREE_BYTES) return textOf(body);
   const turn = async () => {
-    if (isLarge && !pace.enter()) await pace.turn(exchange);
+    if (!pace.enter()) await pace.turn(exchange);
   };
   await turn();
   const isLong = body.length > SMALL_JSON_BYTES;
   const values = isLong ? await inSlices(scanJson(body, { maxDepth: MAX_JSON_DEPTH })) : 0;
-  if (!isUtf8(body)) throw new LanceError("InvalidInput", "request body is not valid UTF-8");
-  const text = body.toString("utf8");
+  const text = textOf(body);
   await turn();
   if (!isLong) return text;
   const value = parseJson(text, "request body");
   await turn();
   return { text, value, values };
+}
+
+function textOf(body: Buffer): string {
+  if (!isUtf8(body)) throw new LanceError("InvalidInput", "request body is not valid UTF-8");
+  return body.toString("utf8");
 }
 
 /**
@@ -85,7 +90,7 @@ export async function* readPieces(exchange: Exchange, pace: LoopPace): AsyncGene
 }
 
 function endOf(exchange: Exchange): unknown {
-  return exchange.signal.reason ?? new LanceError("Cancelled", "the client has gone");
+  return exchange.ending.reason ?? new LanceError("Cancelled", "the client has gone");
 }
 
 function tooLarge(maxBytes: number): LanceError {
@@ -123,6 +128,9 @@ interface CollectOptions {
   readonly onStart: () => void;
 }
 
+/** Calls back after the ticks of this turn, in which streams hand over what has arrived. */
+const SOON = Promise.resolve();
+
 function collect(
   exchange: Exchange,
   { stream, failure }: DecodedBody,
@@ -131,9 +139,13 @@ function collect(
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
     let size = 0;
-    let ended = false;
-    const patience = setTimeout(() => fail(lateMessage()), MESSAGE_MS);
+    let [ended, over] = [false, false];
+    let patience: NodeJS.Timeout | undefined;
     stream.on("data", take).on("end", end).on("error", broken).on("close", closed);
+    // A body that arrived with its head has ended by then, and most do.
+    void SOON.then(() => {
+      if (!over) patience = setTimeout(() => fail(lateMessage()), MESSAGE_MS);
+    });
 
     function take(piece: Buffer): void {
       try {
@@ -148,7 +160,7 @@ function collect(
     }
 
     function end(): void {
-      ended = true;
+      ended = over = true;
       clearTimeout(patience);
       if (exchange.done) reject(endOf(exchange));
       else resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, size));
@@ -163,6 +175,7 @@ function collect(
     }
 
     function fail(thrown: unknown): void {
+      over = true;
       clearTimeout(patience);
       stream.off("data", take).off("end", end).off("error", broken).off("close", closed);
       stream.pause();

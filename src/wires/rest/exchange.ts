@@ -4,6 +4,7 @@ import type { Logger } from "pino";
 import { type Dialect, errorStatus } from "../../dialects/dialect.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { LateSignal } from "../../namespace/late-signal.ts";
 import { startDeadline } from "../deadline.ts";
 import { stopReading } from "../grpc/server-call.ts";
 import { DEFAULT_SILENCE_MS, onStalledEnd } from "../stall.ts";
@@ -28,8 +29,7 @@ export const LONG_TEXT = 256 * 1024;
  * except where it cannot: before the end of the request's body, piece by piece, and in a way that breaks off.
  *
  * The exchange is done exactly once: when its answer is handed over, or when the client disconnects. From then on
- * nothing more is sent. `signal` aborts, with a LanceError as its reason, when the client disconnects or the deadline
- * expires.
+ * nothing more is sent.
  */
 export class Exchange {
   readonly request: RestRequest;
@@ -55,7 +55,8 @@ export class Exchange {
   /** Called once, when the exchange is done in any way. */
   onDone: (() => void) | undefined;
   readonly #reply: RestReply;
-  readonly #abort = new AbortController();
+  /** Aborts, with a LanceError as its reason, when the client disconnects or the deadline expires. */
+  readonly ending = new LateSignal();
   #deadline: NodeJS.Timeout | undefined;
   #body: BodyWriter | undefined;
 
@@ -78,10 +79,6 @@ export class Exchange {
   /** Whether the answer is handed over, so that nothing else can answer. */
   get sent(): boolean {
     return this.#reply.sent;
-  }
-
-  get signal(): AbortSignal {
-    return this.#abort.signal;
   }
 
   /** Answers DeadlineExceeded unless the exchange is done in time. */
@@ -153,7 +150,7 @@ export class Exchange {
   cutOff(error: LanceError): void {
     if (this.done) return;
     this.fail(error);
-    this.#abort.abort(error);
+    this.ending.abort(error);
   }
 
   #answerError(error: LanceError): void {
@@ -225,7 +222,7 @@ export class Exchange {
     if (this.done) return;
     this.#settle();
     this.#reply.takeOver();
-    this.#abort.abort(new LanceError("Cancelled", "the client has gone"));
+    this.ending.abort(new LanceError("Cancelled", "the client has gone"));
   }
 
   #watchEnd(): void {

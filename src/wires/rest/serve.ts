@@ -8,12 +8,7 @@ import {
 import type { Logger } from "pino";
 import type { Dialect } from "../../dialects/dialect.ts";
 import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
-import {
-  type ByteBudget,
-  type ByteHold,
-  createByteBudget,
-  DEFAULT_MAX_MESSAGE_BYTES,
-} from "../../namespace/byte-budget.ts";
+import { type ByteBudget, createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { isRefused } from "../../namespace/reception.ts";
@@ -65,10 +60,37 @@ export function createServeCall(options: RestCallOptions): ServeCall {
   const { service, refused, maxMessageBytes = DEFAULT_MAX_MESSAGE_BYTES } = options;
   const { budget = createByteBudget(), pace = createLoopPace(), defaultDeadlineMs = 0 } = options;
 
-  return async (exchange, asked) => {
+  // A single function, because every call passes it, and each asynchronous one costs a promise and its turns.
+  return async (exchange, { binding, dialect, segments }) => {
     const hold = budget.open(FREE_BYTES);
     try {
-      await answer(exchange, asked, hold);
+      checkNoForm(exchange.request.headers["content-type"]);
+      const call = begin(exchange, binding, dialect, defaultDeadlineMs);
+      const takesJson = binding.requestBody === "json";
+      if (takesJson) {
+        const received = service.receive?.(call);
+        call.reception = received instanceof Promise ? await received : received;
+        if (exchange.done) return;
+      }
+      const json =
+        takesJson && !isRefused(call.reception)
+          ? await readJson(exchange, { maxBytes: maxMessageBytes, hold, pace })
+          : undefined;
+      if (exchange.done) return;
+      const request = binding.decode(segments, exchange.query, json);
+      call.begun = true;
+      if (binding.responseBody === "raw") {
+        const method = binding.method as DescMethodServerStreaming;
+        await sendPieces(exchange, binding, service.download(method, request, call));
+        return;
+      }
+      const response = await answerTo(request, binding, call, exchange);
+      if (exchange.done) return;
+      const answerType = binding.responseBody === "empty" ? undefined : "application/json";
+      const text = binding.encode(response);
+      // Writing a long answer takes as long as encoding it.
+      if (text.length > LONG_TEXT && !pace.enter()) await pace.turn(exchange);
+      exchange.answer(binding.statusOf(response), answerType, text);
     } catch (thrown) {
       if (exchange.call?.begun !== true) refused?.(refusalOf(exchange, thrown));
       // Once its head has gone, Fastify no longer controls an answer.
@@ -78,36 +100,6 @@ export function createServeCall(options: RestCallOptions): ServeCall {
       hold.release();
     }
   };
-
-  async function answer(exchange: Exchange, { binding, dialect, segments }: Asked, hold: ByteHold) {
-    checkNoForm(exchange.request.headers["content-type"]);
-    const call = begin(exchange, binding, dialect, defaultDeadlineMs);
-    const takesJson = binding.requestBody === "json";
-    if (takesJson) {
-      const received = service.receive?.(call);
-      call.reception = received instanceof Promise ? await received : received;
-      if (exchange.done) return;
-    }
-    const json =
-      takesJson && !isRefused(call.reception)
-        ? await readJson(exchange, { maxBytes: maxMessageBytes, hold, pace })
-        : undefined;
-    if (exchange.done) return;
-    const request = binding.decode(segments, exchange.query, json);
-    call.begun = true;
-    if (binding.responseBody === "raw") {
-      const method = binding.method as DescMethodServerStreaming;
-      await sendPieces(exchange, binding, service.download(method, request, call));
-      return;
-    }
-    const response = await answerTo(request, binding, call, exchange);
-    if (exchange.done) return;
-    const answerType = binding.responseBody === "empty" ? undefined : "application/json";
-    const text = binding.encode(response);
-    // Writing a long answer takes as long as encoding it.
-    if (text.length > LONG_TEXT && !pace.enter()) await pace.turn(exchange);
-    exchange.answer(binding.statusOf(response), answerType, text);
-  }
 
   function answerTo(request: Message, binding: Binding, call: Call, exchange: Exchange): Promise<Message> {
     const { rawRequestField } = binding;
@@ -145,7 +137,7 @@ function begin(exchange: Exchange, binding: Binding, dialect: Dialect, defaultMs
     address,
     peer,
     certificate,
-    signal: exchange.signal,
+    signal: exchange.ending,
     deadline: timeout === undefined ? undefined : Date.now() + timeout,
     accept: headers["accept"],
     log: exchange.log,

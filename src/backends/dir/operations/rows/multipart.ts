@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
 import { joinIpcStreams } from "../../../../arrow/join-streams.ts";
-import type { Call } from "../../../../namespace/call.ts";
+import { type Call, copyCall } from "../../../../namespace/call.ts";
 import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { decisiveRequest } from "../../format/decisive-request.ts";
@@ -119,7 +119,12 @@ export function createMultipartWrites(
         const data = joinIpcStreams(parts.map((part) => () => bytesOf(`${directory}/${part}`)));
         const { table, branch } = write;
         const overwrite = names.includes(OVERWRITE);
-        outcome = await insertRows(context, { table, branch, overwrite }, data, { ...call, ownsBody: false });
+        outcome = await insertRows(
+          context,
+          { table, branch, overwrite },
+          data,
+          copyCall(call, { ownsBody: false }),
+        );
       } catch (error) {
         // The table may have the rows: a second completion would add them twice.
         if (!isLanceError(error, "OutcomeUnknown")) await store.delete(mark).catch(() => {});

@@ -5,7 +5,7 @@ import {
   CreateMaterializedViewResponseSchema,
   RefreshMaterializedViewResponseSchema,
 } from "../../../../gen/lance/namespace/v1/view_pb.ts";
-import type { Call } from "../../../../namespace/call.ts";
+import { type Call, copyCall } from "../../../../namespace/call.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
@@ -97,7 +97,11 @@ export function createViewOperations(
       await checkSource(query, output, undefined, call);
       const properties = toProperties(definition);
       const table = create(CreateTableRequestSchema, { mode: CreateTableMode.CREATE, properties });
-      const { version = 1n } = await createTable(table, emptyStream(output), { ...call, ownsBody: false });
+      const { version = 1n } = await createTable(
+        table,
+        emptyStream(output),
+        copyCall(call, { ownsBody: false }),
+      );
       const jobId = definition.withNoData ? undefined : await submitRefresh(context, call.id);
       return create(CreateMaterializedViewResponseSchema, { version, ...(jobId !== undefined && { jobId }) });
     },
