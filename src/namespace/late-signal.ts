@@ -27,7 +27,7 @@ export class LateSignal implements Ending {
     return this.#reason;
   }
 
-  /** The same ending as a signal, for work that needs one. */
+  /** This ending as a signal, for work that needs one. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();
