@@ -47,10 +47,18 @@ function parameterWriter(field: DescField, encoders: JsonEncoders): (value: unkn
   return (list) => (list as unknown[]).map((item) => name + text(item)).join("&");
 }
 
-/** Returns a writer without the quotes that JSON has around texts. */
+/** Longest text that a writer remembers, in characters. */
+const MAX_REMEMBERED_LENGTH = 8;
+
+/** Returns a writer without the quotes that JSON has around texts. It remembers the last short text: all calls write the same delimiter. */
 function textWriter(encode: EncodeJson): (value: unknown) => string {
+  let [last, lastWritten] = ["", ""];
   return (value) => {
+    if (value === last && last !== "") return lastWritten;
     const json = encode(value);
-    return encodeURIComponent(json.startsWith('"') ? (JSON.parse(json) as string) : json);
+    const written = encodeURIComponent(json.startsWith('"') ? (JSON.parse(json) as string) : json);
+    if (typeof value === "string" && value.length <= MAX_REMEMBERED_LENGTH)
+      [last, lastWritten] = [value, written];
+    return written;
   };
 }

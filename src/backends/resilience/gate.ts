@@ -53,9 +53,12 @@ export class Gate {
 
   /** Returns a slot, to the call that has waited longest. */
   leave(): void {
+    if (this.#waiting.size === 0) {
+      this.#inside -= 1;
+      return;
+    }
     const [next] = this.#waiting;
-    if (next === undefined) this.#inside -= 1;
-    else next.enter();
+    next?.enter();
   }
 
   #wait(signal: Ending, limitMs: number): Promise<void> {
