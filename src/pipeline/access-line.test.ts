@@ -12,6 +12,26 @@ test("a client cannot write lines or hide text by what it sends", () => {
   expect(JSON.parse(line)).toMatchObject({ msg: "request", userAgent, path: "/v1/*/*", ms: 1.5 });
 });
 
+test("each text of a client is escaped where it needs it, and reads as it was sent", () => {
+  const texts = [
+    '"',
+    "\\",
+    'a"b\\c',
+    "é ü 表 😀",
+    "\ud800",
+    "\u007f\u0085\u200b\ufeff",
+    "\t\n\r\u001f",
+    "",
+    " plain ~!#[]",
+  ];
+  for (const text of texts) {
+    const refusal = { protocol: "http", code: "InvalidInput", requestId: text, fault: text } as const;
+    const line = accessLine({ ...entry, client: text, userAgent: text, refusal }, mask);
+    expect(line.replaceAll(/[éü表😀]/gu, "")).toMatch(/^[\x20-\x7e]*$/);
+    expect(JSON.parse(line)).toMatchObject({ requestId: text, fault: text, client: text, userAgent: text });
+  }
+});
+
 test("long texts are cut, and paths that no call has are masked", () => {
   const line = accessLine(
     { ...entry, path: `/v1/table/${"s".repeat(900)}`, userAgent: "a".repeat(900) },

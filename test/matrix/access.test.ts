@@ -104,6 +104,16 @@ describe("the access log", () => {
     for (const { close } of Object.values(clients)) close();
   });
 
+  test("an answer to HEAD counts no bytes, and the same answer to GET all of its body", async () => {
+    for (const [method, bytesOut] of [
+      ["GET", 3],
+      ["HEAD", 0],
+    ] as const) {
+      const [line] = await linesOf(1, () => sendHttp(gateway.address.port, { method, path: "/healthz" }));
+      expect(line, method).toMatchObject({ method, status: 200, bytesIn: 0, bytesOut });
+    }
+  });
+
   test("a refused request has one line that says why, without what it sent", async () => {
     const json = { "content-type": "application/json" };
     const cases: readonly (readonly [RawRequest, Line])[] = [

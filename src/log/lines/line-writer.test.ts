@@ -25,31 +25,31 @@ const fail = (code: string) => () => Promise.reject(Object.assign(new Error(code
 describe("the writer of lines", () => {
   it("goes on after a part, and after a pipe that is full for a moment", async () => {
     const { writer, text } = writerTo([async () => 3, fail("EAGAIN"), async () => 1]);
-    await writer.append("first\nsecond\n");
+    await writer.append(Buffer.from("first\nsecond\n"));
     assert.equal(text(), "first\nsecond\n");
   });
 
   it("ends a line that broke off before it writes the next", async () => {
     const { writer, text } = writerTo([async () => 3, fail("ENOSPC")]);
-    await assert.rejects(writer.append("first\n"), /ENOSPC/);
-    await writer.append("second\n");
+    await assert.rejects(writer.append(Buffer.from("first\n")), /ENOSPC/);
+    await writer.append(Buffer.from("second\n"));
     assert.equal(text(), "fir\nsecond\n");
   });
 
   it("adds no empty line after one that was whole", async () => {
     const { writer, text } = writerTo([async () => 6, fail("ENOSPC")]);
-    await assert.rejects(writer.append("first\nsecond\n"), /ENOSPC/);
-    await writer.append("third\n");
+    await assert.rejects(writer.append(Buffer.from("first\nsecond\n")), /ENOSPC/);
+    await writer.append(Buffer.from("third\n"));
     assert.equal(text(), "first\nthird\n");
   });
 
   it("fails when the system takes nothing, at once while that lasts, and works again afterwards", async () => {
     const { promise: stuck, resolve: release } = Promise.withResolvers<number>();
     const { writer, text } = writerTo([() => stuck], 1);
-    await assert.rejects(writer.append("first\n"), /within 1 ms/);
-    await assert.rejects(writer.append("second\n"), /has not ended/);
+    await assert.rejects(writer.append(Buffer.from("first\n")), /within 1 ms/);
+    await assert.rejects(writer.append(Buffer.from("second\n")), /has not ended/);
     release(6);
-    await vi.waitFor(() => writer.append("third\n"));
+    await vi.waitFor(() => writer.append(Buffer.from("third\n")));
     assert.equal(text(), "first\nthird\n");
   });
 });

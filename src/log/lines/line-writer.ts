@@ -12,11 +12,12 @@ export interface LineTarget {
 /** Appends whole lines to a target. */
 export interface LineWriter {
   /**
-   * Appends lines, each with its end. The caller waits for the end of an append before the next.
+   * Appends the bytes of lines, each with its end. The caller waits for the end of an append before the next, and
+   * leaves the bytes of one that fails as they are, because the system may still read them.
    *
    * @throws Error if the system does not take the lines, or not in time.
    */
-  append(lines: string): Promise<void>;
+  append(lines: Buffer): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -32,10 +33,10 @@ export function createLineWriter(target: LineTarget, timeoutMs = 5_000): LineWri
   let isTorn = false;
   let stalled: Promise<void> | undefined;
 
-  async function writeAll(lines: string, signal: AbortSignal): Promise<void> {
-    await target.prepare(Buffer.byteLength(lines));
+  async function writeAll(lines: Buffer, signal: AbortSignal): Promise<void> {
+    await target.prepare(lines.length);
     // A line that broke off must not take the next one along.
-    const bytes = Buffer.from(isTorn ? `\n${lines}` : lines);
+    const bytes = isTorn ? Buffer.concat([Buffer.of(LINE_END), lines]) : lines;
     for (let written = 0; written < bytes.length; ) {
       signal.throwIfAborted();
       const taken = await target.write(bytes, written).catch((error: NodeJS.ErrnoException) => {

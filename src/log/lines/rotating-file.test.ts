@@ -34,7 +34,7 @@ const linesOf = async (folder: string) => {
 describe("a rotating file", () => {
   it("keeps what is in the file, and lets only its owner read it", async (context) => {
     const { path } = await pathIn(context);
-    for (const line of ["a", "b"]) await (await writerOf(context, path)).append(`${line}\n`);
+    for (const line of ["a", "b"]) await (await writerOf(context, path)).append(Buffer.from(`${line}\n`));
     assert.equal(await readFile(path, "utf8"), "a\nb\n");
     assert.equal((await stat(path)).mode & 0o777, 0o600);
   });
@@ -42,18 +42,18 @@ describe("a rotating file", () => {
   it("begins a new file when somebody has moved it", async (context) => {
     const { path } = await pathIn(context);
     const writer = await writerOf(context, path, { checkMs: 0 });
-    await writer.append("a\n");
+    await writer.append(Buffer.from("a\n"));
     await rename(path, `${path}.1`);
-    await writer.append("b\n");
+    await writer.append(Buffer.from("b\n"));
     assert.deepEqual([await readFile(`${path}.1`, "utf8"), await readFile(path, "utf8")], ["a\n", "b\n"]);
   });
 
   it("renames a file before it grows too large, and deletes the oldest ones alone", async (context) => {
     const { folder, path } = await pathIn(context);
     const other = await writerOf(context, join(folder, "audit.jsonl.bak"));
-    await other.append("of somebody else\n");
+    await other.append(Buffer.from("of somebody else\n"));
     const writer = await writerOf(context, path, { maxBytes: 10, keep: 2 });
-    for (let line = 0; line < 9; line++) await writer.append(`${line}...\n`);
+    for (let line = 0; line < 9; line++) await writer.append(Buffer.from(`${line}...\n`));
     const names = (await readdir(folder)).sort();
     assert.equal(names.length, 4, String(names));
     assert.match(names[2] ?? "", /^audit\.jsonl\.\d{8}T\d{9}Z-[0-9a-f]{8}$/);
@@ -70,7 +70,7 @@ describe("a rotating file", () => {
       Array.from({ length: 50 }, (_, line) => `writer ${writer} line ${line}`);
     await Promise.all(
       writers.map(async (writer, number) => {
-        for (const line of lines(number)) await writer.append(`${line}\n`);
+        for (const line of lines(number)) await writer.append(Buffer.from(`${line}\n`));
       }),
     );
     assert.deepEqual((await linesOf(folder)).sort(), [0, 1, 2, 3].flatMap(lines).sort());
@@ -80,7 +80,7 @@ describe("a rotating file", () => {
     const { folder } = await pathIn(context);
     // Names of files end at 255 bytes.
     const writer = await writerOf(context, join(folder, "a".repeat(250)), { maxBytes: 4 });
-    for (const line of ["a..", "b.."]) await writer.append(`${line}\n`);
+    for (const line of ["a..", "b.."]) await writer.append(Buffer.from(`${line}\n`));
     assert.deepEqual(await linesOf(folder), ["a..", "b.."]);
   });
 });

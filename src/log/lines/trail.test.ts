@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { pino } from "pino";
-import { describe, it } from "vitest";
+import { describe, it, vi } from "vitest";
 import { isLanceError } from "../../namespace/errors.ts";
 import { createTrail } from "./trail.ts";
 
@@ -10,10 +10,10 @@ function trailTo({ required = false } = {}) {
   const logged: { level: number; msg: string; lost?: number }[] = [];
   const state = { broken: false, lost: 0, gate: Promise.resolve() };
   const writer = {
-    async append(lines: string) {
+    async append(lines: Buffer) {
       await state.gate;
       if (state.broken) throw new Error("no space");
-      appended.push(lines);
+      appended.push(lines.toString());
     },
     async close() {
       appended.push("closed");
@@ -110,5 +110,28 @@ describe("the audit trail", () => {
     await trail.close();
     await writing;
     assert.deepEqual(appended, ["a\n", "closed"]);
+  });
+
+  it("keeps the bytes of a batch that is being written, and of one that failed, as they are", async () => {
+    const { promise: gate, resolve: open } = Promise.withResolvers<void>();
+    const given: Buffer[] = [];
+    const writer = {
+      async append(lines: Buffer) {
+        given.push(lines);
+        await gate;
+        if (given.length < 3) throw new Error("not in time");
+      },
+      async close() {},
+    };
+    const log = pino({ level: "silent" });
+    const trail = createTrail({ name: "access log", writer, required: false, log, onLost() {} });
+    for (const count of [1, 2, 3, 4, 5]) {
+      trail.note(`line ${count} é`);
+      if (count === 2) open();
+      await vi.waitFor(() => assert.equal(given.length, count));
+    }
+    await trail.close();
+    const texts = given.slice(0, 2).map((bytes) => bytes.toString());
+    assert.deepEqual(texts, ["line 1 é\n", "line 2 é\n"]);
   });
 });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "pino";
 import { LanceError } from "../../namespace/errors.ts";
+import { LineBuffer } from "./line-buffer.ts";
 import type { LineWriter } from "./line-writer.ts";
 
 /** Options of {@link createTrail}. */
@@ -30,14 +31,14 @@ export interface LineTrail extends FileTrail {
   note(line: string): void;
 }
 
-/** Most characters that wait for the file: a file that takes nothing must not take the memory of the process. */
+/** Most bytes that wait for the file: a file that takes nothing must not take the memory of the process. */
 const MAX_WAITING = 16 * 1024 ** 2;
 
 /** Number of lines for which no further turn is awaited. */
 const ENOUGH = 64;
 
 interface Batch {
-  readonly lines: string[];
+  readonly lines: LineBuffer;
   readonly done: Promise<void>;
   readonly settle: (error?: Error) => void;
 }
@@ -49,7 +50,8 @@ interface Batch {
 export function createTrail(options: TrailOptions): LineTrail {
   const { name, writer, required, lingerMs = 0, log, onLost } = options;
   let waiting: Batch | undefined;
-  let waitingLength = 0;
+  /** Takes the lines of the next batch. Default: the system may still read the bytes of the last one. */
+  let spare: LineBuffer | undefined;
   let working: Promise<void> | undefined;
   let fault: Error | undefined;
   let lost = 0;
@@ -75,21 +77,25 @@ export function createTrail(options: TrailOptions): LineTrail {
       await new Promise(setImmediate);
     }
   }
-  const linesWaiting = () => waiting?.lines.length ?? 0;
+  const linesWaiting = () => waiting?.lines.lines ?? 0;
   async function drain(): Promise<void> {
     for (await pause(); waiting !== undefined; await pause()) {
       const { lines, settle } = waiting;
       waiting = undefined;
-      waitingLength = 0;
-      const error = await writer.append(`${lines.join("\n")}\n`).then(recovered, (thrown: Error) => thrown);
-      if (error) unwritten(lines.length, error);
+      const error = await writer.append(lines.bytes()).then(recovered, (thrown: Error) => thrown);
+      if (error) unwritten(lines.lines, error);
+      // A write that has taken too long goes on.
+      else {
+        lines.clear();
+        spare = lines;
+      }
       settle(error as Error | undefined);
     }
     working = undefined;
   }
   /** Returns the batch of a line, or the reason why it has none. */
   function enqueue(line: string): Batch | Error {
-    if (waitingLength + line.length > MAX_WAITING) {
+    if ((waiting?.lines.length ?? 0) + line.length > MAX_WAITING) {
       const error = new Error("too many lines wait for the file");
       unwritten(1, error);
       return error;
@@ -98,10 +104,14 @@ export function createTrail(options: TrailOptions): LineTrail {
       const { promise: done, resolve, reject } = Promise.withResolvers<void>();
       // Lines without a caller fail for nobody.
       done.catch(() => {});
-      waiting = { lines: [], done, settle: (error) => (error === undefined ? resolve() : reject(error)) };
+      waiting = {
+        lines: spare ?? new LineBuffer(),
+        done,
+        settle: (error) => (error === undefined ? resolve() : reject(error)),
+      };
+      spare = undefined;
     }
-    waiting.lines.push(line);
-    waitingLength += line.length;
+    waiting.lines.add(line);
     working ??= drain();
     return waiting;
   }
