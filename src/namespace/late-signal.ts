@@ -8,8 +8,8 @@ export interface Ending {
 }
 
 /**
- * An ending whose `AbortSignal` is made when something asks for it. A signal that gets a listener and loses it again takes a tenth of the
- * time of a proxied call, and most calls end by themselves.
+ * An ending whose `AbortSignal` is made when something asks for it. Most calls end by themselves, and a signal that gets a listener and
+ * loses it again costs more than this (docs/adr/0108).
  */
 export class LateSignal implements Ending {
   #aborted = false;
