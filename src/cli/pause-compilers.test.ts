@@ -30,15 +30,12 @@ console.log("compiled");
 `;
 
 test.each([
-  { cache: undefined, paused: "interpreted" },
-  { cache: CACHE, paused: "compiled" },
-])(
-  "functions are $paused in a pause with the code cache $cache, and compiled afterwards",
-  async ({ cache, paused }) => {
-    const args = ["--allow-natives-syntax", "--input-type=module", "--eval", PROGRAM];
-    const { NODE_COMPILE_CACHE: _, ...env } = process.env;
-    if (cache !== undefined) env["NODE_COMPILE_CACHE"] = cache;
-    const { stdout } = await promisify(execFile)(process.execPath, args, { env });
-    expect(stdout).toBe(`${paused}\ncompiled\n`);
-  },
-);
+  { state: "without a code cache", cache: undefined, paused: "interpreted" },
+  { state: "with a code cache", cache: CACHE, paused: "compiled" },
+])("functions are $paused in a pause $state, and compiled afterwards", async ({ cache, paused }) => {
+  const args = ["--allow-natives-syntax", "--input-type=module", "--eval", PROGRAM];
+  const { NODE_COMPILE_CACHE: _, ...env } = process.env;
+  if (cache !== undefined) env["NODE_COMPILE_CACHE"] = cache;
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env });
+  expect(stdout).toBe(`${paused}\ncompiled\n`);
+});
