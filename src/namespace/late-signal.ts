@@ -3,6 +3,8 @@ export interface Ending {
   readonly aborted: boolean;
   /** Why it has to end. */
   readonly reason: unknown;
+  /** The ending as a signal, if it is not one itself. */
+  readonly signal?: AbortSignal;
   addEventListener(type: "abort", listener: () => void): void;
   removeEventListener(type: "abort", listener: () => void): void;
 }
@@ -62,5 +64,5 @@ export class LateSignal implements Ending {
 
 /** Returns the signal of an ending, for work that needs one. */
 export function signalOf(ending: Ending): AbortSignal {
-  return ending instanceof LateSignal ? ending.signal : (ending as AbortSignal);
+  return ending.signal ?? (ending as AbortSignal);
 }
