@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { type TestContext, test } from "vitest";
+import { takeAllFor } from "../../src/auth/authenticator-fixture.ts";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import { clientOf, silent, temporaryDirectory } from "../../src/backends/dir/test-support.ts";
 import { CreateNamespaceMode, DropNamespaceBehavior } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
-import { LanceError } from "../../src/namespace/errors.ts";
 import type { LanceNamespace } from "../../src/namespace/lance-namespace.ts";
 import { ann } from "../../src/namespace/principal-fixture.ts";
 import { createCaller } from "../support/caller.ts";
@@ -35,14 +35,7 @@ async function createWorld(t: TestContext) {
   const caller = createCaller({
     backend: { ...backend, operations },
     limits: { maxUploadBytes: 1_000 },
-    authenticator: {
-      ends: new Set(),
-      authenticate: () => ann,
-      authenticateEarly: () => ann,
-      failed: () => 0,
-      nothingBrought: () => new LanceError("Unauthenticated", "nothing"),
-      close() {},
-    },
+    authenticator: takeAllFor(ann),
     authorizer: {
       allows: (_, { operation, object }) => !(operation === "DropTable" && object.id.at(-1) === "kept"),
       close() {},

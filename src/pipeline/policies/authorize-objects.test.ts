@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { create, type DescMethodUnary, type Message } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import { describe, it } from "vitest";
+import { takeAllFor } from "../../auth/authenticator-fixture.ts";
 import { createDatabasesBackend } from "../../backends/databases/index.ts";
 import {
   CancelJobResponseSchema,
@@ -51,14 +52,7 @@ function callerOf(
   const service = createService({
     databases,
     routes,
-    authenticator: {
-      ends: new Set(),
-      authenticate: () => ann,
-      authenticateEarly: () => ann,
-      failed: () => 0,
-      nothingBrought: () => new LanceError("Unauthenticated", "nothing"),
-      close() {},
-    },
+    authenticator: takeAllFor(ann),
     authorizer: {
       allows(_, access) {
         const { kind, database, id } = access.object;

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { test } from "vitest";
 import { createCaller } from "../../../test/support/caller.ts";
+import { takeAllFor } from "../../auth/authenticator-fixture.ts";
 import { CreateTableMode, CreateTableResponseSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import {
   CreateNamespaceMode,
   CreateNamespaceResponseSchema,
 } from "../../gen/lance/namespace/v1/namespace_pb.ts";
-import { LanceError } from "../../namespace/errors.ts";
 import type { Backend } from "../../namespace/lance-namespace.ts";
 import { ann } from "../../namespace/principal-fixture.ts";
 
@@ -29,14 +29,7 @@ function callerWho(mayDescribe: boolean) {
   return createCaller({
     backend,
     limits: { maxUploadBytes: 1_000 },
-    authenticator: {
-      ends: new Set(),
-      authenticate: () => ann,
-      authenticateEarly: () => ann,
-      failed: () => 0,
-      nothingBrought: () => new LanceError("Unauthenticated", "nothing"),
-      close() {},
-    },
+    authenticator: takeAllFor(ann),
     authorizer: { allows: (_, { action }) => mayDescribe || action !== "describe", close() {} },
   });
 }
