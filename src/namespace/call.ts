@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Logger } from "pino";
 import type { UpstreamDecision } from "./decisions.ts";
-import type { ErrorName, LanceError } from "./errors.ts";
+import { type ErrorName, LanceError } from "./errors.ts";
 import type { Identifier } from "./identifier.ts";
 import { type Ending, type LateSignal, signalOf } from "./late-signal.ts";
 import type { PassedBodies } from "./passed-answer.ts";
@@ -183,6 +183,12 @@ export function copyCall<C extends Partial<Call>>(call: Call, changes: C): Call 
 /** Returns what tells a call that it has to end. It costs less than the call's signal, which is made when it is first read. */
 export function endingOf(call: Pick<Call, "signal">): Ending {
   return NewCall.endingOf(call);
+}
+
+/** Returns the error with which a call was ended; undefined if it was not, or without one. */
+export function endErrorOf(call: Pick<Call, "signal">): LanceError | undefined {
+  const { aborted, reason } = endingOf(call);
+  return aborted && reason instanceof LanceError ? reason : undefined;
 }
 
 /** Makes the signal of a call a property of its own, which survives a spread. */

@@ -1,5 +1,5 @@
 import type { Message } from "@bufbuild/protobuf";
-import { type Call, endingOf, OF_CALL } from "../namespace/call.ts";
+import { type Call, endErrorOf, OF_CALL } from "../namespace/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import { joinIdentifier } from "../namespace/identifier.ts";
 import { parseTraceParent } from "../namespace/trace-parent.ts";
@@ -56,9 +56,7 @@ function logFailure(call: Call, started: number, thrown: unknown): LanceError {
 /** Returns the reason of an abort; the error that an aborted call throws only repeats it with less detail. */
 export function failureOf(call: Call, thrown: unknown): LanceError {
   if (thrown instanceof LanceError) return thrown;
-  const ending = endingOf(call);
-  const reason: unknown = ending.aborted ? ending.reason : undefined;
-  return reason instanceof LanceError ? reason : toLanceError(thrown);
+  return endErrorOf(call) ?? toLanceError(thrown);
 }
 
 function fields(call: Call, started: number): Record<string, unknown> {

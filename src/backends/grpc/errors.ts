@@ -3,7 +3,7 @@ import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type ErrorResponse, ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
-import { type Call, endingOf } from "../../namespace/call.ts";
+import { type Call, endErrorOf } from "../../namespace/call.ts";
 import { type ErrorName, LanceError, type UpstreamFault } from "../../namespace/errors.ts";
 import { errorOfStatus } from "../../namespace/status-error.ts";
 
@@ -73,8 +73,8 @@ export interface Progress {
  */
 export function upstreamError(thrown: unknown, call: Call, progress: Progress = {}): LanceError {
   if (thrown instanceof LanceError) return thrown;
-  const { aborted, reason } = endingOf(call);
-  if (aborted && reason instanceof LanceError) return reason;
+  const ended = endErrorOf(call);
+  if (ended !== undefined) return ended;
   if (!isServiceError(thrown)) {
     return new LanceError("Internal", "the answer of the upstream catalog cannot be read", { cause: thrown });
   }

@@ -1,5 +1,5 @@
 import type { UpstreamErrorForm } from "../../dialects/upstream.ts";
-import { type Call, endingOf } from "../../namespace/call.ts";
+import { type Call, endErrorOf } from "../../namespace/call.ts";
 import {
   ERROR_TABLE,
   type ErrorEntry,
@@ -109,8 +109,8 @@ export function errorOfAnswer(response: UpstreamResponse, facts: ErrorFacts): La
 
 /** Returns the error that a failure of the transport represents; anything else passes unchanged. */
 export function errorOfFailure(thrown: unknown, call: Call): unknown {
-  const { aborted, reason } = endingOf(call);
-  if (aborted && reason instanceof LanceError) return reason;
+  const ended = endErrorOf(call);
+  if (ended !== undefined) return ended;
   if (!(thrown instanceof UpstreamFailure)) return thrown;
   const [name, fault] = BY_FAILURE[thrown.kind];
   return new LanceError(name, thrown.message, { cause: thrown, fault });
