@@ -10,25 +10,29 @@ import type { Permissions } from "./permissions.ts";
  * describe the object. The answer then has those of the request, whether the object is new or not.
  */
 export function hideExisting(permissions: Permissions): Interceptor {
-  async function isHidden(call: Call, touch: Pick<Touch, "operation" | "kind">): Promise<boolean> {
-    const isVisible = await permissions.allow(call, { ...touch, id: call.id });
-    if (!isVisible) call.takes = undefined;
-    return !isVisible;
+  async function answerTo<A extends object, P>(
+    call: Call,
+    description: Pick<Touch, "operation" | "kind">,
+    properties: P,
+    next: () => Promise<A>,
+  ): Promise<A> {
+    if (call.id.length === 0 || (await permissions.allow(call, { ...description, id: call.id })))
+      return next();
+    call.takes = undefined;
+    return { ...(await next()), properties };
   }
   return interceptOperations({
-    async createNamespace(call, request, next) {
+    createNamespace(call, request, next) {
       const { mode, properties } = request.message;
-      const isOpen = mode === CreateNamespaceMode.EXIST_OK && call.id.length > 0;
-      const hides = isOpen && (await isHidden(call, { operation: "describeNamespace", kind: "Namespace" }));
-      const answer = await next(call, request);
-      return hides ? { ...answer, properties } : answer;
+      const create = () => next(call, request);
+      if (mode !== CreateNamespaceMode.EXIST_OK) return create();
+      return answerTo(call, { operation: "describeNamespace", kind: "Namespace" }, properties, create);
     },
-    async createTable(call, request, next) {
+    createTable(call, request, next) {
       const { mode, properties } = request.message;
-      const isOpen = mode === CreateTableMode.EXIST_OK && call.id.length > 0;
-      const hides = isOpen && (await isHidden(call, { operation: "describeTable", kind: "Table" }));
-      const answer = await next(call, request);
-      return hides ? { ...answer, properties } : answer;
+      const create = () => next(call, request);
+      if (mode !== CreateTableMode.EXIST_OK) return create();
+      return answerTo(call, { operation: "describeTable", kind: "Table" }, properties, create);
     },
   });
 }
