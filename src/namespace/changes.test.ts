@@ -4,7 +4,8 @@ import { describe, it } from "vitest";
 import { LanceDbService } from "../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { isRead } from "./actions.ts";
-import { CHANGE_TYPES, CHANGES, changesOf, isChange } from "./changes.ts";
+import { CHANGE_TYPES } from "./change-types.ts";
+import { CHANGES, changesOf, isChange } from "./changes.ts";
 import type { Identifier } from "./identifier.ts";
 import { type AnyOperation, OBJECTS } from "./objects.ts";
 

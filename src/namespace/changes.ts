@@ -1,29 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
+import type { ChangeType } from "./change-types.ts";
 import type { Identifier } from "./identifier.ts";
 import { type AnyOperation, type Lookups, OBJECTS, type ObjectKind, reachOf } from "./objects.ts";
-
-/** Kinds of changes, by the object that changes. */
-export const CHANGE_TYPES = [
-  "namespace.created",
-  "namespace.dropped",
-  "table.created",
-  "table.declared",
-  "table.registered",
-  "table.deregistered",
-  "table.dropped",
-  "table.renamed",
-  "table.data_changed",
-  "table.schema_changed",
-  "table.indices_changed",
-  "table.versions_deleted",
-  "table.tags_changed",
-  "table.branches_changed",
-  "table.settings_changed",
-  "table.transaction_changed",
-] as const;
-
-/** Kind of a change, such as `table.created`. */
-export type ChangeType = (typeof CHANGE_TYPES)[number];
 
 /** Change of an object of the catalog. */
 export interface Change {

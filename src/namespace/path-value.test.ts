@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, test } from "vitest";
 import { seedOf } from "../../test/support/seed.ts";
-import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { hasDotSegment, pathFieldsOf } from "./path-value.ts";
+import { hasDotSegment } from "./path-value.ts";
 
 const BASE = "http://host/v1/table/t/index/";
 
@@ -51,12 +50,4 @@ describe("hasDotSegment", () => {
       { numRuns: 2_000, seed },
     );
   });
-});
-
-test("the fields that paths carry come from the annotations of all methods", () => {
-  const named = (name: keyof typeof LanceNamespaceService.method) =>
-    pathFieldsOf(LanceNamespaceService.method[name]).map((field) => field.name);
-  assert.deepEqual(named("dropTableIndex"), ["identifier", "index_name"]);
-  assert.deepEqual(named("countTableRows"), ["identifier"]);
-  assert.deepEqual(named("listAllTables"), []);
 });

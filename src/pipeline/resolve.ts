@@ -10,7 +10,8 @@ import {
   parseIdentifier,
   sameIdentifier,
 } from "../namespace/identifier.ts";
-import { checkPathValue, pathFieldsOf } from "../namespace/path-value.ts";
+import { pathFieldsOf } from "../namespace/path-fields.ts";
+import { checkPathValue } from "../namespace/path-value.ts";
 import type { Interceptor } from "./interceptor.ts";
 
 /** Fields that requests share, as far as a request has them. */
