@@ -16,7 +16,10 @@ export function pauseCompilers(): void {
   setFilters("-*");
 }
 
-/** Lets V8 compile again, before calls come or other threads run JavaScript: the flags are those of the process. */
+/** Whether V8 is kept from compiling now. */
+export const areCompilersPaused = () => arePaused;
+
+/** Lets V8 compile again. No other thread may run JavaScript meanwhile, because the flags are those of the process. */
 export function resumeCompilers(): void {
   if (!arePaused) return;
   arePaused = false;

@@ -13,6 +13,7 @@ import { linkCommits, openCommitPorts } from "./commit-ports.ts";
 import { createCrewProfiles } from "./crew-profiles.ts";
 import { createCrewReadiness } from "./crew-readiness.ts";
 import { createShares, slotNumbers } from "./crew-shares.ts";
+import { holdThreads } from "./hold-threads.ts";
 import type { ChangeForWorker } from "./messages.ts";
 import { clearAll } from "./shared-cells.ts";
 import { openSharedMemory } from "./shared-memory.ts";
@@ -26,6 +27,14 @@ const FIRST_PAUSE_MS = 500;
 const PROVED_MS = 10_000;
 /** Longest time that a blocked worker takes to end, in milliseconds. */
 const TERMINATION_MS = 10_000;
+/** Pause before workers are held again of which one was busy, in milliseconds. */
+const HOLD_PAUSE_MS = 1_000;
+
+/** All workers as one gateway. */
+export interface Crew extends RunningGateway {
+  /** Calls back once, as soon as all workers can wait meanwhile, so that no other thread runs JavaScript. */
+  whileHeld(work: () => void): Promise<void>;
+}
 
 /**
  * Starts as many workers as the options say: threads that each serve the whole configuration on the same port. The
@@ -38,7 +47,7 @@ export async function startWorkers(
   configuration: Configuration,
   log: Logger,
   onLost: () => void,
-): Promise<RunningGateway> {
+): Promise<Crew> {
   const { options } = configuration;
   const size = options.workers;
   const memory = openSharedMemory({ workers: size, databases: 0 });
@@ -197,6 +206,19 @@ export async function startWorkers(
     for (const other of others)
       if (first !== undefined && other !== undefined) linkCommits(first, other, added);
   }
+  async function whileHeld(work: () => void): Promise<void> {
+    let isDone = false;
+    while (!signal.aborted) {
+      const threads = serving();
+      await holdThreads(threads, () => {
+        // A worker that only starts is not held.
+        isDone = threads.length === size && crew.every((thread, worker) => thread === threads[worker]);
+        if (isDone) work();
+      });
+      if (isDone) return;
+      await sleep(HOLD_PAUSE_MS, undefined, { signal }).catch(() => {});
+    }
+  }
   function setLogLevel(level: string): void {
     log.level = level;
     for (const thread of serving()) thread.send({ type: "log level", level });
@@ -232,6 +254,7 @@ export async function startWorkers(
       }),
       setLogLevel,
       prepare,
+      whileHeld,
       close,
     };
   } catch (error) {

@@ -10,6 +10,7 @@ import { createLog } from "../../log/log.ts";
 import { cacheCode } from "../cache-code.ts";
 import { trimHeapWhenIdle } from "../trim-heap.ts";
 import { watchForUnhandled } from "../unhandled.ts";
+import { waitWhileHeld } from "./hold-threads.ts";
 import { joinWorkers } from "./join-workers.ts";
 import type {
   PrepareRequest,
@@ -56,6 +57,7 @@ try {
     if (message.type === "close") void close(gateway);
     else if (message.type === "log level") gateway.setLogLevel(message.level);
     else if (message.type === "profile") void profile(gateway, message);
+    else if (message.type === "hold") waitWhileHeld(message.memory);
     else if (message.type === "prepare") void prepare(gateway, message);
     else if (message.type === "commit") pending?.commit();
     else if (message.type === "abort") void pending?.abort();
