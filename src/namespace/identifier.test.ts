@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, it } from "vitest";
+import { codePoint } from "../../test/support/characters.ts";
 import { isLanceError } from "./errors.ts";
 import {
   checkIdentifier,
@@ -13,7 +14,7 @@ import {
 } from "./identifier.ts";
 
 const invalid = (error: unknown) => isLanceError(error, "InvalidInput");
-const newName = fc.string({ unit: "binary", minLength: 1, maxLength: 6 }).filter(isNewName);
+const newName = fc.string({ unit: codePoint, minLength: 1, maxLength: 6 }).filter(isNewName);
 const delimiter = fc.constantFrom("$", "/", "\\", "\n", "$$");
 
 describe("parseIdentifier", () => {

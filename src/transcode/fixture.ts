@@ -9,6 +9,7 @@ import {
 } from "@bufbuild/protobuf";
 import { ValueSchema } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
+import { codePoint } from "../../test/support/characters.ts";
 import { isRequired } from "./descriptors.ts";
 
 /**
@@ -36,7 +37,7 @@ export function messages(
       members[member.localName] =
         depth > 0 ? fc.array(values(member, depth), { maxLength: 3 }) : fc.constant([]);
     } else if (member.fieldKind === "map") {
-      const keys = fc.string({ unit: "binary", maxLength: 5 }).filter((key) => key !== "__proto__");
+      const keys = fc.string({ unit: codePoint, maxLength: 5 }).filter((key) => key !== "__proto__");
       members[member.localName] = fc.dictionary(keys, values(member, depth), {
         maxKeys: 3,
         noNullPrototype: true,
@@ -70,7 +71,7 @@ function values(field: DescField, depth: number): fc.Arbitrary<unknown> {
     case ScalarType.DOUBLE:
       return fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
     case ScalarType.STRING:
-      return fc.string({ unit: "binary" });
+      return fc.string({ unit: codePoint });
     default:
       throw new Error(`no values for ${field}`);
   }

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { isNewName } from "../../src/namespace/identifier.ts";
 import { people, personStream } from "../support/arrow.ts";
+import { codePoint } from "../support/characters.ts";
 import type { ProtocolClient } from "../support/client.ts";
 import { createProtocolClients, PROTOCOLS } from "../support/protocols.ts";
 import { type DirectoryServer, startDirectoryServer } from "../support/server.ts";
@@ -10,7 +11,7 @@ import { type DirectoryServer, startDirectoryServer } from "../support/server.ts
 /** Characters that paths, queries, escapes and file systems treat in their own ways, and any others. */
 const character = fc.oneof(
   fc.constantFrom(..." %+.:;#&=~!'\"()[]{}<>|^`,@-_", "%20", "%2f", "%25", "ä", "e\u0301", "日", "\u{1f600}"),
-  fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
+  codePoint,
 );
 const newName = fc.string({ unit: character, minLength: 1, maxLength: 8 }).filter(isNewName);
 
