@@ -20,6 +20,8 @@ export interface ByteBudget {
 
 /** The bytes of a {@link ByteBudget} that a call holds. */
 export interface ByteHold {
+  /** Bytes that it holds. */
+  readonly bytes: number;
   /**
    * Takes bytes that are about to be kept.
    *
@@ -86,6 +88,10 @@ class Hold implements ByteHold {
   constructor(budget: Budget, freeBytes: number) {
     this.#budget = budget;
     this.#freeBytes = freeBytes;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
   }
 
   take(bytes: number): void {

@@ -29,6 +29,9 @@ export function admitUploads(databases: Databases, budget: ByteBudget, ofCaller?
 function holdOf(caller: string, quota: Quota, hold: ByteHold): ByteHold {
   let held = 0;
   return {
+    get bytes() {
+      return held;
+    },
     take(bytes) {
       if (!quota.take(caller, bytes)) {
         const headers = { "retry-after": "1" };

@@ -5,7 +5,8 @@ import { test } from "vitest";
 import { QueryTableRequestSchema } from "../gen/lance/namespace/v1/query_pb.ts";
 import { AlterTableAddColumnsRequestSchema } from "../gen/lance/namespace/v1/schema_pb.ts";
 import { isLanceError } from "../namespace/errors.ts";
-import { checkBinary } from "./binary-budget.ts";
+import { atOnce } from "../namespace/pace.ts";
+import { scanBinary } from "./binary-budget.ts";
 
 const MIB = 1024 * 1024;
 
@@ -28,7 +29,7 @@ test("a message of millions of messages, texts, entries or unknown fields is ref
     unknown,
   ];
   for (const bytes of bodies) {
-    assert.throws(() => checkBinary(AlterTableAddColumnsRequestSchema, bytes), tooMuch);
+    assert.throws(() => atOnce(scanBinary(AlterTableAddColumnsRequestSchema, bytes)), tooMuch);
   }
 });
 
@@ -36,7 +37,7 @@ test("counts the contents of messages and maps", () => {
   const inner = repeated(1, 4 * MIB);
   const head = Buffer.from([(fieldOf("newColumns") << 3) | 2, 0x80, 0x80, 0x80, 0x02]);
   const bytes = Buffer.concat([head, inner]);
-  assert.throws(() => checkBinary(AlterTableAddColumnsRequestSchema, bytes), tooMuch);
+  assert.throws(() => atOnce(scanBinary(AlterTableAddColumnsRequestSchema, bytes)), tooMuch);
 });
 
 test("long texts, long bytes and long vectors pass", () => {
@@ -45,14 +46,14 @@ test("long texts, long bytes and long vectors pass", () => {
     filter: "x".repeat(8 * MIB),
     vector: { singleVector: { values: Array.from({ length: 500_000 }, () => 0.5) } } as never,
   });
-  checkBinary(QueryTableRequestSchema, toBinary(QueryTableRequestSchema, query));
+  atOnce(scanBinary(QueryTableRequestSchema, toBinary(QueryTableRequestSchema, query)));
 });
 
 test("leaves malformed bytes to the decoder", () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 33_000, maxLength: 34_000 }), (bytes) => {
       try {
-        checkBinary(QueryTableRequestSchema, bytes);
+        atOnce(scanBinary(QueryTableRequestSchema, bytes));
       } catch (error) {
         assert.ok(tooMuch(error));
       }

@@ -6,10 +6,13 @@ import { type Call, createCall, type Protocol } from "../namespace/call.ts";
 import { toLanceError } from "../namespace/errors.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import { noteCall, originOf } from "./arrival.ts";
+import { mayBePacked } from "./connect-codec.ts";
 import { abortErrorOf, toConnectError, withLanceErrors } from "./connect-error.ts";
 import { type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
 import { startDeadline, timeAllowed } from "./deadline.ts";
 import type { ErrorDetails } from "./grpc/status.ts";
+import { FREE_BYTES } from "./limits.ts";
+import type { LoopPace } from "./loop-pace.ts";
 import { hasKnownEnd } from "./rest/http.ts";
 import { pathOf, type Rpc, type StreamRpc, type UnaryRpc } from "./rpc.ts";
 
@@ -26,8 +29,13 @@ export interface ConnectCallOptions {
   readonly errorDetails?: ErrorDetails | undefined;
 }
 
+interface PacedOptions extends ConnectCallOptions {
+  /** Shares turns of the event loop among the messages. */
+  readonly pace: LoopPace;
+}
+
 /** Adds the implementation of an rpc to the library's router. */
-export function addRpc(router: ConnectRouter, rpc: Rpc, options: ConnectCallOptions): void {
+export function addRpc(router: ConnectRouter, rpc: Rpc, options: PacedOptions): void {
   if (rpc.kind === "unary") {
     router.rpc(rpc.method, unaryImplementation(rpc, options));
     return;
@@ -37,10 +45,11 @@ export function addRpc(router: ConnectRouter, rpc: Rpc, options: ConnectCallOpti
   router.rpc(rpc.method, streamImplementation(rpc, options) as never, uncompressed);
 }
 
-function unaryImplementation(rpc: UnaryRpc, options: ConnectCallOptions) {
+function unaryImplementation(rpc: UnaryRpc, options: PacedOptions) {
   return async (request: Message, context: HandlerContext) => {
     const call = begin(rpc.method, context, options.log, options.defaultDeadlineMs);
     try {
+      await turnAfterDecoding(context, options.pace);
       const response = await rpc.handle(request, call);
       copyHeaders(call, context);
       return response;
@@ -51,11 +60,12 @@ function unaryImplementation(rpc: UnaryRpc, options: ConnectCallOptions) {
   };
 }
 
-function streamImplementation(rpc: StreamRpc, options: ConnectCallOptions): unknown {
+function streamImplementation(rpc: StreamRpc, options: PacedOptions): unknown {
   async function* run(requests: AsyncIterable<Message>, context: HandlerContext): AsyncIterable<Message> {
     const call = begin(rpc.method, context, options.log);
     try {
       const { hold } = exchangeOf(context);
+      if (rpc.method.methodKind === "server_streaming") await turnAfterDecoding(context, options.pace);
       for await (const message of rpc.handle(handedOver(withLanceErrors(requests), hold), call)) {
         copyHeaders(call, context);
         yield message;
@@ -78,6 +88,13 @@ function streamImplementation(rpc: StreamRpc, options: ConnectCallOptions): unkn
     default:
       return run;
   }
+}
+
+/** The library decodes a message in a single step, in whose turn of the event loop nothing else starts if it was long. */
+async function turnAfterDecoding(context: HandlerContext, pace: LoopPace): Promise<void> {
+  const { request, hold } = exchangeOf(context);
+  const isLong = hold.bytes > FREE_BYTES || mayBePacked(request);
+  if (isLong && !pace.enter()) await pace.turn();
 }
 
 /** Converts as {@link toConnectError}, and records failures that precede the pipeline. */

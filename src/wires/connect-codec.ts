@@ -6,7 +6,7 @@ import { compressionGzip } from "@connectrpc/connect-node";
 import { LanceError } from "../namespace/errors.ts";
 import { inSlices } from "../namespace/pace.ts";
 import { SMALL_JSON_BYTES, scanJson } from "../transcode/json-scan.ts";
-import { checkBinary } from "./binary-budget.ts";
+import { scanBinary } from "./binary-budget.ts";
 import type { MessageCheck } from "./connect-body.ts";
 import { tooLarge } from "./grpc/frame.ts";
 import { FREE_BYTES } from "./limits.ts";
@@ -26,7 +26,7 @@ export const MAX_JSON_MESSAGE_BYTES = 3 * 1024 * 1024;
 
 /** Returns the check of a message in an encoding; a message that takes long to decode waits for its turn of the loop. */
 export function messageCheck(message: DescMessage, codec: Codec, pace: LoopPace): MessageCheck {
-  const check = codec === "json" ? checkJson : async (bytes: Uint8Array) => checkBinary(message, bytes);
+  const check = codec === "json" ? checkJson : (bytes: Uint8Array) => inSlices(scanBinary(message, bytes));
   return async (bytes) => {
     if (bytes.byteLength <= FREE_BYTES) return;
     if (!pace.enter()) await pace.turn();
@@ -72,6 +72,14 @@ export function isBare({ headers }: IncomingMessage): boolean {
 export function isPacked(request: IncomingMessage): boolean {
   const encoding = request.headers["content-encoding"] ?? "identity";
   return isBare(request) && encoding !== "identity";
+}
+
+/** Headers that name the encoding of a body, or of the messages in it. */
+const ENCODINGS = ["content-encoding", "connect-content-encoding", "grpc-encoding"];
+
+/** Whether messages of a request may be compressed, and longer than their bytes. */
+export function mayBePacked({ headers }: IncomingMessage): boolean {
+  return ENCODINGS.some((name) => (headers[name] ?? "identity") !== "identity");
 }
 
 /** Returns gzip whose messages are checked after they are unpacked. */

@@ -74,7 +74,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
       ...(options.registry && { jsonOptions: { registry: options.registry } }),
       acceptCompression: [checkedGzip(check, errorOf)],
     });
-    addRpc(router, rpc, { ...options, maxMessageBytes });
+    addRpc(router, rpc, { ...options, maxMessageBytes, pace });
     return { check, handle: router.handlers[0] as UniversalHandler };
   }
 

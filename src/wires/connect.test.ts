@@ -20,11 +20,12 @@ import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
 import { fakeService, memoryLog } from "./grpc/fixture.ts";
 import { httpWires } from "./http-wires.ts";
+import type { LoopPace } from "./loop-pace.ts";
 import { serviceRpcs } from "./rpc.ts";
 
 const DESCRIBE = "/lance.namespace.v1.LanceNamespaceService/DescribeTable";
 
-async function start(service: Service, maxMessageBytes = 1 << 20) {
+async function start(service: Service, maxMessageBytes = 1 << 20, pace?: LoopPace) {
   const { log, lines } = memoryLog();
   const app = fastify();
   app.register(httpWires, {
@@ -33,6 +34,7 @@ async function start(service: Service, maxMessageBytes = 1 << 20) {
     transcoders: [],
     log,
     maxMessageBytes,
+    pace,
   });
   await app.ready();
   const servers = [createHttp1Server(app.routing), createHttp2Server(app.routing as never)];
@@ -256,4 +258,27 @@ test("JSON of Connect is protobuf JSON, and other paths are not taken", async ()
   assert.match(response.headers.get("x-request-id") ?? "", /^[0-9a-f-]{36}$/);
   assert.equal((await fetch(`${server.http1}/v1/x`)).status, 404);
   assert.equal((await fetch(server.http1 + DESCRIBE, { method: "POST", body: "x" })).status, 415);
+});
+
+test("the call of a long message starts in a later turn than its decoding", async () => {
+  let turns = 0;
+  const pace = { enter: () => false, turn: async () => void turns++, noteConnection() {} };
+  let started = 0;
+  const service = fakeService({
+    async unary() {
+      started = turns;
+      return create(DescribeTableResponseSchema);
+    },
+  });
+  await using server = await start(service, undefined, pace);
+  const turnsOf = async (client: (typeof server.clients)[number]["client"], id: string[]) => {
+    turns = 0;
+    await client.describeTable({ id });
+    return started;
+  };
+  for (const { client } of server.clients) {
+    assert.equal(await turnsOf(client, ["a"]), 0);
+    // Before the check of the message, before its decoding, and after it.
+    assert.equal(await turnsOf(client, ["a", "b".repeat(40_000)]), 3);
+  }
 });

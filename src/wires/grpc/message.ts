@@ -1,6 +1,8 @@
 import { type DescMessage, fromBinary, type Message } from "@bufbuild/protobuf";
 import { LanceError } from "../../namespace/errors.ts";
-import { checkBinary } from "../binary-budget.ts";
+import { decodeSteps } from "../../namespace/message-steps.ts";
+import { inSlices } from "../../namespace/pace.ts";
+import { SMALL_MESSAGE_BYTES, scanBinary } from "../binary-budget.ts";
 import type { Frame } from "./frame.ts";
 import { unpack } from "./gzip.ts";
 
@@ -12,19 +14,31 @@ export interface MessageOptions {
 }
 
 /**
- * Decodes a message.
+ * Decodes a message; a long one in steps.
  *
  * @throws LanceError InvalidInput, for bytes that are not a message of this type, and for a message with too many
- *   fields.
+ *   fields. The promise rejects with the same errors.
  */
-export function decode(description: DescMessage, data: Uint8Array): Message {
-  checkBinary(description, data);
+export function decode(description: DescMessage, data: Uint8Array): Message | Promise<Message> {
+  if (data.byteLength > SMALL_MESSAGE_BYTES) return decodeLong(description, data);
   try {
     return fromBinary(description, data);
   } catch (error) {
-    const message = `a message is not a valid ${description.typeName}`;
-    throw new LanceError("InvalidInput", message, { cause: error });
+    throw invalid(description, error);
   }
+}
+
+async function decodeLong(description: DescMessage, data: Uint8Array): Promise<Message> {
+  await inSlices(scanBinary(description, data));
+  try {
+    return await inSlices(decodeSteps(description, data));
+  } catch (error) {
+    throw invalid(description, error);
+  }
+}
+
+function invalid({ typeName }: DescMessage, cause: unknown): LanceError {
+  return new LanceError("InvalidInput", `a message is not a valid ${typeName}`, { cause });
 }
 
 /**

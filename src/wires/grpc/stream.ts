@@ -44,7 +44,7 @@ async function* readMessages(method: DescMethod, served: Served): AsyncIterable<
     for (let frame = reader.next(); frame !== undefined; frame = reader.next()) {
       if (!pace.enter()) await pace.turn(serverCall);
       serverCall.signal.throwIfAborted();
-      const message = decode(method.input, await plainData(frame, served));
+      const message = await decode(method.input, await plainData(frame, served));
       // The consumer of the message counts its bytes from here on.
       hold.release(frame.bytes);
       yield message;

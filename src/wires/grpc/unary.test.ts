@@ -270,3 +270,19 @@ test("the size limit holds for declared lengths and for what gzip hides", async 
   const { error } = await callUnary(server.client, { id: ["x".repeat(2000)] }, new Metadata());
   assert.equal(error?.code, status.RESOURCE_EXHAUSTED);
 });
+
+test("the call of a long message starts in a later turn than its decoding", async () => {
+  let turns = 0;
+  const pace = { enter: () => false, turn: async () => void turns++, noteConnection() {} };
+  const started: number[] = [];
+  const service = fakeService({
+    async unary() {
+      started.push(turns);
+      return create(DescribeTableResponseSchema);
+    },
+  });
+  await using server = await startGrpc(service, { pace });
+  await callUnary(server.client, { id: ["a"] }, new Metadata());
+  await callUnary(server.client, { id: ["a", "b".repeat(40_000)] }, new Metadata());
+  assert.deepEqual(started, [1, 3]);
+});

@@ -63,8 +63,12 @@ async function answer(rpc: UnaryRpc, served: Served, read: () => Message | Promi
   try {
     if (!pace.enter()) await pace.turn(serverCall);
     if (serverCall.done) return;
-    const message = read();
-    const request = message instanceof Promise ? await message : message;
+    let request = read();
+    if (request instanceof Promise) {
+      request = await request;
+      if (!pace.enter()) await pace.turn(serverCall);
+      if (serverCall.done) return;
+    }
     const response = await rpc.handle(request, served.call);
     if (serverCall.done) return;
     const body = passedBody(response, "binary") ?? toBinary(rpc.method.output, response);

@@ -1,7 +1,8 @@
-import { fromBinary, toBinary } from "@bufbuild/protobuf";
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
 import type { LanceError } from "../../../namespace/errors.ts";
+import { decodeSteps, encodeSteps } from "../../../namespace/message-steps.ts";
+import { atOnce, inSlices, type Steps } from "../../../namespace/pace.ts";
 import { damagedFile } from "./damaged-file.ts";
 import type { ObjectStore } from "./storage.ts";
 
@@ -51,7 +52,7 @@ export async function readManifestFile(store: ObjectStore, key: string): Promise
     return bytes;
   };
   const body = await read(footer.position, tail.size - FOOTER_BYTES);
-  return { key, manifest: decodeManifest(key, body), ...footer, read };
+  return { key, manifest: await inSlices(decodeManifest(key, body)), ...footer, read };
 }
 
 /** Wraps a manifest file in memory, under its current or future key. */
@@ -67,7 +68,7 @@ export function manifestFileOf(key: string, bytes: Uint8Array, manifest: Manifes
  */
 export function parseManifestFile(key: string, bytes: Uint8Array): Manifest {
   const { position } = readFooter(key, bytes, bytes.byteLength);
-  return decodeManifest(key, bytes.subarray(position, bytes.byteLength - FOOTER_BYTES));
+  return atOnce(decodeManifest(key, bytes.subarray(position, bytes.byteLength - FOOTER_BYTES)));
 }
 
 /** Reads the message at a position in a manifest file, without its length. */
@@ -93,24 +94,37 @@ export async function readInheritedPart(file: ManifestFile): Promise<Uint8Array>
 }
 
 /**
- * Builds a manifest file.
+ * Builds a manifest file, in steps.
  *
  * @param inherited the part before the transaction; see {@link readInheritedPart}
  * @param manifest written as it is: its `transactionSection` must be the length of `inherited`
  */
-export function buildManifestFile(
+export function* manifestFileSteps(
   inherited: Uint8Array,
   transaction: Uint8Array,
   manifest: Manifest,
   signature: Uint8Array,
-): Uint8Array {
+): Steps<Uint8Array> {
   const position = inherited.byteLength + LENGTH_BYTES + transaction.byteLength;
-  const body = toBinary(ManifestSchema, manifest);
+  const body = yield* encodeSteps(ManifestSchema, manifest);
+  const length = body.reduce((sum, part) => sum + part.byteLength, 0);
   const footer = new Uint8Array(FOOTER_BYTES);
   viewOf(footer).setBigInt64(0, BigInt(position), true);
   footer.set(signature, 8);
-  const parts = [inherited, lengthOf(transaction), transaction, lengthOf(body), body, footer];
-  return Buffer.concat(parts);
+  yield;
+  return Buffer.concat([
+    inherited,
+    inBytes(transaction.byteLength),
+    transaction,
+    inBytes(length),
+    ...body,
+    footer,
+  ]);
+}
+
+/** Builds a manifest file, as {@link manifestFileSteps} does, without a pause. */
+export function buildManifestFile(...parts: Parameters<typeof manifestFileSteps>): Uint8Array {
+  return atOnce(manifestFileSteps(...parts));
 }
 
 function readFooter(
@@ -129,22 +143,23 @@ function readFooter(
   return { position, signature };
 }
 
-function decodeManifest(key: string, body: Uint8Array): Manifest {
+/** A version may have thousands of fields, and a hundred thousand fragments. */
+function* decodeManifest(key: string, body: Uint8Array): Steps<Manifest> {
   const message = body.subarray(LENGTH_BYTES);
   const length = viewOf(body).getUint32(0, true);
   if (length !== message.byteLength)
     throw corrupt(key, `it holds ${message.byteLength} bytes, not ${length}`);
   try {
-    return fromBinary(ManifestSchema, message);
+    return yield* decodeSteps(ManifestSchema, message);
   } catch (error) {
     throw corrupt(key, "it cannot be decoded", error);
   }
 }
 
-function lengthOf(bytes: Uint8Array): Uint8Array {
-  const length = new Uint8Array(LENGTH_BYTES);
-  viewOf(length).setUint32(0, bytes.byteLength, true);
-  return length;
+function inBytes(length: number): Uint8Array {
+  const bytes = new Uint8Array(LENGTH_BYTES);
+  viewOf(bytes).setUint32(0, length, true);
+  return bytes;
 }
 
 function viewOf(bytes: Uint8Array): DataView {

@@ -40,8 +40,12 @@ export function largestFragmentId({ maxFragmentId, fragments }: Manifest): bigin
 
 /** Decodes metadata as text; the format stores that of schemas and fields as UTF-8 bytes. */
 export function metadataText(metadata: Readonly<Record<string, Uint8Array>>): Record<string, string> {
-  const entries = Object.entries(metadata).map(([key, value]) => [key, Buffer.from(value).toString("utf8")]);
+  const entries = Object.entries(metadata).map(([key, value]) => [key, textOf(value)]);
   return Object.fromEntries(entries);
+}
+
+function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
 }
 
 /** Returns when a version was created, in milliseconds since 1970; `undefined` if it does not say. */

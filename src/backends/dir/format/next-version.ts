@@ -4,7 +4,7 @@ import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import type { IndexMetadata, Manifest } from "../../../gen/lance/format/table_pb.ts";
 import type { Transaction } from "../../../gen/lance/format/transaction_pb.ts";
 import { TransactionSchema } from "../../../gen/lance/format/transaction_pb.ts";
-import { createPace } from "../../../namespace/pace.ts";
+import { createPace, inSlices } from "../../../namespace/pace.ts";
 import {
   type DatasetRef,
   FIRST_DETACHED_VERSION,
@@ -15,7 +15,7 @@ import {
 } from "./dataset.ts";
 import { encodeIndices, readSegments } from "./index-section.ts";
 import { FLAG_NO_TRANSACTION_FILES } from "./manifest.ts";
-import { buildManifestFile, type ManifestFile, manifestFileOf, readInheritedPart } from "./manifest-file.ts";
+import { type ManifestFile, manifestFileOf, manifestFileSteps, readInheritedPart } from "./manifest-file.ts";
 
 /** A version that is ready to be published. */
 export interface NextVersion {
@@ -87,7 +87,7 @@ export async function buildNextVersion(
   const transaction = toBinary(TransactionSchema, message);
   // Both may have thousands of fields or fragments.
   await pace.pauseIfDue();
-  const bytes = buildManifestFile(inherited, transaction, next, base.signature);
+  const bytes = await inSlices(manifestFileSteps(inherited, transaction, next, base.signature));
   const scheme = parseManifestName(base.key.slice(base.key.lastIndexOf("/") + 1))?.scheme ?? "V2";
   const key = manifestKey(dataset, version, scheme);
   return {

@@ -1,0 +1,59 @@
+import {
+  create,
+  type DescMessage,
+  type Message,
+  type MessageShape,
+  mergeFromBinary,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { BinaryReader } from "@bufbuild/protobuf/wire";
+import { ITEMS_PER_STEP, type Steps } from "./pace.ts";
+
+/** Bytes of a message that are decoded in a step: less than two milliseconds, if they are not a single field. */
+export const DECODED_PER_STEP = 32 * 1024;
+
+/**
+ * Decodes a message in steps, as `fromBinary` does without a pause. In protobuf's binary form a message may be cut between any two of its
+ * fields, and its parts merge into the whole. A single field, for example a nested message, is decoded in a single step.
+ *
+ * The steps throw Error for bytes that are not a message of this type.
+ */
+export function* decodeSteps<T extends DescMessage>(type: T, bytes: Uint8Array): Steps<MessageShape<T>> {
+  const message = create(type);
+  const reader = new BinaryReader(bytes);
+  let start = 0;
+  while (start < bytes.byteLength) {
+    if (start > 0) yield;
+    const least = Math.min(start + DECODED_PER_STEP, bytes.byteLength);
+    while (reader.pos < least) {
+      const [number, wireType] = reader.tag();
+      reader.skip(wireType, number);
+    }
+    mergeFromBinary(type, message, bytes.subarray(start, reader.pos));
+    start = reader.pos;
+  }
+  return message;
+}
+
+/**
+ * Encodes a message in steps: the items of long lists first, and then everything else. The parts together, in their order, are the
+ * message in protobuf's binary form.
+ */
+export function* encodeSteps<T extends DescMessage>(type: T, message: MessageShape<T>): Steps<Uint8Array[]> {
+  const parts: Uint8Array[] = [];
+  const rest: Message & Record<string, unknown> = { ...message };
+  for (const { fieldKind, localName } of type.fields) {
+    if (fieldKind !== "list") continue;
+    const items = rest[localName] as readonly unknown[];
+    if (items.length <= ITEMS_PER_STEP) continue;
+    const part = create(type) as typeof rest;
+    for (let at = 0; at < items.length; at += ITEMS_PER_STEP) {
+      part[localName] = items.slice(at, at + ITEMS_PER_STEP);
+      parts.push(toBinary(type, part as MessageShape<T>));
+      yield;
+    }
+    rest[localName] = [];
+  }
+  parts.push(toBinary(type, rest as MessageShape<T>));
+  return parts;
+}
