@@ -237,6 +237,35 @@ describe("a metadata commit is refused", () => {
     await commitMetadata(dataset, { fieldMetadata: { name: { entries: allowed, replace: true } } });
   });
 
+  it("for more metadata than anyone writes, unless the table had more before", async () => {
+    const dataset = openFixture("new");
+    const most = 8 * 1024 * 1024;
+    const numbered = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, ""]));
+    const tooMuch = async (change: MetadataChange, message: RegExp) => {
+      await assert.rejects(
+        commitMetadata(dataset, change),
+        (error) => isLanceError(error, "InvalidInput") && message.test(error.message),
+      );
+    };
+    await tooMuch(
+      { schemaMetadata: { entries: numbered(10_001), replace: true } },
+      /10001 entries; 10000 are the most$/,
+    );
+    const long = (length: number) => ({ entries: { a: "x".repeat(length - 1) }, replace: true });
+    await tooMuch({ schemaMetadata: long(most + 1) }, /8388609 characters; 8388608 are the most$/);
+    const [name = ""] = (await readVersion(dataset)).manifest.fields.map((field) => field.name);
+    const both = { schemaMetadata: long(most), fieldMetadata: { [name]: long(10) } };
+    await tooMuch(both, /8388618 characters/);
+
+    await alterNewest(dataset, (manifest) => {
+      manifest.schemaMetadata = { a: Buffer.alloc(most + 9, "x"), b: Buffer.from("y") };
+    });
+    await commitMetadata(dataset, { schemaMetadata: { entries: { b: null } } });
+    await tooMuch({ schemaMetadata: { entries: { b: "yy" } } }, /8388621 characters/);
+    await commitMetadata(dataset, { schemaMetadata: long(most) });
+  });
+
   it("for a missing field", async () => {
     for (const path of ["no", "at.no", "at.x.y", "", "id.", ".id", "`id", "at..z", "x.y"]) {
       const commit = commitMetadata(openFixture("new"), { fieldMetadata: { [path]: { entries: {} } } });

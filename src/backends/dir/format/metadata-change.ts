@@ -13,6 +13,12 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
 import { createFieldFinder, FLAG_TABLE_CONFIG, metadataText } from "./manifest.ts";
 
+/**
+ * Most metadata that the changed schema and fields may have together after a change, in characters of keys and values. The request, the
+ * transaction, the version and the answer contain it, and each of them is read and written in a single step.
+ */
+const MAX_METADATA_LENGTH = 8 * 1024 * 1024;
+
 /** A change of a map from text to text. */
 export interface MapChange {
   /** Entries to set; null removes an entry. */
@@ -33,15 +39,22 @@ export interface MetadataChange {
   readonly fieldMetadata?: Readonly<Record<string, MapChange>> | undefined;
 }
 
+/** Lengths of the changed metadata, in characters. */
+interface Lengths {
+  before: number;
+  after: number;
+}
+
 /**
  * Applies a change to a manifest in place, in steps, because a request may name thousands of fields.
  *
  * The steps return the operation for the transaction. They throw LanceError InvalidInput for a key with consequences beyond metadata and
- * for too many entries, TableColumnNotFound.
+ * for too much metadata, TableColumnNotFound.
  */
 export function* applyChange(manifest: Manifest, change: MetadataChange): Steps<Transaction_UpdateConfig> {
   const operation = create(Transaction_UpdateConfigSchema);
   const { config, tableMetadata, schemaMetadata, fieldMetadata = {} } = change;
+  const lengths: Lengths = { before: 0, after: 0 };
   if (config) {
     manifest.config = applyToMap(manifest.config, config);
     const otherFlags = manifest.writerFeatureFlags & ~FLAG_TABLE_CONFIG;
@@ -54,16 +67,22 @@ export function* applyChange(manifest: Manifest, change: MetadataChange): Steps<
     operation.tableMetadataUpdates = toUpdateMap(tableMetadata);
   }
   if (schemaMetadata) {
-    manifest.schemaMetadata = applyToBytes(manifest.schemaMetadata, schemaMetadata, isReservedInSchema);
+    manifest.schemaMetadata = applyToBytes(
+      manifest.schemaMetadata,
+      schemaMetadata,
+      lengths,
+      isReservedInSchema,
+    );
     operation.schemaMetadataUpdates = toUpdateMap(schemaMetadata);
   }
   const findField = createFieldFinder(manifest);
   for (const [index, [path, fieldChange]] of Object.entries(fieldMetadata).entries()) {
     if (index % ITEMS_PER_STEP === 0) yield;
     const field = findField(path);
-    field.metadata = applyToBytes(field.metadata, fieldChange, isReservedInField);
+    field.metadata = applyToBytes(field.metadata, fieldChange, lengths, isReservedInField);
     operation.fieldMetadataUpdates[field.id] = toUpdateMap(fieldChange);
   }
+  checkMost("characters", lengths.after, lengths.before, MAX_METADATA_LENGTH);
   return operation;
 }
 
@@ -82,11 +101,14 @@ function applyToMap(
 function applyToBytes(
   map: Readonly<Record<string, Uint8Array>>,
   change: MapChange,
+  lengths: Lengths,
   isReserved: (key: string, values: readonly (string | undefined)[]) => boolean,
 ): Record<string, Uint8Array> {
   const before = metadataText(map);
   const after = applyToMap(before, change);
-  checkNumber(Object.keys(after).length, Object.keys(before).length);
+  lengths.before += lengthOf(before);
+  lengths.after += lengthOf(after);
+  checkMost("entries", Object.keys(after).length, Object.keys(before).length, MAX_METADATA_ENTRIES);
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     if (before[key] === after[key] || !isReserved(key, [before[key], after[key]])) continue;
     throw new LanceError("InvalidInput", `the metadata key ${key} cannot be changed or removed`);
@@ -99,13 +121,14 @@ function applyToBytes(
   return Object.fromEntries(bytes);
 }
 
-/** A table may have more entries from another writer, which may then be changed and removed. */
-function checkNumber(after: number, before: number): void {
-  if (after <= Math.max(before, MAX_METADATA_ENTRIES)) return;
-  throw new LanceError(
-    "InvalidInput",
-    `metadata would have ${after} entries; ${MAX_METADATA_ENTRIES} are the most`,
-  );
+/** A table may have more from another writer, which may then be changed and removed. */
+function checkMost(what: string, after: number, before: number, most: number): void {
+  if (after <= Math.max(before, most)) return;
+  throw new LanceError("InvalidInput", `metadata would have ${after} ${what}; ${most} are the most`);
+}
+
+function lengthOf(map: Readonly<Record<string, string>>): number {
+  return Object.entries(map).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
 }
 
 /** Whether a key switches the storage of blobs, which also needs feature flags. */
