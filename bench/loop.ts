@@ -4,8 +4,10 @@ import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { createGrpcClient } from "../test/support/grpc-client.ts";
 import { type LoopCall, loopCalls, type Send } from "./loop/calls.ts";
 import { startWatched } from "./loop/gateway.ts";
+import { grpcCalls } from "./loop/grpc-calls.ts";
 import type { LoopFigures } from "./loop/watch.ts";
 import { roundsOf } from "./support/result-file.ts";
 import { writeResults } from "./support/results.ts";
@@ -20,7 +22,7 @@ const OPTIONS = {
 /** Measures all calls, or the named ones, and prints a table in Markdown. */
 export async function run(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-  const calls = loopCalls(Number(values.tables));
+  const calls: Record<string, LoopCall> = { ...loopCalls(Number(values.tables)), ...grpcCalls };
   const unknown = positionals.find((name) => calls[name] === undefined);
   if (unknown !== undefined) throw new Error(`there is no call ${unknown}, only ${Object.keys(calls)}`);
   const checkouts = values.before === undefined ? { now: HERE } : { before: values.before, now: HERE };
@@ -58,14 +60,17 @@ async function measure(checkout: string, call: LoopCall): Promise<LoopFigures> {
     await call.fill?.(root);
     const gateway = await startWatched(checkout, folder);
     const send: Send = (path, body) => post(gateway.port, path, body);
+    const grpc = createGrpcClient(gateway.port);
     try {
       // Modules that are loaded at their first use count for no call.
       await send("namespace/$/table/list?limit=1", {});
+      await grpc.client.listTables({ id: [], limit: 1 });
       await call.prepare?.(send, root);
       await gateway.figures();
-      await call.run(send);
+      await call.run(send, grpc.client);
       return await gateway.figures();
     } finally {
+      grpc.close();
       await gateway.stop();
     }
   } finally {

@@ -1,5 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import type { LanceClient } from "../../test/support/client.ts";
 import { columns, floats, structs } from "./bodies.ts";
 import { addRows, namespaceRow, tableRow, tableRows } from "./roots.ts";
 
@@ -15,8 +16,8 @@ export interface LoopCall {
   readonly fill?: (root: string) => Promise<void>;
   /** Prepares the running gateway; its first call has loaded the catalog. Default: nothing. */
   readonly prepare?: (send: Send, root: string) => Promise<void>;
-  /** The measured calls. */
-  readonly run: (send: Send) => Promise<void>;
+  /** The measured calls, over REST or over gRPC. */
+  readonly run: (send: Send, grpc: LanceClient) => Promise<unknown>;
 }
 
 /** The measured calls, for catalogs of a number of tables. */
