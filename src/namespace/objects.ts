@@ -108,8 +108,8 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   namespaceExists: NAMESPACE,
   dropNamespace: {
     ...NAMESPACE,
-    find: ({ behavior }, id, { contentsOf }) =>
-      behavior === DropNamespaceBehavior.CASCADE ? contentsOf(id) : [],
+    find: ({ behavior }, id, lookups) =>
+      behavior === DropNamespaceBehavior.CASCADE ? contentsOfAny(id, lookups) : [],
   },
 
   declareTable: TABLE,

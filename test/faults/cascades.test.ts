@@ -1,10 +1,17 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { type TestContext, test } from "vitest";
 import { takeAllFor } from "../../src/auth/authenticator-fixture.ts";
+import { removeRows } from "../../src/backends/dir/catalog/catalog-fixture.ts";
 import { createDirectoryBackend } from "../../src/backends/dir/index.ts";
 import { clientOf, silent, temporaryDirectory } from "../../src/backends/dir/test-support.ts";
-import { CreateNamespaceMode, DropNamespaceBehavior } from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
-import type { LanceNamespace } from "../../src/namespace/lance-namespace.ts";
+import {
+  CreateNamespaceMode,
+  DropNamespaceBehavior,
+  DropNamespaceMode,
+} from "../../src/gen/lance/namespace/v1/namespace_pb.ts";
+import { type ErrorName, isLanceError } from "../../src/namespace/errors.ts";
+import type { Backend, LanceNamespace } from "../../src/namespace/lance-namespace.ts";
 import { ann } from "../../src/namespace/principal-fixture.ts";
 import { createCaller } from "../support/caller.ts";
 import { CallError } from "../support/client.ts";
@@ -32,8 +39,13 @@ async function createWorld(t: TestContext) {
       return createNamespace(request, call);
     },
   };
-  const caller = createCaller({
-    backend: { ...backend, operations },
+  return { owner, caller: callerOf({ ...backend, operations }) };
+}
+
+/** Creates a caller who may do everything except drop the table `kept` of any namespace. */
+function callerOf(backend: Backend) {
+  return createCaller({
+    backend,
     limits: { maxUploadBytes: 1_000 },
     authenticator: takeAllFor(ann),
     authorizer: {
@@ -41,7 +53,21 @@ async function createWorld(t: TestContext) {
       close() {},
     },
   });
-  return { owner, caller };
+}
+
+/**
+ * Tables whose ids are given, and the same caller. Another writer has left out the rows of some of the namespaces `n` and `n$x`.
+ */
+async function createGaps(t: TestContext, tables: readonly string[], ...missing: string[]) {
+  const root = await temporaryDirectory(t);
+  const backend = await createDirectoryBackend({ root, log: silent });
+  t.onTestFinished(() => backend.close());
+  const owner = clientOf(backend);
+  await owner.call("createNamespace", "n");
+  await owner.call("createNamespace", "n$x");
+  for (const id of tables) await owner.call("declareTable", id);
+  await removeRows(join(root, "data"), ...missing);
+  return { owner, caller: callerOf(backend) };
 }
 
 const isConflict = (error: unknown) =>
@@ -60,4 +86,57 @@ test("a namespace that replaces another one does not drop such a table either", 
   const replace = caller.createNamespace({ id: ["n"], mode: CreateNamespaceMode.OVERWRITE });
   await assert.rejects(replace, isConflict);
   await owner.call("describeTable", "n$kept");
+});
+
+const CASCADE = { id: ["n"], behavior: DropNamespaceBehavior.CASCADE };
+const OVERWRITE = { id: ["n"], mode: CreateNamespaceMode.OVERWRITE };
+
+const failsWith = (kind: ErrorName, text: RegExp) => (error: unknown) =>
+  error instanceof CallError && isLanceError(error.cause, kind) && text.test(error.message);
+const isRefused = failsWith("PermissionDenied", /on n is not allowed/);
+const isUndecided = failsWith("NamespaceNotEmpty", /not declared/);
+
+test("a namespace without a row is replaced only by a caller who may drop what is in it", async (t) => {
+  const { owner, caller } = await createGaps(t, ["n$own", "n$kept"], "n");
+  await assert.rejects(caller.createNamespace(OVERWRITE), isRefused);
+  await owner.call("describeTable", "n$kept");
+  await owner.call("dropTable", "n$kept");
+  await caller.createNamespace(OVERWRITE);
+  await assert.rejects(owner.call("describeTable", "n$own"));
+});
+
+test("a namespace without a row loses nothing when a caller creates it, and can then be dropped by rights", async (t) => {
+  const { owner, caller } = await createGaps(t, ["n$own", "n$x$kept"], "n");
+  await caller.createNamespace({ id: ["n"] });
+  await owner.call("describeTable", "n$own");
+  await assert.rejects(caller.dropNamespace(CASCADE), isRefused);
+  await owner.call("describeTable", "n$x$kept");
+});
+
+for (const tables of [["n$x$kept"], ["n$own", "n$x$kept"], ["n$own", "n$x$own"]]) {
+  test(`nothing decides about tables below a namespace without a row, so they stay: ${tables.join(", ")}`, async (t) => {
+    const { owner, caller } = await createGaps(t, tables, "n$x");
+    await assert.rejects(caller.dropNamespace(CASCADE), isUndecided);
+    await assert.rejects(caller.createNamespace(OVERWRITE), isUndecided);
+    for (const id of tables) await owner.call("describeTable", id);
+    // With its row, the tables below it can be found and decided about.
+    await owner.call("createNamespace", "n$x");
+    if (tables.includes("n$x$kept")) await assert.rejects(caller.dropNamespace(CASCADE), isRefused);
+    else await caller.dropNamespace(CASCADE);
+  });
+}
+
+test("a chain of namespaces without rows keeps what is below it from a caller who replaces the first", async (t) => {
+  const { owner, caller } = await createGaps(t, ["n$x$kept"], "n", "n$x");
+  await assert.rejects(caller.createNamespace(OVERWRITE), isUndecided);
+  await owner.call("describeTable", "n$x$kept");
+});
+
+test("a cascade of a missing namespace ends as the mode says, whatever is below it", async (t) => {
+  for (const tables of [[], ["n$kept"]]) {
+    const { caller } = await createGaps(t, tables, "n", "n$x");
+    const skip = { ...CASCADE, mode: DropNamespaceMode.SKIP };
+    if (tables.length === 0) await caller.dropNamespace(skip);
+    else await assert.rejects(caller.dropNamespace(skip), isRefused);
+  }
 });

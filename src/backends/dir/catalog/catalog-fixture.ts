@@ -34,3 +34,19 @@ export async function openBaseDirectory(t: TestContext) {
     open: (manifest = manifestTable()) => createCatalog(manifest, silent, { maintenance: false }),
   };
 }
+
+/** Removes rows from the manifest of a base directory, like another writer that leaves what is below them. */
+export async function removeRows(base: string, ...ids: string[]): Promise<void> {
+  const engine = createEngine({ log: silent });
+  const catalog = createCatalog(createManifestTable(base, engine, createLocalStore()), silent, {
+    maintenance: false,
+  });
+  try {
+    await catalog.mutate((draft) => {
+      for (const id of ids) draft.delete(id);
+    });
+  } finally {
+    await catalog.close();
+    await engine.close();
+  }
+}

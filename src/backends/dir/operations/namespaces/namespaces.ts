@@ -14,7 +14,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../../namespace/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { Draft } from "../../catalog/draft.ts";
-import type { Row } from "../../catalog/row.ts";
+import { parentId, type Row } from "../../catalog/row.ts";
 import { checkProperties } from "../properties.ts";
 import { mutateAndRemove } from "../tables/drop.ts";
 import {
@@ -55,8 +55,9 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
         if (existing !== undefined && mode === CreateNamespaceMode.EXIST_OK) {
           return existing.properties;
         }
-        if (existing !== undefined && mode !== CreateNamespaceMode.OVERWRITE) throw alreadyExists(id);
-        yield* deleteBelow(draft, objectIdOf(id), removable);
+        if (mode === CreateNamespaceMode.OVERWRITE) yield* deleteBelow(draft, objectIdOf(id), removable);
+        // A namespace whose row another writer has left out keeps what is below it.
+        else if (existing !== undefined) throw alreadyExists(id);
         draft.put({ objectId: objectIdOf(id), objectType: "namespace", location: undefined, properties });
         return properties;
       }
@@ -82,7 +83,7 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
           if (mode === DropNamespaceMode.SKIP) return {};
           throw namespaceNotFound(id);
         }
-        if (!cascades && draft.hasChildren(objectId)) {
+        if (!cascades && !isEmpty(draft, objectId)) {
           throw new LanceError("NamespaceNotEmpty", `Namespace not empty: '${joinIdentifier(id)}'`);
         }
         yield* deleteBelow(draft, objectId, removable);
@@ -95,23 +96,49 @@ export function createNamespaceOperations(context: ChangeContext): Operations {
   };
 }
 
+/** Whether nothing is below a namespace, not even below a namespace in it that has no row. */
+function isEmpty(draft: Draft, objectId: string): boolean {
+  if (draft.hasChildren(objectId)) return false;
+  for (const _ of draft.descendants(objectId)) return false;
+  return true;
+}
+
 /**
- * Deletes everything below a namespace, in steps, which throw LanceError ConcurrentModification if something is there that
- * is not among the given names: it came after the decision about the rights of the caller.
+ * Deletes everything below a namespace, in steps, which throw a LanceError if something is there that is not among the given names:
+ * NamespaceNotEmpty if no listing shows it, so that nothing can decide about it, and ConcurrentModification if it came after
+ * the decision about the rights of the caller.
  */
 function* deleteBelow(draft: Draft, objectId: string, names: ReadonlySet<string> | undefined): Steps<void> {
-  if (!draft.hasChildren(objectId)) return;
   let count = 0;
   for (const id of draft.descendants(objectId)) {
     if (names !== undefined && !names.has(id.slice(objectId.length + 1))) {
-      throw new LanceError(
-        "ConcurrentModification",
-        "something was made in the namespace meanwhile; try again",
-      );
+      throw refusalToDelete(isListed(draft, objectId, id));
     }
     draft.delete(id);
     if (++count % ITEMS_PER_STEP === 0) yield;
   }
+}
+
+/** Whether listings from a namespace down lead to an object: it is of a known kind, and below namespaces with rows. */
+function isListed(draft: Draft, objectId: string, id: string): boolean {
+  const type = draft.get(id)?.objectType;
+  if (type !== "table" && type !== "namespace") return false;
+  for (let parent = parentId(id); parent !== objectId; parent = parentId(parent))
+    if (draft.get(parent)?.objectType !== "namespace") return false;
+  return true;
+}
+
+function refusalToDelete(listed: boolean): LanceError {
+  if (listed)
+    return new LanceError(
+      "ConcurrentModification",
+      "something was made in the namespace meanwhile; try again",
+    );
+  return new LanceError(
+    "NamespaceNotEmpty",
+    "the namespace has contents about which nothing can decide, because a namespace around them is not declared or " +
+      "their kind is unknown; create such namespaces first",
+  );
 }
 
 function alreadyExists(id: Identifier): LanceError {
