@@ -24,6 +24,8 @@ export interface ChannelOptions {
   readonly connectMs: number;
   /** Silence after which a connection is probed, in milliseconds. */
   readonly keepAliveMs: number;
+  /** Time since the start of the last call after which the connections are closed, in milliseconds. Default: 30 minutes. */
+  readonly idleMs?: number | undefined;
   readonly maxMessageBytes: number;
   /** Limits on the calls in flight and on those that wait. */
   readonly limits: GateLimits;
@@ -37,11 +39,7 @@ export interface Channel {
    * @throws LanceError ServiceUnavailable, if the channel is not connected, or not in time.
    */
   connected(): Client | Promise<Client>;
-  /**
-   * Starts a call with a single message each way.
-   *
-   * @throws Error, if the channel is not connected.
-   */
+  /** Starts a call with a single message each way; if no connection is ready any longer, as soon as one is. */
   unary(call: UnaryCall, answer: PendingAnswer): Running;
   /** Gate that every call passes; each call takes a slot. */
   readonly gate: Gate;
@@ -54,6 +52,8 @@ const WINDOW_BYTES = 8 * 1024 * 1024;
 /** Few calls fail meanwhile, because the circuit opens; a short backoff detects a recovered upstream soon. */
 const MIN_RECONNECT_BACKOFF_MS = 100;
 const MAX_RECONNECT_BACKOFF_MS = 2_000;
+/** An unused connection may be cut on the way without notice. */
+const IDLE_MS = 30 * 60_000;
 /** Shortest time between lookups of a name while connections fail, in milliseconds. */
 const MIN_RESOLUTION_INTERVAL_MS = 5_000;
 
@@ -71,13 +71,22 @@ export function createChannel(address: string, options: ChannelOptions, server?:
     const state = client.getChannel().getConnectivityState(true);
     return state === connectivityState.READY ? client : waitForConnection(client, options.connectMs);
   };
+  let isClosed = false;
+  /** Connects for a call that has begun; the library would connect a closed channel, too. */
+  const reconnected = () => {
+    if (isClosed) throw new Error("the channel is closed");
+    return connected();
+  };
   const { maxMessageBytes } = options;
-  const target = { authority, maxMessageBytes, pick: servers.pick, connected };
+  const target = { authority, maxMessageBytes, pick: servers.pick, connected: reconnected };
   return {
     gate: new Gate(options.limits),
     connected,
     unary: (call, answer) => startUnary(target, call, answer),
-    close: () => client.close(),
+    close() {
+      isClosed = true;
+      client.close();
+    },
   };
 }
 
@@ -153,7 +162,7 @@ function authorityOf(address: string, server: string | undefined): string {
 }
 
 function settingsOf(
-  { tls, keepAliveMs, maxMessageBytes }: ChannelOptions,
+  { tls, keepAliveMs, idleMs = IDLE_MS, maxMessageBytes }: ChannelOptions,
   address: string,
   authority: string,
   server: string | undefined,
@@ -165,6 +174,7 @@ function settingsOf(
     "grpc.max_send_message_length": -1,
     "grpc.keepalive_time_ms": keepAliveMs,
     "grpc.keepalive_timeout_ms": KEEP_ALIVE_TIMEOUT_MS,
+    "grpc.client_idle_timeout_ms": idleMs,
     "grpc.initial_reconnect_backoff_ms": MIN_RECONNECT_BACKOFF_MS,
     "grpc.max_reconnect_backoff_ms": MAX_RECONNECT_BACKOFF_MS,
     "grpc.dns_min_time_between_resolutions_ms": MIN_RESOLUTION_INTERVAL_MS,

@@ -54,8 +54,6 @@ const NO_MESSAGE = "No message received";
 /**
  * Starts a call on a connection of the library. Its client and its channel would pass the call through seven layers and
  * each message through a dozen promises.
- *
- * @throws Error, if no connection is ready.
  */
 export function startUnary(target: UnaryTarget, call: UnaryCall, answer: PendingAnswer): Running {
   const exchange = new UnaryExchange(target, call, answer);
@@ -83,13 +81,29 @@ class UnaryExchange implements InterceptingListener, Running {
     this.#open = { call, answer };
   }
 
-  /** @throws Error, if no connection is ready. */
   start(): void {
+    const connection = this.#target.pick();
+    // The connection was lost, or closed as idle, while the call waited for its turn.
+    if (connection === undefined) void this.#startConnected();
+    else this.#startOn(connection);
+  }
+
+  /** Starts the call once a connection is ready. */
+  async #startConnected(): Promise<void> {
+    try {
+      await this.#target.connected();
+      const connection = this.#target.pick();
+      if (connection === undefined) throw new Error("no connection is ready");
+      this.#startOn(connection);
+    } catch (error) {
+      this.#fail(unreached(error));
+    }
+  }
+
+  #startOn(connection: Connection): void {
     if (this.#open === undefined) return;
     const { path, request, metadata, deadline, write } = this.#open.call;
     const { authority } = this.#target;
-    const connection = this.#target.pick();
-    if (connection === undefined) throw new Error("no connection is ready");
     const leftMs = deadline === undefined ? undefined : Math.max(0, deadline - Date.now());
     if (leftMs !== undefined) metadata.set("grpc-timeout", timeoutHeader(leftMs));
     metadata.set("grpc-accept-encoding", ACCEPTED_ENCODINGS);
@@ -165,16 +179,11 @@ class UnaryExchange implements InterceptingListener, Running {
   }
 
   /** Makes the call again, which the upstream has refused before it looked at it. */
-  async #repeat(): Promise<void> {
+  #repeat(): Promise<void> {
     this.#wasRefused = true;
     this.#running = undefined;
     clearTimeout(this.#deadline);
-    try {
-      await this.#target.connected();
-      this.start();
-    } catch (error) {
-      this.#fail(unreached(error));
-    }
+    return this.#startConnected();
   }
 
   #expireIn(milliseconds: number): void {
