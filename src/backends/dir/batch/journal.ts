@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { LanceError } from "../../../namespace/errors.ts";
+import { createSilence } from "../format/silence.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import type { Intent } from "./intent.ts";
@@ -88,6 +89,7 @@ export function createJournal(
   { renewMs, leaseMs, lifeMs, retainMs }: LeaseTimes = TIMES,
 ): Journal {
   const directory = keyIn(base, INTENTS_DIRECTORY);
+  const silence = createSilence(clock);
   const noteOf = (id: string) => `${directory}/${id}${NOTE}`;
   const renewalOf = (id: string) => `${directory}/${id}${RENEWAL}`;
 
@@ -109,7 +111,7 @@ export function createJournal(
     if (owner.process === THIS_PROCESS.process) return leftBehind.has(id);
     if (await hasEnded(owner)) return true;
     const seen = await lastSeen(id);
-    return seen !== undefined && (await clock.now()) - seen > leaseMs;
+    return seen !== undefined && silence.isLonger(id, seen, leaseMs);
   }
   function pending(id: string, { owner, intent }: Entry): PendingIntent {
     return {
@@ -121,7 +123,7 @@ export function createJournal(
         const isBounded = store.files !== undefined || intent.versions.length === 0;
         if (isBounded && (owner.process === THIS_PROCESS.process || (await hasEnded(owner)))) return true;
         const begun = (await store.head(noteOf(id)))?.modifiedMillis ?? 0;
-        return (await clock.now()) - begun > retainMs;
+        return silence.isLonger(noteOf(id), begun, retainMs);
       },
       async end() {
         await remove(id);

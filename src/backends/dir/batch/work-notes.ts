@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { createSilence } from "../format/silence.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 import { hasEnded, type Owner, THIS_PROCESS } from "./owner.ts";
@@ -31,6 +32,7 @@ const running = new Set<string>();
 /** Opens the notes of a base directory, given by its key. */
 export function createWorkNotes(base: string, store: ObjectStore, clock: StorageClock): WorkNotes {
   const directory = keyIn(base, WORK_DIRECTORY);
+  const silence = createSilence(clock);
 
   async function isStale(key: string): Promise<boolean> {
     const [bytes, info] = await Promise.all([store.get(key), store.head(key)]);
@@ -39,7 +41,7 @@ export function createWorkNotes(base: string, store: ObjectStore, clock: Storage
     // Only a loss of power leaves a note without content, and it has ended the process.
     if (owner === undefined) return true;
     if (owner.process === THIS_PROCESS.process) return !running.has(key);
-    return (await hasEnded(owner)) || (await clock.now()) - info.modifiedMillis > STALE_AFTER;
+    return (await hasEnded(owner)) || silence.isLonger(key, info.modifiedMillis, STALE_AFTER);
   }
   return {
     async begin(location) {

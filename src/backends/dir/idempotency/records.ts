@@ -49,13 +49,14 @@ interface StoredCall {
 /**
  * Creates the records of a catalog, in a directory for each day by the storage's clock. A call creates its record with a put-if-absent
  * and then looks for one of the day before, and around midnight of the day after; of two calls on different days at least one
- * sees the other.
+ * sees the other. Days that are to come have records if the clock was set back: they count, too.
  *
  * The directories of days that are over for a day are deleted.
  */
 export function createIdempotencyRecords(options: IdempotencyOptions): IdempotencyRecords {
   const { base, store, clock, log } = options;
-  let sweptOn: number | undefined;
+  /** The days to come that had records when this process first called today's day today. */
+  let laterDays: { readonly today: number; readonly days: Promise<readonly number[]> } | undefined;
 
   const keyOf = (day: number, key: string) => keyIn(directoryOf(base, day), key);
 
@@ -67,22 +68,31 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
     const found = await Promise.all(days.map((day) => read(keyOf(day, key))));
     return found.find((each) => each !== undefined);
   }
-  function sweep(today: number): void {
-    if (sweptOn === today) return;
-    sweptOn = today;
-    removeOldDays().catch((error: unknown) => {
+  function daysAfter(today: number): Promise<readonly number[]> {
+    if (laterDays?.today === today) return laterDays.days;
+    const days = lookAround(today).catch((error: unknown) => {
+      laterDays = undefined;
+      throw error;
+    });
+    laterDays = { today, days };
+    return days;
+  }
+  /** Returns the days after today with records, and begins to remove those that are over. */
+  async function lookAround(today: number): Promise<readonly number[]> {
+    const days = await daysIn(base, store);
+    removeOld(days, today).catch((error: unknown) => {
       log.warn({ err: error }, "old records of idempotency keys cannot be removed");
     });
+    return days.filter((day) => day > today);
   }
-  async function removeOldDays(): Promise<void> {
-    for (const directory of await findOldDays(base, store, await clock.now()))
-      await store.deleteDirectory(directory);
+  async function removeOld(days: readonly number[], today: number): Promise<void> {
+    for (const day of days) if (isOld(day, today)) await store.deleteDirectory(directoryOf(base, day));
   }
   return {
     async take(key, request) {
       for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
         const day = dayOf(await clock.now());
-        sweep(day);
+        const later = await daysAfter(day);
         const own = keyOf(day, key);
         const call: StoredCall = { call: randomUUID(), owner: OWNER, request, state: "running" };
         if (!(await store.putIfAbsent(own, encode(call)))) {
@@ -91,8 +101,8 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
           continue;
         }
         const now = await clock.now();
-        const others = dayOf(now + MARGIN_MS) === day ? [day - 1] : [day - 1, day + 1];
-        const earlier = await find(key, others);
+        const others = new Set([day - 1, ...(dayOf(now + MARGIN_MS) === day ? [] : [day + 1]), ...later]);
+        const earlier = await find(key, [...others]);
         if (earlier === undefined && dayOf(now) === day) return takenKey(store, own, call);
         await store.delete(own);
         if (earlier !== undefined) return earlier;
@@ -108,11 +118,18 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
  * @param now a time that the storage's clock has reached, in milliseconds since 1970
  */
 export async function findOldDays(base: string, store: ObjectStore, now: number): Promise<string[]> {
-  const days = (await listNames(store, keyIn(base, IDEMPOTENCY_DIRECTORY))).filter((name) =>
-    /^\d+$/.test(name),
-  );
   const today = dayOf(now);
-  return days.filter((day) => Number(day) < today - 1).map((day) => directoryOf(base, Number(day)));
+  const days = await daysIn(base, store);
+  return days.filter((day) => isOld(day, today)).map((day) => directoryOf(base, day));
+}
+
+async function daysIn(base: string, store: ObjectStore): Promise<number[]> {
+  const names = await listNames(store, keyIn(base, IDEMPOTENCY_DIRECTORY));
+  return names.filter((name) => /^\d+$/.test(name)).map(Number);
+}
+
+function isOld(day: number, today: number): boolean {
+  return day < today - 1;
 }
 
 function directoryOf(base: string, day: number): string {

@@ -3,6 +3,7 @@ import { setTimeout } from "node:timers/promises";
 import { LanceError, toLanceError } from "../../../namespace/errors.ts";
 import { createTurns, type Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/wait.ts";
+import { createSilence } from "../format/silence.ts";
 import { type Job, type JobFacts, type JobRequest, type JobState, withEvent } from "./job.ts";
 import type { JobsOptions } from "./options.ts";
 
@@ -68,6 +69,7 @@ export function createJobs(options: JobsOptions): Jobs {
   const { store, clock, log, maxRunning = MAX_RUNNING_JOBS, leaseMs = 30_000, retryMs = 60_000 } = options;
   const { keepMs = 7 * 24 * 60 * 60 * 1000 } = options;
   const owner = randomUUID();
+  const silence = createSilence(clock);
   const [turns, alone] = [createTurns(maxRunning), createTurns(1)];
   const kinds = new Map<string, JobWork>();
   const active = new Map<string, Active>();
@@ -171,15 +173,13 @@ export function createJobs(options: JobsOptions): Jobs {
   async function sweep(): Promise<void> {
     for (const job of await store.listOpen()) {
       if (closing) return;
-      const now = await clock.now();
-      const free = job.lease === undefined || job.lease.until < now;
-      if (!free || active.has(job.id) || !kinds.has(job.kind) || rests(job, now)) continue;
+      if (active.has(job.id) || !kinds.has(job.kind) || !(await isFree(job)) || (await rests(job))) continue;
       const attempts = await claim(job);
       if (attempts === undefined) continue;
       // The job may have been finished, including its claims, since it was listed.
       const current = await store.get(job.id);
       if (current?.attempts !== job.attempts || current.finishedAt !== undefined) continue;
-      const taken: Job = { ...job, attempts, lease: closing ? undefined : lease(now) };
+      const taken: Job = { ...job, attempts, lease: closing ? undefined : lease(await clock.now()) };
       if (begunOf(job) >= MAX_BEGUN) {
         await giveUp(taken);
         continue;
@@ -188,10 +188,15 @@ export function createJobs(options: JobsOptions): Jobs {
       if (!closing) takeUp(taken);
     }
   }
+  /** Whether no process renews the lease of a job. */
+  async function isFree({ id, lease: held }: Job): Promise<boolean> {
+    return held === undefined || silence.isLonger(id, held.until - leaseMs, leaseMs);
+  }
   /** Whether a job whose process died must wait before it starts again. */
-  function rests(job: Job, now: number): boolean {
+  async function rests(job: Job): Promise<boolean> {
     const begun = begunOf(job);
-    return begun > 0 && begun < MAX_BEGUN && now < (job.startedAt ?? 0) + retryMs;
+    if (begun === 0 || begun >= MAX_BEGUN) return false;
+    return !(await silence.isLonger(`${job.id} start`, job.startedAt ?? 0, retryMs));
   }
   /** Returns the number of this process's attempt; undefined if another process is about to start one. */
   async function claim(job: Job): Promise<number | undefined> {
@@ -201,7 +206,8 @@ export function createJobs(options: JobsOptions): Jobs {
       const claimedAt = await store.claimedAt(job, attempt);
       // A process that died right after its claim has left the record unchanged. A missing claim belongs to a job
       // that ended.
-      if (claimedAt === undefined || (await clock.now()) - claimedAt < leaseMs) return undefined;
+      if (claimedAt === undefined) return undefined;
+      if (!(await silence.isLonger(`${job.id}.${attempt}`, claimedAt, leaseMs))) return undefined;
     }
     return undefined;
   }

@@ -26,7 +26,7 @@ test("the job of a process that died is taken up by exactly one other when its l
   let now = Date.now();
   vi.spyOn(Date, "now").mockImplementation(() => now);
   t.onTestFinished(() => void vi.restoreAllMocks());
-  const lease = { owner: "dead", until: now + 3_600_000 };
+  const lease = { owner: "dead", until: now + 100 };
   const id = "00000000-0000-4000-8000-000000000000";
   await store.put({ ...request("count"), id, state: "running", createdAt: 1, attempts: 1, lease });
   let runs = 0;
@@ -34,10 +34,41 @@ test("the job of a process that died is taken up by exactly one other when its l
   const others = [jobsOn(t, store, { count }, 100), jobsOn(t, store, { count }, 100)];
   await looks(6);
   assert.equal(runs, 0);
-  now += 2 * 3_600_000;
+  now += 3_600_000;
   assert.deepEqual((await ended(others[0] as Jobs, id)).result, { runs: 1 });
   await looks(6);
   assert.equal(runs, 1);
+});
+
+test("the job of a process that died is taken up though the clock was set back by hours since", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const id = "00000000-0000-4000-8000-000000000003";
+  const later = Date.now() + 3 * 3_600_000;
+  const facts = { state: "running", createdAt: later, startedAt: later, attempts: 1, begun: 1 } as const;
+  await store.put({ ...request("quick"), ...facts, id, lease: { owner: "dead", until: later + 100 } });
+  // Another process that died between its claim and its first note of it.
+  assert.equal(await store.claim({ ...request("quick"), ...facts, id }, 2), true);
+  const jobs = createJobs({ store, clock, log: silent, leaseMs: 100, retryMs: 100 });
+  t.onTestFinished(() => jobs.close());
+  jobs.define("quick", async ({ attempts }) => ({ attempts }));
+  jobs.start();
+  assert.deepEqual((await ended(jobs, id)).result, { attempts: 3 });
+});
+
+test("a job is left to a process that renews its lease after the clock was set back", async (t) => {
+  const inner = storeIn(await temporaryDirectory(t));
+  const id = "00000000-0000-4000-8000-000000000004";
+  let until = Date.now() + 3 * 3_600_000;
+  // Every look at the jobs meets a new lease, which is the sooner over the more often the clock is set back.
+  const { store, looks } = counted({
+    ...inner,
+    listOpen: async () =>
+      (await inner.listOpen()).map((job) => ({ ...job, lease: { owner: "b", until: --until } })),
+  });
+  await inner.put({ ...request("quick"), id, state: "running", createdAt: 1, attempts: 1 });
+  jobsOn(t, store, { quick: () => assert.fail("it is taken over") }, 30);
+  await looks(8);
+  assert.equal((await inner.get(id))?.attempts, 1);
 });
 
 test("a process that died between its claim and its first note of it does not keep the job", async (t) => {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { describe, type TestContext, test } from "vitest";
+import { describe, type TestContext, test, vi } from "vitest";
 import { createDiskBucket } from "../../../../test/support/disk-bucket.ts";
 import { createLocalStore } from "../format/local-store.ts";
-import type { ObjectStore } from "../format/storage.ts";
+import { listNames, type ObjectStore } from "../format/storage.ts";
 import { createRemoteStore } from "../stores/remote-store.ts";
 import { temporaryDirectory } from "../test-support.ts";
-import { createUpkeepLeases, type UpkeepLease } from "./lease.ts";
+import { createUpkeepLeases, UPKEEP_DIRECTORY, type UpkeepLease } from "./lease.ts";
 
 const STORES: Readonly<Record<string, (root: string) => ObjectStore>> = {
   "a disk": createLocalStore,
@@ -20,12 +20,19 @@ describe.each(Object.entries(STORES))("leases on %s", (_, createStore) => {
     const clock = { now: async () => Date.now() + ahead };
     const times = { leaseMs: 60_000, renewMs: 50_000 };
     return {
+      store,
       first: createUpkeepLeases("", store, clock, times),
       second: createUpkeepLeases("", store, clock, times),
       pass: (ms: number) => {
         ahead += ms;
       },
     };
+  }
+
+  /** Returns the keys of the files of a table's lease. */
+  async function filesOf(store: ObjectStore, location: string): Promise<string[]> {
+    const directory = `${UPKEEP_DIRECTORY}/${location}`;
+    return (await listNames(store, directory)).map((name) => `${directory}/${name}`);
   }
 
   const taken = (lease: UpkeepLease | undefined): UpkeepLease => {
@@ -78,5 +85,38 @@ describe.each(Object.entries(STORES))("leases on %s", (_, createStore) => {
     assert.ok(await next.isHeld());
     await lost.release();
     assert.ok(await next.isHeld());
+  });
+
+  test("a lease from before the clock was set back is taken over once nobody has renewed it for its duration", async (t) => {
+    const { first, second, store, pass } = await openLeases(t);
+    const lost = taken(await first.acquire("t.lance"));
+    const monotonic = performance.now();
+    let passed = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => monotonic + passed);
+    t.onTestFinished(() => void vi.restoreAllMocks());
+    pass(-3_600_000);
+    assert.equal(await second.acquire("t.lance"), undefined);
+    passed += 50_000;
+    // A renewal.
+    const [key = ""] = await filesOf(store, "t.lance");
+    const before = (await store.head(key))?.modifiedMillis;
+    // Times of files move on in steps of milliseconds.
+    while ((await store.head(key))?.modifiedMillis === before)
+      await store.put(key, (await store.get(key)) as Uint8Array);
+    assert.equal(await second.acquire("t.lance"), undefined);
+    passed += 50_000;
+    assert.equal(await second.acquire("t.lance"), undefined);
+    passed += 11_000;
+    const next = taken(await second.acquire("t.lance"));
+    assert.ok(next.token > lost.token);
+    assert.equal(await lost.isHeld(), false);
+    assert.ok(await next.isHeld());
+  });
+
+  test("an optimization from before the clock was set back was not just now", async (t) => {
+    const { first, second, pass } = await openLeases(t);
+    await first.noteOptimized("t.lance", true);
+    pass(-3_600_000);
+    assert.equal(await second.sinceOptimized("t.lance"), Number.POSITIVE_INFINITY);
   });
 });

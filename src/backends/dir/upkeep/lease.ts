@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { createSilence } from "../format/silence.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import type { StorageClock } from "../format/storage-clock.ts";
 
@@ -56,6 +57,7 @@ export function createUpkeepLeases(
   { leaseMs, renewMs }: UpkeepLeaseTimes = TIMES,
 ): UpkeepLeases {
   const owner = Buffer.from(randomUUID());
+  const silence = createSilence(clock);
   const directoryOf = (location: string) =>
     keyIn(base, `${UPKEEP_DIRECTORY}/${encodeURIComponent(location)}`);
 
@@ -67,7 +69,7 @@ export function createUpkeepLeases(
   }
   async function isFree(key: string): Promise<boolean> {
     const info = await store.head(key);
-    if (info === undefined || (await clock.now()) - info.modifiedMillis > leaseMs) return true;
+    if (info === undefined || (await silence.isLonger(key, info.modifiedMillis, leaseMs))) return true;
     const content = await store.get(key);
     return content === undefined || RELEASED.equals(content);
   }
@@ -119,7 +121,10 @@ export function createUpkeepLeases(
     },
     async sinceOptimized(location) {
       const info = await store.head(noteOf(location));
-      return info === undefined ? Number.POSITIVE_INFINITY : (await clock.now()) - info.modifiedMillis;
+      if (info === undefined) return Number.POSITIVE_INFINITY;
+      const ms = (await clock.now()) - info.modifiedMillis;
+      // The storage's clock was set back since.
+      return ms < -leaseMs ? Number.POSITIVE_INFINITY : ms;
     },
   };
 }
