@@ -1,5 +1,6 @@
-import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
+import { type DescField, type DescMethod, hasOption } from "@bufbuild/protobuf";
 import { http } from "../gen/google/api/annotations_pb.ts";
+import { optionOf } from "./option.ts";
 import { parseTemplate } from "./template.ts";
 
 const NO_FIELDS: readonly DescField[] = [];
@@ -17,7 +18,7 @@ export function pathFieldsOf(method: DescMethod): readonly DescField[] {
 
 function findPathFields(method: DescMethod): readonly DescField[] {
   if (!hasOption(method, http)) return NO_FIELDS;
-  const rule = getOption(method, http);
+  const rule = optionOf(method, http);
   const names = new Set<string>();
   for (const { pattern } of [rule, ...rule.additionalBindings]) {
     if (pattern.case === undefined || typeof pattern.value !== "string") continue;

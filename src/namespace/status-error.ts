@@ -1,7 +1,8 @@
-import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import type { ErrorResponse } from "../gen/lance/namespace/v1/common_pb.ts";
 import { ERROR_TABLE, type ErrorName, errorEntryOfCode, LanceError, type UpstreamFault } from "./errors.ts";
+import { optionOf } from "./option.ts";
 
 /** Rows for gRPC codes of servers, and of proxies in front of them, that carry no details. */
 const BY_CODE: Readonly<Record<number, ErrorName>> = {
@@ -68,7 +69,7 @@ function rowOfDetail({ type, code }: ErrorResponse): ErrorName {
 
 function rowOfCode(code: number, method: DescMethod): ErrorName {
   // The route begins with the kind of the method's resource.
-  const [, , resource = ""] = String(getOption(method, http).pattern.value ?? "").split("/");
+  const [, , resource = ""] = String(optionOf(method, http).pattern.value ?? "").split("/");
   const rows = BY_RESOURCE[code];
   return BY_CODE[code] ?? rows?.[resource] ?? rows?.["table"] ?? "Internal";
 }

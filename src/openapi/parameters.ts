@@ -1,5 +1,6 @@
-import { type DescField, getOption } from "@bufbuild/protobuf";
+import type { DescField } from "@bufbuild/protobuf";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
+import { optionOf } from "../namespace/option.ts";
 import type { Binding } from "../transcode/binding.ts";
 import { isRequired, restName } from "../transcode/descriptors.ts";
 import { described } from "./comments.ts";
@@ -51,7 +52,7 @@ function nameInPath(field: DescField): { readonly name: string; readonly descrip
 function queryFields(binding: Binding, variables: ReadonlySet<string>): readonly DescField[] {
   const { method, requestBody, requestField } = binding;
   const isWhole = requestBody === "json" && requestField === undefined;
-  const named = [DELIMITER, ...getOption(method, rest_method).queryFields];
+  const named = [DELIMITER, ...optionOf(method, rest_method).queryFields];
   for (const name of named.slice(1)) {
     if (!method.input.fields.some((field) => field.name === name))
       throw new Error(`${method}: query_fields names "${name}", which its request lacks`);

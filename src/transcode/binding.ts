@@ -1,14 +1,8 @@
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type DescMethod,
-  getOption,
-  type Message,
-} from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type DescMethod, type Message } from "@bufbuild/protobuf";
 import type { Dialect } from "../dialects/dialect.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
+import { optionOf } from "../namespace/option.ts";
 import { passedBody } from "../namespace/passed-answer.ts";
 import { parseTemplate, type Template } from "../namespace/template.ts";
 import { createBodyReader, type JsonBody } from "./body.ts";
@@ -98,7 +92,7 @@ function compile(method: DescMethod, rule: HttpRule, { forms, decoders, encoders
   const inPath = new Set(variables.map((variable) => variable.name));
   const readBody =
     rule.body !== "" && rawRequest === undefined ? createBodyReader(input, bodyField, decoders) : undefined;
-  const options = getOption(method, rest_method);
+  const options = optionOf(method, rest_method);
   const encode = encoderOf();
   const settle = forms.get(input.typeName)?.settle;
   const statusIn = forms.get(method.output.typeName)?.status;

@@ -1,15 +1,9 @@
-import {
-  create,
-  type DescField,
-  type DescMethod,
-  getOption,
-  hasOption,
-  type Message,
-} from "@bufbuild/protobuf";
+import { create, type DescField, type DescMethod, hasOption, type Message } from "@bufbuild/protobuf";
 import type { UpstreamForm } from "../dialects/upstream.ts";
 import { http } from "../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
+import { optionOf } from "../namespace/option.ts";
 import { parseTemplate } from "../namespace/template.ts";
 import { type AnswerReader, createAnswerReader } from "./answer.ts";
 import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
@@ -65,7 +59,7 @@ export function createClientBindings(
   const bindings = new Map<DescMethod, ClientBinding>();
   for (const method of methods) {
     if (!hasOption(method, http)) continue;
-    const rule = getOption(method, http);
+    const rule = optionOf(method, http);
     const other = rule.additionalBindings.find(
       ({ pattern }) => pattern.value === rule.pattern.value && pattern.case !== rule.pattern.case,
     );
@@ -123,7 +117,7 @@ function compile(
     method,
     httpMethod: pattern.case.toUpperCase(),
     requestBody,
-    responseBody: getOption(method, rest_method).emptyResponse ? "empty" : rawResponse ? "raw" : "json",
+    responseBody: optionOf(method, rest_method).emptyResponse ? "empty" : rawResponse ? "raw" : "json",
     rawResponseField: rawResponse ? responseField?.localName : undefined,
     resource: (literal[1] ?? { literal: "" }).literal,
     alternative,

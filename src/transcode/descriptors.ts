@@ -1,7 +1,8 @@
-import { type DescField, type DescMessage, getOption, hasOption } from "@bufbuild/protobuf";
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { FieldBehavior, field_behavior } from "../gen/google/api/field_behavior_pb.ts";
 import { type RestForm, rest_form, rest_name } from "../gen/lance/namespace/v1/options_pb.ts";
+import { optionOf } from "../namespace/option.ts";
 
 /** A message as it is at run time: a plain object by local field names. */
 export type MessageRecord = Record<string, unknown>;
@@ -9,21 +10,14 @@ export type MessageRecord = Record<string, unknown>;
 /** Type of a body other than JSON. */
 export const HTTP_BODY = "google.api.HttpBody";
 
-/*
- * `getOption` makes a message of all options, also where there are none, as on most fields; that was half the time that
- * compiling took. `hasOption` only looks.
- */
-
 /** Returns the name of a field in the REST API's JSON and query strings. */
 export function restName(field: DescField): string {
-  return (hasOption(field, rest_name) && getOption(field, rest_name)) || field.name;
+  return optionOf(field, rest_name) || field.name;
 }
 
 /** Whether a field is annotated as required. */
 export function isRequired(field: DescField): boolean {
-  return (
-    hasOption(field, field_behavior) && getOption(field, field_behavior).includes(FieldBehavior.REQUIRED)
-  );
+  return optionOf(field, field_behavior).includes(FieldBehavior.REQUIRED);
 }
 
 /** Whether an absent field equals one with its type's zero value. */
@@ -33,7 +27,7 @@ export function isImplicit(field: DescField): boolean {
 
 /** Returns the JSON form of a message. */
 export function restForm(message: DescMessage): RestForm {
-  return getOption(message, rest_form);
+  return optionOf(message, rest_form);
 }
 
 /** Returns the local name of a field's oneof. */

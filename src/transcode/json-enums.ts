@@ -1,11 +1,12 @@
-import { type DescEnum, getOption } from "@bufbuild/protobuf";
+import type { DescEnum } from "@bufbuild/protobuf";
 import { rest_value } from "../gen/lance/namespace/v1/options_pb.ts";
+import { optionOf } from "../namespace/option.ts";
 import { FieldError } from "./field-error.ts";
 import type { DecodeScalar, EncodeScalar } from "./json-scalars.ts";
 
 /** Returns the spelling that the REST API writes: its own, or the value's name in PascalCase without the prefix. */
 export function restSpelling(descriptor: DescEnum, value: DescEnum["values"][number]): string {
-  return getOption(value, rest_value) || toPascalCase(withoutPrefix(descriptor, value.name));
+  return optionOf(value, rest_value) || toPascalCase(withoutPrefix(descriptor, value.name));
 }
 
 /**

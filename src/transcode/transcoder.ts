@@ -1,7 +1,8 @@
-import { type DescService, getOption, hasOption } from "@bufbuild/protobuf";
+import { type DescService, hasOption } from "@bufbuild/protobuf";
 import type { Dialect } from "../dialects/dialect.ts";
 import { specification } from "../dialects/specification.ts";
 import { http } from "../gen/google/api/annotations_pb.ts";
+import { optionOf } from "../namespace/option.ts";
 import type { Template } from "../namespace/template.ts";
 import { type Binding, type Codecs, compileBinding } from "./binding.ts";
 import { createJsonDecoders } from "./json-decode.ts";
@@ -77,7 +78,7 @@ export function createTranscoder(
 
   for (const method of services.flatMap((service) => service.methods)) {
     if (!hasOption(method, http)) continue;
-    const rule = getOption(method, http);
+    const rule = optionOf(method, http);
     for (const each of [rule, ...rule.additionalBindings]) {
       const binding = compileBinding(method, each, codecs);
       try {

@@ -1,16 +1,10 @@
 import { Agent } from "node:http";
-import {
-  create,
-  type DescField,
-  type DescMethod,
-  getOption,
-  type JsonValue,
-  type Message,
-} from "@bufbuild/protobuf";
+import { create, type DescField, type DescMethod, type JsonValue, type Message } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { http } from "../../src/gen/google/api/annotations_pb.ts";
 import { rest_method } from "../../src/gen/lance/namespace/v1/options_pb.ts";
 import { bodyFieldOf } from "../../src/namespace/body-field.ts";
+import { optionOf } from "../../src/namespace/option.ts";
 import { CallError, createClient, type Headers, type ProtocolClient } from "./client.ts";
 import { jsonOf, type RawAnswer, type RawRequest, sendHttp } from "./http.ts";
 import { fieldToJson, fromRestJson, isRequired, restName } from "./rest-json.ts";
@@ -24,7 +18,7 @@ export function createRestClient(port: number, headers: Headers = {}): ProtocolC
   async function send(method: DescMethod, message: Message, body?: AsyncIterable<Uint8Array>) {
     const request = restRequest(method, message, body);
     const answer = await sendHttp(port, { ...request, headers: { ...request.headers, ...headers }, agent });
-    const success = getOption(method, rest_method)?.successStatus || 200;
+    const success = optionOf(method, rest_method)?.successStatus || 200;
     if (answer.status === success) return answer;
     throw restError(answer);
   }
@@ -46,7 +40,7 @@ export function restRequest(
   message: Message,
   upload?: AsyncIterable<Uint8Array>,
 ): RawRequest {
-  const rule = getOption(method, http);
+  const rule = optionOf(method, http);
   const view = reflect(method.input, message);
   const inPath = new Set(["identifier"]);
   const path = String(rule.pattern.value).replaceAll(/\{(\w+)\}/g, (_, name: string) => {
@@ -89,12 +83,12 @@ function identifierOf(message: Message): string {
 }
 
 function readAnswer(method: DescMethod, { bytes }: RawAnswer): Message {
-  if (getOption(method, rest_method)?.emptyResponse) {
+  if (optionOf(method, rest_method)?.emptyResponse) {
     if (bytes.length > 0) throw new Error(`${method.name} answered a body: ${bytes}`);
     return create(method.output);
   }
   const json = JSON.parse(bytes.toString()) as JsonValue;
-  const field = getOption(method, http).responseBody;
+  const field = optionOf(method, http).responseBody;
   if (field === "" || field === bodyFieldOf(method.output)) return fromRestJson(method.output, json);
   return fromRestJson(method.output, { [field]: json });
 }

@@ -4,7 +4,6 @@ import {
   type DescField,
   type DescMessage,
   fromJson,
-  getOption,
   type JsonValue,
   type Message,
   ScalarType,
@@ -13,6 +12,7 @@ import {
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { FieldBehavior, field_behavior } from "../../src/gen/google/api/field_behavior_pb.ts";
 import { RestForm, rest_form, rest_name, rest_value } from "../../src/gen/lance/namespace/v1/options_pb.ts";
+import { optionOf } from "../../src/namespace/option.ts";
 
 /*
  * A second, plainer implementation of the REST API's JSON, with which the tests compare the gateway's codec. It walks
@@ -23,7 +23,7 @@ import { RestForm, rest_form, rest_name, rest_value } from "../../src/gen/lance/
 export function toRestJson(desc: DescMessage, message: Message): JsonValue {
   if (isWellKnown(desc)) return toJson(desc, message);
   const view = reflect(desc, message);
-  const form = getOption(desc, rest_form);
+  const form = optionOf(desc, rest_form);
   if (form === RestForm.VALUE) return fieldToJson(view, desc.fields[0] as DescField);
   if (form === RestForm.TUPLE) return desc.fields.map((field) => fieldToJson(view, field));
   const set = desc.fields.filter((field) => view.isSet(field) || isRequired(field));
@@ -32,7 +32,7 @@ export function toRestJson(desc: DescMessage, message: Message): JsonValue {
 
 /** Whether the REST API always contains a field, even an empty one. */
 export function isRequired(field: DescField): boolean {
-  return getOption(field, field_behavior).includes(FieldBehavior.REQUIRED);
+  return optionOf(field, field_behavior).includes(FieldBehavior.REQUIRED);
 }
 
 /** Converts the value of one field to the JSON of the REST API; null for a field that is neither set nor required. */
@@ -49,7 +49,7 @@ export function fieldToJson(view: ReflectMessage, field: DescField): JsonValue {
 
 /** Returns the REST API's name of a field. */
 export function restName(field: DescField): string {
-  return getOption(field, rest_name) || field.name;
+  return optionOf(field, rest_name) || field.name;
 }
 
 /** Reads a message from the REST API's JSON; an unknown name fails the test. */
@@ -57,7 +57,7 @@ export function fromRestJson(desc: DescMessage, json: JsonValue): Message {
   if (isWellKnown(desc)) return fromJson(desc, json);
   const message = create(desc);
   const target = message as unknown as Record<string, unknown>;
-  const form = getOption(desc, rest_form);
+  const form = optionOf(desc, rest_form);
   if (form === RestForm.VALUE || form === RestForm.TUPLE) {
     const values = form === RestForm.VALUE ? [json] : (json as JsonValue[]);
     for (const [index, field] of desc.fields.entries()) readField(target, field, values[index] ?? null);
@@ -117,7 +117,7 @@ export function enumToJson(desc: DescEnum, number: number): string {
   if (value === undefined) throw new Error(`${desc.typeName} has no value ${number}`);
   const words = value.localName.toLowerCase().split("_");
   const pascal = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join("");
-  return getOption(value, rest_value) || pascal;
+  return optionOf(value, rest_value) || pascal;
 }
 
 function enumFromJson(desc: DescEnum, json: JsonValue): number {

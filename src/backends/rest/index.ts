@@ -1,9 +1,10 @@
-import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { UPSTREAM_FORMS } from "../../dialects/upstream.ts";
 import { http } from "../../gen/google/api/annotations_pb.ts";
 import { LanceDbService } from "../../gen/lance/gateway/v1/lancedb_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
 import type { Backend, LanceDbExtensions, LanceNamespace } from "../../namespace/lance-namespace.ts";
+import { optionOf } from "../../namespace/option.ts";
 import { createClientBindings } from "../../transcode/client-binding.ts";
 import { createResilience } from "../resilience/create-resilience.ts";
 import { createOutageLog, type OutageLog } from "../resilience/outage-log.ts";
@@ -79,7 +80,7 @@ const COMPLETE = new Set(["describeMaterializedView", "dropMaterializedView"]);
  * whose last segment is fixed.
  */
 function isForwardable(method: DescMethod): boolean {
-  const rule = getOption(method, http);
+  const rule = optionOf(method, http);
   const path = rule.pattern.value ?? "";
   const single =
     !path.endsWith("}") && rule.additionalBindings.every(({ pattern }) => pattern.value === path);
