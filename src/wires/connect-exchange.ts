@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { constants } from "node:http2";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
+import type { UniversalHandler } from "@connectrpc/connect/protocol";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "pino";
 import type { ByteHold } from "../namespace/byte-budget.ts";
@@ -39,6 +40,8 @@ export class ConnectExchange {
   readonly path: string;
   readonly hold: ByteHold;
   readonly refusal: LanceError | undefined;
+  /** The handler of its method. */
+  handle: UniversalHandler | undefined;
   /** The caller as known before the message is read. */
   reception: Reception | undefined;
   /** The call that the request has become. */

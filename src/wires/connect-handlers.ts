@@ -23,7 +23,6 @@ import { DEFAULT_SILENCE_MS, stalled } from "./stall.ts";
 
 /** Options of {@link createConnectHandlers}. */
 export interface ConnectHandlersOptions extends ConnectCallOptions {
-  readonly rpcs: readonly Rpc[];
   /** Shares turns of the event loop among their messages. Default: a pace of these handlers alone. */
   readonly pace?: LoopPace | undefined;
   /**
@@ -41,13 +40,24 @@ interface CodecHandler {
   readonly handle: UniversalHandler;
 }
 
+/** Returns the handler of an rpc for the library's adapters. */
+export type ConnectHandlers = (rpc: Rpc) => UniversalHandler;
+
 /**
- * Creates the handlers of rpcs for the library's adapters. They are the library's own, with the bounds of this server
- * around the bodies of requests and answers. Requests carry their exchange in the context.
+ * Creates the handlers of rpcs with the first call of each, because most methods are never called through these protocols. They are the library's
+ * own, with the bounds of this server around the bodies of requests and answers. Requests carry their exchange in the context.
  */
-export function createConnectHandlers(options: ConnectHandlersOptions): UniversalHandler[] {
+export function createConnectHandlers(options: ConnectHandlersOptions): ConnectHandlers {
   const { pace = createLoopPace() } = options;
-  return options.rpcs.map((rpc) => createHandler(rpc, options, rpc.isProbe ? UNPACED : pace));
+  const handlers = new Map<Rpc, UniversalHandler>();
+  return (rpc) => {
+    let handler = handlers.get(rpc);
+    if (handler === undefined) {
+      handler = createHandler(rpc, options, rpc.isProbe ? UNPACED : pace);
+      handlers.set(rpc, handler);
+    }
+    return handler;
+  };
 }
 
 function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace): UniversalHandler {

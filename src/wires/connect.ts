@@ -1,40 +1,71 @@
-import type { UniversalHandler } from "@connectrpc/connect/protocol";
+import type { UniversalHandler, UniversalHandlerFn } from "@connectrpc/connect/protocol";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { universalRequestFromNodeRequest, universalResponseToNodeResponse } from "@connectrpc/connect-node";
 import type { FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
 import { type ByteBudget, createByteBudget } from "../namespace/byte-budget.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { callKind } from "./connect-codec.ts";
-import { ConnectExchange, contextOf } from "./connect-exchange.ts";
+import { ConnectExchange, contextOf, EXCHANGE } from "./connect-exchange.ts";
 import { type ConnectHandlersOptions, createConnectHandlers } from "./connect-handlers.ts";
 import { FREE_BYTES } from "./limits.ts";
 import { withoutQuery } from "./rest/http.ts";
+import { pathOf, type Rpc } from "./rpc.ts";
 
 /** Options of {@link connectPlugin}. */
 export interface ConnectOptions extends ConnectHandlersOptions {
+  readonly rpcs: readonly Rpc[];
   /** Memory budget of messages, from their arrival to the end of their calls. Default: no bound. */
   readonly budget?: ByteBudget | undefined;
 }
 
+/** Variable of a route that stands for all methods of a service. */
+const METHOD = ":method";
+
 /**
  * Connect and gRPC-Web, over HTTP/1.1 and HTTP/2. The protocols are @connectrpc/connect's, and their place in Fastify is
- * @connectrpc/connect-fastify's.
+ * @connectrpc/connect-fastify's. It registers a route for each HTTP method, so a service has a single path instead of one for
+ * each of its methods.
  */
 export const connectPlugin: FastifyPluginCallback<ConnectOptions> = (app, options, done) => {
-  const { budget = createByteBudget(), log, refused } = options;
+  const { rpcs, budget = createByteBudget(), log, refused } = options;
+  const handlerOf = createConnectHandlers(options);
+  const byPath = new Map(rpcs.map((rpc) => [`${app.prefix}${pathOf(rpc.method)}`, rpc]));
   app.decorateRequest("connectExchange", null);
   app.addHook("preHandler", (request, reply, next) => {
+    const { method } = request.params as { readonly method: string };
+    const rpc = byPath.get(request.routeOptions.url?.replace(METHOD, () => method) ?? "");
+    if (rpc === undefined) {
+      reply.callNotFound();
+      return;
+    }
     checkAuthority(request, options);
     const exchange = new ConnectExchange(request, reply, { log, refused, hold: budget.open(FREE_BYTES) });
+    exchange.handle = handlerOf(rpc);
     request.setDecorator("connectExchange", exchange);
     next();
   });
   app.register(fastifyConnectPlugin, {
-    routes: ({ handlers }) => handlers.push(...createConnectHandlers(options)),
+    routes({ handlers }) {
+      for (const rpc of firstOfServices(rpcs)) handlers.push(serviceHandler(rpc, handlerOf(rpc)));
+    },
     contextValues: (request) => contextOf(request.getDecorator<ConnectExchange>("connectExchange")),
   });
   done();
 };
+
+/** Returns an rpc of each service. */
+function firstOfServices(rpcs: readonly Rpc[]): readonly Rpc[] {
+  return [...Map.groupBy(rpcs, ({ method }) => method.parent).values()].map(([rpc]) => rpc as Rpc);
+}
+
+/** Creates the handler of all methods of a service, with the traits of one of them. */
+function serviceHandler({ method }: Rpc, traits: UniversalHandler): UniversalHandler {
+  const handle: UniversalHandlerFn = (universal) => {
+    const exchange = universal.contextValues?.get(EXCHANGE) as ConnectExchange;
+    return (exchange.handle as UniversalHandler)(universal);
+  };
+  return Object.assign(handle, { ...traits, requestPath: `/${method.parent.typeName}/${METHOD}` });
+}
 
 /**
  * Checks that a request has a host, without which the library cannot create a URL.
@@ -52,21 +83,17 @@ function checkAuthority({ id, host, originalUrl, raw }: FastifyRequest, { refuse
 /** Creates the function that answers, in its protocol, a request of Connect or gRPC-Web for an unknown method. */
 export function createUnknownMethod(options: ConnectOptions) {
   const { rpcs, log, refused, budget = createByteBudget() } = options;
-  const handlers = createConnectHandlers({
-    ...options,
-    rpcs: (["unary", "stream"] as const).flatMap((kind) => rpcs.find((rpc) => rpc.kind === kind) ?? []),
-  });
+  const handlerOf = createConnectHandlers(options);
 
   /** @returns the reply; undefined if the request is of neither protocol. */
   return (request: FastifyRequest, reply: FastifyReply): FastifyReply | undefined => {
     const kind = callKind(request.raw);
-    const handle =
-      kind && handlers.find(({ method }) => (method.methodKind === "unary") === (kind === "unary"));
-    if (handle === undefined) return undefined;
+    const rpc = rpcs.find((each) => each.kind === kind);
+    if (rpc === undefined) return undefined;
     checkAuthority(request, options);
     const refusal = new LanceError("RouteNotFound", "the server has no such method");
     const hold = budget.open(FREE_BYTES);
-    void refuse(new ConnectExchange(request, reply, { log, refused, hold, refusal }), handle, reply);
+    void refuse(new ConnectExchange(request, reply, { log, refused, hold, refusal }), handlerOf(rpc), reply);
     return reply;
   };
 }
