@@ -1,4 +1,4 @@
-// The memory of workers: starts the gateway with one worker and with four on a catalog of 1,000 tables and on one of a
+// The memory of workers: starts the built package with one worker and with four on a catalog of 1,000 tables and on one of a
 // million (or --tables N), and measures its resident memory at rest: when every worker has answered, and after some seconds
 // of calls.
 import { mkdtemp, rm } from "node:fs/promises";
@@ -9,13 +9,13 @@ import { parseArgs } from "node:util";
 import { addRows, namespaceRow, tableRows } from "./loop/roots.ts";
 import { runLightLoad } from "./support/light-load.ts";
 import { residentBytes } from "./support/memory.ts";
-import { startGateway } from "./support/process.ts";
+import { startPackage } from "./support/process.ts";
 import { type Rounds, roundsOf, writeResult } from "./support/result-file.ts";
 
 const WORKERS = [1, 4] as const;
 const FEW_TABLES = 1_000;
 const MANY_TABLES = "1000000";
-const ROUNDS = 5;
+const ROUNDS = "3";
 /** So many that the system gives each worker some of them. */
 const CONNECTIONS = 64;
 const SECONDS = 3;
@@ -30,10 +30,14 @@ interface Figures {
   readonly called: Rounds;
 }
 
-/** Runs the comparison; `--tables` is the size of the larger catalog. */
+/** Runs the comparison; `--tables` is the size of the larger catalog, `--rounds` the number of starts of each gateway. */
 export async function run(args: readonly string[]): Promise<void> {
-  const options = { tables: { type: "string", default: MANY_TABLES } } as const;
+  const options = {
+    tables: { type: "string", default: MANY_TABLES },
+    rounds: { type: "string", default: ROUNDS },
+  } as const;
   const { values } = parseArgs({ args: [...args], options });
+  const rounds = Number(values.rounds);
   const folder = await mkdtemp(join(tmpdir(), "lance-gateway-bench-"));
   try {
     const residentMiB: Record<string, Record<string, Figures>> = {};
@@ -41,7 +45,8 @@ export async function run(args: readonly string[]): Promise<void> {
       const root = join(folder, String(tables));
       await addRows(root, rows(tables));
       residentMiB[tables] = {};
-      for (const workers of WORKERS) residentMiB[tables][workers] = await measure(root, tables, workers);
+      for (const workers of WORKERS)
+        residentMiB[tables][workers] = await measure({ root, tables, workers, rounds });
     }
     for (const [tables, figures] of Object.entries(residentMiB)) {
       for (const [workers, { loaded, called }] of Object.entries(figures)) {
@@ -63,14 +68,21 @@ function* rows(tables: number) {
 
 const text = ({ median, min, max }: Rounds) => `${median} (${min} to ${max})`;
 
-async function measure(root: string, tables: number, workers: number): Promise<Figures> {
+interface Case {
+  readonly root: string;
+  readonly tables: number;
+  readonly workers: number;
+  readonly rounds: number;
+}
+
+async function measure({ root, tables, workers, rounds }: Case): Promise<Figures> {
   const [loaded, called]: [number[], number[]] = [[], []];
   const paths = Array.from({ length: 199 }, (_, i) => {
     const number = Math.floor((i / 199) * tables);
     return `/v1/table/bench$t${String(number).padStart(7, "0")}/describe`;
   });
-  for (let round = 0; round < ROUNDS; round++) {
-    const gateway = await startGateway("--root", root, "--workers", String(workers), "--no-maintenance");
+  for (let round = 0; round < rounds; round++) {
+    const gateway = await startPackage("--root", root, "--workers", String(workers), "--no-maintenance");
     try {
       const mib = () => Math.round(residentBytes(gateway.pid) / 2 ** 20);
       const load = (seconds: number) =>

@@ -13,6 +13,9 @@ export interface ServerProcess {
   stop(): Promise<void>;
 }
 
+/** The line in which a gateway says where it serves REST. */
+const REST_LINE = /REST\s+http:\/\/127\.0\.0\.1:(\d+)/;
+
 /** Starts a program of the bench folder, or at an absolute path; its first line of output is its port. */
 export function startServer(program: string, ...args: readonly string[]): Promise<ServerProcess> {
   return startProcess([...NODE, resolve(import.meta.dirname, "..", program), ...args], /^(\d+)$/);
@@ -26,7 +29,13 @@ export function startGateway(...args: readonly string[]): Promise<ServerProcess>
 /** Starts the gateway of a checkout, for example of an earlier commit. */
 export function startGatewayOf(checkout: string, ...args: readonly string[]): Promise<ServerProcess> {
   const main = join(checkout, "src", "cli", "main.ts");
-  return startProcess([...NODE, main, "serve", "--port", "0", ...args], /REST\s+http:\/\/127\.0\.0\.1:(\d+)/);
+  return startProcess([...NODE, main, "serve", "--port", "0", ...args], REST_LINE);
+}
+
+/** Starts the gateway as users of the package do, from the files that `npm run build` makes. */
+export function startPackage(...args: readonly string[]): Promise<ServerProcess> {
+  const program = join(import.meta.dirname, "..", "..", "bin", "lance-gateway.js");
+  return startProcess([process.execPath, program, "serve", "--port", "0", ...args], REST_LINE);
 }
 
 /**
