@@ -4,6 +4,12 @@ import { setFlagsFromString } from "node:v8";
 /** Compilers of V8 for code that runs often. */
 const COMPILERS = ["sparkplug", "maglev", "turbo"];
 
+/**
+ * Time after which a start has more to do than others, such as to read a large catalog, which takes twice as long without compilers,
+ * in milliseconds.
+ */
+export const LONG_START_MS = 1_000;
+
 let arePaused = false;
 
 /**

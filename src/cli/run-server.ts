@@ -15,7 +15,7 @@ import type { ListenAddress } from "../server/listen.ts";
 import { adminPlace } from "./admin-place.ts";
 import { greeting } from "./greeting.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";
-import { areCompilersPaused, resumeCompilers } from "./pause-compilers.ts";
+import { areCompilersPaused, LONG_START_MS, resumeCompilers } from "./pause-compilers.ts";
 import { startReloads } from "./reload.ts";
 import { handleSignals } from "./signals.ts";
 import { trimHeapWhenIdle } from "./trim-heap.ts";
@@ -47,7 +47,7 @@ export async function runServer(
   prepareEngine();
   // Plugins may start threads.
   if (options.plugins.length > 0) resumeCompilers();
-  const { gateway, alone } = await start(configuration, log).catch((error: unknown) => {
+  const gateway = await start(configuration, log).catch((error: unknown) => {
     if (error instanceof UsageError) throw error;
     throw new Error(startFailure(error, options), { cause: error });
   });
@@ -84,30 +84,27 @@ export async function runServer(
   const hasLog = [options.auditLog, options.accessLog].includes(STANDARD_OUTPUT);
   const people = hasLog ? stderr : stdout;
   people.write(greeting(options, databases, gateway, admin?.address));
-  if (areCompilersPaused()) await alone(resumeCompilers);
-}
-
-/** A gateway that has started. */
-interface Started {
-  readonly gateway: RunningGateway;
-  /** Calls back while no other thread runs JavaScript. */
-  alone(work: () => void): Promise<void> | void;
 }
 
 /** Starts the gateway in this thread, or in as many workers as the options say. */
-async function start(configuration: Configuration, log: Logger): Promise<Started> {
+async function start(configuration: Configuration, log: Logger): Promise<RunningGateway> {
   const { options, databases } = configuration;
   if (options.workers > 1) {
     const obstacle = await obstacleToWorkers(options);
     if (obstacle === undefined) {
       const { startWorkers } = await import("./workers/supervisor.ts");
-      const crew = await startWorkers(configuration, log, () => process.exit(1));
-      return { gateway: crew, alone: crew.whileHeld };
+      const resume = areCompilersPaused() ? resumeCompilers : undefined;
+      return startWorkers(configuration, log, () => process.exit(1), resume);
     }
     log.warn({ workers: options.workers }, `a single thread serves: ${obstacle}`);
   }
   const { startGateway } = await import("../gateway/start-gateway.ts");
-  return { gateway: await startGateway(options, log, databases), alone: (work) => work() };
+  const late = setTimeout(resumeCompilers, LONG_START_MS);
+  return startGateway(options, log, databases).finally(() => {
+    clearTimeout(late);
+    // No other thread runs JavaScript.
+    resumeCompilers();
+  });
 }
 
 /** Returns why workers cannot share the work; undefined if they can. */

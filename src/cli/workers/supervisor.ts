@@ -8,12 +8,13 @@ import type { RunningGateway } from "../../gateway/start-gateway.ts";
 import { createCrewMetrics } from "../../metrics/crew-metrics.ts";
 import { createEventTallies } from "../../metrics/event-tallies.ts";
 import { createMetrics } from "../../metrics/metrics.ts";
+import { LONG_START_MS } from "../pause-compilers.ts";
 import { checkIsFree } from "./check-port.ts";
 import { linkCommits, openCommitPorts } from "./commit-ports.ts";
 import { createCrewProfiles } from "./crew-profiles.ts";
 import { createCrewReadiness } from "./crew-readiness.ts";
 import { createShares, slotNumbers } from "./crew-shares.ts";
-import { holdThreads } from "./hold-threads.ts";
+import { type HoldableThread, holdThreads } from "./hold-threads.ts";
 import type { ChangeForWorker } from "./messages.ts";
 import { clearAll } from "./shared-cells.ts";
 import { openSharedMemory } from "./shared-memory.ts";
@@ -30,16 +31,11 @@ const TERMINATION_MS = 10_000;
 /** Pause before workers are held again of which one was busy, in milliseconds. */
 const HOLD_PAUSE_MS = 1_000;
 
-/** All workers as one gateway. */
-export interface Crew extends RunningGateway {
-  /** Calls back once, as soon as all workers can wait meanwhile, so that no other thread runs JavaScript. */
-  whileHeld(work: () => void): Promise<void>;
-}
-
 /**
  * Starts as many workers as the options say: threads that each serve the whole configuration on the same port. The
  * returned gateway is all of them. A worker that ends, or whose event loop is blocked, is replaced.
  *
+ * @param resume called while no worker runs JavaScript: once all have started, and also before if the first one takes long
  * @param onLost called if a blocked worker cannot be ended, so that its part of new connections would hang
  * @throws the errors of a single gateway
  */
@@ -47,7 +43,8 @@ export async function startWorkers(
   configuration: Configuration,
   log: Logger,
   onLost: () => void,
-): Promise<Crew> {
+  resume?: () => void,
+): Promise<RunningGateway> {
   const { options } = configuration;
   const size = options.workers;
   const memory = openSharedMemory({ workers: size, databases: 0 });
@@ -60,6 +57,7 @@ export async function startWorkers(
   });
   let current = allocate(withSecret(configuration));
   const crew: (WorkerThread | undefined)[] = Array.from({ length: size }, () => undefined);
+  const running = new Set<HoldableThread>();
   const serving = () => crew.filter((thread) => thread !== undefined);
   const tally = createEventTallies();
   const metrics = createCrewMetrics(serving, tally);
@@ -81,23 +79,27 @@ export async function startWorkers(
       ...{ ...shares, configuration: own },
       ...{ worker, workers: size, isReplacement, memory: memory.buffer, commitPorts },
     };
-    const thread = await startWorker(begin, (started) => ({
-      onReadiness() {
-        if (crew[worker] === started) beats.begin(worker, !started.ready);
-        readiness.update();
-      },
-      async onGather(id) {
-        const gathered = await metrics.gather().catch((error: unknown) => {
-          log.warn({ err: error }, "the metrics of the workers cannot be read");
-          return undefined;
-        });
-        started.send({ type: "gathered", id, metrics: gathered });
-      },
-      async onAnnounce(id, events) {
-        await webhooks.announce(events);
-        started.send({ type: "announced", id });
-      },
-    }));
+    const thread = await startWorker(
+      begin,
+      (started) => ({
+        onReadiness() {
+          if (crew[worker] === started) beats.begin(worker, !started.ready);
+          readiness.update();
+        },
+        async onGather(id) {
+          const gathered = await metrics.gather().catch((error: unknown) => {
+            log.warn({ err: error }, "the metrics of the workers cannot be read");
+            return undefined;
+          });
+          started.send({ type: "gathered", id, metrics: gathered });
+        },
+        async onAnnounce(id, events) {
+          await webhooks.announce(events);
+          started.send({ type: "announced", id });
+        },
+      }),
+      running,
+    );
     // The drain has begun, or the configuration has changed, while it started.
     if (signal.aborted || shares !== current) await thread.terminate();
     thread.send({ type: "readiness", ready: readiness.ready });
@@ -206,17 +208,15 @@ export async function startWorkers(
     for (const other of others)
       if (first !== undefined && other !== undefined) linkCommits(first, other, added);
   }
+  /** Calls back once all threads can wait meanwhile. */
   async function whileHeld(work: () => void): Promise<void> {
-    let isDone = false;
-    while (!signal.aborted) {
-      const threads = serving();
+    for (let isDone = false; !isDone && !signal.aborted; ) {
+      const threads = [...running];
       await holdThreads(threads, () => {
-        // A worker that only starts is not held.
-        isDone = threads.length === size && crew.every((thread, worker) => thread === threads[worker]);
+        isDone = running.size === threads.length && threads.every((thread) => running.has(thread));
         if (isDone) work();
       });
-      if (isDone) return;
-      await sleep(HOLD_PAUSE_MS, undefined, { signal }).catch(() => {});
+      if (!isDone) await sleep(HOLD_PAUSE_MS, undefined, { signal }).catch(() => {});
     }
   }
   function setLogLevel(level: string): void {
@@ -234,12 +234,14 @@ export async function startWorkers(
   await checkIsFree(options);
   const webhooks = await openLiveWebhooks(configuration, { log, tally });
   try {
+    const late = resume && setTimeout(() => void whileHeld(resume), LONG_START_MS);
     // The first one creates and repairs what the others then find.
-    const first = await start(0, options.port);
+    const first = await start(0, options.port).finally(() => clearTimeout(late));
     const { port } = first.address;
     const others = Array.from({ length: size - 1 }, (_, index) => start(index + 1, port));
     const started = [first, ...(await Promise.all(others))];
     for (const [worker, thread] of started.entries()) void keep(worker, thread);
+    if (resume !== undefined) void whileHeld(resume);
     const page = options.noMetrics ? undefined : createMetrics(() => metrics.gather()).page;
     return {
       address: first.address,
@@ -254,7 +256,6 @@ export async function startWorkers(
       }),
       setLogLevel,
       prepare,
-      whileHeld,
       close,
     };
   } catch (error) {

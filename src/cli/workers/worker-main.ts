@@ -46,6 +46,9 @@ watchForUnhandled(log, "worker");
 const shared = openSharedMemory({ workers: count, databases: 0 }, memory);
 setInterval(() => shared.beat(worker), BEAT_MS);
 
+port.on("message", (message: ToWorker) => {
+  if (message.type === "hold") waitWhileHeld(message.memory);
+});
 const post = (message: ToSupervisor) => port.postMessage(message);
 const workers = joinWorkers({ port, shared, databases, cells, worker, isReplacement, commitPorts, log });
 let pending: PreparedChange | undefined;
@@ -57,7 +60,6 @@ try {
     if (message.type === "close") void close(gateway);
     else if (message.type === "log level") gateway.setLogLevel(message.level);
     else if (message.type === "profile") void profile(gateway, message);
-    else if (message.type === "hold") waitWhileHeld(message.memory);
     else if (message.type === "prepare") void prepare(gateway, message);
     else if (message.type === "commit") pending?.commit();
     else if (message.type === "abort") void pending?.abort();

@@ -5,6 +5,7 @@ import type { Gateway } from "../../gateway/compose.ts";
 import type { Snapshot } from "../../metrics/aggregate.ts";
 import type { ChangeEvent } from "../../namespace/change-event.ts";
 import { WORKER_PROGRAM } from "../worker-program.ts";
+import type { HoldableThread } from "./hold-threads.ts";
 import type { ChangeForWorker, StartFailure, ToSupervisor, ToWorker, WorkerStart } from "./messages.ts";
 
 /** A worker as the supervisor sees it. */
@@ -48,15 +49,23 @@ const YOUNG_GENERATION_MIB = 12;
 /**
  * Starts a worker and waits until it listens.
  *
+ * @param running gets the thread for as long as it runs
  * @throws the error for which it cannot start
  */
-export async function startWorker(start: WorkerStart, events: (thread: WorkerThread) => WorkerEvents) {
+export async function startWorker(
+  start: WorkerStart,
+  events: (thread: WorkerThread) => WorkerEvents,
+  running: Set<HoldableThread>,
+) {
   const worker = new Worker(WORKER_PROGRAM, {
     workerData: start,
     transferList: start.commitPorts.map(({ port }) => port),
     name: `worker ${start.worker + 1}`,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MIB },
   });
+  const send: WorkerThread["send"] = (message, ports = []) => worker.postMessage(message, ports);
+  const holdable = { send };
+  running.add(holdable);
   const reading = new Map<number, (metrics: Snapshot | undefined) => void>();
   const preparing = new Map<number, (error: Error | undefined) => void>();
   const profiling = new Map<number, (profile: string | undefined) => void>();
@@ -97,12 +106,12 @@ export async function startWorker(start: WorkerStart, events: (thread: WorkerThr
   });
   const ended = new Promise<Error | undefined>((resolve) => worker.once("exit", () => resolve(fault)));
   void ended.then((error) => {
+    running.delete(holdable);
     listening.reject(error ?? new Error("a worker ended before it listened"));
     closed.resolve(false);
     for (const answer of preparing.values()) answer(new Error("a worker has ended meanwhile"));
     for (const answer of [...reading.values(), ...profiling.values()]) answer(undefined);
   });
-  const send: WorkerThread["send"] = (message, ports = []) => worker.postMessage(message, ports);
   const { address, readOnly } = await listening.promise.catch(async (error: unknown) => {
     await worker.terminate();
     throw error;
