@@ -35,19 +35,23 @@ export function startGatewayOf(checkout: string, ...args: readonly string[]): Pr
 /** Starts the gateway as users of the package do, from the files that `npm run build` makes. */
 export function startPackage(...args: readonly string[]): Promise<ServerProcess> {
   const program = join(import.meta.dirname, "..", "..", "bin", "lance-gateway.js");
-  return startProcess([process.execPath, program, "serve", "--port", "0", ...args], REST_LINE);
+  // A compile cache, as benchmarks have it, would stay in memory.
+  const { NODE_COMPILE_CACHE: _, ...env } = process.env;
+  return startProcess([process.execPath, program, "serve", "--port", "0", ...args], REST_LINE, env);
 }
 
 /**
  * Starts a server.
  *
  * @param portLine a pattern for the line that reports the port, as its first group
+ * @param env Default: the variables of this process.
  */
 export async function startProcess(
   [command = "", ...args]: readonly string[],
   portLine: RegExp,
+  env = process.env,
 ): Promise<ServerProcess> {
-  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(command, args, { stdio: ["ignore", "pipe", "inherit"], env });
   const port = await findPort(child, portLine, args);
   const alive = () => child.exitCode === null && child.signalCode === null;
   return { port, pid: child.pid ?? 0, alive, stop: () => stop(child) };
