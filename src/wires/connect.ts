@@ -18,7 +18,7 @@ export interface ConnectOptions extends ConnectHandlersOptions {
   readonly budget?: ByteBudget | undefined;
 }
 
-/** Variable of a route that stands for all methods of a service. */
+/** Variable of the route of a service: the name of a method. */
 const METHOD = ":method";
 
 /**
