@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { LanceClient } from "../../test/support/client.ts";
 import { columns, floats, structs } from "./bodies.ts";
-import { addRows, namespaceRow, tableRow, tableRows } from "./roots.ts";
+import { addRows, namespaceRow, setFragments, tableRow, tableRows } from "./roots.ts";
 
 const MIB = 1024 * 1024;
 
@@ -125,6 +125,14 @@ export function loopCalls(tables: number): Readonly<Record<string, LoopCall>> {
       title: "set 10,000 entries of a schema's metadata",
       prepare: (send) => send("table/rows/create", columns(2)),
       run: (send) => send("table/rows/schema_metadata/update", Object.fromEntries(numbered(10_000))),
+    },
+    fragments: {
+      title: "set the metadata of a table of 100,000 fragments",
+      async prepare(send, root) {
+        await send("table/rows/create", columns(8));
+        await setFragments(join(root, "rows.lance"), 100_000);
+      },
+      run: (send) => send("table/rows/schema_metadata/update", { a: "b" }),
     },
     fields: {
       title: "set the metadata of 10,000 columns",

@@ -1,9 +1,14 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { create } from "@bufbuild/protobuf";
 import { pino } from "pino";
 import type { Row } from "../../src/backends/dir/catalog/row.ts";
 import { encodeRows } from "../../src/backends/dir/catalog/row-codec.ts";
 import { createEngine } from "../../src/backends/dir/engine/engine.ts";
+import { commitChange } from "../../src/backends/dir/format/commit.ts";
+import { createLocalStore } from "../../src/backends/dir/format/local-store.ts";
+import type { DataFragment } from "../../src/gen/lance/format/table_pb.ts";
+import { Transaction_AppendSchema } from "../../src/gen/lance/format/transaction_pb.ts";
 
 /** Rows that are encoded at a time. */
 const PIECE = 100_000;
@@ -44,6 +49,17 @@ export async function addRows(root: string, rows: Iterable<Row>): Promise<void> 
   } finally {
     await engine.close();
   }
+}
+
+/** Gives a table a number of fragments, which are all like its first one. */
+export async function setFragments(location: string, count: number): Promise<void> {
+  const store = createLocalStore();
+  await commitChange({ store, root: store.keyOf(location) }, (manifest) => {
+    const first = manifest.fragments[0] as DataFragment;
+    manifest.fragments = Array.from({ length: count }, (_, i) => ({ ...first, id: BigInt(i) }));
+    manifest.maxFragmentId = count - 1;
+    return { operation: { case: "append", value: create(Transaction_AppendSchema) } };
+  });
 }
 
 function* pieces(rows: Iterable<Row>): Generator<Row[]> {
