@@ -4,11 +4,13 @@ import { Field, Int32, Null, Schema, Struct, Table, tableToIPC, vectorFromArray 
 import { test } from "vitest";
 import { framed, lz4Zeros, sharedSchema, withNumber } from "../../test/support/hostile-arrow.ts";
 import { type ErrorName, isLanceError, LanceError } from "../namespace/errors.ts";
+import { ITEMS_PER_STEP } from "../namespace/pace.ts";
 import { scanIpcFile } from "./file-scan.ts";
 import { PYARROW_STREAMS } from "./fixtures.ts";
 import { checkLz4Frame } from "./lz4.ts";
 import { createPartBuffer, MAX_FILE_MESSAGES } from "./part-buffer.ts";
 import { decodeSchema, MAX_METADATA_ENTRIES, MAX_UPLOAD_TABLES } from "./schema.ts";
+import { createStreamScanner } from "./stream-scanner.ts";
 import { collectUpload } from "./upload.ts";
 
 const MIB = 1024 * 1024;
@@ -182,4 +184,16 @@ test("a file has a bounded number of messages", () => {
   const buffer = createPartBuffer(MIB);
   for (let i = 0; i < MAX_FILE_MESSAGES; i++) buffer.note("batch", 0, 8, 8);
   assert.throws(() => buffer.note("batch", 0, 8, 8), refusal("InvalidInput", /too many record batches/));
+});
+
+test("a schema of thousands of fields is read with pauses", () => {
+  const fields = Array.from({ length: 5 * ITEMS_PER_STEP }, (_, i) => new Field(`${i}`, new Int32(), true));
+  const part = createPartBuffer(OPTIONS.maxBytes);
+  part.append(Buffer.from(tableToIPC(new Table(new Schema(fields)), "stream")));
+  const scanner = createStreamScanner(OPTIONS.maxBytes, Number.POSITIVE_INFINITY);
+  let [pauses, looks] = [0, 0];
+  // A pause is due at every second look.
+  while (scanner.advance(part, () => looks++ % 2 === 1) === "pause") pauses++;
+  assert.equal(scanner.schema.fields.length, fields.length);
+  assert.ok(pauses >= 5, `${pauses} pauses`);
 });

@@ -1,10 +1,10 @@
-import { createPace } from "../namespace/pace.ts";
+import { createPace, inSlices } from "../namespace/pace.ts";
 import { type BodyCheck, createBodyCheck } from "./body-check.ts";
 import { type FlatTable, readLength, readTable, readVector, rootTable } from "./flatbuffer.ts";
 import { BLOCK_BYTES, type Block } from "./footer.ts";
 import { FILE_MAGIC, type MessageKind, malformed, parseMessageHead, readPrefix } from "./message.ts";
 import { MAX_FILE_MESSAGES } from "./part-buffer.ts";
-import { type ArrowSchema, decodeSchemaTable, MAX_METADATA_ENTRIES, MAX_UPLOAD_TABLES } from "./schema.ts";
+import { type ArrowSchema, MAX_METADATA_ENTRIES, MAX_UPLOAD_TABLES, schemaSteps } from "./schema.ts";
 
 /** Contents of a file. */
 interface ScannedFile {
@@ -21,11 +21,12 @@ interface ScannedFile {
  */
 export async function scanIpcFile(bytes: Buffer, maxBytes: number): Promise<ScannedFile> {
   const footer = findFooter(bytes);
-  const schema = decodeSchemaTable(() => {
+  const find = () => {
     const table = readTable(footer, 1);
     if (table === undefined) throw new RangeError("it is missing");
     return table;
-  }, MAX_METADATA_ENTRIES);
+  };
+  const schema = await inSlices(schemaSteps(find, MAX_METADATA_ENTRIES));
   const check = createBodyCheck(schema, maxBytes);
   const [dictionaries, batches] = [readBlocks(footer, 2), readBlocks(footer, 3)];
   checkApart([...dictionaries, ...batches]);

@@ -142,10 +142,12 @@ export function readTables(table: FlatTable, index: number): FlatTable[] {
   const { view, budget } = table;
   const vector = readVector(table, index, REFERENCE_BYTES);
   spend(budget, vector.length, vector.length * TABLE_BYTES);
-  return Array.from({ length: vector.length }, (_, i) => {
-    const at = vector.at + i * REFERENCE_BYTES;
-    return { view, at: at + view.getUint32(at, true), budget };
-  });
+  const tables: FlatTable[] = [];
+  const end = vector.at + vector.length * REFERENCE_BYTES;
+  for (let at = vector.at; at < end; at += REFERENCE_BYTES) {
+    tables.push({ view, at: at + view.getUint32(at, true), budget });
+  }
+  return tables;
 }
 
 /**

@@ -1,3 +1,4 @@
+import { atOnce, ITEMS_PER_STEP, type Steps } from "../namespace/pace.ts";
 import {
   type FlatTable,
   readInt16,
@@ -92,32 +93,34 @@ export const MAX_METADATA_ENTRIES = 10_000;
  * @throws LanceError InvalidInput, if it is malformed or has a type that Lance cannot store.
  */
 export function decodeSchema(metadata: Uint8Array): ArrowSchema {
-  return decodeSchemaTable(() => schemaTable(metadata));
+  return atOnce(schemaSteps(() => schemaTable(metadata)));
 }
 
-/** Decodes the schema message of an upload, within the bounds of uploads. @throws LanceError InvalidInput */
-export function decodeUploadSchema(metadata: Uint8Array): ArrowSchema {
-  return decodeSchemaTable(() => schemaTable(metadata, MAX_UPLOAD_TABLES), MAX_METADATA_ENTRIES);
+/** Decodes the schema message of an upload in steps, within the bounds of uploads. They throw LanceError InvalidInput. */
+export function uploadSchemaSteps(metadata: Uint8Array): Steps<ArrowSchema> {
+  return schemaSteps(() => schemaTable(metadata, MAX_UPLOAD_TABLES), MAX_METADATA_ENTRIES);
 }
 
 /**
- * Decodes the table of a schema, wherever it is.
+ * Decodes the table of a schema in steps, wherever it is. They throw LanceError InvalidInput.
  *
  * @param maxEntries how many entries its metadata and that of a field may have. Default: any number.
  */
-export function decodeSchemaTable(
+export function* schemaSteps(
   find: () => FlatTable,
   maxEntries: number = Number.POSITIVE_INFINITY,
-): ArrowSchema {
+): Steps<ArrowSchema> {
   try {
     const table = find();
     if (readInt16(table, 0) !== 0) throw new RangeError("it is big-endian");
     // A schema without columns has an empty list; without a list the engine panics.
     if (readVector(table, 1).at === 0) throw new RangeError("it has no list of fields");
-    return {
-      fields: readTables(table, 1).map((field) => decodeField(field, 0, maxEntries)),
-      metadata: decodeMetadata(table, 2, maxEntries),
-    };
+    const fields: ArrowField[] = [];
+    for (const field of readTables(table, 1)) {
+      fields.push(decodeField(field, 0, maxEntries));
+      if (fields.length % ITEMS_PER_STEP === 0) yield;
+    }
+    return { fields, metadata: decodeMetadata(table, 2, maxEntries) };
   } catch (error) {
     if (error instanceof RangeError) throw malformed(0, `the schema is broken: ${error.message}`);
     throw error;

@@ -1,7 +1,8 @@
+import type { Steps } from "../namespace/pace.ts";
 import { type BodyCheck, createBodyCheck } from "./body-check.ts";
 import { malformed, parseMessageHead, readPrefix } from "./message.ts";
 import type { PartBuffer } from "./part-buffer.ts";
-import { type ArrowSchema, decodeUploadSchema } from "./schema.ts";
+import { type ArrowSchema, uploadSchemaSteps } from "./schema.ts";
 
 /** A part of a stream as a file. */
 interface SealedPart {
@@ -43,6 +44,7 @@ export interface StreamScanner {
 export function createStreamScanner(maxBytes: number, partBytes: number): StreamScanner {
   let wantedBytes = partBytes;
   let check: BodyCheck | undefined;
+  let reading: Steps<ArrowSchema> | undefined;
   let ended = false;
   /** Position of the next message in the part, and of the part in the stream. */
   let [position, before] = [0, 0];
@@ -68,9 +70,10 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
     return check;
   }
   /**
-   * Adds the next message. Returns `more` if it has not arrived completely, or the reason why it starts a new part.
+   * Adds the next message, a long schema in steps. Returns `begun` before the last step, `more` if the message has not arrived completely, or the
+   * reason why it starts a new part.
    */
-  function next(part: PartBuffer): "taken" | "more" | "size" | "dictionary" {
+  function next(part: PartBuffer): "begun" | "taken" | "more" | "size" | "dictionary" {
     const { bytes } = part;
     const prefix = readPrefix(bytes, position);
     if (prefix === undefined) return "more";
@@ -88,7 +91,10 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
     if (end > bytes.byteLength) return "more";
     if (head.kind === "schema") {
       if (check !== undefined) throw malformed(place(), "there is a second schema");
-      check = createBodyCheck(decodeUploadSchema(metadata), maxBytes);
+      reading ??= uploadSchemaSteps(metadata);
+      const step = reading.next();
+      if (!step.done) return "begun";
+      check = createBodyCheck(step.value, maxBytes);
       schemaMessage = Uint8Array.from(bytes.subarray(position, end));
       schemaMetadata = schemaMessage.subarray(prefix.bytes, bodyAt - position);
     } else {
@@ -144,7 +150,7 @@ export function createStreamScanner(maxBytes: number, partBytes: number): Stream
       while (!ended) {
         if (isPauseDue()) return "pause";
         const step = next(part);
-        if (step === "taken") continue;
+        if (step === "taken" || step === "begun") continue;
         return step === "more" ? undefined : step;
       }
       return undefined;
