@@ -253,16 +253,16 @@ describe("a metadata commit is refused", () => {
       /10001 entries; 10000 are the most$/,
     );
     const long = (length: number) => ({ entries: { a: "x".repeat(length - 1) }, replace: true });
-    await tooMuch({ schemaMetadata: long(most + 1) }, /8388609 characters; 8388608 are the most$/);
+    await tooMuch({ schemaMetadata: long(most + 1) }, /8388609 bytes; 8388608 are the most$/);
     const [name = ""] = (await readVersion(dataset)).manifest.fields.map((field) => field.name);
     const both = { schemaMetadata: long(most), fieldMetadata: { [name]: long(10) } };
-    await tooMuch(both, /8388618 characters/);
+    await tooMuch(both, /8388618 bytes/);
 
     await alterNewest(dataset, (manifest) => {
       manifest.schemaMetadata = { a: Buffer.alloc(most + 9, "x"), b: Buffer.from("y") };
     });
     await commitMetadata(dataset, { schemaMetadata: { entries: { b: null } } });
-    await tooMuch({ schemaMetadata: { entries: { b: "yy" } } }, /8388621 characters/);
+    await tooMuch({ schemaMetadata: { entries: { b: "yy" } } }, /8388621 bytes/);
     await commitMetadata(dataset, { schemaMetadata: long(most) });
   });
 

@@ -4,7 +4,7 @@ import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { createPace, inSlices, type Steps, stepsOf } from "../../../namespace/pace.ts";
 import { afterChange } from "./after-change.ts";
-import { copyMessage } from "./copy-message.ts";
+import { copySteps } from "./copy-message.ts";
 import { damagedFile } from "./damaged-file.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { manifestKey } from "./dataset.ts";
@@ -168,9 +168,8 @@ async function build(
   apply: ApplyChange,
   properties: CommitOptions["properties"] = {},
 ): Promise<NextVersion> {
+  const manifest = await inSlices(copySteps(base.manifest));
   const pace = createPace();
-  const manifest = copyMessage(base.manifest);
-  await pace.pauseIfDue();
   const change = await inSlices(stepsOf(apply(manifest)));
   // A manifest may have thousands of fields or fragments.
   await pace.pauseIfDue();

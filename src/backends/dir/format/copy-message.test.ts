@@ -6,7 +6,8 @@ import {
   IndexMetadataSchema,
   ManifestSchema,
 } from "../../../gen/lance/format/table_pb.ts";
-import { copyMessage } from "./copy-message.ts";
+import { atOnce, ITEMS_PER_STEP } from "../../../namespace/pace.ts";
+import { copyMessage, copySteps } from "./copy-message.ts";
 
 const manifest = create(ManifestSchema, {
   version: 7n,
@@ -26,6 +27,19 @@ test("a copy of a message equals the clone of the library, and is written alike"
   assert.deepEqual(toBinary(ManifestSchema, copy), toBinary(ManifestSchema, manifest));
   const index = create(IndexMetadataSchema, { name: "i", fields: [1], uuid: { uuid: Uint8Array.of(9) } });
   assert.deepEqual(copyMessage(index), clone(IndexMetadataSchema, index));
+});
+
+test("a copy that is made in steps equals one that is made at once", () => {
+  assert.deepEqual(atOnce(copySteps(manifest)), copyMessage(manifest));
+  const fragments = Array.from({ length: 2 * ITEMS_PER_STEP + 1 }, (_, i) =>
+    create(DataFragmentSchema, { id: BigInt(i), files: [{ path: `${i}` }] }),
+  );
+  const long = create(ManifestSchema, { ...manifest, fragments });
+  const steps = copySteps(long);
+  assert.deepEqual([steps.next().done, steps.next().done], [false, false]);
+  const last = steps.next();
+  assert.ok(last.done);
+  assert.deepEqual(last.value, copyMessage(long));
 });
 
 test("changes of a copy do not reach the message", () => {

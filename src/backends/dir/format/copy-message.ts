@@ -1,9 +1,29 @@
+import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
+
 /**
  * Returns a deep copy of a message, with its unknown fields. It shares bytes, which nobody writes into. protobuf-es's own `clone` goes through reflection, which
  * takes 20 times as long: 0.1 s for a manifest of 30,000 fields.
  */
 export function copyMessage<T>(message: T): T {
   return copyOf(message) as T;
+}
+
+/** Copies a message as {@link copyMessage} does, in steps: a manifest may have a hundred thousand fragments. */
+export function* copySteps<T extends object>(message: T): Steps<T> {
+  const copy = Object.create(Object.getPrototypeOf(message));
+  for (const [name, field] of Object.entries(message)) {
+    copy[name] = Array.isArray(field) ? yield* copiesOf(field) : copyOf(field);
+  }
+  return copy;
+}
+
+function* copiesOf(items: readonly unknown[]): Steps<unknown[]> {
+  const copies: unknown[] = [];
+  for (let at = 0; at < items.length; at += ITEMS_PER_STEP) {
+    if (at > 0) yield;
+    for (const item of items.slice(at, at + ITEMS_PER_STEP)) copies.push(copyOf(item));
+  }
+  return copies;
 }
 
 function copyOf(value: unknown): unknown {

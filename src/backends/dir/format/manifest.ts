@@ -44,7 +44,8 @@ export function metadataText(metadata: Readonly<Record<string, Uint8Array>>): Re
   return Object.fromEntries(entries);
 }
 
-function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+/** Decodes a value of metadata as text. */
+export function textOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString("utf8");
 }
 

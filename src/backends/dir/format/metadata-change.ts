@@ -7,14 +7,15 @@ import type {
 } from "../../../gen/lance/format/transaction_pb.ts";
 import {
   Transaction_UpdateConfigSchema,
+  Transaction_UpdateMapEntrySchema,
   Transaction_UpdateMapSchema,
 } from "../../../gen/lance/format/transaction_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
 import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
-import { createFieldFinder, FLAG_TABLE_CONFIG, metadataText } from "./manifest.ts";
+import { createFieldFinder, FLAG_TABLE_CONFIG, textOf } from "./manifest.ts";
 
 /**
- * Most metadata that the changed schema and fields may have together after a change, in characters of keys and values. The request, the
+ * Most metadata that the changed schema and fields may have together after a change, in bytes. The request, the
  * transaction, the version and the answer contain it, and each of them is read and written in a single step.
  */
 const MAX_METADATA_LENGTH = 8 * 1024 * 1024;
@@ -39,7 +40,7 @@ export interface MetadataChange {
   readonly fieldMetadata?: Readonly<Record<string, MapChange>> | undefined;
 }
 
-/** Lengths of the changed metadata, in characters. */
+/** Lengths of the changed metadata, in bytes. */
 interface Lengths {
   before: number;
   after: number;
@@ -60,29 +61,29 @@ export function* applyChange(manifest: Manifest, change: MetadataChange): Steps<
     const otherFlags = manifest.writerFeatureFlags & ~FLAG_TABLE_CONFIG;
     const hasConfig = Object.keys(manifest.config).length > 0;
     manifest.writerFeatureFlags = otherFlags | (hasConfig ? FLAG_TABLE_CONFIG : 0n);
-    operation.configUpdates = toUpdateMap(config);
+    operation.configUpdates = yield* toUpdateMap(config);
   }
   if (tableMetadata) {
     manifest.tableMetadata = applyToMap(manifest.tableMetadata, tableMetadata);
-    operation.tableMetadataUpdates = toUpdateMap(tableMetadata);
+    operation.tableMetadataUpdates = yield* toUpdateMap(tableMetadata);
   }
   if (schemaMetadata) {
-    manifest.schemaMetadata = applyToBytes(
+    manifest.schemaMetadata = yield* applyToBytes(
       manifest.schemaMetadata,
       schemaMetadata,
       lengths,
       isReservedInSchema,
     );
-    operation.schemaMetadataUpdates = toUpdateMap(schemaMetadata);
+    operation.schemaMetadataUpdates = yield* toUpdateMap(schemaMetadata);
   }
   const findField = createFieldFinder(manifest);
   for (const [index, [path, fieldChange]] of Object.entries(fieldMetadata).entries()) {
     if (index % ITEMS_PER_STEP === 0) yield;
     const field = findField(path);
-    field.metadata = applyToBytes(field.metadata, fieldChange, lengths, isReservedInField);
-    operation.fieldMetadataUpdates[field.id] = toUpdateMap(fieldChange);
+    field.metadata = yield* applyToBytes(field.metadata, fieldChange, lengths, isReservedInField);
+    operation.fieldMetadataUpdates[field.id] = yield* toUpdateMap(fieldChange);
   }
-  checkMost("characters", lengths.after, lengths.before, MAX_METADATA_LENGTH);
+  checkMost("bytes", lengths.after, lengths.before, MAX_METADATA_LENGTH);
   return operation;
 }
 
@@ -98,27 +99,35 @@ function applyToMap(
   return Object.fromEntries(result);
 }
 
-function applyToBytes(
+function* applyToBytes(
   map: Readonly<Record<string, Uint8Array>>,
-  change: MapChange,
+  { entries, replace = false }: MapChange,
   lengths: Lengths,
   isReserved: (key: string, values: readonly (string | undefined)[]) => boolean,
-): Record<string, Uint8Array> {
-  const before = metadataText(map);
-  const after = applyToMap(before, change);
-  lengths.before += lengthOf(before);
-  lengths.after += lengthOf(after);
-  checkMost("entries", Object.keys(after).length, Object.keys(before).length, MAX_METADATA_ENTRIES);
-  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    if (before[key] === after[key] || !isReserved(key, [before[key], after[key]])) continue;
-    throw new LanceError("InvalidInput", `the metadata key ${key} cannot be changed or removed`);
+): Steps<Record<string, Uint8Array>> {
+  const result = new Map(Object.entries(map));
+  lengths.before += lengthOf(result);
+  const change = (key: string, value: string | undefined) => {
+    const bytes = result.get(key);
+    const before = bytes && textOf(bytes);
+    // Unchanged values keep their bytes, which need not be text.
+    if (value === before) return;
+    if (isReserved(key, [before, value])) {
+      throw new LanceError("InvalidInput", `the metadata key ${key} cannot be changed or removed`);
+    }
+    if (value === undefined) result.delete(key);
+    else result.set(key, Buffer.from(value, "utf8"));
+  };
+  const dropped = replace ? Object.keys(map).filter((key) => !Object.hasOwn(entries, key)) : [];
+  for (const key of dropped) change(key, undefined);
+  for (const [index, [key, value]] of Object.entries(entries).entries()) {
+    if (index % ITEMS_PER_STEP === 0) yield;
+    change(key, value ?? undefined);
   }
-  // Unchanged values keep their bytes, which need not be text.
-  const bytes = Object.entries(after).map(([key, value]) => {
-    const old = before[key] === value ? map[key] : undefined;
-    return [key, old ?? Buffer.from(value, "utf8")];
-  });
-  return Object.fromEntries(bytes);
+  yield;
+  lengths.after += lengthOf(result);
+  checkMost("entries", result.size, Object.keys(map).length, MAX_METADATA_ENTRIES);
+  return Object.fromEntries(result);
 }
 
 /** A table may have more from another writer, which may then be changed and removed. */
@@ -127,8 +136,10 @@ function checkMost(what: string, after: number, before: number, most: number): v
   throw new LanceError("InvalidInput", `metadata would have ${after} ${what}; ${most} are the most`);
 }
 
-function lengthOf(map: Readonly<Record<string, string>>): number {
-  return Object.entries(map).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+function lengthOf(map: ReadonlyMap<string, Uint8Array>): number {
+  let sum = 0;
+  for (const [key, { byteLength }] of map) sum += key.length + byteLength;
+  return sum;
 }
 
 /** Whether a key switches the storage of blobs, which also needs feature flags. */
@@ -148,9 +159,12 @@ function isReservedInField(key: string, values: readonly (string | undefined)[])
   return RESERVED_IN_FIELD.some((prefix) => key.startsWith(prefix));
 }
 
-function toUpdateMap({ entries, replace = false }: MapChange): Transaction_UpdateMap {
-  const updateEntries = Object.entries(entries).map(([key, value]) =>
-    value === null ? { key } : { key, value },
-  );
-  return create(Transaction_UpdateMapSchema, { updateEntries, replace });
+function* toUpdateMap({ entries, replace = false }: MapChange): Steps<Transaction_UpdateMap> {
+  const update = create(Transaction_UpdateMapSchema, { replace });
+  for (const [index, [key, value]] of Object.entries(entries).entries()) {
+    if (index % ITEMS_PER_STEP === 0) yield;
+    const entry = value === null ? { key } : { key, value };
+    update.updateEntries.push(create(Transaction_UpdateMapEntrySchema, entry));
+  }
+  return update;
 }
