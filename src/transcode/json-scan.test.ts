@@ -56,6 +56,7 @@ test("megabytes of brackets, objects, names and items are refused", () => {
   assert.throws(() => count(many("{},"), 64), refused(/too much/));
   assert.throws(() => count(many('"a":1,'), 64), refused(/too much/));
   assert.throws(() => count(many("1,"), 64), refused(/too much/));
+  assert.throws(() => count(many('"abc",', MIB), 64), refused(/too much/));
   count(Buffer.from(JSON.stringify(Array(900_000).fill(0.25))), 64);
   count(Buffer.from(JSON.stringify("x\n".repeat(8 * MIB))), 64);
   count(many(" "), 64);
@@ -71,7 +72,22 @@ test("a long text is scanned in steps", () => {
 test("a reader that takes fewer values refuses the others", () => {
   const bytes = Buffer.from(JSON.stringify(Array(1000).fill(1)));
   assert.equal(count(bytes, 64, 1005), 1001);
-  assert.throws(() => count(bytes, 64, 900), refused(/: 900 values, 180 objects and lists or 45 names/));
+  assert.throws(
+    () => count(bytes, 64, 800),
+    refused(/: 800 values, 160 objects and lists, 100 short texts or 40 names/),
+  );
+});
+
+test("a short text costs eight values unless it is a name, and a long one as much as any value", () => {
+  const list = (text: string) => Buffer.from(JSON.stringify(Array(100).fill(text)));
+  count(list("a".repeat(10)), 64, 804);
+  assert.throws(() => count(list("a".repeat(10)), 64, 803), refused(/too much/));
+  count(list("a".repeat(11)), 64, 104);
+  const names = Buffer.from(
+    JSON.stringify(Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`n${i}`, 1]))),
+  );
+  count(names, 64, 2104);
+  assert.throws(() => count(names, 64, 2103), refused(/too much/));
 });
 
 test("an exact integer among many values is refused", () => {
