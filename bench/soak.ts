@@ -71,6 +71,17 @@ function printMinutes(minutes: readonly Sample[]): void {
   if (first === undefined || last === undefined) return;
   const [reads, p99] = [last.reads.calls / first.reads.calls, last.reads.p99 / first.reads.p99];
   console.log(`last minute to first: reads ${reads.toFixed(2)}, their p99 ${p99.toFixed(2)}\n`);
+  printKinds(first, last);
+}
+
+/** Prints the medians of each kind of call in the first and the last minute. */
+function printKinds(first: Sample, last: Sample): void {
+  console.log(`${"".padEnd(10)}first p50 last p50`);
+  for (const [name, { p50 }] of Object.entries(first.kinds)) {
+    const medians = [p50, last.kinds[name]?.p50 ?? Number.NaN].map((value) => value.toFixed(1).padStart(9));
+    console.log(`${name.padEnd(10)}${medians.join("")}`);
+  }
+  console.log("");
 }
 
 function printCriteria(criteria: readonly Criterion[]): void {

@@ -1,7 +1,9 @@
 import { readdirSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { computedSeconds } from "../support/cpu.ts";
 import { residentBytes } from "../support/memory.ts";
+import { KIND_NAMES, type Kind } from "./calls.ts";
 import type { Call } from "./clients.ts";
 
 /** Number of calls, and their durations in milliseconds. */
@@ -19,6 +21,9 @@ export interface Sample {
   readonly callsPerSecond: number;
   readonly reads: Latencies;
   readonly writes: Latencies;
+  readonly kinds: Readonly<Record<string, Latencies>>;
+  /** Computing time since the start of each process, in seconds; of the gateways by their places, NaN for one that is being restarted. */
+  readonly computed: { readonly gateways: readonly number[]; readonly clients: number };
   /** Of the gateways by their places; NaN for one that is being restarted. */
   readonly residentMib: readonly number[];
   readonly descriptors: readonly number[];
@@ -51,8 +56,12 @@ export function startSampler(root: string | undefined): Sampler {
       return {
         seconds: (from - begun) / 1000,
         callsPerSecond: ended.length / (length / 1000),
-        reads: latenciesOf(durationsOf(ended, false)),
-        writes: latenciesOf(durationsOf(ended, true)),
+        reads: latenciesOf(durationsOf(ended, ({ isWrite }) => !isWrite)),
+        writes: latenciesOf(durationsOf(ended, ({ isWrite }) => isWrite)),
+        kinds: Object.fromEntries(
+          KIND_NAMES.map((name) => [name, latenciesOf(durationsOf(ended, (kind) => kind.name === name))]),
+        ),
+        computed: { gateways: pids.map(computedBy), clients: computedSeconds(process.pid) },
         residentMib: pids.map((pid) => residentBytes(pid) / MIB || Number.NaN),
         descriptors: pids.map(descriptorsOf),
         ...(await countFiles(root)),
@@ -68,8 +77,16 @@ export function latenciesOf(durations: readonly number[]): Latencies {
   return { calls: sorted.length, p50: at(0.5), p99: at(0.99), most: at(1) };
 }
 
-function durationsOf(calls: readonly Call[], isWrite: boolean): number[] {
-  return calls.filter(({ kind }) => kind.isWrite === isWrite).map(({ ms }) => ms);
+function durationsOf(calls: readonly Call[], isWanted: (kind: Kind) => boolean): number[] {
+  return calls.filter(({ kind }) => isWanted(kind)).map(({ ms }) => ms);
+}
+
+function computedBy(pid: number): number {
+  try {
+    return computedSeconds(pid);
+  } catch {
+    return Number.NaN;
+  }
 }
 
 function descriptorsOf(pid: number): number {
