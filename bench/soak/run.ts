@@ -54,7 +54,7 @@ const DRAIN_DELAY = ["--drain-delay", "2s"];
 /** Lets clients work on gateways that are restarted in turn, then compares the table with what they have written. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
   const { clients, gateways, gatewayOptions, protocols } = options;
-  const ms = options.minutes * 60_000;
+  const ms = Math.round(options.minutes * 60_000);
   const commandLine = ["serve", ...DRAIN_DELAY, ...gatewayOptions];
   const fleet = await startFleet(Array.from({ length: gateways }, () => commandLine));
   const observer = openClient(protocols[0] as string, fleet.port);

@@ -81,7 +81,7 @@ describe("createLog", () => {
       message: create(describeTable.input),
     } as const;
     for (const failure of failures) {
-      await assert.rejects(observe(call, request, () => Promise.reject(failure)));
+      await assert.rejects(observe()(call, request, () => Promise.reject(failure)));
     }
     assert.equal(lines.length, 2);
     for (const line of lines) {

@@ -5,8 +5,8 @@ import { joinIdentifier } from "../namespace/identifier.ts";
 import { clipped, escapeInvisible } from "../namespace/line-text.ts";
 import type { Principal } from "../namespace/principal.ts";
 import { isRefused } from "../namespace/reception.ts";
+import type { Outcome } from "./call-metrics.ts";
 import type { OperationRequest } from "./interceptor.ts";
-import type { Outcome } from "./measure.ts";
 import { otherObjects } from "./other-objects.ts";
 
 /** Moment of a call that a line is about; only downloads have a line for their begin. */

@@ -1,8 +1,8 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 import { auditEntry, type Stage } from "./audit-entry.ts";
+import type { Outcome } from "./call-metrics.ts";
 import { type Interceptor, isStream, type OperationRequest } from "./interceptor.ts";
-import type { Outcome } from "./measure.ts";
 import { failureOf } from "./observe.ts";
 
 /** Receives the lines of the audit log. */

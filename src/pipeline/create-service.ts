@@ -9,6 +9,7 @@ import type { Tracing } from "../namespace/tracing.ts";
 import { type Announcements, announceChanges } from "./announce-changes.ts";
 import { type AuditTrail, audit } from "./audit.ts";
 import { authorize, readOnly } from "./authorize.ts";
+import type { CallMetrics } from "./call-metrics.ts";
 import {
   type CallerCounters,
   type CallerLimits,
@@ -23,7 +24,6 @@ import { identify } from "./identify.ts";
 import { compose, type Interceptor, type Next, type OperationRequest } from "./interceptor.ts";
 import { keepToScope } from "./keep-to-scope.ts";
 import { admitUploads } from "./limits.ts";
-import { type CallMetrics, measure } from "./measure.ts";
 import { boundNames } from "./name-lengths.ts";
 import { fitResponse } from "./negotiate.ts";
 import { observe } from "./observe.ts";
@@ -74,8 +74,7 @@ export function createService(options: ServiceOptions): Service {
   const { budget = createByteBudget() } = options;
   const chain: readonly Interceptor[] = [
     ...(tracing === undefined ? [] : [traceCalls(tracing)]),
-    ...(metrics === undefined ? [] : [measure(metrics)]),
-    observe,
+    observe(metrics),
     ...(trail === undefined ? [] : [audit(trail)]),
     ...limitAddresses(options),
     boundNames,

@@ -16,7 +16,7 @@ function logged() {
   return { log, lines };
 }
 
-const observed = (last: Next) => serviceOf(compose([observe], last));
+const observed = (last: Next) => serviceOf(compose([observe()], last));
 
 describe("the log of calls", () => {
   it("has what was decided about an upstream, in order", async () => {

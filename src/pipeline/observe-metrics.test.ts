@@ -7,9 +7,10 @@ import { QueryTableResponseSchema } from "../gen/lance/namespace/v1/query_pb.ts"
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
+import type { Outcome } from "./call-metrics.ts";
 import { serviceOf } from "./create-service.ts";
 import { compose, type Next } from "./interceptor.ts";
-import { measure, type Outcome } from "./measure.ts";
+import { observe } from "./observe.ts";
 
 const { describeTable, insertIntoTable, queryTable } = LanceNamespaceService.method;
 
@@ -46,11 +47,11 @@ function measured() {
       told.push([method.name, outcome, bytes]);
     },
   };
-  const result = serviceOf(compose([measure(metrics)], last));
+  const result = serviceOf(compose([observe(metrics)], last));
   return { service: result, told, running: () => running };
 }
 
-describe("measure", () => {
+describe("the account of calls", () => {
   it("tells how calls end, the unforeseen ways included", async () => {
     const { service, told, running } = measured();
     const ask = (identifier: string) =>
@@ -59,7 +60,7 @@ describe("measure", () => {
     assert.equal(running(), 1);
     await asked;
     await assert.rejects(ask("fails"), LanceError);
-    await assert.rejects(ask("breaks"), TypeError);
+    await assert.rejects(ask("breaks"), LanceError);
     assert.deepEqual(told, [
       ["DescribeTable", "OK", 0],
       ["DescribeTable", "TableNotFound", 0],
