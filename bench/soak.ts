@@ -3,6 +3,7 @@
 import { writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 import { PROTOCOLS } from "../test/support/protocols.ts";
+import type { BesideFresh } from "./soak/beside-fresh.ts";
 import type { Criterion } from "./soak/criteria.ts";
 import { pageOf } from "./soak/page/page.ts";
 import { openPlace } from "./soak/place.ts";
@@ -20,17 +21,19 @@ const OPTIONS = {
   gateways: { type: "string", default: "2" },
   restarts: { type: "string", default: "6" },
   bucket: { type: "boolean", default: false },
+  fresh: { type: "boolean", default: false },
   report: { type: "string" },
 } as const;
 
 /**
  * Runs the work. Options: --minutes N, --clients N, --pause MS (mean pause of a client between calls), --rows N (in
  * the table at the start), --steady (as many rows are deleted as are added), --protocols NAME,NAME, --gateways N,
- * --restarts N (evenly over the time, in turn), --bucket (on an S3 server instead of a disk), --report FILE. Options after `--` go to the gateways.
+ * --restarts N (evenly over the time, in turn), --bucket (on an S3 server instead of a disk), --fresh (compare the table with a fresh one at the end, in turn), --report FILE. Options after `--` go to the gateways.
  */
 export async function run(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   const place = await openPlace(values.bucket);
+  const freshPlace = values.fresh ? await openPlace(values.bucket) : undefined;
   const options = {
     minutes: Number(values.minutes),
     clients: Number(values.clients),
@@ -41,6 +44,7 @@ export async function run(args: readonly string[]): Promise<void> {
     restarts: Number(values.restarts),
     gatewayOptions: [...place.options, ...positionals],
     directory: place.directory,
+    freshOptions: freshPlace && [...freshPlace.options, ...positionals],
   };
   try {
     const result = await runSoak(options);
@@ -48,13 +52,14 @@ export async function run(args: readonly string[]): Promise<void> {
     const report = values.report ?? file.replace(/json$/, "html");
     await writeFile(report, pageOf({ ...options, gatewayOptions: positionals }, result, originOf()));
     printMinutes(result.wholeMinutes);
+    if (result.besideFresh !== undefined) printBesideFresh(result.besideFresh);
     printCriteria(result.criteria);
     console.log(`${result.warnings.length} warnings in the logs`);
     for (const line of result.warnings) console.error(line);
     console.log(`\nThe report is ${report}, the figures are in ${file}`);
     if (result.criteria.some(({ passed }) => !passed)) process.exitCode = 1;
   } finally {
-    await place.close();
+    await Promise.all([place.close(), freshPlace?.close()]);
   }
 }
 
@@ -82,6 +87,15 @@ function printKinds(first: Sample, last: Sample): void {
     console.log(`${name.padEnd(10)}${medians.join("")}`);
   }
   console.log("");
+}
+
+/** Prints how the reads of the table compare with those of a fresh one. */
+function printBesideFresh({ old, fresh }: BesideFresh): void {
+  for (const [name, { calls, p50, p99 }] of Object.entries({ old, fresh })) {
+    console.log(`${name} table: ${calls} reads, p50 ${p50.toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`);
+  }
+  const [reads, p99] = [old.calls / fresh.calls, old.p99 / fresh.p99];
+  console.log(`old table to fresh one: reads ${reads.toFixed(2)}, their p99 ${p99.toFixed(2)}\n`);
 }
 
 function printCriteria(criteria: readonly Criterion[]): void {

@@ -23,6 +23,8 @@ export interface ClientOptions {
   /** Mean pause of a client between two calls, in milliseconds. */
   readonly pauseMs: number;
   readonly onCall: (call: Call) => void;
+  /** Number of this time that the clients of the ledgers work; each draws other calls. Default: the first one. */
+  readonly round?: number;
 }
 
 /** Creates the ledgers of all clients, the table with their first rows and an index for each kind of read. */
@@ -39,7 +41,7 @@ export async function prepare(client: LanceClient, clients: number, size: TableS
 
 /** Lets the clients work until the signal; each keeps its connection and never repeats a call. */
 export async function work(
-  { port, protocols, pauseMs, onCall }: ClientOptions,
+  { port, protocols, pauseMs, onCall, round = 0 }: ClientOptions,
   ledgers: readonly Ledger[],
   signal: AbortSignal,
 ): Promise<void> {
@@ -47,7 +49,7 @@ export async function work(
   const run = async (own: Ledger) => {
     const protocol = protocols[own.owner % protocols.length] as string;
     const { client, close } = openClient(protocol, port);
-    const random = createRandom(own.owner + 1);
+    const random = createRandom(round * ledgers.length + own.owner + 1);
     while (!signal.aborted) {
       const kind = drawKind(random);
       const started = performance.now();

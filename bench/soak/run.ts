@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type Fleet, startFleet } from "../../test/support/fleet.ts";
 import { type Ending, troublesIn } from "../../test/support/program.ts";
 import { type Audit, audit } from "./audit.ts";
+import { type BesideFresh, type Side, workBesideFresh } from "./beside-fresh.ts";
 import { createCallBook, type Summary } from "./book.ts";
 import { type Call, type ClientOptions, openClient, prepare, work } from "./clients.ts";
 import { type Criterion, judge } from "./criteria.ts";
@@ -20,6 +21,8 @@ export interface SoakOptions extends Omit<ClientOptions, "port" | "onCall"> {
   readonly gatewayOptions: readonly string[];
   /** The root, if it is a directory. */
   readonly directory: string | undefined;
+  /** Options of a gateway on an empty root, with which the table is compared at the end. Default: it is not compared. */
+  readonly freshOptions?: readonly string[] | undefined;
 }
 
 /** Everything that a soak has found. */
@@ -34,6 +37,7 @@ export interface SoakResult {
   /** A sample for each whole minute. */
   readonly wholeMinutes: readonly Sample[];
   readonly restarts: readonly Restart[];
+  readonly besideFresh: BesideFresh | undefined;
   /** Lines of the logs at the level warn: a gateway tells what it has put right. */
   readonly warnings: readonly string[];
 }
@@ -53,7 +57,7 @@ const DRAIN_DELAY = ["--drain-delay", "2s"];
 
 /** Lets clients work on gateways that are restarted in turn, then compares the table with what they have written. */
 export async function runSoak(options: SoakOptions): Promise<SoakResult> {
-  const { clients, gateways, gatewayOptions, protocols } = options;
+  const { clients, gateways, gatewayOptions, freshOptions, protocols } = options;
   const ms = Math.round(options.minutes * 60_000);
   const commandLine = ["serve", ...DRAIN_DELAY, ...gatewayOptions];
   const fleet = await startFleet(Array.from({ length: gateways }, () => commandLine));
@@ -72,6 +76,11 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
       restartInTurn(fleet, ms, options.restarts),
       work({ ...options, port: fleet.port, onCall }, ledgers, end),
     ]);
+    const onLateCall = ({ outcome, reason }: Call) => {
+      if (outcome !== "right") console.error(`beside a fresh table: ${outcome}: ${reason}`);
+    };
+    const besideFresh =
+      freshOptions && (await compare({ ...options, onCall: onLateCall }, { fleet, ledgers }, freshOptions));
     const found = await audit(observer.client, ledgers);
     const allEndings = [...endings, ...(await fleet.stop())];
     const [troubles, warnings] = [allEndings.flatMap(troublesOf), allEndings.flatMap(warningsOf)];
@@ -86,8 +95,26 @@ export async function runSoak(options: SoakOptions): Promise<SoakResult> {
       samples,
       wholeMinutes,
       restarts,
+      besideFresh,
       warnings,
     };
+  } finally {
+    observer.close();
+    fleet.close();
+  }
+}
+
+/** Compares a table with a fresh one of the size that it had at the start. */
+async function compare(
+  options: SoakOptions & Pick<ClientOptions, "onCall">,
+  old: Side,
+  freshOptions: readonly string[],
+): Promise<BesideFresh> {
+  const fleet = await startFleet([["serve", ...freshOptions]]);
+  const observer = openClient(options.protocols[0] as string, fleet.port);
+  try {
+    const ledgers = await prepare(observer.client, options.clients, options.size);
+    return await workBesideFresh(options, { old, fresh: { fleet, ledgers } });
   } finally {
     observer.close();
     fleet.close();
