@@ -21,7 +21,7 @@ const WINDOW_MS = 10_000;
 
 /**
  * Works on an old table and on a fresh one in turn, so that both meet the same changes of the machine's speed, which differs more
- * from minute to minute than the tables do. The gateways of the other table stand still meanwhile.
+ * from minute to minute than the tables do. The gateways of the other table are stopped meanwhile.
  */
 export async function workBesideFresh(
   options: Omit<ClientOptions, "port" | "round">,
