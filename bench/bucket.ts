@@ -6,7 +6,7 @@ import { startS3 } from "../test/clients/support/store-servers.ts";
 import { OPERATIONS, type Operation, prepareTables } from "./bucket/operations.ts";
 import { SIDES, type Side, startBase, startSide } from "./bucket/sides.ts";
 import { depthOf, kindsOf, type Trace, takeRequests, traceCall } from "./bucket/trace.ts";
-import { type Figure, figureOf, writeResults } from "./support/results.ts";
+import { type Rounds, roundsOf, writeResults } from "./support/results.ts";
 
 /** Number of traced calls; the one with the fewest requests is reported, because work in the background adds some. */
 const TRACED = 3;
@@ -21,8 +21,8 @@ interface Measured {
   readonly kinds: string;
   /** Requests in the background after the answer. */
   readonly after: string;
-  readonly p50Ms: Figure;
-  readonly perSecond: Figure;
+  readonly p50Ms: Rounds;
+  readonly perSecond: Rounds;
   /** Number of requests for each call under load. */
   readonly requestsUnderLoad: number;
   /** Share of refused calls under load. */
@@ -30,7 +30,7 @@ interface Measured {
 }
 
 /** The repeated measurements of an operation on a side. */
-interface Rounds {
+interface Repeated {
   readonly p50Ms: number[];
   readonly perSecond: number[];
   calls: number;
@@ -104,7 +104,7 @@ async function measure(
   operation: Operation,
   { rounds, connections }: Load,
 ): Promise<Record<string, Measured>> {
-  const states = new Map<Side, { readonly trace: Trace; readonly found: Rounds }>();
+  const states = new Map<Side, { readonly trace: Trace; readonly found: Repeated }>();
   for (const side of sides) {
     const trace = await leastTrace(side.link.port, () => operation(side.server.port, tables, 0));
     states.set(side, { trace, found: { p50Ms: [], perSecond: [], calls: 0, refused: 0, requests: 0 } });
@@ -126,14 +126,14 @@ async function measure(
   return Object.fromEntries(summaries);
 }
 
-function summaryOf({ during, after }: Trace, found: Rounds): Measured {
+function summaryOf({ during, after }: Trace, found: Repeated): Measured {
   return {
     requests: during.length,
     depth: depthOf(during),
     kinds: kindsOf(during),
     after: kindsOf(after),
-    p50Ms: figureOf(found.p50Ms),
-    perSecond: figureOf(found.perSecond),
+    p50Ms: roundsOf(found.p50Ms),
+    perSecond: roundsOf(found.perSecond),
     requestsUnderLoad: found.requests / Math.max(1, found.calls),
     refused: found.refused / Math.max(1, found.calls),
   };
@@ -153,7 +153,7 @@ async function timeAlone(call: () => Promise<unknown>): Promise<number> {
     await call();
     times.push(performance.now() - started);
   }
-  return figureOf(times).median;
+  return roundsOf(times).median;
 }
 
 /** Calls over many connections; a refused call does not count for the rate. */
@@ -178,14 +178,14 @@ function print(title: string, measured: Readonly<Record<string, Measured>>): voi
     const { requests, depth, kinds, after, p50Ms, perSecond, requestsUnderLoad, refused } = found;
     const background = after === "" ? "" : `, then ${after}`;
     console.log(`  ${name}: ${requests} requests, ${depth} in a row (${kinds})${background}`);
-    if (p50Ms.rounds === 0) continue;
+    if (p50Ms.rounds.length === 0) continue;
     const failures = refused === 0 ? "" : `, ${(refused * 100).toFixed(0)} % refused`;
     const rate = `${range(perSecond)} /s with ${requestsUnderLoad.toFixed(2)} requests each`;
     console.log(`    p50 ${range(p50Ms)} ms; ${rate}${failures}`);
   }
 }
 
-function range({ median, least, most }: Figure): string {
-  const [middle, low, high] = [median, least, most].map((value) => value.toFixed(value < 10 ? 1 : 0));
+function range({ median, min, max }: Rounds): string {
+  const [middle, low, high] = [median, min, max].map((value) => value.toFixed(value < 10 ? 1 : 0));
   return `${middle} (${low} to ${high})`;
 }

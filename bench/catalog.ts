@@ -13,7 +13,7 @@ import { send } from "./data/client.ts";
 import { residentBytes } from "./support/memory.ts";
 import { type ServerProcess, startGateway, startProcess } from "./support/process.ts";
 import { compare, printStandings } from "./support/report.ts";
-import { type Rounds, roundsOf, writeResult } from "./support/result-file.ts";
+import { keepResults, type Rounds, roundsOf } from "./support/results.ts";
 
 const ROOT_MAKER = join(import.meta.dirname, "catalog", "peer.py");
 const ADAPTER = join(import.meta.dirname, "data", "peer.py");
@@ -60,7 +60,7 @@ export async function run(args: readonly string[]): Promise<void> {
       compared.push(...(await compareAt(folder, tables, index as 0 | 1, values.workers)));
     }
     if (values.workers === undefined) await printDisk(folder);
-    else await writeResult("catalog-workers", { workers: Number(values.workers), compared });
+    else keepResults("catalog-workers", { workers: Number(values.workers), compared });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -10,7 +10,7 @@ import { send } from "./data/client.ts";
 import { computedSeconds, ownSeconds } from "./support/cpu.ts";
 import { residentBytes } from "./support/memory.ts";
 import { type ServerProcess, startGateway } from "./support/process.ts";
-import { type Rounds, roundsOf, writeResult } from "./support/result-file.ts";
+import { keepResults, type Rounds, roundsOf } from "./support/results.ts";
 
 const WORKERS = [1, 2] as const;
 const SECONDS = 2;
@@ -51,7 +51,7 @@ export async function run(args: readonly string[]): Promise<void> {
       ]),
     );
     console.log("\nresident memory, MiB", residentMiB);
-    await writeResult("cores", { seconds: SECONDS, connections: CONNECTIONS, work, residentMiB });
+    keepResults("cores", { seconds: SECONDS, connections: CONNECTIONS, work, residentMiB });
   } finally {
     await Promise.all(gateways.map((gateway) => gateway.stop()));
     await rm(folder, { recursive: true, force: true });

@@ -9,8 +9,7 @@ import { type LoopCall, loopCalls, type Send } from "./loop/calls.ts";
 import { startWatched } from "./loop/gateway.ts";
 import { grpcCalls } from "./loop/grpc-calls.ts";
 import type { LoopFigures } from "./loop/watch.ts";
-import { roundsOf } from "./support/result-file.ts";
-import { writeResults } from "./support/results.ts";
+import { roundsOf, writeResults } from "./support/results.ts";
 
 const HERE = join(import.meta.dirname, "..");
 const OPTIONS = {

@@ -10,6 +10,7 @@ const suites: Readonly<Record<string, () => Promise<{ run(args: readonly string[
   loop: () => import("./loop.ts"),
   memory: () => import("./memory.ts"),
   proxy: () => import("./proxy.ts"),
+  remote: () => import("./remote.ts"),
   secured: () => import("./secured.ts"),
   sight: () => import("./sight.ts"),
   soak: () => import("./soak.ts"),

@@ -10,7 +10,7 @@ import { addRows, namespaceRow, tableRows } from "./loop/roots.ts";
 import { runLightLoad } from "./support/light-load.ts";
 import { residentBytes } from "./support/memory.ts";
 import { startPackage } from "./support/process.ts";
-import { type Rounds, roundsOf, writeResult } from "./support/result-file.ts";
+import { type Rounds, roundsOf, writeResult } from "./support/results.ts";
 
 const WORKERS = [1, 4] as const;
 const FEW_TABLES = 1_000;
@@ -55,7 +55,7 @@ export async function run(args: readonly string[]): Promise<void> {
         );
       }
     }
-    await writeResult("memory", { residentMiB });
+    keepResults("memory", { residentMiB });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -14,7 +14,7 @@ import { runGrpcLoad } from "./support/grpc-load.ts";
 import { runHttpLoad } from "./support/http-load.ts";
 import { watchMemory } from "./support/memory.ts";
 import { type ServerProcess, startGateway, startProcess, startServer } from "./support/process.ts";
-import { type Figure, figureOf, writeResults } from "./support/results.ts";
+import { type Rounds, roundsOf, writeResults } from "./support/results.ts";
 import { DESCRIBE_PATH } from "./wires/answer.ts";
 
 const PEER = join(import.meta.dirname, "proxy", "peer.py");
@@ -95,7 +95,7 @@ async function compare(
   servers: Contestants,
   load: Load,
   rounds: number,
-): Promise<Record<string, Figure>> {
+): Promise<Record<string, Rounds>> {
   const all = Object.entries(servers).map(([name, server]) => ({ name, server, rates: [] as number[] }));
   for (const { server } of all) {
     for (let calls = 0; calls < WARM_CALLS; ) calls += SECONDS * (await load(server.port));
@@ -103,11 +103,11 @@ async function compare(
   for (let round = 0; round < rounds; round += 1) {
     for (const { server, rates } of all) rates.push(await perCoreSecond(server, load));
   }
-  const figures = Object.fromEntries(all.map(({ name, rates }) => [name, figureOf(rates)]));
+  const figures = Object.fromEntries(all.map(({ name, rates }) => [name, roundsOf(rates)]));
   const [first] = Object.values(figures);
   console.log(`\nDescribe, ${title}: calls for a second of a core, median (range)`);
-  for (const [name, { median, least, most }] of Object.entries(figures)) {
-    const [shown, from, to] = [median, least, most].map((rate) => Math.round(rate).toLocaleString("en"));
+  for (const [name, { median, min, max }] of Object.entries(figures)) {
+    const [shown, from, to] = [median, min, max].map((rate) => Math.round(rate).toLocaleString("en"));
     const ratio = ((first?.median ?? Number.NaN) / median).toFixed(2);
     console.log(`  ${name.padEnd(26)} ${shown?.padStart(7)} (${from} to ${to}), the gateway is ${ratio} ×`);
   }
@@ -128,20 +128,20 @@ async function measureLatency(
   upstream: ServerProcess,
   gateway: ServerProcess,
   rounds: number,
-): Promise<Record<"upstream" | "gateway" | "added", Figure>> {
+): Promise<Record<"upstream" | "gateway" | "added", Rounds>> {
   await medianMs(gateway.port);
   const times: { direct: number; through: number }[] = [];
   for (let round = 0; round < rounds; round += 1) {
     times.push({ direct: await medianMs(upstream.port), through: await medianMs(gateway.port) });
   }
   const figures = {
-    upstream: figureOf(times.map(({ direct }) => direct)),
-    gateway: figureOf(times.map(({ through }) => through)),
-    added: figureOf(times.map(({ direct, through }) => through - direct)),
+    upstream: roundsOf(times.map(({ direct }) => direct)),
+    gateway: roundsOf(times.map(({ through }) => through)),
+    added: roundsOf(times.map(({ direct, through }) => through - direct)),
   };
   console.log("\nThe time of a describe, 1 connection, p50 in ms, median (range)");
-  for (const [name, { median, least, most }] of Object.entries(figures)) {
-    console.log(`  ${name.padEnd(8)} ${median.toFixed(3)} (${least.toFixed(3)} to ${most.toFixed(3)})`);
+  for (const [name, { median, min, max }] of Object.entries(figures)) {
+    console.log(`  ${name.padEnd(8)} ${median.toFixed(3)} (${min.toFixed(3)} to ${max.toFixed(3)})`);
   }
   return figures;
 }

@@ -7,7 +7,7 @@ import { compareSides, LISTING, METADATA, type SideFigures, type Work } from "./
 import { type DecisionTimes, measureDecisions } from "./secured/decisions.ts";
 import { compareFlood, LIMIT } from "./secured/flood.ts";
 import { makeWorld, type Side } from "./secured/gateways.ts";
-import { writeResult } from "./support/result-file.ts";
+import { keepResults } from "./support/results.ts";
 
 /** Results of a whole run. */
 export interface SecuredResult {
@@ -54,7 +54,7 @@ export async function run(chosen: readonly string[]): Promise<void> {
     const parts = PARTS.filter((part) => chosen.length === 0 || chosen.includes(part));
     const result: Partial<Record<Part, unknown>> = {};
     for (const part of parts) result[part] = await measure[part]();
-    if (parts.length === PARTS.length) await writeResult("secured", result);
+    if (parts.length === PARTS.length) keepResults("secured", result);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

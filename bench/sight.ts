@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { computedSeconds } from "./support/cpu.ts";
 import { runLightLoad } from "./support/light-load.ts";
 import { type ServerProcess, startGateway } from "./support/process.ts";
-import { figureOf } from "./support/results.ts";
+import { roundsOf } from "./support/results.ts";
 
 const ROUNDS = 5;
 const SECONDS = 3;
@@ -73,9 +73,9 @@ async function load({ server: { port, pid }, rates, micros }: Side, warmsUp: boo
 function print(sides: readonly Side[]): void {
   console.log(`describe, REST, ${CONNECTIONS} connections: median (least to most) of ${ROUNDS} rounds`);
   for (const { name, rates, micros } of sides) {
-    const [rate, cpu] = [figureOf(rates), figureOf(micros)];
+    const [rate, cpu] = [roundsOf(rates), roundsOf(micros)];
     console.log(
-      `  ${name}: ${rate.median} calls/s (${rate.least} to ${rate.most}), ${cpu.median} µs of computing (${cpu.least} to ${cpu.most})`,
+      `  ${name}: ${rate.median} calls/s (${rate.min} to ${rate.max}), ${cpu.median} µs of computing (${cpu.min} to ${cpu.max})`,
     );
   }
 }

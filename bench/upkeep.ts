@@ -1,7 +1,7 @@
 // Upkeep of tables: searches after many small adds, beside the local library after its optimize(); and the calls beside
 // runs of upkeep, compared with the others. npm run bench -- upkeep [--rounds N] [--seconds N]
 import { parseArgs } from "node:util";
-import { type Figure, figureOf, writeResults } from "./support/results.ts";
+import { type Rounds, roundsOf, writeResults } from "./support/results.ts";
 import { type AfterAdds, SEARCHES, throughGateway, withLibrary } from "./upkeep/after-adds.ts";
 import { measureBeside } from "./upkeep/beside.ts";
 
@@ -31,7 +31,7 @@ async function compareSearches(rounds: readonly number[]): Promise<object> {
     for (const _ of rounds)
       for (const [side, measure] of Object.entries(SIDES)) found[side]?.push(await measure(search));
     for (const [side, times] of Object.entries(found)) {
-      const figures = MOMENTS.map((moment) => shown(figureOf(times.map((each) => each[moment]))));
+      const figures = MOMENTS.map((moment) => shown(roundsOf(times.map((each) => each[moment]))));
       console.log(`| ${[search.name, side, ...figures].join(" | ")} |`);
     }
     results[search.name] = found;
@@ -56,6 +56,6 @@ async function compareBeside(rounds: readonly number[], seconds: number): Promis
   return results;
 }
 
-function shown({ median, least, most }: Figure): string {
-  return `${median.toFixed(1)} ms (${least.toFixed(1)}–${most.toFixed(1)})`;
+function shown({ median, min, max }: Rounds): string {
+  return `${median.toFixed(1)} ms (${min.toFixed(1)}–${max.toFixed(1)})`;
 }

@@ -20,6 +20,7 @@ import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
 import { decisionsTable, metricsTable, upkeepOutcomesTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
 import { recordList } from "./tables/records.ts";
+import { remoteTable } from "./tables/remote.ts";
 import { securedCallsTable, securedFloodTable } from "./tables/secured.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -46,6 +47,7 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
   },
   "docs/performance.md": {
     cores: coresTable,
+    remote: remoteTable,
     "catalog-workers": catalogWorkersTable,
     "secured-calls": securedCallsTable,
     "secured-flood": securedFloodTable,

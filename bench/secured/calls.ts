@@ -1,6 +1,6 @@
 import { computedSeconds } from "../support/cpu.ts";
 import { type LightLoad, runLightLoad } from "../support/light-load.ts";
-import { type Rounds, roundsOf } from "../support/result-file.ts";
+import { type Rounds, roundsOf } from "../support/results.ts";
 import { type Side, TABLES } from "./gateways.ts";
 import { BENCH, visibleTables } from "./policy-set.ts";
 

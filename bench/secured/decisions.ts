@@ -4,7 +4,7 @@ import { parsePolicies } from "../../src/auth/policies/read-policies.ts";
 import type { Access } from "../../src/namespace/authorizer.ts";
 import type { Principal } from "../../src/namespace/principal.ts";
 import { tableName } from "../catalog/work.ts";
-import { type Rounds, roundsOf } from "../support/result-file.ts";
+import { type Rounds, roundsOf } from "../support/results.ts";
 import { BENCH, POLICIES, policySet } from "./policy-set.ts";
 
 const ROUNDS = 7;

@@ -1,6 +1,6 @@
 import { computedSeconds } from "../support/cpu.ts";
 import { percentile, runPacedLoad } from "../support/paced-load.ts";
-import { type Rounds, roundsOf } from "../support/result-file.ts";
+import { type Rounds, roundsOf } from "../support/results.ts";
 import type { Headers, Side } from "./gateways.ts";
 import { measureBeside, type Neighbour } from "./neighbour.ts";
 import { BENCH, visibleTables } from "./policy-set.ts";

@@ -3,24 +3,19 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join } from "node:path";
 
-/** The repeated measurements of a figure. */
-export interface Figure {
+/** The rounds of a measured value. */
+export interface Rounds {
   readonly median: number;
-  readonly least: number;
-  readonly most: number;
-  readonly rounds: number;
+  readonly min: number;
+  readonly max: number;
+  readonly rounds: readonly number[];
 }
 
-/** Summarizes measurements; of an even number, the median is the upper one of the two in the middle. */
-export function figureOf(values: readonly number[]): Figure {
+/** Sums the rounds of a value up; of an even number, the median is the upper one of the two in the middle. */
+export function roundsOf(values: readonly number[]): Rounds {
   const sorted = values.toSorted((a, b) => a - b);
-  const at = (index: number) => sorted[index] ?? Number.NaN;
-  return {
-    median: at(Math.floor(sorted.length / 2)),
-    least: at(0),
-    most: at(sorted.length - 1),
-    rounds: sorted.length,
-  };
+  const median = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  return { median, min: sorted[0] ?? Number.NaN, max: sorted.at(-1) ?? Number.NaN, rounds: values };
 }
 
 const CHECKOUT = join(import.meta.dirname, "..", "..");
@@ -45,14 +40,22 @@ export function originOf(): Origin {
 }
 
 /**
- * Writes the results of a benchmark to `.cache/bench/NAME.json`, with the commit, the version of Node and the processor.
+ * Writes the results of a benchmark with their origin to `.cache/bench/NAME.json`.
  *
  * @returns the path of the file
  */
 export function writeResults(name: string, results: object): string {
-  const folder = join(CHECKOUT, ".cache", "bench");
+  return write(join(CHECKOUT, ".cache", "bench"), name, { ...originOf(), ...results });
+}
+
+/** Writes the results with their origin to `bench/results/NAME.json`, from which the tables of the documentation are made. */
+export function keepResults(name: string, results: object): void {
+  write(join(CHECKOUT, "bench", "results"), name, { origin: originOf(), ...results });
+}
+
+function write(folder: string, name: string, content: object): string {
   mkdirSync(folder, { recursive: true });
   const path = join(folder, `${name}.json`);
-  writeFileSync(path, `${JSON.stringify({ ...originOf(), ...results }, undefined, 2)}\n`);
+  writeFileSync(path, `${JSON.stringify(content, undefined, 2)}\n`);
   return path;
 }

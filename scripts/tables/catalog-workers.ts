@@ -1,4 +1,4 @@
-import type { Rounds } from "../../bench/support/result-file.ts";
+import type { Rounds } from "../../bench/support/results.ts";
 import { markdownTable } from "./markdown.ts";
 import { numberText, originText, readResult, shown } from "./rounds.ts";
 

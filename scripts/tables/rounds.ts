@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Origin, Rounds } from "../../bench/support/result-file.ts";
+import type { Origin, Rounds } from "../../bench/support/results.ts";
 
 /** Reads the result that a benchmark has written, with its origin. */
 export function readResult<T>(name: string): T & { readonly origin: Origin } {

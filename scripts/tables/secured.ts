@@ -1,6 +1,6 @@
 import type { SideFigures } from "../../bench/secured/calls.ts";
 import type { SecuredResult } from "../../bench/secured.ts";
-import type { Rounds } from "../../bench/support/result-file.ts";
+import type { Rounds } from "../../bench/support/results.ts";
 import { markdownTable } from "./markdown.ts";
 import { numberText, originText, readResult, shown } from "./rounds.ts";
 

@@ -1,0 +1,24 @@
+import { type CaseFigures, type RemoteResult, SIDES } from "../../bench/remote.ts";
+import type { Rounds } from "../../bench/support/results.ts";
+import { markdownTable } from "./markdown.ts";
+import { originText, readResult, shown } from "./rounds.ts";
+
+/** The client on a directory and through gateways, as `npm run bench -- remote` has written it. */
+export function remoteTable(): string {
+  const { origin, cases } = readResult<RemoteResult>("remote");
+  const rows = Object.entries(cases).flatMap(([title, sides]) =>
+    FIGURES.filter(({ name }) => sides.library[name] !== undefined).map(({ name, unit }) => [
+      `${title}, ${unit}`,
+      ...SIDES.map((side) => shown(sides[side][name] as Rounds)),
+    ]),
+  );
+  const rounds = Object.values(cases)[0]?.library.p50?.rounds.length;
+  return `${markdownTable(["Work", ...SIDES], rows)}\n\n${originText(rounds, origin)}.`;
+}
+
+const FIGURES: readonly { readonly name: keyof CaseFigures; readonly unit: string }[] = [
+  { name: "p50", unit: "p50 in ms" },
+  { name: "p99", unit: "p99 in ms" },
+  { name: "rate", unit: "per second" },
+  { name: "megabytes", unit: "MB/s" },
+];
