@@ -143,7 +143,7 @@ CASES = {
     "add 1,000 rows": lambda side: alone(side.add(1_000), 10),
     "add 100,000 rows": lambda side: alone(side.add(100_000), 2),
     "merge 1,000 rows": lambda side: alone(side.merge(), 5),
-    "list 1,000 tables": lambda side: alone(lambda: side.db.table_names(limit=2 * TABLES), 20),
+    "list 1,000 tables": lambda side: alone(lambda: side.db.list_tables(limit=2 * TABLES), 20),
     "scan of 100,000 rows": lambda side: side.scan(),
 }
 
