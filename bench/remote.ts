@@ -20,7 +20,7 @@ export const SIDES = ["library", "gateway", "two gateways"] as const;
 /** Figures of a case, each present where the case has it: times in milliseconds, calls and megabytes per second. */
 export type CaseFigures = Partial<Record<"p50" | "p99" | "rate" | "megabytes", Rounds>>;
 
-/** What `npm run bench -- remote` writes: the figures by case and side. */
+/** The figures by case and side, as `npm run bench -- remote` writes them. */
 export interface RemoteResult {
   readonly cases: Readonly<Record<string, Readonly<Record<(typeof SIDES)[number], CaseFigures>>>>;
 }
