@@ -10,7 +10,7 @@ import { addRows, namespaceRow, tableRows } from "./loop/roots.ts";
 import { runLightLoad } from "./support/light-load.ts";
 import { residentBytes } from "./support/memory.ts";
 import { startPackage } from "./support/process.ts";
-import { type Rounds, roundsOf, writeResult } from "./support/results.ts";
+import { keepResults, type Rounds, roundsOf } from "./support/results.ts";
 
 const WORKERS = [1, 4] as const;
 const FEW_TABLES = 1_000;
