@@ -7,6 +7,39 @@ export interface Traffic {
   sent: number;
 }
 
+/** Stream of a request or an answer whose bytes are counted. */
+interface Metered {
+  [TRAFFIC]: Traffic;
+  push: Pass;
+  write: Pass;
+  end: Pass;
+}
+
+/** The traffic of a stream. No client can write it. */
+const TRAFFIC = Symbol("traffic of the stream");
+
+type Pass = (this: unknown, piece: unknown, ...rest: unknown[]) => never;
+
+/*
+ * The functions in the place of those of a stream are the same ones for all streams. With a closure for each, V8 promotes 2 KB of a call, and
+ * collects a full heap every few seconds.
+ */
+
+function countedPush(this: Metered, piece: unknown, ...rest: unknown[]): never {
+  this[TRAFFIC].received += sizeOf(piece, rest[0]);
+  return (Object.getPrototypeOf(this) as Metered).push.call(this, piece, ...rest);
+}
+
+function countedWrite(this: Metered, piece: unknown, ...rest: unknown[]): never {
+  this[TRAFFIC].sent += sizeOf(piece, rest[0]);
+  return (Object.getPrototypeOf(this) as Metered).write.call(this, piece, ...rest);
+}
+
+function countedEnd(this: Metered, piece: unknown, ...rest: unknown[]): never {
+  this[TRAFFIC].sent += sizeOf(piece, rest[0]);
+  return (Object.getPrototypeOf(this) as Metered).end.call(this, piece, ...rest);
+}
+
 /**
  * Counts the bytes of a request. A length that the client has announced is one that node holds it to. Reading others
  * by events would change how they flow, so the method counts through which node passes them on.
@@ -17,32 +50,24 @@ export function meterRequest(request: Readable, headers: IncomingHttpHeaders, tr
     traffic.received = Number(announced);
     return;
   }
-  const { push } = request;
-  request.push = function counted(piece, encoding) {
-    traffic.received += sizeOf(piece, encoding);
-    return push.call(this, piece, encoding);
-  };
+  meteredBy(request, traffic).push = countedPush as Pass;
 }
 
 /** Counts the bytes of an answer that are written piece by piece. */
 export function meterWrites(response: Writable, traffic: Traffic): void {
-  const write = response.write as Send;
-  response.write = function counted(this: Writable, piece: unknown, ...rest: unknown[]) {
-    traffic.sent += sizeOf(piece, rest[0]);
-    return write.call(this, piece, ...rest);
-  } as Writable["write"];
+  meteredBy(response, traffic).write = countedWrite as Pass;
 }
 
 /** Counts the bytes with which an answer ends. */
 export function meterEnd(response: Writable, traffic: Traffic): void {
-  const end = response.end as Send;
-  response.end = function counted(this: Writable, piece: unknown, ...rest: unknown[]) {
-    traffic.sent += sizeOf(piece, rest[0]);
-    return end.call(this, piece, ...rest);
-  } as Writable["end"];
+  meteredBy(response, traffic).end = countedEnd as Pass;
 }
 
-type Send = (this: unknown, ...args: unknown[]) => never;
+function meteredBy(stream: object, traffic: Traffic): Metered {
+  const metered = stream as Metered;
+  metered[TRAFFIC] = traffic;
+  return metered;
+}
 
 function sizeOf(piece: unknown, encoding: unknown): number {
   if (piece instanceof Uint8Array) return piece.byteLength;
