@@ -6,10 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { computedSeconds } from "./support/cpu.ts";
 import { runLightLoad } from "./support/light-load.ts";
-import { type ServerProcess, startGateway } from "./support/process.ts";
+import { startGateway } from "./support/process.ts";
 import { roundsOf } from "./support/results.ts";
 
-const ROUNDS = 5;
+const ROUNDS = 7;
+/** Load before each measurement, in seconds: V8 compiles meanwhile. */
+const WARM_SECONDS = 2;
 const SECONDS = 3;
 const CONNECTIONS = 32;
 const TABLES = 100;
@@ -17,7 +19,8 @@ const PATHS = Array.from({ length: TABLES }, (_, number) => `/v1/table/t${number
 
 interface Side {
   readonly name: string;
-  readonly server: ServerProcess;
+  readonly args: readonly string[];
+  readonly traces?: boolean;
   readonly rates: number[];
   readonly micros: number[];
 }
@@ -29,45 +32,48 @@ export async function run(): Promise<void> {
   await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve));
   const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
   const access = ["--access-log", join(folder, "access.jsonl")];
-  const sides: Side[] = [];
+  const sides: readonly Side[] = [
+    { name: "neither metrics nor access log", args: ["--no-metrics"], rates: [], micros: [] },
+    { name: "metrics", args: [], rates: [], micros: [] },
+    { name: "metrics, access log", args: access, rates: [], micros: [] },
+    { name: "metrics, access log, every trace", args: access, traces: true, rates: [], micros: [] },
+  ];
   try {
-    sides.push(await startSide(folder, "neither metrics nor access log", ["--no-metrics"]));
-    sides.push(await startSide(folder, "metrics", []));
-    sides.push(await startSide(folder, "metrics, access log", access));
-    // The gateway reads the variable when it starts.
-    process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint;
-    sides.push(await startSide(folder, "metrics, access log, every trace", access));
-    for (let round = 0; round <= ROUNDS; round++) for (const side of sides) await load(side, round === 0);
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
+        // The gateway reads the variable when it starts.
+        if (side.traces) process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint;
+        await measure(side, join(folder, `${round}-${sides.indexOf(side)}`));
+        delete process.env["OTEL_EXPORTER_OTLP_ENDPOINT"];
+      }
+    }
     print(sides);
   } finally {
-    delete process.env["OTEL_EXPORTER_OTLP_ENDPOINT"];
-    await Promise.all(sides.map(({ server }) => server.stop()));
     collector.closeAllConnections();
     collector.close();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function startSide(folder: string, name: string, args: readonly string[]): Promise<Side> {
-  const server = await startGateway("--root", join(folder, name.replaceAll(/\W/g, "-")), ...args);
-  for (const path of PATHS) {
-    const url = `http://127.0.0.1:${server.port}${path.replace("describe", "declare")}`;
-    const headers = { "content-type": "application/json" };
-    await (await fetch(url, { method: "POST", headers, body: "{}" })).arrayBuffer();
+/** Measures a gateway of its own: two processes with the same options differ by up to a tenth as long as they live. */
+async function measure({ args, rates, micros }: Side, root: string): Promise<void> {
+  const { port, pid, stop } = await startGateway("--root", root, ...args);
+  try {
+    for (const path of PATHS) {
+      const url = `http://127.0.0.1:${port}${path.replace("describe", "declare")}`;
+      const headers = { "content-type": "application/json" };
+      await (await fetch(url, { method: "POST", headers, body: "{}" })).arrayBuffer();
+    }
+    const load = (seconds: number) =>
+      runLightLoad({ port, method: "POST", paths: PATHS, body: "{}", connections: CONNECTIONS, seconds });
+    await load(WARM_SECONDS);
+    const before = computedSeconds(pid);
+    const rate = await load(SECONDS);
+    rates.push(Math.round(rate));
+    micros.push(Math.round(((computedSeconds(pid) - before) * 1e7) / (rate * SECONDS)) / 10);
+  } finally {
+    await stop();
   }
-  return { name, server, rates: [], micros: [] };
-}
-
-/** Calls one side for a while. The first round is for the compiler. */
-async function load({ server: { port, pid }, rates, micros }: Side, warmsUp: boolean): Promise<void> {
-  const before = computedSeconds(pid);
-  const rate = await runLightLoad({
-    ...{ port, method: "POST", paths: PATHS, body: "{}" },
-    ...{ connections: CONNECTIONS, seconds: SECONDS },
-  });
-  if (warmsUp) return;
-  rates.push(Math.round(rate));
-  micros.push(Math.round(((computedSeconds(pid) - before) * 1e6) / (rate * SECONDS)));
 }
 
 function print(sides: readonly Side[]): void {
