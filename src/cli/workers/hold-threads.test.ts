@@ -44,7 +44,7 @@ test("works while no thread runs, and lets them go on", async () => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
     seen = [before, all()];
   };
-  while (seen.length === 0) await holdThreads(counters, work);
+  while (seen.length === 0) await holdThreads(counters, 50, work);
   expect(seen[1]).toEqual(seen[0]);
   await expectTurns(counters);
 });
@@ -52,6 +52,6 @@ test("works while no thread runs, and lets them go on", async () => {
 test("does nothing if a thread does not come, and the others go on", async () => {
   const counter = await startCounter();
   const work = () => expect.unreachable();
-  await holdThreads([counter, { send: () => {} }], work);
+  await holdThreads([counter, { send: () => {} }], 50, work);
   await expectTurns([counter]);
 });

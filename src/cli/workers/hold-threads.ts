@@ -9,8 +9,6 @@ export interface HoldableThread {
 const WAITING = 0;
 const OVER = 1;
 
-/** Longest time that threads wait for others that are at work, in milliseconds. */
-const PATIENCE_MS = 50;
 /** Interval between looks at the threads, in milliseconds. */
 const LOOK_MS = 1;
 
@@ -24,12 +22,18 @@ export function waitWhileHeld(memory: SharedArrayBuffer): void {
 /**
  * Holds threads, and calls back while all of them wait. If one of them does not come in time, the others go on, and nothing
  * else happens.
+ *
+ * @param patienceMs longest time that threads wait for others that are at work, in milliseconds
  */
-export async function holdThreads(threads: readonly HoldableThread[], work: () => void): Promise<void> {
+export async function holdThreads(
+  threads: readonly HoldableThread[],
+  patienceMs: number,
+  work: () => void,
+): Promise<void> {
   const memory = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
   const cells = new Int32Array(memory);
   for (const thread of threads) thread.send({ type: "hold", memory });
-  const until = performance.now() + PATIENCE_MS;
+  const until = performance.now() + patienceMs;
   try {
     while (Atomics.load(cells, WAITING) < threads.length) {
       if (performance.now() > until) return;

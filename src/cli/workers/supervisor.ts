@@ -30,6 +30,9 @@ const PROVED_MS = 10_000;
 const TERMINATION_MS = 10_000;
 /** Pause before workers are held again of which one was busy, in milliseconds. */
 const HOLD_PAUSE_MS = 1_000;
+/** First and longest time that workers wait for a busy one, in milliseconds. */
+const FIRST_HOLD_MS = 50;
+const MAX_HOLD_MS = 500;
 
 /**
  * Starts as many workers as the options say: threads that each serve the whole configuration on the same port. The
@@ -208,11 +211,12 @@ export async function startWorkers(
     for (const other of others)
       if (first !== undefined && other !== undefined) linkCommits(first, other, added);
   }
-  /** Calls back once all threads can wait meanwhile. */
+  /** Calls back once all threads can wait meanwhile. Patience grows, because code that is not compiled may be why they are busy. */
   async function whileHeld(work: () => void): Promise<void> {
-    for (let isDone = false; !isDone && !signal.aborted; ) {
+    let patienceMs = FIRST_HOLD_MS;
+    for (let isDone = false; !isDone && !signal.aborted; patienceMs = Math.min(2 * patienceMs, MAX_HOLD_MS)) {
       const threads = [...running];
-      await holdThreads(threads, () => {
+      await holdThreads(threads, patienceMs, () => {
         isDone = running.size === threads.length && threads.every((thread) => running.has(thread));
         if (isDone) work();
       });
