@@ -26,7 +26,10 @@ export const httpWires: FastifyPluginCallback<HttpWiresOptions> = (app, options,
   app.setErrorHandler(createErrorHandler(options));
 
   const unknownMethod = createUnknownMethod(options);
-  const unknownPath = createUnknownPath(options);
+  const services = new Set(options.rpcs.map(({ method }) => `${app.prefix}/${method.parent.typeName}`));
+  const unknownPath = createUnknownPath(options, (path) =>
+    services.has(path.slice(0, path.lastIndexOf("/"))),
+  );
   app.setNotFoundHandler((request, reply) => unknownMethod(request, reply) ?? unknownPath(request, reply));
 
   // The prefix is in force already.
