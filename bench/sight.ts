@@ -9,9 +9,9 @@ import { runLightLoad } from "./support/light-load.ts";
 import { startGateway } from "./support/process.ts";
 import { roundsOf } from "./support/results.ts";
 
-const ROUNDS = 7;
-/** Load before each measurement, in seconds: V8 compiles meanwhile. */
-const WARM_SECONDS = 2;
+const ROUNDS = 5;
+/** Load before each measurement, in seconds: V8 compiles for more than 60,000 calls. */
+const WARM_SECONDS = 5;
 const SECONDS = 3;
 const CONNECTIONS = 32;
 const TABLES = 100;
