@@ -18,7 +18,7 @@ export interface ConnectOptions extends ConnectHandlersOptions {
   readonly budget?: ByteBudget | undefined;
 }
 
-/** Variable of the route of a service: the name of a method. */
+/** Begins the variable of the route of a service: the name of a method. */
 const METHOD = ":method";
 
 /**
@@ -33,11 +33,8 @@ export const connectPlugin: FastifyPluginCallback<ConnectOptions> = (app, option
   app.decorateRequest("connectExchange", null);
   app.addHook("preHandler", (request, reply, next) => {
     const { method } = request.params as { readonly method: string };
-    const rpc = byPath.get(request.routeOptions.url?.replace(METHOD, () => method) ?? "");
-    if (rpc === undefined) {
-      reply.callNotFound();
-      return;
-    }
+    const { url = "" } = request.routeOptions;
+    const rpc = byPath.get(url.slice(0, url.indexOf(METHOD)) + method) as Rpc;
     checkAuthority(request, options);
     const exchange = new ConnectExchange(request, reply, { log, refused, hold: budget.open(FREE_BYTES) });
     exchange.handle = handlerOf(rpc);
@@ -46,25 +43,23 @@ export const connectPlugin: FastifyPluginCallback<ConnectOptions> = (app, option
   });
   app.register(fastifyConnectPlugin, {
     routes({ handlers }) {
-      for (const rpc of firstOfServices(rpcs)) handlers.push(serviceHandler(rpc, handlerOf(rpc)));
+      for (const [first, ...others] of Map.groupBy(rpcs, ({ method }) => method.parent).values())
+        if (first !== undefined) handlers.push(serviceHandler([first, ...others], handlerOf(first)));
     },
     contextValues: (request) => contextOf(request.getDecorator<ConnectExchange>("connectExchange")),
   });
   done();
 };
 
-/** Returns an rpc of each service. */
-function firstOfServices(rpcs: readonly Rpc[]): readonly Rpc[] {
-  return [...Map.groupBy(rpcs, ({ method }) => method.parent).values()].map(([rpc]) => rpc as Rpc);
-}
-
-/** Creates the handler of all methods of a service, with the traits of one of them. */
-function serviceHandler({ method }: Rpc, traits: UniversalHandler): UniversalHandler {
+/** Creates the handler of all methods of a service, with the traits of one of them. Its route takes no other names. */
+function serviceHandler(rpcs: readonly [Rpc, ...Rpc[]], traits: UniversalHandler): UniversalHandler {
   const handle: UniversalHandlerFn = (universal) => {
     const exchange = universal.contextValues?.get(EXCHANGE) as ConnectExchange;
     return (exchange.handle as UniversalHandler)(universal);
   };
-  return Object.assign(handle, { ...traits, requestPath: `/${method.parent.typeName}/${METHOD}` });
+  const names = rpcs.map(({ method }) => method.name).join("|");
+  const requestPath = `/${rpcs[0].method.parent.typeName}/${METHOD}(^(?:${names})$)`;
+  return Object.assign(handle, { ...traits, requestPath });
 }
 
 /**

@@ -26,10 +26,7 @@ export const httpWires: FastifyPluginCallback<HttpWiresOptions> = (app, options,
   app.setErrorHandler(createErrorHandler(options));
 
   const unknownMethod = createUnknownMethod(options);
-  const services = new Set(options.rpcs.map(({ method }) => `${app.prefix}/${method.parent.typeName}`));
-  const unknownPath = createUnknownPath(options, (path) =>
-    services.has(path.slice(0, path.lastIndexOf("/"))),
-  );
+  const unknownPath = createUnknownPath(options);
   app.setNotFoundHandler((request, reply) => unknownMethod(request, reply) ?? unknownPath(request, reply));
 
   // The prefix is in force already.

@@ -62,12 +62,8 @@ export const restPlugin: FastifyPluginCallback<RestOptions> = (app, options, don
   done();
 };
 
-/**
- * Answers unknown paths, and HTTP methods that a path does not support.
- *
- * @param isRpc whether a path is one of a method of gRPC or Connect, which is unknown then
- */
-export function createUnknownPath(options: RestOptions, isRpc: (path: string) => boolean) {
+/** Answers unknown paths, and HTTP methods that a path does not support. */
+export function createUnknownPath(options: RestOptions) {
   const { transcoders, refused } = options;
   // Fastify may serve HEAD on routes of GET.
   const methods = [...new Set(restRoutes(transcoders).map(({ method }) => method)).add("HEAD")].sort();
@@ -76,7 +72,7 @@ export function createUnknownPath(options: RestOptions, isRpc: (path: string) =>
     const index = dialectIndex(exchange.request.headers, exchange.query, transcoders);
     exchange.dialect = transcoders[index]?.dialect;
     const url = withoutQuery(request.url);
-    const isPath = !EMPTY_SEGMENT.test(url) && !isRpc(url);
+    const isPath = !EMPTY_SEGMENT.test(url);
     const allowed = methods.filter(
       (method) => isPath && method !== request.method && hasRoute(request, method, url),
     );
