@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { send } from "./data/client.ts";
 import { computedSeconds } from "./support/cpu.ts";
 import { runLightLoad } from "./support/light-load.ts";
 import { startGateway } from "./support/process.ts";
@@ -59,11 +60,7 @@ export async function run(): Promise<void> {
 async function measure({ args, rates, micros }: Side, root: string): Promise<void> {
   const { port, pid, stop } = await startGateway("--root", root, ...args);
   try {
-    for (const path of PATHS) {
-      const url = `http://127.0.0.1:${port}${path.replace("describe", "declare")}`;
-      const headers = { "content-type": "application/json" };
-      await (await fetch(url, { method: "POST", headers, body: "{}" })).arrayBuffer();
-    }
+    for (let number = 0; number < TABLES; number++) await send(port, `table/t${number}/declare`, {});
     const load = (seconds: number) =>
       runLightLoad({ port, method: "POST", paths: PATHS, body: "{}", connections: CONNECTIONS, seconds });
     await load(WARM_SECONDS);
