@@ -38,8 +38,8 @@ const MAX_HOLD_MS = 500;
  * Starts as many workers as the options say: threads that each serve the whole configuration on the same port. The
  * returned gateway is all of them. A worker that ends, or whose event loop is blocked, is replaced.
  *
- * @param resume called while no worker runs JavaScript: once all have started, and also before if the first one takes long
  * @param onLost called if a blocked worker cannot be ended, so that its part of new connections would hang
+ * @param resume called while no worker runs JavaScript: once all have started, and also before if the first one takes long
  * @throws the errors of a single gateway
  */
 export async function startWorkers(
