@@ -29,8 +29,8 @@ export function createDecisionCache(maxAgeMs: number): DecisionCache {
 
   function placeOf(principal: Principal, { operation, object }: Access): string {
     const [own] = lineOf(object);
-    // JSON and names have no line breaks; a database may have the name of a namespace.
-    return [callerOf(principal), operation, object.database ?? "", own && keyOf(own)].join("\n");
+    // A database may have the name of a namespace, and callers may ask about names with any character.
+    return JSON.stringify([callerOf(principal), operation, object.database ?? "", own && keyOf(own)]);
   }
 
   return {

@@ -86,6 +86,26 @@ describe("decisions", () => {
     }
   });
 
+  it("are not remembered for another object whose names have line breaks", () => {
+    const at = (...id: string[]) => ({
+      ...access("QueryTable", ""),
+      object: { kind: "Table" as const, database: undefined, id },
+    });
+    for (const [object, condition] of [
+      ['resource == Table::"a$secret"', ""],
+      ["resource", 'when { resource.path == "a$secret" }'],
+    ]) {
+      const { allows } = decider(`
+        permit (principal, action, resource);
+        forbid (principal, action, ${object}) ${condition};`);
+      const names = [["a\nsecret"], ["a", "secret"]];
+      assert.deepEqual(
+        names.map((id) => allows(ann, at(...id))),
+        [true, false],
+      );
+    }
+  });
+
   it("are made for each object that a policy asks about", () => {
     const { allows } = decider(
       'permit (principal, action, resource is Table) when { resource.name like "pub*" };',

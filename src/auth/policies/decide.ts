@@ -108,7 +108,7 @@ export function createDecider(
     const make = () => decide(selection, principal, access, properties);
     const text = JSON.stringify(Object.entries(properties).sort());
     if (text.length > MAX_PROPERTIES_TEXT) return make();
-    // Names have no line breaks.
+    // The JSON of a place has no line breaks.
     return recall(selection, `${placeIn(selection, access.object)}\n${text}`, make);
   }
 

@@ -94,8 +94,8 @@ export function placeIn(selection: Selection, object: CatalogObject): string {
 
 /** Returns a text that only this object has; no {@link placeOf} begins like it. */
 function pathOf({ kind, database = ONLY_DATABASE, id }: CatalogObject): string {
-  // Names have no line breaks, and may have the delimiter.
-  return `${kind}\n${database}\n${id.join("\n")}`;
+  // Callers may ask about names with any character.
+  return JSON.stringify([kind, database, ...id]);
 }
 
 /** Whether policies may name an object of a family; a name with a delimiter could mean an object elsewhere. */
@@ -132,8 +132,5 @@ function isIn({ kind, database, parent }: Family, object: CatalogObject): boolea
 
 /** Returns the keys of an object under which there are policies. Objects with the same ones have the same policies. */
 function placeOf({ byObject }: Selection, object: CatalogObject): string {
-  // Names have no line breaks.
-  return objectKeys(lineOf(object))
-    .filter((key) => byObject.has(key))
-    .join("\n");
+  return JSON.stringify(objectKeys(lineOf(object)).filter((key) => byObject.has(key)));
 }
