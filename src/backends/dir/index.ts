@@ -90,7 +90,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     }
   }
   engine.warmUp().catch((error) => log.error({ err: error }, "the engine cannot be loaded"));
-  const writeOperations = createWriteOperations(context, writes);
+  const { createOwnTable, ...writeOperations } = createWriteOperations(context, writes);
   const namespaces = createNamespaceOperations(context);
   const drops = createDropOperations(context);
   const operations: Backend["operations"] = {
@@ -116,7 +116,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     ...createMetadataOperations(context),
     ...createIndexOperations(context),
     ...createBackfillOperations(context),
-    ...createViewOperations(context, writeOperations.createTable, note),
+    ...createViewOperations(context, createOwnTable, note),
   };
   // The operations have registered how jobs run.
   if (readOnly === undefined) jobs.start();

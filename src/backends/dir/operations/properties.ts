@@ -1,5 +1,6 @@
 import { LanceError } from "../../../namespace/errors.ts";
 import { checkUpkeepProperties } from "../upkeep/policy.ts";
+import { checkDefinesNoView } from "./views/definition.ts";
 
 /**
  * Maximum number of properties of a namespace or a table, and maximum size of their names and values together, in
@@ -25,9 +26,14 @@ export function checkProperties(properties: Readonly<Record<string, string>>): v
 /**
  * Checks the properties that a call gives a table.
  *
- * @throws LanceError InvalidInput, as {@link checkProperties} and {@link checkUpkeepProperties}
+ * @param before those that the table keeps beside them
+ * @throws LanceError InvalidInput, as {@link checkProperties}, {@link checkUpkeepProperties} and {@link checkDefinesNoView}
  */
-export function checkTableProperties(properties: Readonly<Record<string, string>>): void {
-  checkProperties(properties);
+export function checkTableProperties(
+  properties: Readonly<Record<string, string>>,
+  before: Readonly<Record<string, string>> = {},
+): void {
+  checkProperties({ ...before, ...properties });
   checkUpkeepProperties(properties);
+  checkDefinesNoView(properties);
 }

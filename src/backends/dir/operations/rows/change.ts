@@ -14,8 +14,7 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import { sameProperties } from "../../catalog/row.ts";
 import { expressionSteps, lengthOf, MAX_EXPRESSIONS_LENGTH, predicateSteps } from "../../engine/predicate.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
-import { checkUpkeepProperties } from "../../upkeep/policy.ts";
-import { checkProperties } from "../properties.ts";
+import { checkTableProperties } from "../properties.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { findTable, objectIdOf, requireParent, tableNotFound } from "../tables/lookup.ts";
 import { createRowTurns } from "./row-turns.ts";
@@ -54,8 +53,7 @@ export function createChangeOperations(
       await inSlices(checkUpdates(updates));
       if (Object.keys(properties).length > 0) {
         const table = await findTable(context, await catalog.read(), call.id);
-        checkProperties({ ...table?.properties, ...properties });
-        checkUpkeepProperties(properties);
+        checkTableProperties(properties, table?.properties);
       }
       const result = await takeTurn(call, branch, (endTurn) =>
         withGuarded(context, call, { branch }, async ({ table, schema, wait, commit }) => {

@@ -42,7 +42,10 @@ const MAX_LOOKS = 3;
 export function createWriteOperations(
   context: ChangeContext & UploadContext,
   writes: MultipartWrites,
-): Pick<LanceNamespace, "createTable" | "insertIntoTable"> {
+): Pick<LanceNamespace, "createTable" | "insertIntoTable"> & {
+  /** Creates a table as `createTable` does, also with properties that callers must not give it. */
+  readonly createOwnTable: LanceNamespace["createTable"];
+} {
   const { catalog, layout } = context;
 
   /** Returns the mutation that adds the row of a table; undefined when the row exists. */
@@ -149,17 +152,22 @@ export function createWriteOperations(
     }
   }
 
+  const createOwnTable: LanceNamespace["createTable"] = async (request, data, call) => {
+    const { id } = call;
+    checkNewIdentifier(id);
+    const state = await catalog.read();
+    const table = await findTable(context, state, id);
+    const seen = table === undefined ? state : undefined;
+    return receiveRows(context, data, call, { table, overwrite: true }, (rows) =>
+      createFrom(request, rows, call, seen),
+    );
+  };
+
   return {
+    createOwnTable,
     async createTable(request, data, call) {
-      const { id } = call;
-      checkNewIdentifier(id);
       checkTableProperties(request.properties);
-      const state = await catalog.read();
-      const table = await findTable(context, state, id);
-      const seen = table === undefined ? state : undefined;
-      return receiveRows(context, data, call, { table, overwrite: true }, (rows) =>
-        createFrom(request, rows, call, seen),
-      );
+      return createOwnTable(request, data, call);
     },
     async insertIntoTable({ branch, mode, uploadId, uploadPartId }, data, call) {
       const overwrite = mode === InsertMode.OVERWRITE;

@@ -25,6 +25,18 @@ const AUTO_REFRESH = `${PREFIX}auto_refresh`;
 /** The property of a view's table that holds its query. */
 export const SOURCE_QUERY = `${PREFIX}source_query`;
 
+/**
+ * Refuses properties that define a view from callers of other operations: they name the table that the gateway reads for the
+ * view, and only the creation of a view needs a right to that table.
+ *
+ * @throws LanceError InvalidInput
+ */
+export function checkDefinesNoView(properties: Readonly<Record<string, string>>): void {
+  const name = Object.keys(properties).find((key) => key.startsWith(PREFIX));
+  if (name === undefined) return;
+  throw invalid(`the property ${name} defines a view, which only CreateMaterializedView does`);
+}
+
 /** Returns the properties of a view's table. */
 export function toProperties(definition: ViewDefinition): Record<string, string> {
   const { sourceQuery, outputSchema, withNoData, autoRefresh } = definition;

@@ -19,7 +19,7 @@ import { createLocalStore } from "../../format/local-store.ts";
 import type { Job } from "../../jobs/job.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";
-import { openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
+import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 import { optimizeTable } from "../../upkeep/optimize.ts";
 import { requireTable } from "../tables/lookup.ts";
 
@@ -261,4 +261,34 @@ test("a limit that is too large for the engine has no effect", async (t) => {
   const { refresh, ids } = await openView(t, `SELECT id FROM t LIMIT ${2 ** 32 + 1}`);
   assert.deepEqual(await refresh(), ["full", 10]);
   assert.equal((await ids()).length, 10);
+});
+
+test("only the creation of a view defines one, since it alone needs a right to the source", async (t) => {
+  const { client } = await openView(t, "SELECT id FROM t");
+  const { properties } = await client.call("describeTable", "v");
+  const forged = { ...properties, "lance_gateway.view.source_query": "SELECT id FROM secret" };
+  await client.upload("createTable", "own", {}, rows(0, 1));
+  const { location } = await client.call("describeTable", "own");
+  await client.call("deregisterTable", "own");
+  await client.upload("createTable", "other", {}, rows(0, 1));
+  const declare = { id: ["x"], properties: forged };
+  for (const attempt of [
+    () => client.upload("createTable", "x", { properties: forged }, rows(0, 1)),
+    () => client.upload("createTable", "other", { properties: forged, mode: 3 }, rows(0, 1)),
+    () => client.call("declareTable", "x", { properties: forged }),
+    () =>
+      client.call("registerTable", "x", { location: location?.split("/").at(-1) ?? "", properties: forged }),
+    () =>
+      client.call("updateTable", "other", {
+        properties: forged,
+        updates: [{ column: "id", expression: "id" }],
+      }),
+    () =>
+      client.call("batchCommitTables", "$", {
+        operations: [{ operation: { case: "declareTable", value: declare } }],
+      }),
+  ])
+    await assert.rejects(attempt(), failsWith("InvalidInput"), String(attempt));
+  await assert.rejects(client.call("describeTable", "x"), failsWith("TableNotFound"));
+  assert.deepEqual((await client.call("describeTable", "other")).properties, {});
 });

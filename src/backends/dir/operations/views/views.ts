@@ -11,6 +11,7 @@ import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../nam
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { UploadContext } from "../context.ts";
+import { checkProperties } from "../properties.ts";
 import { openGuarded } from "../tables/guarded.ts";
 import { duringWork } from "../tables/long-work.ts";
 import { checkNewIdentifier, requireTable } from "../tables/lookup.ts";
@@ -31,6 +32,7 @@ import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
 /**
  * The operations on materialized views.
  *
+ * @param createTable creates a table with any properties
  * @param noteWrite gets each view after its refresh
  */
 export function createViewOperations(
@@ -96,6 +98,7 @@ export function createViewOperations(
       const output = await readOutputSchema(definition.outputSchema, maxUploadBytes);
       await checkSource(query, output, undefined, call);
       const properties = toProperties(definition);
+      checkProperties(properties);
       const table = create(CreateTableRequestSchema, { mode: CreateTableMode.CREATE, properties });
       const { version = 1n } = await createTable(
         table,
