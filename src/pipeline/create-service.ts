@@ -82,7 +82,7 @@ export function createService(options: ServiceOptions): Service {
     authenticator === undefined ? refuseUnread : identify(authenticator),
     ...limitKnownCallers(options),
     ...(routes === undefined ? [] : [chooseDatabase(databases, routes)]),
-    ...(authenticator === undefined ? [] : [keepToScope, ...decideBy(options)]),
+    ...(authenticator === undefined ? [] : [keepToScope(databases), ...decideBy(options)]),
     ...(authenticator === undefined ? [] : [withholdCredentials(databases)]),
     ...(options.readOnly ? [readOnly] : []),
     tellPermissions(options.readOnly === true),

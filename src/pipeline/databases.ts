@@ -35,6 +35,17 @@ export function databaseOf(databases: Databases, { database }: Pick<Call, "datab
   throw new LanceError("NamespaceNotFound", `there is no database ${JSON.stringify(database)}`);
 }
 
+/**
+ * Returns the name of the database of calls that name none, by which it has to be the same database: undefined for an only
+ * database without a name, and an empty name for the list of databases.
+ */
+export function nameOfUnnamed(databases: Databases): string | undefined {
+  const names = [...databases.keys()].filter((name) => name !== undefined);
+  if (names.length === 0) return undefined;
+  const database = databases.get(undefined);
+  return names.find((name) => databases.get(name) === database) ?? "";
+}
+
 type Handler = (...request: unknown[]) => Promise<OperationResponse>;
 
 /** Creates the end of the chain, which hands a call to the backend of its database. */

@@ -4,18 +4,23 @@ import type { Call } from "../namespace/call.ts";
 import type { Identifier } from "../namespace/identifier.ts";
 import { isConfined } from "../namespace/objects.ts";
 import { refusal } from "./authorize.ts";
-import type { Interceptor } from "./interceptor.ts";
+import { type Databases, nameOfUnnamed } from "./databases.ts";
+import type { Interceptor, OperationRequest } from "./interceptor.ts";
 
 /**
  * Refuses the calls of a restricted credential that reach any object outside of its scope. An operation that may reach others than
  * its request names is refused as a whole.
  */
-export const keepToScope: Interceptor = (call, request, next) => {
-  const { principal, method, id } = call;
-  if (principal?.scope !== undefined && !isWithin(principal.scope, call, request.operation, request.message))
-    throw refusal(call, method.name, actionOf(method), id);
-  return next(call, request);
-};
+export function keepToScope(databases: Databases): Interceptor {
+  const unnamed = nameOfUnnamed(databases);
+  return (call, request, next) => {
+    const { principal, method, id, database = unnamed } = call;
+    const root = database === undefined ? [] : [database];
+    if (principal?.scope !== undefined && !isWithin(principal.scope, root, call, request))
+      throw refusal(call, method.name, actionOf(method), id);
+    return next(call, request);
+  };
+}
 
 interface Reaching {
   readonly newNamespaceId?: readonly string[];
@@ -23,11 +28,15 @@ interface Reaching {
   readonly location?: string;
 }
 
-function isWithin(scope: readonly Identifier[], call: Call, operation: string, message: Message): boolean {
+function isWithin(
+  scope: readonly Identifier[],
+  root: Identifier,
+  call: Call,
+  { operation, message }: OperationRequest,
+): boolean {
   const { newNamespaceId = [], newTableName, location = "" } = message as Message & Reaching;
   // A location may be that of another table.
   if (!isConfined(operation) || location !== "") return false;
-  const root = call.database === undefined ? [] : [call.database];
   const covers = (object: Identifier) => scope.some((prefix) => startsWith([...root, ...object], prefix));
   if (!covers(call.id)) return false;
   if (operation !== "renameTable") return true;

@@ -13,7 +13,7 @@ export interface KeyRecord {
   readonly role: Role;
   /** Groups of the caller. Default: none. */
   readonly groups?: readonly string[];
-  /** Objects that the key is restricted to, as joined identifiers; the database first if there are several. Default: all. */
+  /** Objects that the key is restricted to, as joined identifiers; the database first if databases have names. Default: all. */
   readonly scope?: readonly string[];
   readonly hash: string;
   /** Time of creation, ISO 8601. */

@@ -43,7 +43,7 @@ const OPTIONS = {
   scope: {
     flag: "scope",
     value: "ID",
-    help: "Object that the key is restricted to, with everything below it, for create, such as sales$raw; the database comes first if there are several. Default: everything.",
+    help: "Object that the key is restricted to, with everything below it, for create, such as sales$raw; the database comes first if databases have names. Default: everything.",
     parse: parseScope,
     repeatable: true,
   },

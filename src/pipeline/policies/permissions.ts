@@ -6,7 +6,7 @@ import type { Access, Authorizer, Siblings } from "../../namespace/authorizer.ts
 import type { Call } from "../../namespace/call.ts";
 import type { ObjectKind, Touch } from "../../namespace/objects.ts";
 import type { Principal } from "../../namespace/principal.ts";
-import type { Databases } from "../databases.ts";
+import { type Databases, nameOfUnnamed } from "../databases.ts";
 import { createPropertyLookup } from "./property-lookup.ts";
 
 /** Decides about the objects of calls. */
@@ -98,14 +98,6 @@ export function createPermissions(authorizer: Authorizer, databases: Databases):
         : decideInTurns(call, principal, accesses);
     },
   };
-}
-
-/** Returns the name of the database of calls that name none, which may have a name all the same. */
-function nameOfUnnamed(databases: Databases): string | undefined {
-  const names = [...databases.keys()].filter((name) => name !== undefined);
-  if (names.length === 0) return undefined;
-  const database = databases.get(undefined);
-  return names.find((name) => databases.get(name) === database) ?? "";
 }
 
 function isMade(answer: boolean | Promise<boolean>): answer is boolean {
