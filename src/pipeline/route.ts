@@ -46,9 +46,10 @@ export function chooseDatabase(databases: Databases, routes: readonly Route[]): 
     for (const { select, scoped } of selectors) {
       const name = select(request, call);
       if (name === undefined) continue;
+      // Before the call has the name, which may be any text and must not get into the metrics by a failure.
+      if (scoped) scopeOf(call.method).strip(request, name);
       call.database = name;
       if (!scoped) return undefined;
-      scopeOf(call.method).strip(request, name);
       call.takes = undefined;
       call.id = call.id.slice(1);
       return name;
