@@ -8,6 +8,8 @@ import {
   DescribeTableResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError } from "../../namespace/errors.ts";
+import type { Principal } from "../../namespace/principal.ts";
+import { ann } from "../../namespace/principal-fixture.ts";
 import { resolveRequest } from "../../pipeline/resolve.ts";
 import { callOf } from "../rest/fixture.ts";
 import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";
@@ -132,6 +134,25 @@ describe("headers to the upstream", () => {
       "request-1",
       "x-api-key",
       "k",
+    ]);
+  });
+
+  test("a caller of the gateway chooses no database of the upstream, unless the operator lists the header", () => {
+    const headers = { "x-lancedb-database": "d", "x-lancedb-database-prefix": "p", "x-lancedb-a": "1" };
+    const names = (options: HeaderPolicyOptions, principal?: Principal) => {
+      const call = callOf(describeTable, { headers: { ...headers } });
+      call.principal = principal;
+      const pairs = createHeaderPolicy(options).sent(call, create(DescribeTableRequestSchema));
+      return pairs.filter((name) => name.startsWith("x-lancedb-"));
+    };
+    assert.deepEqual(names({}), Object.keys(headers));
+    assert.deepEqual(names({}, ann), ["x-lancedb-a"]);
+    assert.deepEqual(names({ passHeaders: ["*"] }, ann), ["x-lancedb-a"]);
+    assert.deepEqual(names({ passHeaders: ["X-LanceDB-Database"] }, ann), ["x-lancedb-database"]);
+    // The operator has chosen the database, whoever calls.
+    assert.deepEqual(names({ headers: { "x-lancedb-database": "own" } }), [
+      "x-lancedb-database",
+      "x-lancedb-a",
     ]);
   });
 

@@ -31,6 +31,12 @@ export const DEFAULT_RETURNED_HEADERS: readonly string[] = [
 /** Headers that identify the caller; only the identity sets them. */
 const CREDENTIALS = /^(?:authorization|x-api-key|x-amz-(?:content-sha256|date|security-token))$/;
 
+/**
+ * Headers by which an upstream may choose a database. Where the gateway asks who calls, it decides about the objects of the
+ * database that it has chosen itself, and the operator may have chosen the upstream's.
+ */
+const DATABASE = /^x-(?:lancedb|service)-database(?:-prefix)?$/;
+
 /** Headers that differ in every call, and on which no answer depends. */
 const A_CALLS_OWN: ReadonlySet<string> = new Set(["traceparent", "tracestate", "idempotency-key"]);
 
@@ -90,6 +96,13 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
     if (!NAME.test(name) || !VALUE.test(value)) throw new Error(`${JSON.stringify(name)} is no header`);
   }
   const fixedPairs = [...fixed].flat();
+  const listed = new Set(options.passHeaders?.map((name) => name.toLowerCase()));
+  const choosesDatabase = [...fixed.keys()].some((name) => DATABASE.test(name));
+
+  function isOperators(name: string, { principal }: Call): boolean {
+    if (fixed.has(name)) return true;
+    return DATABASE.test(name) && (choosesDatabase || (principal !== undefined && !listed.has(name)));
+  }
 
   function filter({ context }: Contextual): void {
     for (const key in context) {
@@ -102,7 +115,7 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
   function addClients(pairs: string[], call: Call): string[] {
     const isOwn = endsHere(call.headers);
     for (const name in call.headers) {
-      if (!passes(name) || isOwn(name) || CREDENTIALS.test(name) || fixed.has(name)) continue;
+      if (!passes(name) || isOwn(name) || CREDENTIALS.test(name) || isOperators(name, call)) continue;
       const value = call.headers[name] as string;
       if (!VALUE.test(value))
         throw new LanceError("InvalidInput", `header ${name} has a value that no header has`);
