@@ -156,6 +156,20 @@ describe("headers to the upstream", () => {
     ]);
   });
 
+  test("the idempotency key of a caller is none of another caller's", () => {
+    const keyFor = (principal?: Principal) => {
+      const call = callOf(describeTable, { headers: { "idempotency-key": "k" } });
+      call.principal = principal;
+      const pairs = createHeaderPolicy({}).sent(call, create(DescribeTableRequestSchema));
+      return pairs[pairs.indexOf("idempotency-key") + 1];
+    };
+    assert.equal(keyFor(), "k");
+    const keys = [keyFor(ann), keyFor({ ...ann, name: "bob" }), keyFor({ ...ann, by: "oidc" }), "k"];
+    assert.equal(new Set(keys).size, keys.length);
+    assert.equal(keyFor(ann), keyFor({ ...ann, credentialId: "2" }));
+    assert.match(keyFor(ann) ?? "", /^[0-9a-f]{64}$/);
+  });
+
   test("a credential that no header can have is refused without telling it", () => {
     for (const value of ["marked\r\nx: y", "marked\0"]) {
       assert.throws(

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
@@ -37,8 +38,10 @@ const CREDENTIALS = /^(?:authorization|x-api-key|x-amz-(?:content-sha256|date|se
  */
 const DATABASE = /^x-(?:lancedb|service)-database(?:-prefix)?$/;
 
+const IDEMPOTENCY_KEY = "idempotency-key";
+
 /** Headers that differ in every call, and on which no answer depends. */
-const A_CALLS_OWN: ReadonlySet<string> = new Set(["traceparent", "tracestate", "idempotency-key"]);
+const A_CALLS_OWN: ReadonlySet<string> = new Set(["traceparent", "tracestate", IDEMPOTENCY_KEY]);
 
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
@@ -119,7 +122,7 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
       const value = call.headers[name] as string;
       if (!VALUE.test(value))
         throw new LanceError("InvalidInput", `header ${name} has a value that no header has`);
-      pairs.push(name, value);
+      pairs.push(name, name === IDEMPOTENCY_KEY ? keyOfCaller(value, call) : value);
     }
     return pairs;
   }
@@ -167,6 +170,12 @@ function takeHeaders(request: Contextual): void {
   const { context } = request;
   if (context === undefined || !Object.keys(context).some(isHeaderEntry)) return;
   request.context = Object.fromEntries(Object.entries(context).filter(([key]) => !isHeaderEntry(key)));
+}
+
+/** Returns the key for the upstream, to which all callers may be the gateway: the same text of another caller is another key. */
+function keyOfCaller(key: string, { principal }: Call): string {
+  if (principal === undefined) return key;
+  return hash("sha256", JSON.stringify([principal.by, principal.name, key]));
 }
 
 function isHeaderEntry(key: string): boolean {
