@@ -6,9 +6,14 @@ import { describe, it } from "vitest";
 import { beginCall } from "../../../test/support/caller.ts";
 import { CreateTableRequestSchema } from "../../gen/lance/namespace/v1/data_pb.ts";
 import { LanceNamespaceService } from "../../gen/lance/namespace/v1/service_pb.ts";
+import {
+  type DescribeTableRequest,
+  DescribeTableRequestSchema,
+} from "../../gen/lance/namespace/v1/table_pb.ts";
 import { isLanceError, LanceError } from "../../namespace/errors.ts";
 import type { LanceNamespace } from "../../namespace/lance-namespace.ts";
-import { answering, createTable, describeOn, failsWith, useUpstream } from "./fixture.ts";
+import { ann } from "../../namespace/principal-fixture.ts";
+import { answering, createTable, describeOn, describeTable, failsWith, useUpstream } from "./fixture.ts";
 
 describe("the gRPC backend", () => {
   const world = useUpstream();
@@ -37,6 +42,26 @@ describe("the gRPC backend", () => {
     assert.deepEqual([traceparent, database, tenant], ["00-1-2-01", "d", "blue"]);
     assert.equal(world.seen.headers["x-mine"], undefined);
     assert.equal(world.seen.headers["x-secret"], undefined);
+  });
+
+  it("passes fields that it does not know only where nothing decides about callers", async () => {
+    let seen: DescribeTableRequest["$unknown"];
+    world.upstream = {
+      async describeTable(request) {
+        seen = request.$unknown;
+        return answering();
+      },
+    };
+    const describe = world.backend.operations.describeTable as LanceNamespace["describeTable"];
+    const request = create(DescribeTableRequestSchema, { id: ["t"] });
+    request.$unknown = [{ no: 1000, wireType: 0, data: Uint8Array.of(5) }];
+    await describe(request, beginCall(describeTable));
+    assert.deepEqual(
+      seen?.map(({ no }) => no),
+      [1000],
+    );
+    await describe(request, beginCall(describeTable, { principal: ann }));
+    assert.equal(seen, undefined);
   });
 
   it("sends the client's credentials, or its own instead", async () => {

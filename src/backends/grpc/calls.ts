@@ -1,4 +1,5 @@
 import type {
+  DescMethod,
   DescMethodClientStreaming,
   DescMethodServerStreaming,
   DescMethodUnary,
@@ -19,7 +20,7 @@ import { answerOf } from "./answer.ts";
 import type { Channel } from "./channels.ts";
 import { upstreamError } from "./errors.ts";
 import { inTrace, toMetadata } from "./metadata.ts";
-import { definitionOf } from "./method-definition.ts";
+import { definitionOf, knownFieldsWriter } from "./method-definition.ts";
 import { Patience, type TimeLimits } from "./patience.ts";
 import { createPassingReader } from "./plain-message.ts";
 import { send, uploadMessages } from "./upload-messages.ts";
@@ -37,12 +38,14 @@ export interface Upstream {
 
 /** Returns the function of a method with a single request and a single response. */
 export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
-  const { path, requestSerialize: write, responseDeserialize } = definitionOf(method);
+  const { path, responseDeserialize } = definitionOf(method);
+  const writerOf = createWriterOf(method);
   const { resilience, policy, limits } = upstream;
   const passOrRead = createPassingReader(method);
   return async (request: Message, call: Call): Promise<Message> => {
     const pairs = policy.sent(call, request);
     const repeatable = repeatableOf(method, pairs);
+    const write = writerOf(call);
     const read = mayPass(call, "binary") ? passOrRead : responseDeserialize;
     const answer = await authorized(upstream, pairs, call, (metadata) =>
       resilience.run(call, repeatable, (channel, signal, { elapsedMs, onSent }) => {
@@ -67,7 +70,8 @@ export function unaryHandler(method: DescMethodUnary, upstream: Upstream) {
 
 /** Returns the function of a method that takes a body; it reads no more of the body than the upstream takes. */
 export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstream) {
-  const { path, requestSerialize, responseDeserialize } = definitionOf(method);
+  const { path, responseDeserialize } = definitionOf(method);
+  const writerOf = createWriterOf(method);
   const { resilience, policy, identity, limits } = upstream;
   const field = bodyFieldOf(method.input) as string;
   return async (request: Message, data: AsyncIterable<Uint8Array>, call: Call): Promise<Message> => {
@@ -81,7 +85,7 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
         return await answerOf({ call, signal, bodySent: true, onEnd }, (pending) => {
           const stream = client.makeClientStreamRequest(
             path,
-            requestSerialize,
+            writerOf(call),
             responseDeserialize,
             inTrace(metadata),
             // The sender of a body decides how long it takes.
@@ -112,7 +116,8 @@ export function uploadHandler(method: DescMethodClientStreaming, upstream: Upstr
 
 /** Returns the function of a method that answers with a body; the upstream sends no more of it than is read. */
 export function downloadHandler(method: DescMethodServerStreaming, upstream: Upstream) {
-  const { path, requestSerialize, responseDeserialize } = definitionOf(method);
+  const { path, responseDeserialize } = definitionOf(method);
+  const writerOf = createWriterOf(method);
   const { resilience, policy, limits } = upstream;
   return async function* (request: Message, call: Call): AsyncIterable<Message> {
     let stream: ClientReadableStream<Message> | undefined;
@@ -137,7 +142,7 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
           const options = deadlineOf(call.deadline);
           stream = client.makeServerStreamRequest(
             path,
-            requestSerialize,
+            writerOf(call),
             responseDeserialize,
             request,
             inTrace(metadata),
@@ -178,6 +183,13 @@ export function downloadHandler(method: DescMethodServerStreaming, upstream: Ups
       leave();
     }
   };
+}
+
+/** Returns the function that finds the encoder of a call's requests: what nobody knows passes only where nothing decides about callers. */
+function createWriterOf(method: DescMethod) {
+  const { requestSerialize } = definitionOf(method);
+  const writeKnown = knownFieldsWriter(method);
+  return ({ principal }: Call) => (principal === undefined ? requestSerialize : writeKnown);
 }
 
 /** Takes a slot among the calls of a connected channel; without a promise if nothing has to be waited for. */

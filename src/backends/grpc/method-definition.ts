@@ -15,6 +15,14 @@ export function definitionOf(method: DescMethod): MethodDefinition<Message, Mess
   };
 }
 
+/**
+ * Returns the function that encodes requests without the fields that the gateway does not know: a newer server could read another
+ * object in them than those about which the gateway has decided.
+ */
+export function knownFieldsWriter({ input }: DescMethod): (message: Message) => Buffer {
+  return (message) => toBuffer(toBinary(input, message, { writeUnknownFields: false }));
+}
+
 function toBuffer(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
