@@ -54,6 +54,22 @@ describe("the objects of operations", () => {
     assert.deepEqual(Object.keys(OBJECTS).sort(), METHODS.map(({ localName }) => localName).sort());
   });
 
+  it("are everything in a namespace for modes that only a newer upstream knows", async () => {
+    const everything = ["dropTable Table a/t"];
+    const dropped = await reached(method.dropNamespace, { behavior: 99 }, ["a"]);
+    assert.deepEqual(dropped, ["dropNamespace Namespace a", ...everything]);
+    const replaced = await reached(method.createNamespace, { mode: 99 }, ["a"]);
+    assert.deepEqual(replaced, ["createNamespace Namespace a", "dropNamespace Namespace a", ...everything]);
+    for (const behavior of [0, 1])
+      assert.deepEqual(await reached(method.dropNamespace, { behavior }, ["a"]), [
+        "dropNamespace Namespace a",
+      ]);
+    for (const mode of [0, 1, 2])
+      assert.deepEqual(await reached(method.createNamespace, { mode }, ["a"]), [
+        "createNamespace Namespace a",
+      ]);
+  });
+
   it("are more than the id of the call for every request that can name more", () => {
     // Fields that name a part of the object, and not another object.
     const own = new Set(["upload_id", "upload_part_id", "with_row_id", "row_id"]);

@@ -100,16 +100,14 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
 
   createNamespace: {
     ...NAMESPACE,
-    more: ({ mode }, id) => (mode === CreateNamespaceMode.OVERWRITE ? [namespace("dropNamespace", id)] : []),
-    find: ({ mode }, id, lookups) =>
-      mode === CreateNamespaceMode.OVERWRITE ? contentsOfAny(id, lookups) : [],
+    more: ({ mode }, id) => (mayReplace(mode) ? [namespace("dropNamespace", id)] : []),
+    find: ({ mode }, id, lookups) => (mayReplace(mode) ? contentsOfAny(id, lookups) : []),
   },
   describeNamespace: NAMESPACE,
   namespaceExists: NAMESPACE,
   dropNamespace: {
     ...NAMESPACE,
-    find: ({ behavior }, id, lookups) =>
-      behavior === DropNamespaceBehavior.CASCADE ? contentsOfAny(id, lookups) : [],
+    find: ({ behavior }, id, lookups) => (mayCascade(behavior) ? contentsOfAny(id, lookups) : []),
   },
 
   declareTable: TABLE,
@@ -229,6 +227,17 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
   manageSecrets: NAMESPACE_AND_OTHERS,
   manageJobs: DATABASE,
 };
+
+/** Whether a creation may replace a namespace. A mode that only a newer upstream knows may. */
+function mayReplace(mode: CreateNamespaceMode = CreateNamespaceMode.UNSPECIFIED): boolean {
+  const { UNSPECIFIED, CREATE, EXIST_OK } = CreateNamespaceMode;
+  return mode !== UNSPECIFIED && mode !== CREATE && mode !== EXIST_OK;
+}
+
+/** Whether a drop may reach what is in a namespace. A behavior that only a newer upstream knows may. */
+function mayCascade(behavior: DropNamespaceBehavior = DropNamespaceBehavior.UNSPECIFIED): boolean {
+  return behavior !== DropNamespaceBehavior.UNSPECIFIED && behavior !== DropNamespaceBehavior.RESTRICT;
+}
 
 /** Returns everything below a namespace that may not exist yet, with the operations that remove it. */
 function contentsOfAny(id: Identifier, { contentsOf }: Lookups): Promise<Touches> {
