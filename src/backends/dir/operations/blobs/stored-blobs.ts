@@ -32,11 +32,15 @@ export async function openBlobs(
   rowIds: readonly bigint[],
 ): Promise<(StoredBlob | undefined)[]> {
   const { table, wait } = data;
-  const files = await wait(() => table.fetchBlobFiles(column, [...rowIds]));
-  if (await hasExternal(data, column, rowIds)) {
+  // The engine looks for the file of each blob that it opens, wherever that is.
+  const looked = await Promise.allSettled([hasExternal(data, column, rowIds)]);
+  if (looked[0].status === "fulfilled" && looked[0].value) {
     const name = JSON.stringify(column);
     throw new LanceError("Unsupported", `column ${name} has a blob that is stored outside of the table`);
   }
+  const files = await wait(() => table.fetchBlobFiles(column, [...rowIds]));
+  // The engine says better what is wrong with a column.
+  if (looked[0].status === "rejected") throw looked[0].reason;
   return files.map((file) => {
     if (file === null) return undefined;
     return {
