@@ -56,6 +56,9 @@ describe("resolveRequest", () => {
   it("reads a + of the route as the space that the body's list has", () => {
     assert.deepEqual(resolve({ identifier: "a+b", id: ["a b"] }).id, ["a b"]);
     assert.deepEqual(resolve({ identifier: "a+b" }).id, ["a+b"]);
+    const request = create(DescribeTableRequestSchema, { identifier: "a+b", id: ["a b"] });
+    resolveRequest(request, call());
+    assert.deepEqual([request.id, request.identifier], [["a b"], ""]);
   });
 
   it("prefers the credentials of the headers to those of the body", () => {

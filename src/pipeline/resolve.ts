@@ -47,7 +47,10 @@ export function resolveRequest(request: Message, call: Call): void {
   const addressed: Addressed = request;
   if (addressed.delimiter !== undefined) checkDelimiter(addressed.delimiter);
   if (addressed.identifier !== undefined) {
-    call.id = resolveIdentifier(addressed.identifier, addressed.id ?? [], addressed.delimiter);
+    const names = addressed.id ?? [];
+    call.id = resolveIdentifier(addressed.identifier, names, addressed.delimiter);
+    // The text may be another object to an upstream, which gets the request.
+    if (call.id === names) addressed.identifier = "";
     addressed.id = [...call.id];
   }
   call.context = addressed.context;
