@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { type TestContext, test } from "vitest";
 import { beginCall } from "../../../../../test/support/caller.ts";
@@ -67,4 +68,18 @@ test("a declaration that is refused leaves no directory", async (t) => {
   const before = await tables();
   await assert.rejects(declare("t"), failsWith("TableAlreadyExists"));
   assert.deepEqual(await tables(), before);
+});
+
+test("no table gets a place in the directory of a root table that has no row", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  const directory = join(root, "data", "old.lance");
+  await mkdir(directory);
+  await writeFile(join(directory, ".lance-reserved"), "");
+  assert.deepEqual((await client.call("listTables", "$")).tables, ["old"]);
+  for (const location of ["old.lance/_refs", "old.lance/a/b"]) {
+    await assert.rejects(client.call("declareTable", "x", { location }), failsWith("InvalidInput"));
+    await assert.rejects(client.call("registerTable", "x", { location }), failsWith("InvalidInput"));
+  }
+  await client.call("declareTable", "x", { location: "other.lance/a" });
 });

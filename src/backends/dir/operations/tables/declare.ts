@@ -57,6 +57,7 @@ export function createDeclareOperations(
       checkTableProperties(properties);
       checkNewLocation(location);
       await layout.checkNoEscape(location);
+      await checkOutsideOfRootTables(context, location);
       await resolveAbandoned(context);
       await refuseWhileRemoved(journal, location);
       const unlisted = await isUnlistedTable(context, await catalog.read(), id);
@@ -191,6 +192,7 @@ export async function planClaim(
   }
   const location = relativeLocation(context, wanted);
   await layout.checkNoEscape(location);
+  await checkOutsideOfRootTables(context, location);
   if (!(await layout.isEmpty(location))) {
     throw new LanceError("InvalidInput", `location ${JSON.stringify(wanted)} is not empty`);
   }
@@ -267,9 +269,22 @@ function checkFree(draft: Draft, location: string, own: string | undefined): voi
   const parts = location.split("/");
   const around = parts.map((_, i) => parts.slice(0, i + 1).join("/"));
   const isAround = around.some((other) => other !== own && draft.ownerOf(other) !== undefined);
-  if (isAround || hasOther(draft.locationsInside(location), own)) {
-    throw new LanceError("InvalidInput", `location ${JSON.stringify(location)} belongs to another table`);
-  }
+  if (isAround || hasOther(draft.locationsInside(location), own)) throw ofAnotherTable(location);
+}
+
+/**
+ * Refuses a location inside of a root table's directory, also of one without a row, which {@link checkFree} does not see.
+ *
+ * @throws LanceError InvalidInput
+ */
+async function checkOutsideOfRootTables({ layout }: CatalogContext, location: string): Promise<void> {
+  const [first = ""] = location.split("/");
+  if (first === location || !isRootDirectory(first) || (await layout.dataState(first)) === "lost") return;
+  throw ofAnotherTable(location);
+}
+
+function ofAnotherTable(location: string): LanceError {
+  return new LanceError("InvalidInput", `location ${JSON.stringify(location)} belongs to another table`);
 }
 
 function hasOther(locations: Iterable<string>, own: string | undefined): boolean {
