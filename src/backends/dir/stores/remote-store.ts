@@ -1,5 +1,6 @@
 import type { ObjectEntry, ObjectStore } from "../format/storage.ts";
 import type { Bucket, BucketPage } from "./bucket.ts";
+import { withCheckedKeys } from "./checked-keys.ts";
 import { conditionalPut } from "./conditional-put.ts";
 import { withHurriedRequests } from "./hurried-requests.ts";
 import type { StorageOptions } from "./storage-options.ts";
@@ -15,7 +16,7 @@ export interface RemoteStorage {
 
 /** Creates an object store on a bucket. */
 export function createRemoteStore(plain: Bucket): ObjectStore {
-  const bucket = withHurriedRequests(plain);
+  const bucket = withHurriedRequests(withCheckedKeys(plain));
   const prefix = `${bucket.scheme}://${bucket.name}/`;
   return {
     listsInOrder: bucket.listsInOrder,
