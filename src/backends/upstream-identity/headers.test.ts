@@ -201,6 +201,22 @@ describe("headers from the upstream", () => {
     assert.deepEqual(Object.keys(all.responseHeaders), ["etag", "x-lance-b", "server"]);
   });
 
+  test("what an upstream allows the gateway is not told to a caller of the gateway, who may do less", () => {
+    const name = "x-lance-gateway-permissions";
+    const response = () => create(DescribeTableResponseSchema, { context: { [`header.${name}`]: "manage" } });
+    for (const [principal, told] of [
+      [undefined, true],
+      [ann, false],
+    ] as const) {
+      const [call, answer] = [callOf(describeTable), response()];
+      call.principal = principal;
+      createHeaderPolicy({}).returned({ [name]: "manage" }, call);
+      createHeaderPolicy({}).filterContext(answer, call);
+      assert.equal(name in call.responseHeaders, told);
+      assert.equal(`header.${name}` in answer.context, told);
+    }
+  });
+
   test("the context of an answer brings no others", () => {
     const context = { "header.Set-Cookie": "s", "header.x-lance-b": "2", "header.server": "x", note: "n" };
     const response = create(DescribeTableResponseSchema, { context });

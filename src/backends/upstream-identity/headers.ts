@@ -107,11 +107,15 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
     return DATABASE.test(name) && (choosesDatabase || (principal !== undefined && !listed.has(name)));
   }
 
-  function filter({ context }: Contextual): void {
+  /** Whether a client gets a header of an answer. */
+  function isReturned(name: string, { principal }: Call): boolean {
+    return returns(name) && !isOwnAnswers(name) && (principal === undefined || !ABOUT_CALLER.test(name));
+  }
+
+  function filter({ context }: Contextual, call: Call): void {
     for (const key in context) {
       if (!key.startsWith(CONTEXT_PREFIX)) continue;
-      const name = key.slice(CONTEXT_PREFIX.length).toLowerCase();
-      if (!returns(name) || isOwnAnswers(name)) delete context[key];
+      if (!isReturned(key.slice(CONTEXT_PREFIX.length).toLowerCase(), call)) delete context[key];
     }
   }
 
@@ -149,17 +153,20 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
     },
     returned(headers, call) {
       for (const name in headers) {
-        if (!returns(name) || isOwnAnswers(name)) continue;
+        if (!isReturned(name, call)) continue;
         const value = headers[name];
         if (value !== undefined) call.responseHeaders[name] = String(value);
       }
     },
-    filterContext(response, { method }) {
-      filter(response);
-      eachNested(method.output, response, filter);
+    filterContext(response, call) {
+      filter(response, call);
+      eachNested(call.method.output, response, (nested) => filter(nested, call));
     },
   };
 }
+
+/** Headers in which a gateway tells what its caller may do. To an upstream, the caller may be this gateway. */
+const ABOUT_CALLER = /^x-lance-gateway-/;
 
 /** Decides which headers of answers are not returned. */
 const isOwnAnswers = endsHere({});
