@@ -149,7 +149,7 @@ describe("headers to the upstream", () => {
     assert.deepEqual(names({}, ann), ["x-lancedb-a"]);
     assert.deepEqual(names({ passHeaders: ["*"] }, ann), ["x-lancedb-a"]);
     assert.deepEqual(names({ passHeaders: ["X-LanceDB-Database"] }, ann), ["x-lancedb-database"]);
-    // The operator has chosen the database, whoever calls.
+    // The operator has chosen the database for all callers.
     assert.deepEqual(names({ headers: { "x-lancedb-database": "own" } }), [
       "x-lancedb-database",
       "x-lancedb-a",
@@ -201,7 +201,7 @@ describe("headers from the upstream", () => {
     assert.deepEqual(Object.keys(all.responseHeaders), ["etag", "x-lance-b", "server"]);
   });
 
-  test("what an upstream allows the gateway is not told to a caller of the gateway, who may do less", () => {
+  test("permissions that an upstream gives the gateway are not told to its callers, who may have fewer", () => {
     const name = "x-lance-gateway-permissions";
     const response = () => create(DescribeTableResponseSchema, { context: { [`header.${name}`]: "manage" } });
     for (const [principal, told] of [
