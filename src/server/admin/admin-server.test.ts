@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { spawn } from "node:child_process";
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
-import { promisify } from "node:util";
 import type { InjectOptions } from "fastify";
 import { pino } from "pino";
 import { describe, it, onTestFinished } from "vitest";
@@ -34,6 +34,16 @@ function serve(profiles: Profiles = ownProfiles) {
   const ask = (method: "GET" | "POST" | "PUT", url: string, more: InjectOptions = {}) =>
     server.fastify.inject({ method, url, remoteAddress: LOCAL, headers: { host: "localhost" }, ...more });
   return { server, ask, readiness };
+}
+
+/** Returns what a process of its own writes that has `ownProfiles`. */
+function elsewhere(code: string): Readable {
+  const script = `
+    import { ownProfiles } from ${JSON.stringify(import.meta.resolve("./profiles.ts"))};
+    ${code}
+  `;
+  const args = ["--input-type=module", "-e", script];
+  return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] }).stdout;
 }
 
 /** Everything that reveals the state of the process or changes it. */
@@ -70,7 +80,9 @@ describe("the server for operators", () => {
   });
 
   it("makes snapshots of the heap that Chromium's tools read", async () => {
-    const { ask } = serve();
+    // Not in this process: its heap is that of many tests.
+    const heapSnapshot = async () => elsewhere("(await ownProfiles.heapSnapshot()).pipe(process.stdout);");
+    const { ask } = serve({ ...ownProfiles, heapSnapshot });
     const heap = await ask("POST", "/heap-snapshot");
     assert.ok(heap.json().snapshot.meta.node_fields.includes("self_size"));
     assert.match(String(heap.headers["content-disposition"]), /main\.heapsnapshot/);
@@ -78,14 +90,8 @@ describe("the server for operators", () => {
 
   it("makes CPU profiles that Chromium's tools read", async () => {
     // Not in this process: the runner of the tests once got SIGSEGV in this file, most likely in V8's profiler.
-    const cpuProfile = async (milliseconds: number) => {
-      const script = `
-        import { ownProfiles } from ${JSON.stringify(import.meta.resolve("./profiles.ts"))};
-        process.stdout.write(await ownProfiles.cpuProfile(${milliseconds}));
-      `;
-      const child = promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
-      return (await child).stdout;
-    };
+    const cpuProfile = (milliseconds: number) =>
+      text(elsewhere(`process.stdout.write(await ownProfiles.cpuProfile(${milliseconds}));`));
     const { ask } = serve({ ...ownProfiles, cpuProfile });
     const cpu = (await ask("GET", "/cpu-profile?seconds=1")).json();
     assert.ok(cpu.nodes.length > 0 && cpu.endTime - cpu.startTime > 500_000);
