@@ -1,16 +1,16 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** Returns the parents of all processes, by their ids; Linux only. */
-async function allProcesses(): Promise<Map<number, number>> {
+/** Returns the parent of a process; none if it has ended. Linux only. */
+async function parentOf(id: number): Promise<number | undefined> {
+  const stat = await readFile(`/proc/${id}/stat`, "utf8").catch(() => "");
+  const [, state, parent] = /\) (\S) (\d+)/.exec(stat) ?? [];
+  return state === undefined || state === "Z" ? undefined : Number(parent);
+}
+
+/** Returns the parents of all processes, by their ids. */
+async function allProcesses(): Promise<ReadonlyMap<number, number | undefined>> {
   const ids = (await readdir("/proc")).map(Number).filter(Number.isInteger);
-  const found = await Promise.all(
-    ids.map(async (id) => {
-      const stat = await readFile(`/proc/${id}/stat`, "utf8").catch(() => "");
-      const [, state, parent] = /\) (\S) (\d+)/.exec(stat) ?? [];
-      return state === undefined || state === "Z" ? undefined : ([id, Number(parent)] as const);
-    }),
-  );
-  return new Map(found.filter((entry) => entry !== undefined));
+  return new Map(await Promise.all(ids.map(async (id) => [id, await parentOf(id)] as const)));
 }
 
 /** Returns the ids of a process and all its descendants. */
@@ -24,8 +24,8 @@ export async function processTree(root: number): Promise<readonly number[]> {
 /** Resolves when all of the processes have ended. */
 export async function allEnded(ids: readonly number[]): Promise<void> {
   for (;;) {
-    const all = await allProcesses();
-    if (!ids.some((id) => all.has(id))) return;
+    const parents = await Promise.all(ids.map(parentOf));
+    if (parents.every((parent) => parent === undefined)) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
