@@ -20,6 +20,8 @@ const failures: Record<string, () => Error> = {
   "an-unknown-failure": () => new Error("secret: s3://bucket/key"),
 };
 
+const FIRST_BATCH = personStream(people(50_000)).subarray(0, 1_000_000);
+
 /** Delays a failure until the test allows it, so that the earlier pieces have been sent. */
 let beforeFailing: Promise<void> = Promise.resolve();
 
@@ -27,8 +29,7 @@ const backend = fakeBackend({
   async *queryTable(_, call) {
     const [when, failure = ""] = call.id;
     if (when === "after-the-first-batch") {
-      const data = personStream(people(50_000)).subarray(0, 1_000_000);
-      yield create(QueryTableResponseSchema, { data: { contentType: STREAM, data } });
+      yield create(QueryTableResponseSchema, { data: { contentType: STREAM, data: FIRST_BATCH } });
       await beforeFailing;
     }
     throw (failures[failure] as () => Error)();
