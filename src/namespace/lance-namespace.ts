@@ -69,6 +69,11 @@ export interface Backend {
    */
   tableAt?(place: string): Promise<Identifier | undefined>;
   /**
+   * Returns the table of the root whose directory has no row, and which a registration of its location takes away; undefined if
+   * there is none. Default: registrations take no tables away.
+   */
+  unlistedAt?(location: string): Promise<Identifier | undefined>;
+  /**
    * The most that credentials in its answers may allow, if it hands them out without asking `call.may`. Default: it asks, or has
    * none.
    */

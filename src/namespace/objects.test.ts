@@ -18,6 +18,7 @@ const LOOKUPS: Lookups = {
     return [{ operation: "dropTable", kind: "Table", id: [...id, "t"], unnamed: true }];
   },
   sourcesOf: ({ sourceQuery }) => [sourceQuery.split(".")],
+  unlistedAt: async (location) => (location === "people.lance" ? ["people"] : undefined),
   tableAt: async (place) => (place === "nowhere" ? undefined : place.split("/")),
 };
 
@@ -52,6 +53,16 @@ const NAMING = /^(new|source)_(table|namespace|query)|(^|_)(id|table|namespace|t
 describe("the objects of operations", () => {
   it("are known for every method of the contract, and for nothing else", () => {
     assert.deepEqual(Object.keys(OBJECTS).sort(), METHODS.map(({ localName }) => localName).sort());
+  });
+
+  it("are the table without a row that a registration takes away from the root", async () => {
+    const { registerTable } = method;
+    const own = "registerTable Table own/x";
+    const taking = await reached(registerTable, { location: "people.lance" }, ["own", "x"]);
+    assert.deepEqual(taking, [own, "renameTable Table people"]);
+    assert.deepEqual(await reached(registerTable, { location: "other.lance" }, ["own", "x"]), [own]);
+    const same = await reached(registerTable, { location: "people.lance" }, ["people"]);
+    assert.deepEqual(same, ["registerTable Table people"]);
   });
 
   it("are everything in a namespace for modes that only a newer upstream knows", async () => {

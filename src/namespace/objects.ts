@@ -4,7 +4,7 @@ import { CreateNamespaceMode, DropNamespaceBehavior } from "../gen/lance/namespa
 import type { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { CreateMaterializedViewRequest } from "../gen/lance/namespace/v1/view_pb.ts";
 import { isLanceError, LanceError } from "./errors.ts";
-import { agreedIdentifier, checkIdentifier, type Identifier } from "./identifier.ts";
+import { agreedIdentifier, checkIdentifier, type Identifier, sameIdentifier } from "./identifier.ts";
 
 /** Kind of an object. A view is a table. */
 export type ObjectKind = "Database" | "Namespace" | "Table";
@@ -42,6 +42,8 @@ export interface Lookups {
    * @throws LanceError PermissionDenied if the backend cannot tell
    */
   tableAt(place: string): Promise<Identifier | undefined>;
+  /** Returns the table that the registration of a location takes away from the root; undefined if there is none. */
+  unlistedAt(location: string): Promise<Identifier | undefined>;
 }
 
 type Touches = readonly Touch[];
@@ -119,7 +121,15 @@ export const OBJECTS: { readonly [K in AnyOperation]: Row<K> } = {
       return [{ ...table("queryTable", (await tableAt(sourceLocation)) ?? []), unnamed: true }];
     },
   },
-  registerTable: TABLE_AND_OTHERS,
+  registerTable: {
+    ...TABLE_AND_OTHERS,
+    // The table gets another name.
+    async find({ location }, id, { unlistedAt }) {
+      const taken = await unlistedAt(location);
+      if (taken === undefined || sameIdentifier(taken, id)) return [];
+      return [{ ...objectOf("renameTable", "Table", taken), unnamed: true }];
+    },
+  },
   deregisterTable: TABLE,
   dropTable: TABLE,
   renameTable: {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, test } from "vitest";
@@ -234,6 +234,17 @@ describe("callers under policies", () => {
         assert.doesNotMatch(error?.message ?? "", /kept/, what);
       }
       assert.ok(await editor.describeTable({ id: mine }));
+    });
+
+    test(`${protocol}: a registration takes a root table without a row only from callers who may rename it`, async () => {
+      const path = join(server.base, "unlisted.lance");
+      await mkdir(path);
+      await writeFile(join(path, ".lance-reserved"), "");
+      const register = (caller: Caller) =>
+        clientOf(caller, protocol).registerTable({ id: ["own", "taken"], location: "unlisted.lance" });
+      assert.deepEqual((await errorOf(register("editor")))?.failure, refused);
+      await register("root");
+      await clientOf("root", protocol).dropTable({ id: ["own", "taken"] });
     });
   }
 });

@@ -55,6 +55,10 @@ export function createLookups(
       throw cannotTell(call, backend, "which tables a query reads");
     },
 
+    async unlistedAt(location) {
+      return databaseOf(databases, call).backend.unlistedAt?.(location);
+    },
+
     async tableAt(place) {
       const { backend } = databaseOf(databases, call);
       if (backend.tableAt !== undefined) return backend.tableAt(place);

@@ -1,7 +1,7 @@
 import { isLanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, parseIdentifier } from "../../../../namespace/identifier.ts";
 import type { CatalogContext } from "../../catalog/catalog-context.ts";
-import { isRootDirectory } from "../../catalog/location-names.ts";
+import { isRootDirectory, rootName } from "../../catalog/location-names.ts";
 import { isUnlistedTable } from "./lookup.ts";
 
 /**
@@ -15,9 +15,14 @@ export async function tableAt(context: CatalogContext, place: string): Promise<I
   if (location === undefined) return identifierOf(place);
   const owner = state.ownerOf(location);
   if (owner !== undefined) return parseIdentifier(owner);
-  const id = [location.replace(/\.lance$/, "")];
-  const isTable = isRootDirectory(location) && (await isUnlistedTable(context, state, id));
-  return isTable ? id : undefined;
+  return unlistedAt(context, location);
+}
+
+/** Returns the table of the root that has a directory at a location and no row; undefined if there is none. */
+export async function unlistedAt(context: CatalogContext, location: string): Promise<Identifier | undefined> {
+  if (!isRootDirectory(location)) return undefined;
+  const id = [rootName(location)];
+  return (await isUnlistedTable(context, await context.catalog.read(), id)) ? id : undefined;
 }
 
 /** Removes the scheme of a path's URI, and slashes at the end. */
