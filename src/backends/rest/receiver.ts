@@ -2,7 +2,7 @@ import { isMarkedAsUntransferable } from "node:worker_threads";
 import type { Dispatcher } from "undici";
 import { WORTH_FREEING_BYTES } from "../../arrow/memory.ts";
 import { failureOf, failureOfKind } from "./failures.ts";
-import { PieceQueue } from "./piece-queue.ts";
+import { PieceQueue, type PieceSource } from "./piece-queue.ts";
 import { UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from "./transport.ts";
 
 /** Events and bounds of an exchange. */
@@ -28,7 +28,7 @@ const MAX_EARLY_HEADS = 8;
 export class Receiver implements Dispatcher.DispatchHandler {
   readonly #request: UpstreamRequest;
   readonly #options: ReceiverOptions;
-  #controller: Dispatcher.DispatchController | undefined;
+  #controller: Pick<PieceSource, "abort"> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #collecting: NodeJS.Timeout | undefined;
   #headAt = 0;
@@ -55,17 +55,15 @@ export class Receiver implements Dispatcher.DispatchHandler {
     }
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  /** Called again if another reader takes the answer over. */
+  onRequestStart(controller: Pick<PieceSource, "abort">): void {
+    const isSent = this.#controller !== undefined;
     this.#controller = controller;
     if (this.#ended) controller.abort(asError(this.#reason));
-    else this.#request.onSent?.();
+    else if (!isSent) this.#request.onSent?.();
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: UpstreamResponse["headers"],
-  ): void {
+  onResponseStart(controller: PieceSource, status: number, headers: UpstreamResponse["headers"]): void {
     // Only the last head counts; earlier ones announce it.
     if (status < 200) {
       this.#earlyHeads += 1;
@@ -88,7 +86,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#options.resolve({ status, headers, body: EMPTY, pieces: this.#queue });
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, piece: Buffer): void {
+  onResponseData(_controller: PieceSource, piece: Buffer): void {
     if (this.#queue !== undefined) {
       this.#queue.push(piece);
       return;
@@ -133,7 +131,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#options.resolve({ status: this.#status, headers: this.#headers, body, pieces: undefined });
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+  onResponseError(_controller: PieceSource, error: Error): void {
     if (this.#ended) return;
     this.#fail(failureOf(error, { sent: this.#controller !== undefined, begun: this.#status > 0 }));
   }

@@ -1,5 +1,10 @@
 // Parts of undici: its entry loads four times the modules that a pool of connections needs (docs/adr/0104).
 
+declare module "undici/lib/dispatcher/client.js" {
+  import { Client } from "undici";
+  export default Client;
+}
+
 declare module "undici/lib/dispatcher/pool.js" {
   import { Pool } from "undici";
   export default Pool;

@@ -3,6 +3,7 @@ import buildConnector from "undici/lib/core/connect.js";
 import Pool from "undici/lib/dispatcher/pool.js";
 import { Gate } from "../resilience/gate.ts";
 import type { HttpTransportOptions } from "./options.ts";
+import { PlainConnections } from "./plain/connections.ts";
 import { Receiver } from "./receiver.ts";
 import { createRenewedPool } from "./renewed-pool.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamTransport } from "./transport.ts";
@@ -41,8 +42,7 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
     idleMs = 60_000,
     totalMs = UNLIMITED,
   } = options.timeLimits ?? {};
-  // Shared by all successive pools: it keeps the sessions of TLS.
-  const connect = buildConnector({
+  const connecting = {
     allowH2: false,
     timeout: connectMs,
     noDelay: true,
@@ -51,18 +51,25 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
     ...(tls?.cert !== undefined && { cert: tls.cert }),
     ...(tls?.key !== undefined && { key: tls.key }),
     ...(tls?.serverName !== undefined && { servername: tls.serverName }),
-  });
+  };
+  // Shared by all successive pools: it keeps the sessions of TLS.
+  const connect = buildConnector(connecting);
   const settings = {
-    connections: maxCalls + PROBES,
     allowH2: false,
     pipelining: 1,
     keepAliveTimeout: keepAliveMs,
     headersTimeout: firstByteMs,
     bodyTimeout: idleMs,
-    connect,
   };
   // Cheaper than undici's own age limit, which checks the clock of each connection in each request.
-  const pool = createRenewedPool(() => new Pool(origin, settings), connectionAgeMs);
+  const pool = createRenewedPool(
+    () => new Pool(origin, { ...settings, connections: maxCalls + PROBES, connect }),
+    connectionAgeMs,
+  );
+  const times = { firstByteMs, idleMs, keepAliveMs, ageMs: connectionAgeMs };
+  const plain = origin.startsWith("http:")
+    ? new PlainConnections({ origin, base, connecting, settings, times })
+    : undefined;
 
   const collectMs = firstByteMs === UNLIMITED || idleMs === UNLIMITED ? UNLIMITED : firstByteMs + idleMs;
   const gate = new Gate({ places: maxCalls, maxWaiting });
@@ -81,10 +88,13 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
         resolve,
         reject,
       });
-      pool.current.dispatch(
-        { method, path: base + target, headers: headers as string[], body: (body ?? null) as never },
-        receiver,
-      );
+      const options = {
+        method,
+        path: base + target,
+        headers: headers as string[],
+        body: (body ?? null) as never,
+      };
+      if (plain?.send(request, options, receiver) !== true) pool.current.dispatch(options, receiver);
     });
   }
 
@@ -99,8 +109,14 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
       const startedAt = Date.now();
       return waiting.then(() => dispatch(request, leftMs && leftMs - (Date.now() - startedAt)));
     },
-    close: () => pool.destroy(),
-    drain: () => pool.close(),
+    close() {
+      plain?.destroy();
+      return pool.destroy();
+    },
+    drain() {
+      plain?.close();
+      return pool.close();
+    },
   };
 }
 

@@ -1,0 +1,149 @@
+import type { Dispatcher, Client as UndiciClient } from "undici";
+import buildConnector from "undici/lib/core/connect.js";
+import errors from "undici/lib/core/errors.js";
+import Client from "undici/lib/dispatcher/client.js";
+import type { Receiver } from "../receiver.ts";
+import type { UpstreamRequest } from "../transport.ts";
+import { type ConnectionPool, type ConnectionTimes, type Opened, PlainConnection } from "./connection.ts";
+import { PlainExchange } from "./exchange.ts";
+import { writePlainRequest } from "./request.ts";
+import type { SentConnection } from "./sent-connection.ts";
+
+/** Options of {@link PlainConnections}. */
+export interface PlainOptions {
+  readonly origin: string;
+  /** Prefix of all targets. */
+  readonly base: string;
+  readonly times: ConnectionTimes;
+  readonly connecting: buildConnector.BuildOptions;
+  /** undici's options for connections whose answers it reads. */
+  readonly settings: UndiciClient.Options;
+}
+
+/** Longest time between two checks of the connections, in milliseconds. */
+const CHECK_MS = 500;
+/** How long undici makes all requests after an answer that only undici reads, in milliseconds. */
+const PAUSE_MS = 60_000;
+
+/**
+ * A short way beside undici for requests with whole bodies whose answers have a length: connections of its own, as many as there
+ * are requests at a time. undici reads any other answer.
+ *
+ * A request goes out at the end of its turn of the event loop, on a connection that was free in the turn before: bytes that the
+ * server has sent unasked have been read by then, and do not pass for its answer.
+ */
+export class PlainConnections implements ConnectionPool {
+  now = performance.now();
+  readonly #options: PlainOptions;
+  readonly #url: URL;
+  readonly #checkMs: number;
+  readonly #all = new Set<PlainConnection>();
+  #free: PlainConnection[] = [];
+  #freed: PlainConnection[] = [];
+  #waiting: PlainExchange[] = [];
+  #isEndAwaited = false;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+  #pausedUntil = 0;
+
+  constructor(options: PlainOptions) {
+    this.#options = options;
+    this.#url = new URL(options.origin);
+    const { firstByteMs, idleMs, keepAliveMs } = options.times;
+    const limits = [firstByteMs, idleMs, keepAliveMs].filter((limit) => limit > 0);
+    this.#checkMs = Math.min(CHECK_MS, ...limits.map((limit) => limit / 4));
+  }
+
+  /** Sends a request; returns false without having touched it if undici has to make it. */
+  send(request: UpstreamRequest, options: Dispatcher.DispatchOptions, receiver: Receiver): boolean {
+    if (this.#isClosed || performance.now() < this.#pausedUntil) return false;
+    const text = writePlainRequest(request, this.#url.host, this.#options.base);
+    if (text === undefined) return false;
+    this.#waiting.push(new PlainExchange(text, options, receiver));
+    this.#awaitEnd();
+    return true;
+  }
+
+  /** Closes each connection after its request. */
+  close(): void {
+    this.#isClosed = true;
+    for (const connection of [...this.#free, ...this.#freed]) connection.destroy();
+  }
+
+  /** Ends all requests. */
+  destroy(): void {
+    this.#isClosed = true;
+    for (const connection of this.#all) connection.destroy();
+    for (const exchange of this.#waiting.splice(0)) {
+      exchange.receiver.onResponseError(exchange, new errors.ClientDestroyedError());
+    }
+  }
+
+  open(buffer: Uint8Array, onBytes: (size: number) => void, opened: Opened): void {
+    const { protocol, host, hostname, port } = this.#url;
+    const callback = (size: number) => {
+      onBytes(size);
+      return true;
+    };
+    const connect = buildConnector({ ...this.#options.connecting, onread: { buffer, callback } } as never);
+    connect({ protocol, host, hostname: hostname.replace(/^\[|\]$/g, ""), port }, opened as never);
+  }
+
+  handOver({ options, receiver }: PlainExchange, connection: SentConnection): void {
+    this.#pausedUntil = performance.now() + PAUSE_MS;
+    const { origin, settings } = this.#options;
+    const client = new Client(origin, { ...settings, connect: connection.connect });
+    client.dispatch(options, receiver);
+    client.close().catch(() => {});
+  }
+
+  onFree(connection: PlainConnection): void {
+    if (this.#isClosed) connection.destroy();
+    this.#freed.push(connection);
+    this.#awaitEnd();
+  }
+
+  onClosed(connection: PlainConnection): void {
+    this.#all.delete(connection);
+    if (this.#all.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #awaitEnd(): void {
+    if (this.#isEndAwaited) return;
+    this.#isEndAwaited = true;
+    setImmediate(this.#endTurn);
+  }
+
+  readonly #endTurn = () => {
+    const [waiting, freed] = [this.#waiting, this.#freed];
+    [this.#waiting, this.#freed, this.#isEndAwaited] = [[], [], false];
+    for (const exchange of waiting) {
+      let connection = this.#free.pop();
+      while (connection?.isUsable === false) connection = this.#free.pop();
+      if (connection !== undefined) connection.send(exchange);
+      // A connection of this turn is free in the next one.
+      else if (this.#waiting.length < freed.length) this.#waiting.push(exchange);
+      else this.#connect(exchange);
+    }
+    this.#free.push(...freed);
+    if (this.#waiting.length > 0) this.#awaitEnd();
+    // In a busy process, connections change hands too often for that.
+    else if (this.#free.length >= this.#all.size) for (const connection of this.#free) connection.rest();
+  };
+
+  #connect(exchange: PlainExchange): void {
+    if (this.#timer === undefined) {
+      this.now = performance.now();
+      this.#timer = setInterval(() => this.#check(), this.#checkMs).unref();
+    }
+    this.#all.add(new PlainConnection(this, exchange));
+  }
+
+  #check(): void {
+    this.now = performance.now();
+    for (const connection of this.#all) connection.check(this.#options.times, this.#checkMs);
+    this.#free = this.#free.filter(({ isUsable }) => isUsable);
+  }
+}
