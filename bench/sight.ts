@@ -7,24 +7,34 @@ import { join } from "node:path";
 import { send } from "./data/client.ts";
 import { computedSeconds } from "./support/cpu.ts";
 import { runLightLoad } from "./support/light-load.ts";
-import { startGateway } from "./support/process.ts";
-import { roundsOf } from "./support/results.ts";
+import { type ServerProcess, startGateway } from "./support/process.ts";
+import { type Rounds, roundsOf } from "./support/results.ts";
 
 const ROUNDS = 5;
-/** Load before each measurement, in seconds: V8 compiles for more than 60,000 calls. */
-const WARM_SECONDS = 5;
-const SECONDS = 3;
+/** Turns of a second before the measurement: V8 compiles for more than 100,000 calls. */
+const WARM_TURNS = 6;
+const TURNS = 12;
 const CONNECTIONS = 32;
 const TABLES = 100;
 const PATHS = Array.from({ length: TABLES }, (_, number) => `/v1/table/t${number}/describe`);
+
+const LOAD = { method: "POST", paths: PATHS, body: "{}", connections: CONNECTIONS, seconds: 1 } as const;
 
 interface Side {
   readonly name: string;
   readonly args: readonly string[];
   readonly traces?: boolean;
+  /** Calls a second and microseconds of computing for a call: of each round, the median turn. */
   readonly rates: number[];
   readonly micros: number[];
+  /** Microseconds of a round as a share of those of the first side. */
+  readonly shares: number[];
 }
+
+const side = (name: string, args: readonly string[], traces = false): Side => ({
+  ...{ name, args, traces },
+  ...{ rates: [], micros: [], shares: [] },
+});
 
 /** Runs the comparison; takes no options. */
 export async function run(): Promise<void> {
@@ -33,19 +43,25 @@ export async function run(): Promise<void> {
   await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve));
   const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
   const access = ["--access-log", join(folder, "access.jsonl")];
-  const sides: readonly Side[] = [
-    { name: "neither metrics nor access log", args: ["--no-metrics"], rates: [], micros: [] },
-    { name: "metrics", args: [], rates: [], micros: [] },
-    { name: "metrics, access log", args: access, rates: [], micros: [] },
-    { name: "metrics, access log, every trace", args: access, traces: true, rates: [], micros: [] },
+  const sides = [
+    side("neither metrics nor access log", ["--no-metrics"]),
+    side("metrics", []),
+    side("metrics, access log", access),
+    side("metrics, access log, every trace", access, true),
   ];
   try {
     for (let round = 0; round < ROUNDS; round++) {
-      for (const side of round % 2 === 0 ? sides : sides.toReversed()) {
-        // The gateway reads the variable when it starts.
-        if (side.traces) process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint;
-        await measure(side, join(folder, `${round}-${sides.indexOf(side)}`));
+      // The gateway reads the variable when it starts.
+      const started = [];
+      for (const { args, traces } of sides) {
+        if (traces) process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint;
+        started.push(await startGateway("--root", join(folder, `${round}-${started.length}`), ...args));
         delete process.env["OTEL_EXPORTER_OTLP_ENDPOINT"];
+      }
+      try {
+        await measure(sides, started);
+      } finally {
+        for (const { stop } of started) await stop();
       }
     }
     print(sides);
@@ -56,29 +72,41 @@ export async function run(): Promise<void> {
   }
 }
 
-/** Measures a gateway of its own: two processes with the same options differ by up to a tenth as long as they live. */
-async function measure({ args, rates, micros }: Side, root: string): Promise<void> {
-  const { port, pid, stop } = await startGateway("--root", root, ...args);
-  try {
+/**
+ * Measures gateways of their own: two processes with the same options differ by up to a tenth as long as they live. They take turns of a
+ * second, because the machine's speed changes within seconds.
+ */
+async function measure(sides: readonly Side[], servers: readonly ServerProcess[]): Promise<void> {
+  for (const { port } of servers) {
     for (let number = 0; number < TABLES; number++) await send(port, `table/t${number}/declare`, {});
-    const load = (seconds: number) =>
-      runLightLoad({ port, method: "POST", paths: PATHS, body: "{}", connections: CONNECTIONS, seconds });
-    await load(WARM_SECONDS);
-    const before = computedSeconds(pid);
-    const rate = await load(SECONDS);
-    rates.push(Math.round(rate));
-    micros.push(Math.round(((computedSeconds(pid) - before) * 1e7) / (rate * SECONDS)) / 10);
-  } finally {
-    await stop();
+  }
+  const turns = sides.map(() => ({ rates: [] as number[], micros: [] as number[] }));
+  const order = [...turns.keys()];
+  for (let turn = 0; turn < WARM_TURNS + TURNS; turn++) {
+    for (const at of turn % 2 === 0 ? order : order.toReversed()) {
+      const { port, pid } = servers[at] as ServerProcess;
+      const before = computedSeconds(pid);
+      const rate = await runLightLoad({ ...LOAD, port });
+      if (turn < WARM_TURNS) continue;
+      turns[at]?.rates.push(rate);
+      turns[at]?.micros.push(((computedSeconds(pid) - before) * 1e6) / rate);
+    }
+  }
+  const least = roundsOf(turns[0]?.micros ?? []).median;
+  for (const [at, { rates, micros }] of turns.entries()) {
+    const { median } = roundsOf(micros);
+    sides[at]?.rates.push(Math.round(roundsOf(rates).median));
+    sides[at]?.micros.push(Math.round(median * 10) / 10);
+    sides[at]?.shares.push(Math.round((median / least) * 100));
   }
 }
 
 function print(sides: readonly Side[]): void {
   console.log(`describe, REST, ${CONNECTIONS} connections: median (least to most) of ${ROUNDS} rounds`);
-  for (const { name, rates, micros } of sides) {
-    const [rate, cpu] = [roundsOf(rates), roundsOf(micros)];
+  for (const { name, rates, micros, shares } of sides) {
+    const [rate, cpu, share] = [rates, micros, shares].map(roundsOf) as [Rounds, Rounds, Rounds];
     console.log(
-      `  ${name}: ${rate.median} calls/s (${rate.min} to ${rate.max}), ${cpu.median} µs of computing (${cpu.min} to ${cpu.max})`,
+      `  ${name}: ${rate.median} calls/s (${rate.min} to ${rate.max}), ${cpu.median} µs of computing (${cpu.min} to ${cpu.max}), ${share.median} % (${share.min} to ${share.max})`,
     );
   }
 }

@@ -2,6 +2,7 @@
 # Runs the steps of deploy/Dockerfile in a folder, and then its program as the image does: as user 1000, who may write
 # nothing except the data and temporary files.
 #   bash scripts/try-image.sh PACKED    PACKED is the folder with the packed package
+# Needs libjemalloc2, which the image has.
 set -euo pipefail
 packed=$1
 cd "$(dirname "$0")/.."
@@ -32,7 +33,7 @@ chmod u+w "$folder/data" "$folder/tmp"
 port=$(node -e 'const s = require("net").createServer().listen(0, () => { console.log(s.address().port); s.close(); })')
 cd "$folder/data"
 run=(
-  env -i TMPDIR="$folder/tmp" NODE_ENV=production
+  env -i TMPDIR="$folder/tmp" LD_PRELOAD=libjemalloc.so.2 NODE_ENV=production
   LANCE_GATEWAY_HOST=0.0.0.0 LANCE_GATEWAY_PORT="$port" LANCE_GATEWAY_DRAIN_DELAY=0s
   "${as_user[@]}" "$folder/node" "$app/bin/lance-gateway.js"
 )
@@ -48,6 +49,7 @@ for _ in $(seq 100); do
 done
 curl --fail --silent --show-error -H 'content-type: application/json' -d '{}' "http://127.0.0.1:$port/v1/namespace/demo/create" >/dev/null
 test -d lance-data/data/__manifest
+grep -q libjemalloc "/proc/$server/maps"
 kill -TERM "$server"
 wait "$server"
 echo "the program of the image has $(du -sm "$app" | cut -f1) MB, and runs as a user who may not write it"
