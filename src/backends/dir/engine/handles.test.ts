@@ -151,16 +151,27 @@ test("the engine answers once for a version, and again when the table has moved 
       if (fails) throw new Error("the storage is away");
       return 7;
     },
+    async listIndices() {
+      asked++;
+      if (fails) throw new Error("the storage is away");
+      return [
+        { name: "words", indexType: "FTS", columns: ["text"] },
+        { name: "ids", indexType: "BTree", columns: ["id"] },
+      ];
+    },
   };
   const handles = createHandles({ max: 10, idleMs: 60_000, watch }, async () => table as NativeTable);
   t.onTestFinished(handles.closeAll);
-  async function answers(): Promise<readonly [columns: number, rows: number]> {
+  async function answers() {
     const lease = await handles.acquire(path);
     try {
-      const [schema, rows] = await Promise.allSettled([lease.schema(), lease.rowCount()]);
-      assert.equal(schema.status, rows.status);
+      const all = await Promise.allSettled([lease.schema(), lease.rowCount(), lease.textFields()]);
+      const [schema, rows, fields] = all;
+      const failures = all.filter(({ status }) => status === "rejected");
+      assert.ok(failures.length === 0 || failures.length === all.length);
       if (schema.status === "rejected") throw schema.reason;
-      return [schema.value.fields.length, rows.status === "fulfilled" ? rows.value : 0];
+      assert.ok(rows.status === "fulfilled" && fields.status === "fulfilled");
+      return [schema.value.fields.length, rows.value, ...fields.value];
     } finally {
       lease.release();
     }
@@ -172,13 +183,13 @@ test("the engine answers once for a version, and again when the table has moved 
     return asked;
   };
   await expect.poll(askedAgain).toBe(0);
-  const expected = [1, 7];
+  const expected = [1, 7, "text"];
   assert.deepEqual([await answers(), await answers(), asked], [expected, expected, 0]);
   await writeFile(join(path, "_versions", "2.manifest"), "");
-  assert.deepEqual([await answers(), asked], [expected, 2]);
+  assert.deepEqual([await answers(), asked], [expected, 3]);
   fails = true;
   await writeFile(join(path, "_versions", "3.manifest"), "");
   await assert.rejects(answers());
   fails = false;
-  assert.deepEqual([await answers(), asked], [expected, 6]);
+  assert.deepEqual([await answers(), asked], [expected, 9]);
 });

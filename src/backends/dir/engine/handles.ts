@@ -212,6 +212,7 @@ function createLease(handle: Handle, user: symbol, onRelease: () => void): Lease
     table: handle.table,
     schema: () => handle.answers.schema(),
     rowCount: () => handle.answers.rowCount(),
+    textFields: () => handle.answers.textFields(),
     release() {
       if (handle.users.delete(user)) onRelease();
     },

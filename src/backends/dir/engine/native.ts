@@ -250,12 +250,19 @@ export function findEngine(): string {
   }
 }
 
+let loaded: NativeModule | undefined;
+
 /**
- * Loads the native module of the engine.
+ * Loads the native module of the engine, once.
  *
  * @throws Error, if the package is missing, has no build for this system, or has another shape than this code expects.
  */
 export function loadNative(): NativeModule {
+  loaded ??= loadChecked();
+  return loaded;
+}
+
+function loadChecked(): NativeModule {
   const native = requireNative(findEngine());
   for (const [name, methods] of Object.entries(EXPECTED)) {
     const missing = methods.find((method) => !(method in (native[name]?.prototype ?? {})));

@@ -10,18 +10,36 @@ export interface VersionAnswers {
   schema(): Promise<ArrowSchema>;
   /** Returns the number of rows that are not deleted. */
   rowCount(): Promise<number>;
+  /** Returns the paths of the fields that have a full-text index. */
+  textFields(): Promise<readonly string[]>;
 }
 
-type Source = Pick<NativeTable, "schema" | "countRows">;
+type Source = Pick<NativeTable, "schema" | "countRows" | "listIndices">;
+
+/** The type of a full-text index in the engine's list. */
+const TEXT_INDEX = "FTS";
 
 /** Creates the answers about the version at which a table is now. */
 export function createVersionAnswers(table: Source): VersionAnswers {
-  return { schema: askOnce(() => readSchema(table)), rowCount: askOnce(() => table.countRows()) };
+  return {
+    schema: askOnce(() => readSchema(table)),
+    rowCount: askOnce(() => table.countRows()),
+    textFields: askOnce(() => readTextFields(table)),
+  };
 }
 
 /** Asks the engine for the schema of a table's version. */
 export async function readSchema(table: Pick<NativeTable, "schema">): Promise<ArrowSchema> {
   return decodeSchema(splitIpcFile(await table.schema()).schemaMetadata);
+}
+
+/** Asks the engine for the fields with a full-text index in a table's version; it opens a file of each such index. */
+export async function readTextFields(table: Pick<NativeTable, "listIndices">): Promise<string[]> {
+  const indices = await table.listIndices();
+  const fields = indices
+    .filter(({ indexType }) => indexType === TEXT_INDEX)
+    .flatMap(({ columns }) => columns);
+  return [...new Set(fields)];
 }
 
 function askOnce<T>(ask: () => Promise<T>): () => Promise<T> {

@@ -8,7 +8,7 @@ import type { NativeQueryBase, NativeVectorQuery } from "../../engine/native-que
 import { predicateSteps } from "../../engine/predicate.ts";
 import { type Columns, columnName, columnsOf, selectColumns, withFilter } from "./columns.ts";
 import { checkCounts, isSearch, type QueryFields, withinTable } from "./fields.ts";
-import { type TextSearch, textSearch } from "./text.ts";
+import { type TextSearch, type TextTarget, textSearch } from "./text.ts";
 import { type QueryVector, type VectorSearch, vectorSearch } from "./vector.ts";
 
 /** Maximum limit that the engine takes. LanceDB's clients send the largest integer for "no limit". */
@@ -57,12 +57,14 @@ export interface BuiltQuery {
 /**
  * Builds the engine's query from a request.
  *
+ * @param indexedFields called only for a search for words that names no column
  * @throws LanceError InvalidInput, TableColumnNotFound, Unsupported
  */
 export async function buildQuery(
   table: NativeTable,
   asked: QueryFields,
   schema: ArrowSchema,
+  indexedFields: TextTarget["indexedFields"],
 ): Promise<BuiltQuery> {
   checkCounts(asked);
   const pace = createPace();
@@ -72,7 +74,7 @@ export async function buildQuery(
   await pace.pauseIfDue();
   const request = isSearch(checked) ? await withinTable(table, checked) : checked;
   const vector = vectorSearch(request, schema);
-  const text = await textSearch(request, { schema, indexedFields: () => indexedTextFields(table) });
+  const text = await textSearch(request, { schema, indexedFields });
   if (vector !== undefined && text !== undefined) {
     return hybridQuery(table, request, columns, schema, vector, text);
   }
@@ -239,15 +241,4 @@ function rowsOf({ k = 0n, offset = 0n }: QueryFields, search: boolean) {
   if (k > BigInt(MAX_LIMIT)) return { limit: search ? MAX_LIMIT : undefined, offset: skipped };
   if (k > 0n) return { limit: Number(k), offset: skipped };
   return { limit: search ? DEFAULT_SEARCH_ROWS : undefined, offset: skipped };
-}
-
-/** The type of a full-text index in the engine's list. */
-const TEXT_INDEX = "FTS";
-
-async function indexedTextFields(table: NativeTable): Promise<string[]> {
-  const indices = await table.listIndices();
-  const fields = indices
-    .filter(({ indexType }) => indexType === TEXT_INDEX)
-    .flatMap(({ columns }) => columns);
-  return [...new Set(fields)];
 }

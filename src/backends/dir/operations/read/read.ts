@@ -78,10 +78,10 @@ export function createReadOperations(
  */
 async function build(
   { reindexed }: TableContext,
-  { table, found, schema, wait }: Guarded,
+  { table, found, schema, textFields, wait }: Guarded,
   asked: QueryFields,
 ): Promise<BuiltQuery> {
   const request = asked.fastSearch && reindexed.has(found.path) ? { ...asked, fastSearch: false } : asked;
   const columns = await schema();
-  return wait(async () => buildQuery(table, request, columns));
+  return wait(async () => buildQuery(table, request, columns, textFields));
 }

@@ -26,6 +26,12 @@ export interface Guarded {
   /** Returns the number of the table's rows when the call began, or later. @throws LanceError the errors of `wait` */
   rowCount(): Promise<number>;
   /**
+   * Returns the paths of the fields that had a full-text index when the call began, or later.
+   *
+   * @throws LanceError the errors of `wait`
+   */
+  textFields(): Promise<readonly string[]>;
+  /**
    * Runs engine work and waits for it until the call ends at the latest.
    *
    * @throws LanceError the engine's errors; Cancelled
@@ -79,6 +85,7 @@ export async function openGuarded(
     found,
     schema: () => wait(lease.schema),
     rowCount: () => wait(lease.rowCount),
+    textFields: () => wait(lease.textFields),
     wait,
     commit: (work, onCommitted) =>
       wait(async () => {

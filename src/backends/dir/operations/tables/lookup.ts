@@ -6,7 +6,7 @@ import { rootLocation } from "../../catalog/location-names.ts";
 import type { CatalogView } from "../../catalog/view.ts";
 import type { Lease } from "../../engine/handles.ts";
 import type { NativeTable } from "../../engine/native.ts";
-import { readSchema } from "../../engine/version-answers.ts";
+import { readSchema, readTextFields } from "../../engine/version-answers.ts";
 import { type DatasetRef, normalizeBranch } from "../../format/dataset.ts";
 import { readSegments } from "../../format/index-section.ts";
 import { readVersion } from "../../format/version-files.ts";
@@ -188,6 +188,7 @@ export async function openData(
       table,
       schema: () => readSchema(table),
       rowCount: () => table.countRows(),
+      textFields: () => readTextFields(table),
       release() {
         table.close();
         lease.release();
