@@ -10,6 +10,8 @@ export interface FileMessages {
   readonly schemaMetadata: Uint8Array;
   /** Dictionaries and record batches, in order. */
   readonly data: readonly Uint8Array[];
+  /** Number of rows of all batches. */
+  readonly rows: number;
 }
 
 /**
@@ -23,6 +25,7 @@ export function splitIpcFile(file: Uint8Array): FileMessages {
   let schema: Uint8Array | undefined;
   let schemaMetadata: Uint8Array | undefined;
   const data: Uint8Array[] = [];
+  let rows = 0;
   for (;;) {
     const prefix = readPrefix(bytes, position);
     if (prefix === undefined) break;
@@ -41,10 +44,11 @@ export function splitIpcFile(file: Uint8Array): FileMessages {
       schemaMetadata = metadata;
     } else {
       data.push(bytes.subarray(position, end));
+      rows += head.rows;
     }
     position = end;
   }
   if (schema === undefined || schemaMetadata === undefined)
     throw new Error("the engine's result has no schema");
-  return { schema, schemaMetadata, data };
+  return { schema, schemaMetadata, data, rows };
 }

@@ -8,15 +8,13 @@ import {
   type QueryTableResponse,
   QueryTableResponseSchema,
 } from "../../../../gen/lance/namespace/v1/query_pb.ts";
-import type { Call } from "../../../../namespace/call.ts";
-import type { Turns } from "../../concurrency/turns.ts";
-import { timeLimit } from "../../concurrency/wait.ts";
-import { hasNoNeighbours } from "../../engine/errors.ts";
 import type { NativeBatches } from "../../engine/native-query.ts";
-import type { BuiltQuery, Run } from "../query/build.ts";
+import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
+import { emptySchema, type RunOptions, shapeOf, startRun } from "./run-query.ts";
+import { smallResult } from "./small-result.ts";
 
 /** Target size of a batch, in bytes; the engine reads a few batches ahead. */
 const BATCH_BYTES = 2 * 1024 * 1024;
@@ -24,7 +22,7 @@ const BATCH_BYTES = 2 * 1024 * 1024;
 /** Maximum number of rows of a batch. */
 const MAX_BATCH_ROWS = 8192;
 
-/** Maximum number of rows of a result that is sent as one batch, whatever their width. */
+/** Maximum number of rows of a result that is collected before it is sent, whatever their width. */
 const SMALL_RESULT_ROWS = 64;
 
 /**
@@ -39,19 +37,14 @@ const RESULT_BYTES = 8 * 1024 * 1024;
 /** Maximum size of a message, in bytes. gRPC clients refuse messages of more than 4 MiB by default. */
 const MESSAGE_BYTES = 1024 * 1024;
 
-/** Options of a result. */
-export interface ResultOptions {
-  /** The data that the query reads. */
-  readonly data: Guarded;
-  readonly call: Call;
-  /** The turns of long results: from its second batch on, a result waits for a turn before each batch. */
-  readonly turns: Turns;
+/** Options of {@link resultMessages}. */
+export interface ResultOptions extends RunOptions {
   /** The memory that a result takes before it begins. A small result takes none and is collected at once. */
   readonly readAhead: ReadAhead;
 }
 
 /**
- * Runs a query and yields its result as messages with an Arrow IPC stream.
+ * Runs a query and yields its result as messages with an Arrow IPC stream, or with the form that {@link smallResult} has.
  *
  * The server asks the engine for the next batch when the reader has taken the one before. The number of rows of a batch
  * follows from the width of the rows, so that a batch stays within a few megabytes.
@@ -63,19 +56,30 @@ export async function* resultMessages(
   built: BuiltQuery,
   options: ResultOptions,
 ): AsyncIterable<QueryTableResponse> {
-  let contentType = ARROW_STREAM;
+  if (isSmall(built)) {
+    const { contentType, bytes } = await smallResult(built, options);
+    yield* messagesOf(bytes, contentType);
+    return;
+  }
+  let contentType: string = ARROW_STREAM;
   const { data, call, readAhead } = options;
-  const size = isSmall(built) ? undefined : await sizeOf(built, data);
-  const place = size && (await readAhead.enter(size.readAheadBytes, call.signal, call.cutOff));
-  const chunks = resultStream(built, options, size?.batchRows ?? MAX_BATCH_ROWS, place);
-  for await (const chunk of isSmall(built) ? joined(chunks) : chunks) {
-    for (let at = 0; at < chunk.byteLength; at += MESSAGE_BYTES) {
-      const data = chunk.subarray(at, at + MESSAGE_BYTES);
-      place?.given();
-      yield create(QueryTableResponseSchema, { data: { contentType, data } });
-      place?.taken();
+  const { batchRows, readAheadBytes } = await sizeOf(built, data);
+  const place = await readAhead.enter(readAheadBytes, call.signal, call.cutOff);
+  for await (const chunk of resultStream(built, options, batchRows, place)) {
+    for (const message of messagesOf(chunk, contentType)) {
+      place.given();
+      yield message;
+      place.taken();
       contentType = "";
     }
+  }
+}
+
+/** Cuts bytes into messages, of which the first one has the content type. */
+function* messagesOf(bytes: Uint8Array, contentType: string): Iterable<QueryTableResponse> {
+  for (let at = 0; at < bytes.byteLength; at += MESSAGE_BYTES) {
+    const data = { contentType: at === 0 ? contentType : "", data: bytes.subarray(at, at + MESSAGE_BYTES) };
+    yield create(QueryTableResponseSchema, { data });
   }
 }
 
@@ -87,7 +91,7 @@ async function* resultStream(
   built: BuiltQuery,
   options: ResultOptions,
   batchRows: number,
-  place: Place | undefined,
+  place: Place,
 ): AsyncIterable<Uint8Array> {
   let rest: NativeBatches | undefined;
   try {
@@ -95,7 +99,7 @@ async function* resultStream(
       rest = batches;
     });
   } finally {
-    place?.leave(rest);
+    place.leave(rest);
   }
 }
 
@@ -106,12 +110,10 @@ async function* editedBatches(
   batchRows: number,
   onRest: (rest: NativeBatches | undefined) => void,
 ): AsyncIterable<Uint8Array> {
-  // A small result is collected before it is sent.
-  const frees = call.releasesChunks === true && !isSmall(built);
   const isWanted = () => !call.signal.aborted;
   let first = true;
   for (const run of built.runs) {
-    const { batches, ranked } = await data.wait(() => start(built, run, batchRows, timeLimit(call)));
+    const { batches, ranked } = await data.wait(() => startRun(built, run, batchRows, call));
     onRest(batches);
     const edit = createResultEditor(built, ranked, run.firstVector);
     let pull = () => batches.next();
@@ -126,45 +128,16 @@ async function* editedBatches(
       first = false;
       yield* edited.data;
       // A wire whose call was aborted may still be sending the batch.
-      if (frees && !call.signal.aborted) freeAtOnce(batch);
+      if (call.releasesChunks && !call.signal.aborted) freeAtOnce(batch);
     }
     onRest(undefined);
   }
-  if (first) {
-    const edit = createResultEditor(built, !built.hybrid, 0);
-    yield edit({ ...(await shapeOf(built, data)), data: [] }).schema;
-  }
+  if (first) yield await emptySchema(built, data);
   yield END_OF_STREAM;
-}
-
-/** Begins a query. The engine cannot fuse ranks without neighbours; then the result is that of the words alone. */
-async function start(
-  { shape, hybrid }: BuiltQuery,
-  { query }: Run,
-  rows: number,
-  timeout: number | undefined,
-): Promise<{ batches: NativeBatches; ranked: boolean }> {
-  try {
-    return { batches: await query().execute(rows, timeout), ranked: true };
-  } catch (error) {
-    if (!hybrid || !hasNoNeighbours(error)) throw error;
-    return { batches: await shape().execute(rows, timeout), ranked: false };
-  }
-}
-
-async function shapeOf({ shape }: BuiltQuery, { wait }: Guarded) {
-  return splitIpcFile(await wait(async () => shape().outputSchema()));
 }
 
 function isSmall({ maxRows, runs }: BuiltQuery): boolean {
   return runs.length === 1 && maxRows !== undefined && maxRows <= SMALL_RESULT_ROWS;
-}
-
-/** Joins the chunks of a small result: sending each of them costs more than copying them. */
-async function* joined(chunks: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  for await (const chunk of chunks) pieces.push(chunk);
-  yield Buffer.concat(pieces);
 }
 
 /** Size of the pieces in which a result is read. */

@@ -1,0 +1,45 @@
+import { type FileMessages, splitIpcFile } from "../../../../arrow/stream.ts";
+import type { Call } from "../../../../namespace/call.ts";
+import type { Turns } from "../../concurrency/turns.ts";
+import { timeLimit } from "../../concurrency/wait.ts";
+import { hasNoNeighbours } from "../../engine/errors.ts";
+import type { NativeBatches } from "../../engine/native-query.ts";
+import type { BuiltQuery, Run } from "../query/build.ts";
+import { createResultEditor } from "../query/edit-result.ts";
+import type { Guarded } from "../tables/guarded.ts";
+
+/** Options of a result. */
+export interface RunOptions {
+  /** The data that the query reads. */
+  readonly data: Guarded;
+  readonly call: Call;
+  /** The turns of long results: from its second batch on, a result waits for a turn before each batch. */
+  readonly turns: Turns;
+}
+
+/** Begins a query. The engine cannot fuse ranks without neighbours; then the result is that of the words alone. */
+export async function startRun(
+  { shape, hybrid }: BuiltQuery,
+  { query }: Run,
+  batchRows: number,
+  call: Call,
+): Promise<{ batches: NativeBatches; ranked: boolean }> {
+  const timeout = timeLimit(call);
+  try {
+    return { batches: await query().execute(batchRows, timeout), ranked: true };
+  } catch (error) {
+    if (!hybrid || !hasNoNeighbours(error)) throw error;
+    return { batches: await shape().execute(batchRows, timeout), ranked: false };
+  }
+}
+
+/** Asks the engine for the schema of its result. */
+export async function shapeOf({ shape }: BuiltQuery, { wait }: Guarded): Promise<FileMessages> {
+  return splitIpcFile(await wait(async () => shape().outputSchema()));
+}
+
+/** Returns the schema message of a result without rows. */
+export async function emptySchema(built: BuiltQuery, data: Guarded): Promise<Uint8Array> {
+  const edit = createResultEditor(built, !built.hybrid, 0);
+  return edit({ ...(await shapeOf(built, data)), data: [] }).schema;
+}

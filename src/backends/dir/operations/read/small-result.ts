@@ -1,0 +1,69 @@
+import { ARROW_FILE, ARROW_STREAM, acceptedArrow } from "../../../../arrow/ipc-forms.ts";
+import { END_OF_STREAM, type FileMessages, splitIpcFile } from "../../../../arrow/stream.ts";
+import type { NativeBatches } from "../../engine/native-query.ts";
+import type { BuiltQuery, Run } from "../query/build.ts";
+import { createResultEditor } from "../query/edit-result.ts";
+import { emptySchema, type RunOptions, startRun } from "./run-query.ts";
+
+/** A whole result in one of the forms of Arrow. */
+export interface WholeResult {
+  readonly contentType: typeof ARROW_FILE | typeof ARROW_STREAM;
+  readonly bytes: Uint8Array;
+}
+
+/** Number of rows of a batch, which no small result reaches. */
+const BATCH_ROWS = 8192;
+
+/**
+ * Runs a query for few rows and collects its result, because sending parts one by one costs more than copying them. A
+ * single batch that needs no change is an IPC file already, and remains one for clients that take files.
+ *
+ * @throws LanceError Cancelled, the engine's errors
+ */
+export async function smallResult(built: BuiltQuery, options: RunOptions): Promise<WholeResult> {
+  const { data, call } = options;
+  const [run] = built.runs as readonly [Run];
+  const { batches, ranked } = await data.wait(() => startRun(built, run, BATCH_ROWS, call));
+  const { hidesRowId, filtersAfter, skipRows, maxRows = 0 } = built;
+  const isFinal = ranked && !hidesRowId && !filtersAfter && skipRows === 0;
+  const most = isFinal ? maxRows * run.vectors : Number.POSITIVE_INFINITY;
+  const files = await collect(batches, most, options);
+  const [only, ...others] = files;
+  const goesOn = isFinal && only !== undefined && only.rows > 0 && others.length === 0;
+  if (goesOn && acceptedArrow(call) === ARROW_FILE) return { contentType: ARROW_FILE, bytes: only.file };
+
+  const edit = createResultEditor(built, ranked, run.firstVector);
+  const edited = files.map(edit).filter((batch) => batch.data.length > 0);
+  const schema = edited[0]?.schema ?? (await emptySchema(built, data));
+  const parts = [schema, ...edited.flatMap((batch) => batch.data), END_OF_STREAM];
+  return { contentType: ARROW_STREAM, bytes: Buffer.concat(parts) };
+}
+
+interface Batch extends FileMessages {
+  readonly file: Uint8Array;
+}
+
+/** Takes the batches of a result, from the second on in turns as a long result does. */
+async function collect(
+  batches: NativeBatches,
+  most: number,
+  { data, call, turns }: RunOptions,
+): Promise<Batch[]> {
+  const collected: Batch[] = [];
+  const isWanted = () => !call.signal.aborted;
+  let rows = 0;
+  let pull = () => batches.next();
+  for (;;) {
+    const file = await data.wait(pull);
+    if (file === null) return collected;
+    const batch = { file, ...splitIpcFile(file) };
+    collected.push(batch);
+    rows += batch.rows;
+    if (rows >= most) {
+      // The engine has no more rows, and the answer need not wait until it has seen that and ended the query.
+      data.wait(() => batches.next()).catch(() => {});
+      return collected;
+    }
+    pull = async () => (await turns.run(() => batches.next(), isWanted)) ?? null;
+  }
+}
