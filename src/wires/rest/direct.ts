@@ -46,6 +46,8 @@ export function createDirectRest(options: DirectRestOptions): AnswerDirectly {
     const path = mark === -1 ? url : url.slice(0, mark);
     if (!PLAIN_PATH.test(path)) return false;
     const segments = path.split("/");
+    // LanceDB's clients end every path with a slash.
+    if (segments.at(-1) === "") segments.pop();
     const found = trees.get(method)?.find(segments);
     if (found === undefined || !admits(headers)) return false;
     const index = dialectIndex(headers, mark === -1 ? "" : url.slice(mark + 1), transcoders);
