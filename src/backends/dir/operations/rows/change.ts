@@ -14,6 +14,7 @@ import type { TableContext } from "../../catalog/catalog-context.ts";
 import { sameProperties } from "../../catalog/row.ts";
 import { expressionSteps, lengthOf, MAX_EXPRESSIONS_LENGTH, predicateSteps } from "../../engine/predicate.ts";
 import { MAX_VALUE_LENGTH } from "../../engine/sql-functions.ts";
+import { afterChange } from "../../format/after-change.ts";
 import { checkTableProperties } from "../properties.ts";
 import { withGuarded } from "../tables/guarded.ts";
 import { findTable, objectIdOf, requireParent, tableNotFound } from "../tables/lookup.ts";
@@ -65,7 +66,7 @@ export function createChangeOperations(
       return create(UpdateTableResponseSchema, {
         updatedRows: BigInt(result.rowsUpdated),
         version: BigInt(result.version),
-        properties: await addProperties(call.id, properties),
+        properties: await afterChange(() => addProperties(call.id, properties)),
       });
     },
     async deleteFromTable({ predicate, branch }, call) {

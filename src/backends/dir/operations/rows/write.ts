@@ -16,6 +16,7 @@ import { runBatch } from "../../batch/run.ts";
 import type { Draft } from "../../catalog/draft.ts";
 import { sameProperties } from "../../catalog/row.ts";
 import type { CatalogState } from "../../catalog/state.ts";
+import { afterChange } from "../../format/after-change.ts";
 import type { UploadContext } from "../context.ts";
 import { checkTableProperties } from "../properties.ts";
 import {
@@ -77,7 +78,7 @@ export function createWriteOperations(
   ): Promise<number> {
     if (written && !(await takesNext(context, table))) {
       const version = await rows.replace(table);
-      await catalog.mutate(row);
+      await afterChange(() => catalog.mutate(row), "ConcurrentModification");
       return version;
     }
     for (let tries = 1; ; tries++) {

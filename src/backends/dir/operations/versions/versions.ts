@@ -12,6 +12,7 @@ import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import type { CatalogContext, TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
+import { afterChange } from "../../format/after-change.ts";
 import type { DatasetRef } from "../../format/dataset.ts";
 import { openBranch } from "../../format/refs.ts";
 import { syncVersion } from "../../format/sync-version.ts";
@@ -61,15 +62,15 @@ export function createVersionOperations(
       const table = await requireTable(context, id);
       // LanceDB's remote client restores the version that it looks at, and sends 0 for the newest one.
       const wanted = version === 0n ? await newestVersion(context, table, branch) : version;
-      const restored = await withData(context, table, { version: wanted, branch }, (native) =>
-        engineCall(async () => {
-          await native.restore();
-          return BigInt(await native.version());
-        }),
-      );
       const dataset = datasetOf(context, table, branch);
-      await syncVersion(dataset, restored);
-      const transaction = await readTransaction(dataset, await readVersion(dataset, restored));
+      const transaction = await withData(context, table, { version: wanted, branch }, async (native) => {
+        await engineCall(() => native.restore());
+        return afterChange(async () => {
+          const restored = BigInt(await native.version());
+          await syncVersion(dataset, restored);
+          return readTransaction(dataset, await readVersion(dataset, restored));
+        });
+      });
       return create(RestoreTableResponseSchema, { ...(transaction && { transactionId: transaction.uuid }) });
     },
   };

@@ -15,7 +15,9 @@ import {
 import { type TestContext, test } from "vitest";
 import { InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
 import { createLocalStore } from "../../format/local-store.ts";
+import type { ObjectStore } from "../../format/storage.ts";
 import type { Job } from "../../jobs/job.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openDirectory } from "../../open-directory.ts";
@@ -291,4 +293,25 @@ test("only the creation of a view defines one, since it alone needs a right to t
     await assert.rejects(attempt(), failsWith("InvalidInput"), String(attempt));
   await assert.rejects(client.call("describeTable", "x"), failsWith("TableNotFound"));
   assert.deepEqual((await client.call("describeTable", "other")).properties, {});
+});
+
+test("a view that was made counts as made when its first refresh cannot be stored", async (t) => {
+  const root = await temporaryDirectory(t);
+  const files = createLocalStore();
+  const store: ObjectStore = {
+    ...files,
+    async put(key, bytes) {
+      if (key.includes("/.jobs/open/")) throw new LanceError("Throttling", "fewer requests");
+      await files.put(key, bytes);
+    },
+  };
+  const client = await openClient(t, root, { storage: { store, root, engineOptions: {} } });
+  await client.upload("createTable", "t", {}, rows(0, 3));
+  const made = client.call("createMaterializedView", "v", {
+    kind: MaterializedViewKind.QUERY,
+    sourceQuery: "SELECT id FROM t",
+    withNoData: false,
+  });
+  await assert.rejects(made, failsWith("OutcomeUnknown"));
+  await client.call("tableExists", "v");
 });

@@ -10,6 +10,7 @@ import { LanceError } from "../../../../namespace/errors.ts";
 import { type Identifier, joinIdentifier, sameIdentifier } from "../../../../namespace/identifier.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
+import { afterChange } from "../../format/after-change.ts";
 import type { UploadContext } from "../context.ts";
 import { checkProperties } from "../properties.ts";
 import { openGuarded } from "../tables/guarded.ts";
@@ -105,7 +106,8 @@ export function createViewOperations(
         emptyStream(output),
         copyCall(call, { ownsBody: false }),
       );
-      const jobId = definition.withNoData ? undefined : await submitRefresh(context, call.id);
+      const refresh = () => submitRefresh(context, call.id);
+      const jobId = definition.withNoData ? undefined : await afterChange(refresh);
       return create(CreateMaterializedViewResponseSchema, { version, ...(jobId !== undefined && { jobId }) });
     },
     async refreshMaterializedView({ srcVersion, full, outputLimit }, call) {
