@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
+import { readdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { Field, Int32, Schema, Table, tableToIPC, vectorFromArray } from "apache-arrow";
 import { expect, type TestContext, test } from "vitest";
 import { MaterializedViewKind } from "../../../../gen/lance/namespace/v1/view_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
 import { type SharedDatabase, UNSHARED } from "../../../../namespace/sharing.ts";
 import { createLocalStore } from "../../format/local-store.ts";
+import type { ObjectStore } from "../../format/storage.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
 import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
 
@@ -127,4 +131,60 @@ test("a process refreshes views that another one made, and no view twice at a ti
   await first.call("dropTable", "t");
   await second.upload("createTable", "t", {}, rows(0, 2));
   await expect.poll(() => countsOf(first, "v")).toEqual([2]);
+});
+
+const damaged = {
+  "lance_gateway.view.kind": "query",
+  "lance_gateway.view.auto_refresh": "true",
+  "lance_gateway.view.output_schema": outputSchema,
+};
+
+test("a view whose query cannot be read, and one whose table is damaged, hold up no other views", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await open(t, root);
+  await client.upload("createTable", "t", {}, rows(0, 3));
+  const query = "lance_gateway.view.source_query";
+  // The names put both before the view in every order.
+  await client.call("declareTable", "a", { properties: { ...damaged, [query]: "not a query" } });
+  await client.upload(
+    "createTable",
+    "b",
+    { properties: { ...damaged, [query]: "SELECT id FROM t" } },
+    rows(0, 1),
+  );
+  await createView(client, "v", "SELECT id FROM t");
+  const versions = join(root, "data/b.lance/_versions");
+  for (const name of await readdir(versions)) await writeFile(join(versions, name), "damage");
+  await client.upload("insertIntoTable", "t", {}, rows(3, 5));
+  await expect.poll(() => countsOf(client, "v")).toEqual([5]);
+  await client.close();
+  const second = await open(t, root);
+  await second.upload("insertIntoTable", "t", {}, rows(5, 6));
+  await expect.poll(() => countsOf(second, "v")).toEqual([6]);
+});
+
+test("a refresh is tried again that the storage refused", async (t) => {
+  const root = await temporaryDirectory(t);
+  const files = createLocalStore();
+  let isRefusing = false;
+  let refused = 0;
+  const store: ObjectStore = {
+    ...files,
+    async put(key, bytes) {
+      if (isRefusing && key.includes("/.jobs/open/")) {
+        refused++;
+        throw new LanceError("ServiceUnavailable", "the storage does not answer");
+      }
+      await files.put(key, bytes);
+    },
+  };
+  const storage = { store, root, engineOptions: {} };
+  const client = await openClient(t, root, { autoRefresh: TIMES, storage });
+  await client.upload("createTable", "t", {}, rows(0, 3));
+  await createView(client, "v", "SELECT id FROM t");
+  isRefusing = true;
+  await client.upload("insertIntoTable", "t", {}, rows(3, 5));
+  await expect.poll(() => refused).toBeGreaterThan(1);
+  isRefusing = false;
+  await expect.poll(() => countsOf(client, "v")).toEqual([5]);
 });

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import type { Identifier } from "../../../../namespace/identifier.ts";
+import { type Identifier, joinIdentifier } from "../../../../namespace/identifier.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { latestVersion, readVersion } from "../../format/version-files.ts";
 import type { JobContext } from "../context.ts";
@@ -29,11 +29,11 @@ export interface AutoRefresh {
   close(): Promise<void>;
 }
 
-/** A table that was written to. Times are those of `performance.now`. */
+/** A table whose views are looked at when it is due. Times are those of `performance.now`. */
 interface Written {
   readonly id: Identifier;
   readonly firstAt: number;
-  lastAt: number;
+  dueAt: number;
 }
 
 /**
@@ -52,32 +52,48 @@ export function startAutoRefresh(
   const register = createViewRegister(catalog, times.lookMs);
   const written = new Map<string, Written>();
   let timer: NodeJS.Timeout | undefined;
+  let firesAt = 0;
+  let isRunning = false;
   let running = Promise.resolve();
   let closed = false;
 
   function note(id: Identifier): void {
     const now = performance.now();
     const key = objectIdOf(id);
-    const known = written.get(key);
-    if (known === undefined) written.set(key, { id, firstAt: now, lastAt: now });
-    else known.lastAt = now;
+    const { firstAt } = written.get(key) ?? { firstAt: now };
+    written.set(key, { id, firstAt, dueAt: Math.min(now + times.settleMs, firstAt + times.waitMs) });
     schedule();
   }
+  /** Looks at the views of a table again after a failure, which may not pass: later than after a write. */
+  function noteFailure(id: Identifier): void {
+    const later = performance.now() + times.lookMs;
+    const key = objectIdOf(id);
+    if (!written.has(key)) written.set(key, { id, firstAt: later, dueAt: later });
+  }
   function schedule(): void {
-    if (timer !== undefined || closed || written.size === 0) return;
-    const due = Math.min(...[...written.values()].map(dueAt));
+    if (isRunning || closed || written.size === 0) return;
+    let due = Number.POSITIVE_INFINITY;
+    for (const { dueAt } of written.values()) due = Math.min(due, dueAt);
+    if (timer !== undefined && due >= firesAt) return;
+    clearTimeout(timer);
+    firesAt = due;
     timer = setTimeout(fire, Math.max(0, due - performance.now())).unref();
   }
-  const dueAt = ({ firstAt, lastAt }: Written) => Math.min(lastAt + times.settleMs, firstAt + times.waitMs);
 
   function fire(): void {
+    timer = undefined;
+    isRunning = true;
     const now = performance.now();
-    const due = [...written].filter(([, table]) => dueAt(table) <= now);
+    const due = [...written].filter(([, { dueAt }]) => dueAt <= now);
     for (const [key] of due) written.delete(key);
-    running = refreshViewsOf(due.map(([, { id }]) => id))
-      .catch((error) => log.warn({ err: error }, "views cannot be refreshed by themselves now"))
+    const tables = due.map(([, { id }]) => id);
+    running = refreshViewsOf(tables)
+      .catch((error) => {
+        log.warn({ err: error }, "views cannot be refreshed by themselves now");
+        for (const id of tables) noteFailure(id);
+      })
       .finally(() => {
-        timer = undefined;
+        isRunning = false;
         schedule();
       });
   }
@@ -86,7 +102,13 @@ export function startAutoRefresh(
     for (const { id, source } of await register.viewsOf(tables)) {
       if (closed) return;
       const isChanged = names.has(objectIdOf(source));
-      if ((await refreshOf(id, isChanged)) === "running") note(source);
+      try {
+        if ((await refreshOf(id, isChanged)) === "running") note(source);
+      } catch (error) {
+        log.warn({ err: error, view: joinIdentifier(id) }, "a view cannot be refreshed by itself now");
+        // A look at all views leaves those empty that were created without data.
+        noteFailure(isChanged ? source : []);
+      }
     }
   }
 

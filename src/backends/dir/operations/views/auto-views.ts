@@ -1,3 +1,4 @@
+import { isLanceError } from "../../../../namespace/errors.ts";
 import type { Identifier } from "../../../../namespace/identifier.ts";
 import type { Catalog } from "../../catalog/catalog.ts";
 import type { CatalogView } from "../../catalog/view.ts";
@@ -26,16 +27,17 @@ export function createViewRegister(catalog: Pick<Catalog, "read" | "known">, loo
   /** Brings the entry of a table up to date with a state of the catalog. */
   function look(state: CatalogView, id: Identifier): void {
     const properties = state.get(objectIdOf(id))?.properties ?? {};
-    const query = properties[SOURCE_QUERY];
-    if (query === undefined || !isAutoView(properties)) views.delete(objectIdOf(id));
-    else views.set(objectIdOf(id), { id, source: parseViewQuery(query).source });
+    const query = isAutoView(properties) ? properties[SOURCE_QUERY] : undefined;
+    const source = query === undefined ? undefined : sourceIn(query);
+    if (source === undefined) views.delete(objectIdOf(id));
+    else views.set(objectIdOf(id), { id, source });
   }
   async function lookAtAll(): Promise<void> {
     const now = performance.now();
     if (now - lookedAt < lookMs) return;
-    lookedAt = now;
     // The walk reads the catalog now and then; a check for each table would be a request to a bucket for each.
     for await (const id of walkTables(catalog)) look(catalog.known(), id);
+    lookedAt = now;
   }
 
   return {
@@ -47,4 +49,14 @@ export function createViewRegister(catalog: Pick<Catalog, "read" | "known">, loo
       return [...views.values()].filter(({ source }) => names.has("") || names.has(objectIdOf(source)));
     },
   };
+}
+
+/** Returns the table that a view reads; undefined for an invalid query, which any client can give a table as a property. */
+function sourceIn(query: string): Identifier | undefined {
+  try {
+    return parseViewQuery(query).source;
+  } catch (error) {
+    if (isLanceError(error, "InvalidInput")) return undefined;
+    throw error;
+  }
 }
