@@ -30,6 +30,7 @@ export async function sweepTables(
   const { catalog, log } = context;
   const pause = (ms: number) => sleep(ms, undefined, { ref: false, signal }).catch(() => {});
   let seen = new Map<string, Look>();
+  let resolvedAt = performance.now();
 
   async function look(id: Identifier, now: number): Promise<Look | undefined> {
     const table = await findTable(context, await catalog.read(), id);
@@ -40,18 +41,33 @@ export async function sweepTables(
     await report(id, table.location);
     return { version: newest.version, reportedAt: now };
   }
+  /** Finishes what other processes have left, also during a round, which takes long in a large catalog. */
+  async function resolveIfDue(): Promise<void> {
+    if (performance.now() - resolvedAt < sweepMs) return;
+    resolvedAt = performance.now();
+    await resolveAbandoned(context);
+  }
+  async function lookAtAll(): Promise<void> {
+    const found = new Map<string, Look>();
+    for await (const id of walkAllTables(context)) {
+      await pause(lookMs);
+      if (signal.aborted) return;
+      const name = joinIdentifier(id);
+      // A table that cannot be read must not keep the others from being looked at.
+      const looked = await look(id, performance.now()).catch((error: unknown) => {
+        log.debug({ err: error, table: name }, "a table cannot be looked at for upkeep now");
+        return seen.get(name);
+      });
+      if (looked !== undefined) found.set(name, looked);
+      await resolveIfDue();
+    }
+    seen = found;
+  }
   while (!signal.aborted) {
     const startedAt = performance.now();
-    const found = new Map<string, Look>();
     try {
-      for await (const id of walkAllTables(context)) {
-        await pause(lookMs);
-        if (signal.aborted) return;
-        const looked = await look(id, performance.now());
-        if (looked !== undefined) found.set(joinIdentifier(id), looked);
-      }
-      seen = found;
-      await resolveAbandoned(context);
+      await lookAtAll();
+      await resolveIfDue();
       for await (const lease of findGoneLeases(context)) await context.store.deleteDirectory(lease);
     } catch (error) {
       log.debug({ err: error }, "the tables cannot be looked at for upkeep now");

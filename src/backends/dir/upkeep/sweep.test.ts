@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { expect, type TestContext, test } from "vitest";
+import { LanceError } from "../../../namespace/errors.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import type { ObjectStore } from "../format/storage.ts";
+import { openDirectory } from "../open-directory.ts";
+import { rows } from "../rows-fixture.ts";
+import { openClient, silent, temporaryDirectory } from "../test-support.ts";
+import { sweepTables } from "./sweep.ts";
+
+const TABLES = ["a", "b", "c"];
+
+/** Opens a directory with tables through a store, and returns its context. */
+async function openTables(t: TestContext, store: ObjectStore) {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  for (const table of TABLES) await client.upload("createTable", table, {}, rows([0]));
+  const storage = { store, root, engineOptions: {} };
+  const { context, close } = await openDirectory({ root, storage, log: silent });
+  t.onTestFinished(close);
+  return context;
+}
+
+test("a table that cannot be read does not end the look at the others", async (t) => {
+  const files = createLocalStore();
+  const store: ObjectStore = {
+    ...files,
+    list(directory) {
+      if (directory.endsWith("/a.lance/_versions"))
+        throw new LanceError("ServiceUnavailable", "this directory is on a bad sector");
+      return files.list(directory);
+    },
+  };
+  const context = await openTables(t, store);
+  const reported: string[] = [];
+  const stop = new AbortController();
+  const report = async ([name = ""]: readonly string[]) => void reported.push(name);
+  const times = { sweepMs: 60_000, lookMs: 1, relookMs: 60_000 };
+  const sweeping = sweepTables(context, times, report, stop.signal);
+  await expect.poll(() => reported).toEqual(["b", "c"]);
+  stop.abort();
+  await sweeping;
+});
+
+test("interrupted changes are finished during a long round, too", async (t) => {
+  const context = await openTables(t, createLocalStore());
+  const events: string[] = [];
+  const journal: typeof context.journal = {
+    ...context.journal,
+    abandoned() {
+      events.push("resolve");
+      return context.journal.abandoned();
+    },
+  };
+  const stop = new AbortController();
+  const report = async ([name = ""]: readonly string[]) => {
+    events.push(name);
+    if (name === TABLES.at(-1)) stop.abort();
+  };
+  const times = { sweepMs: 1, lookMs: 5, relookMs: 60_000 };
+  await sweepTables({ ...context, journal }, times, report, stop.signal);
+  assert.ok(events.indexOf("resolve") < events.indexOf("b"), events.join(" "));
+});
