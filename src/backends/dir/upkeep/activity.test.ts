@@ -60,3 +60,15 @@ test("the table that waited longest is taken first", () => {
     [["early"], ["late"]],
   );
 });
+
+test("a table that does not exist is forgotten, unless it was written to meanwhile", () => {
+  const activity = createActivity(TIMES);
+  const gone = { restMs: 0, againMs: undefined, isGone: true };
+  activity.note(["t"], 0);
+  const table = only(activity.takeDue(500));
+  activity.note(["t"], 600);
+  activity.end(table, gone, 700);
+  assert.equal(activity.has(["t"]), true);
+  activity.end(only(activity.takeDue(2_000)), gone, 2_000);
+  assert.equal(activity.has(["t"]), false);
+});

@@ -88,6 +88,8 @@ export interface Tended {
   readonly restMs: number;
   /** Time until the next inspection even without a write, in milliseconds; undefined if only a write brings work. */
   readonly againMs: number | undefined;
+  /** Whether there is no such table, so that nothing about it is remembered. Default: false. */
+  readonly isGone?: boolean;
 }
 
 /** The tables with recent writes. */
@@ -146,6 +148,8 @@ export function createActivity(times: UpkeepTimes): Activity {
         table.due = Math.min(table.due, now + pause);
         return;
       }
+      // Callers can name any number of tables that do not exist.
+      if (tended.isGone && table.firstWrite === undefined) tables.delete(joinIdentifier(table.id));
       table.failures = 0;
       table.notBefore = now + tended.restMs;
       if (tended.againMs !== undefined) table.due = Math.min(table.due, now + tended.againMs);

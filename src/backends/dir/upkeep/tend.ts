@@ -26,6 +26,7 @@ export interface TendContext {
 }
 
 const NOTHING: Tended = { restMs: 0, againMs: undefined };
+const GONE: Tended = { ...NOTHING, isGone: true };
 
 /** Time until the next try while another process has the lease, in milliseconds. */
 const LEASED_MS = 30_000;
@@ -45,7 +46,7 @@ const PRUNES_PER_AGE = 4;
 export async function tend(tending: TendContext, active: ActiveTable): Promise<Tended> {
   const { context, log } = tending;
   const table = await findTable(context, await context.catalog.read(), active.id);
-  if (table === undefined) return NOTHING;
+  if (table === undefined) return GONE;
   const policy = policyOf(tending.policy, table.properties, (reason) =>
     log.warn({ table: joinIdentifier(active.id) }, `a property of upkeep is ignored: ${reason}`),
   );
