@@ -2,10 +2,12 @@ import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import { test } from "vitest";
 import { LanceError } from "../../../namespace/errors.ts";
-import { silent, temporaryDirectory } from "../test-support.ts";
+import { createLocalStore } from "../format/local-store.ts";
+import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
+import type { Job } from "./job.ts";
 import { createJobs } from "./jobs.ts";
 import { clock, ended, endless, jobsOn, request, storeIn } from "./jobs-fixture.ts";
-import type { JobStore } from "./store.ts";
+import { createJobStore, JOBS_DIRECTORY, type JobStore } from "./store.ts";
 
 test("a job is stored, done and remembered with its result", async (t) => {
   const jobs = jobsOn(t, storeIn(await temporaryDirectory(t)), { double: async () => ({ rows: 2 }) });
@@ -150,6 +152,63 @@ test("ids from outside lead to no other files, and old jobs are forgotten", asyn
   assert.equal(await jobs.get("../open/x"), undefined);
   const { id } = await jobs.submit(request("quick"));
   await ended(jobs, id);
-  await store.prune(Date.now() + 1000);
+  await store.prune(Date.now() + 1000, 10);
   assert.equal(await jobs.get(id), undefined);
+});
+
+test("the newest of the finished jobs are kept, up to a number", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const jobs = jobsOn(t, store, { quick: async () => ({}) });
+  const ids: string[] = [];
+  for (let i = 0; i < 4; i++) {
+    const { id } = await jobs.submit(request("quick"));
+    await ended(jobs, id);
+    ids.push(id);
+    // The times of the records differ.
+    await sleep(5);
+  }
+  await store.prune(0, 2);
+  assert.deepEqual(
+    (await store.list()).map(({ id }) => id),
+    ids.slice(2),
+  );
+});
+
+test("records are read a few at a time", async (t) => {
+  const files = createLocalStore(await temporaryDirectory(t));
+  let [reading, most] = [0, 0];
+  const count = async <T>(work: () => Promise<T>): Promise<T> => {
+    most = Math.max(most, ++reading);
+    return work().finally(() => reading--);
+  };
+  const store = createJobStore(
+    { ...files, get: (key) => count(() => files.get(key)), head: (key) => count(() => files.head(key)) },
+    JOBS_DIRECTORY,
+  );
+  const job: Job = { ...request("quick"), id: "", state: "queued", createdAt: 1, attempts: 1 };
+  const idOf = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")}`;
+  for (let n = 0; n < 100; n++) {
+    if (n < 50) await store.put({ ...job, id: idOf(n) });
+    else await store.finish({ ...job, id: idOf(n), state: "succeeded", finishedAt: 2 });
+  }
+  assert.equal((await store.list()).length, 100);
+  assert.equal((await store.listOpen()).length, 50);
+  await store.prune(0, 10);
+  assert.equal((await store.list()).length, 60);
+  assert.ok(most <= 16, `${most} at a time`);
+});
+
+test("a job beyond a number of waiting ones is refused, and leaves no record", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const jobs = createJobs({ store, clock, log: silent, maxRunning: 1, maxWaiting: 2 });
+  t.onTestFinished(() => jobs.close());
+  jobs.define("endless", endless);
+  const { id } = await jobs.submit(request("endless"));
+  await jobs.submit(request("endless"));
+  await assert.rejects(jobs.submit(request("endless")), failsWith("Throttling"));
+  assert.equal((await store.listOpen()).length, 2);
+  await jobs.cancel(id);
+  await ended(jobs, id);
+  while (jobs.active().length > 1) await sleep(5);
+  await jobs.submit(request("endless"));
 });

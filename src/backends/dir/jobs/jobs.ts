@@ -19,7 +19,7 @@ export interface Jobs {
   define(kind: string, work: JobWork): void;
   /** Takes over the jobs that earlier processes left, and keeps looking for those of processes that die. */
   start(): void;
-  /** Stores a job, which runs in the background. */
+  /** Stores a job, which runs in the background. @throws LanceError Throttling if too many wait */
   submit(request: JobRequest): Promise<Job>;
   /** Runs work that shares the bound on running jobs, without a record. */
   runUnrecorded<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T>;
@@ -42,6 +42,9 @@ export interface Jobs {
 
 /** After this number of starts by processes that died, a job is not started again: it may have ended them. */
 const MAX_BEGUN = 2;
+
+/** Maximum number of finished jobs that are kept: a view that refreshes itself makes thousands a day. */
+const MAX_FINISHED = 10_000;
 
 /** Number of claims that are tried to take a job over. */
 const MAX_CLAIMS = 10;
@@ -67,7 +70,7 @@ function begunOf({ begun, state }: Job): number {
 /** Creates the jobs of a catalog. */
 export function createJobs(options: JobsOptions): Jobs {
   const { store, clock, log, maxRunning = MAX_RUNNING_JOBS, leaseMs = 30_000, retryMs = 60_000 } = options;
-  const { keepMs = 7 * 24 * 60 * 60 * 1000 } = options;
+  const { keepMs = 7 * 24 * 60 * 60 * 1000, maxWaiting = 1_000 } = options;
   const owner = randomUUID();
   const silence = createSilence(clock);
   const [turns, alone] = [createTurns(maxRunning), createTurns(1)];
@@ -250,12 +253,13 @@ export function createJobs(options: JobsOptions): Jobs {
         Promise.all([...active.values()].map(renew)),
       );
       every(60 * 60 * 1000, "old jobs cannot be removed", async () =>
-        store.prune((await clock.now()) - keepMs),
+        store.prune((await clock.now()) - keepMs, MAX_FINISHED),
       );
     },
     async submit({ kind, table, spec }) {
       if (!kinds.has(kind)) throw new Error(`there is no work of the kind ${kind}`);
       if (closing) throw CLOSING;
+      if (active.size >= maxWaiting) throw tooMany();
       const id = randomUUID();
       const state = "queued";
       const createdAt = await clock.now();
@@ -295,4 +299,9 @@ export function createJobs(options: JobsOptions): Jobs {
       await Promise.all([...active.values()].map(({ finished }) => finished));
     },
   };
+}
+
+function tooMany(): LanceError {
+  const headers = { "retry-after": "10" };
+  return new LanceError("Throttling", "too many jobs wait for their turn; try again later", { headers });
 }

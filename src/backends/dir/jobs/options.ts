@@ -10,6 +10,8 @@ export interface JobsOptions {
   readonly log: Logger;
   /** Maximum number of jobs that run concurrently in this process. Default: 2. */
   readonly maxRunning?: number | undefined;
+  /** Maximum number of jobs that run and wait in this process; each costs requests while it waits. Default: 1,000. */
+  readonly maxWaiting?: number | undefined;
   /** Duration of a lease, in milliseconds. Default: 30,000. */
   readonly leaseMs?: number | undefined;
   /** Pause since the last start of a job whose process has died, in milliseconds. Default: 60,000. */

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { ObjectStore } from "../format/storage.ts";
+import { forEachOf } from "../concurrency/for-each.ts";
+import type { ObjectEntry, ObjectInfo, ObjectStore } from "../format/storage.ts";
 import { keyIn, listNames } from "../format/storage.ts";
 import type { Job } from "./job.ts";
 
@@ -25,12 +26,18 @@ export interface JobStore {
   claimedAt(job: Job, attempt: number): Promise<number | undefined>;
   requestCancel(id: string): Promise<void>;
   isCancelRequested(id: string): Promise<boolean>;
-  /** Deletes the jobs that ended before a time, in milliseconds since 1970. */
-  prune(before: number): Promise<void>;
+  /**
+   * Deletes the jobs that ended before a time, in milliseconds since 1970 by the storage's clock, and the oldest of those
+   * beyond a number.
+   */
+  prune(before: number, keep: number): Promise<void>;
 }
 
 /** Directory of the jobs in the base of a catalog; implementations of the public format ignore it. */
 export const JOBS_DIRECTORY = ".jobs";
+
+/** Number of records that are read at a time: thousands at once would hold up everything else that reads the storage. */
+const READS = 16;
 
 const JOB_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -47,8 +54,22 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
   async function readAll(folder: "open" | "done"): Promise<Job[]> {
     const names = await listNames(store, `${directory}/${folder}`);
     const ids = names.map((name) => name.replace(/\.json$/, "")).filter((id) => JOB_ID.test(id));
-    const jobs = await Promise.all(ids.map((id) => read(folder, id)));
-    return jobs.filter((job) => job !== undefined).sort((a, b) => a.createdAt - b.createdAt);
+    const jobs: Job[] = [];
+    await forEachOf(ids, READS, async (id) => {
+      const job = await read(folder, id);
+      if (job !== undefined) jobs.push(job);
+    });
+    return jobs.sort((a, b) => a.createdAt - b.createdAt);
+  }
+  async function infosIn(folder: string): Promise<ObjectInfo[]> {
+    const entries: ObjectEntry[] = [];
+    for await (const page of store.list(folder)) for (const entry of page) entries.push(entry);
+    const infos: ObjectInfo[] = [];
+    await forEachOf(entries, READS, async ({ name, info }) => {
+      const found = info ?? (await store.head(keyIn(folder, name)));
+      if (found !== undefined) infos.push(found);
+    });
+    return infos;
   }
   const encode = (job: Job) => Buffer.from(JSON.stringify(job, null, 2));
 
@@ -73,17 +94,22 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
     async listOpen() {
       const open = await readAll("open");
       // A job that a process recorded as done before it died is done.
-      const done = await Promise.all(open.map(({ id }) => store.head(key("done", id))));
-      return open.filter((_, i) => done[i] === undefined);
+      const done = new Set<string>();
+      await forEachOf(open, READS, async ({ id }) => {
+        if ((await store.head(key("done", id))) !== undefined) done.add(id);
+      });
+      return open.filter(({ id }) => !done.has(id));
     },
     claim: (job, attempt) => store.putIfAbsent(claimKey(job.id, attempt), randomBytes(16)),
     claimedAt: async ({ id }, attempt) => (await store.head(claimKey(id, attempt)))?.modifiedMillis,
     requestCancel: (id) => store.put(cancelKey(id), Buffer.from("")),
     isCancelRequested: async (id) => (await store.head(cancelKey(id))) !== undefined,
-    async prune(before) {
-      for (const { id, finishedAt = 0 } of await readAll("done")) {
-        if (finishedAt < before) await store.delete(key("done", id));
-      }
+    async prune(before, keep) {
+      // A record is written when its job ends, so the time of the object is that of the end.
+      const found = await infosIn(`${directory}/done`);
+      found.sort((a, b) => b.modifiedMillis - a.modifiedMillis);
+      const old = found.filter(({ modifiedMillis }, place) => place >= keep || modifiedMillis < before);
+      if (old.length > 0) await store.deleteAll(old.map((info) => info.key));
     },
   };
 }
