@@ -80,7 +80,7 @@ async function run(
   call.deadline = undefined;
   const note = (work: Promise<void>) =>
     work.catch((error: unknown) => {
-      // The record says that the call runs, which later calls find after its end.
+      // The record says that the call runs; once it has ended, later calls learn that its outcome is not known.
       call.log.warn(
         { err: error, requestId: call.requestId },
         "the outcome of an idempotency key is not kept",

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { describe, it, type TestContext, vi } from "vitest";
+import { LanceError } from "../../../namespace/errors.ts";
 import { isEarlier, type TakenKey } from "../../../namespace/idempotency.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { listNames, type ObjectStore } from "../format/storage.ts";
-import { silent, temporaryDirectory } from "../test-support.ts";
+import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
 import { createIdempotencyRecords, IDEMPOTENCY_DIRECTORY } from "./records.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
@@ -129,5 +130,52 @@ describe("records of idempotency keys", () => {
     taken(await records.take("k", "r"));
     assert.ok((await store.get(`${IDEMPOTENCY_DIRECTORY}/20003/k`)) !== undefined);
     assert.equal(await store.get(`${IDEMPOTENCY_DIRECTORY}/20000/k`), undefined);
+  });
+
+  it("give a key again whose call could not begin because the storage failed", async (t) => {
+    const files = await storeFor(t);
+    let reads = 0;
+    const failing: ObjectStore = {
+      ...files,
+      async get(key) {
+        // The look at the day before, after the record of the call was created.
+        if (++reads === 1) throw new LanceError("ServiceUnavailable", "the storage does not answer");
+        return files.get(key);
+      },
+    };
+    const { records } = serverOn(failing);
+    await assert.rejects(records.take("k", "r"), failsWith("ServiceUnavailable"));
+    taken(await records.take("k", "r"));
+  });
+
+  it("give a key again whose record was created although the storage failed", async (t) => {
+    const files = await storeFor(t);
+    let puts = 0;
+    const failing: ObjectStore = {
+      ...files,
+      async putIfAbsent(key, bytes) {
+        const created = await files.putIfAbsent(key, bytes);
+        if (++puts === 1) throw new LanceError("ServiceUnavailable", "the answer is lost");
+        return created;
+      },
+    };
+    const { records } = serverOn(failing);
+    await assert.rejects(records.take("k", "r"), failsWith("ServiceUnavailable"));
+    taken(await records.take("k", "r"));
+  });
+
+  it("do not say for ever that a call runs whose outcome could not be kept", async (t) => {
+    const files = await storeFor(t);
+    const full: ObjectStore = {
+      ...files,
+      async put() {
+        throw new LanceError("ServiceUnavailable", "the storage is full");
+      },
+    };
+    const { records } = serverOn(full);
+    const key = taken(await records.take("k", "r"));
+    assert.deepEqual(await records.take("k", "r"), { request: "r", state: "running" });
+    await assert.rejects(key.keep({ answer: undefined }, undefined), failsWith("ServiceUnavailable"));
+    assert.deepEqual(await records.take("k", "r"), { request: "r", state: "ended" });
   });
 });

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 import { type ErrorName, LanceError } from "../../../namespace/errors.ts";
-import type {
-  EarlierCall,
-  IdempotencyRecords,
-  KeptOutcome,
-  TakenKey,
+import {
+  type EarlierCall,
+  type IdempotencyRecords,
+  isEarlier,
+  type KeptOutcome,
+  type TakenKey,
 } from "../../../namespace/idempotency.ts";
 import { hasEnded, identifyProcess, type Owner } from "../batch/owner.ts";
 import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
@@ -23,6 +24,9 @@ const MARGIN_MS = 60 * 60 * 1000;
 const MAX_TRIES = 5;
 
 const OWNER = identifyProcess();
+
+/** The calls of this process that are under way. The record of any other says that it runs only if its end could not be written. */
+const underWay = new Set<string>();
 
 /** Options of {@link createIdempotencyRecords}. */
 export interface IdempotencyOptions {
@@ -62,7 +66,7 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
 
   async function read(at: string): Promise<EarlierCall | undefined> {
     const bytes = await store.get(at);
-    return bytes && earlierCall(JSON.parse(Buffer.from(bytes).toString("utf8")) as StoredCall);
+    return bytes && earlierCall(parse(bytes));
   }
   async function find(key: string, days: readonly number[]): Promise<EarlierCall | undefined> {
     const found = await Promise.all(days.map((day) => read(keyOf(day, key))));
@@ -88,24 +92,47 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
   async function removeOld(days: readonly number[], today: number): Promise<void> {
     for (const day of days) if (isOld(day, today)) await store.deleteDirectory(directoryOf(base, day));
   }
+  /** Removes the record of a call that does not run, so that a repetition may. */
+  async function giveBack(own: string, { call }: StoredCall): Promise<void> {
+    const bytes = await store.get(own);
+    if (bytes !== undefined && parse(bytes).call === call) await store.delete(own);
+  }
+  /** Makes an attempt to take a key; returns undefined if another one has to be made. */
+  async function tryToTake(
+    key: string,
+    own: string,
+    day: number,
+    call: StoredCall,
+  ): Promise<TakenKey | EarlierCall | undefined> {
+    const later = await daysAfter(day);
+    if (!(await store.putIfAbsent(own, encode(call)))) return read(own);
+    const now = await clock.now();
+    const others = new Set([day - 1, ...(dayOf(now + MARGIN_MS) === day ? [] : [day + 1]), ...later]);
+    const earlier = await find(key, [...others]);
+    if (earlier === undefined && dayOf(now) === day) return takenKey(store, own, call);
+    await store.delete(own);
+    return earlier;
+  }
   return {
     async take(key, request) {
       for (let attempt = 0; attempt < MAX_TRIES; attempt++) {
         const day = dayOf(await clock.now());
-        const later = await daysAfter(day);
         const own = keyOf(day, key);
         const call: StoredCall = { call: randomUUID(), owner: OWNER, request, state: "running" };
-        if (!(await store.putIfAbsent(own, encode(call)))) {
-          const earlier = await read(own);
-          if (earlier !== undefined) return earlier;
-          continue;
+        // Before others can see its record.
+        underWay.add(call.call);
+        let result: TakenKey | EarlierCall | undefined;
+        try {
+          result = await tryToTake(key, own, day, call);
+          if (result !== undefined) return result;
+        } catch (error) {
+          await giveBack(own, call).catch((failure: unknown) => {
+            log.warn({ err: failure }, "the idempotency key of a call that does not run stays taken");
+          });
+          throw error;
+        } finally {
+          if (result === undefined || isEarlier(result)) underWay.delete(call.call);
         }
-        const now = await clock.now();
-        const others = new Set([day - 1, ...(dayOf(now + MARGIN_MS) === day ? [] : [day + 1]), ...later]);
-        const earlier = await find(key, [...others]);
-        if (earlier === undefined && dayOf(now) === day) return takenKey(store, own, call);
-        await store.delete(own);
-        if (earlier !== undefined) return earlier;
       }
       throw new LanceError("ConcurrentModification", "other calls take and give back the idempotency key");
     },
@@ -144,14 +171,18 @@ function encode(call: StoredCall): Uint8Array {
   return Buffer.from(JSON.stringify(call));
 }
 
-function takenKey(store: ObjectStore, own: string, call: StoredCall): TakenKey {
+function parse(bytes: Uint8Array): StoredCall {
+  return JSON.parse(Buffer.from(bytes).toString("utf8")) as StoredCall;
+}
+
+function takenKey(store: ObjectStore, own: string, stored: StoredCall): TakenKey {
+  const { call } = stored;
+  const end = (writing: Promise<unknown>) => writing.then(() => {}).finally(() => underWay.delete(call));
   return {
     keep: (outcome, body) =>
-      store.put(own, encode({ ...call, state: "done", body, ...storedOutcome(outcome) })),
-    lose: () => store.put(own, encode({ ...call, state: "ended" })),
-    async release() {
-      await store.delete(own);
-    },
+      end(store.put(own, encode({ ...stored, state: "done", body, ...storedOutcome(outcome) }))),
+    lose: () => end(store.put(own, encode({ ...stored, state: "ended" }))),
+    release: () => end(store.delete(own)),
   };
 }
 
@@ -161,9 +192,10 @@ function storedOutcome(outcome: KeptOutcome): Pick<StoredCall, "answer" | "error
 }
 
 async function earlierCall(stored: StoredCall): Promise<EarlierCall> {
-  const { owner, request, state, body, answer, error } = stored;
+  const { call, owner, request, state, body, answer, error } = stored;
   if (state !== "done") {
-    const isOver = state === "ended" || (owner.process !== OWNER.process && (await hasEnded(owner)));
+    const isHere = owner.process === OWNER.process;
+    const isOver = state === "ended" || (isHere ? !underWay.has(call) : await hasEnded(owner));
     return { request, state: isOver ? "ended" : "running" };
   }
   const kept = answer === undefined ? undefined : Buffer.from(answer, "base64");
