@@ -10,7 +10,7 @@ import type {
 
 /** A committing worker that can be asked. */
 export interface Link {
-  /** @returns "lost" if the worker ends before it answers */
+  /** @returns "lost" if the worker ends before it answers; "closed" if it had ended before it was asked */
   commit(decided: Decided): Promise<RemoteOutcome | "lost">;
   /** Waits until the versions that are being made have been told. */
   catchUp(): Promise<void>;
@@ -29,6 +29,7 @@ type Reply = Extract<FromCommitter, { readonly id: number }>;
 export function openLink(port: MessagePort, onMade: (made: MadeVersion) => void, onLost: () => void): Link {
   const waiting = new Map<number, (reply: Reply | undefined) => void>();
   let requests = 0;
+  let isClosed = false;
   const post = (message: ToCommitter) => port.postMessage(message);
 
   port.on("message", (message: FromCommitter) => {
@@ -37,11 +38,14 @@ export function openLink(port: MessagePort, onMade: (made: MadeVersion) => void,
     waiting.delete(message.id);
   });
   port.on("close", () => {
+    isClosed = true;
     onLost();
     for (const resolve of waiting.values()) resolve(undefined);
   });
   port.unref();
-  function ask(toMessage: (id: number) => ToCommitter): Promise<Reply | undefined> {
+  async function ask(toMessage: (id: number) => ToCommitter): Promise<Reply | undefined> {
+    // A closed port takes messages without a word, and nobody would answer.
+    if (isClosed) return undefined;
     const id = requests++;
     return new Promise((resolve) => {
       waiting.set(id, resolve);
@@ -50,6 +54,7 @@ export function openLink(port: MessagePort, onMade: (made: MadeVersion) => void,
   }
   return {
     async commit(decided) {
+      if (isClosed) return "closed";
       const reply = await ask((id) => ({ type: "commit", id, decided }));
       return reply?.type === "outcome" ? reply.outcome : "lost";
     },
