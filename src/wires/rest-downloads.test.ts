@@ -52,3 +52,18 @@ test("a download waits for its reader, and ends with it", async () => {
   response.destroy();
   await closed;
 });
+
+test("a download whose headers cannot be sent ends, so that it holds nothing any longer", async () => {
+  const closed = new Promise<void>((resolve) => {
+    operations.download = async function* (_request, call) {
+      call.responseHeaders["x-broken"] = "a\nb";
+      try {
+        yield piece("ab");
+      } finally {
+        resolve();
+      }
+    };
+  });
+  assert.equal((await post("/v1/table/t/query", "{}")).status, 500);
+  await closed;
+});

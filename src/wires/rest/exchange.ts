@@ -179,6 +179,10 @@ export class Exchange {
       this.#sendEarly(status, text);
       return;
     }
+    if (this.#reply.sent) {
+      this.#sendTakenOver(status, text);
+      return;
+    }
     const body = text.length > LONG_TEXT ? Buffer.from(text) : text;
     this.#reply.send(status, contentType === undefined ? undefined : body);
     this.#settle();
@@ -196,6 +200,14 @@ export class Exchange {
     this.#settle();
     (this.response as ServerResponse).write(text);
     discardBody(this.request, () => this.response.end());
+  }
+
+  /** Sends an error in place of a head that could not be sent: Fastify does not answer what it has handed over. */
+  #sendTakenOver(status: number, text: string): void {
+    this.#writeHead(status, { "content-length": Buffer.byteLength(text) });
+    this.#settle();
+    this.response.end(text);
+    this.#watchEnd();
   }
 
   /** Takes the answer over, with the headers that it has. */

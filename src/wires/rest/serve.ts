@@ -187,8 +187,8 @@ async function sendPieces(
     }
     exchange.finish();
   } finally {
-    // The iterator may wait forever; its end is not awaited.
-    if (exchange.done) iterator.return?.().catch(() => {});
+    // The iterator may wait forever; its end is not awaited. It also ends where the head of the answer cannot be sent.
+    iterator.return?.().catch(() => {});
   }
 }
 
