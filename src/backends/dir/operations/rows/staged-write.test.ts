@@ -15,8 +15,10 @@ import {
 } from "apache-arrow";
 import { test } from "vitest";
 import { CreateTableMode, InsertMode } from "../../../../gen/lance/namespace/v1/data_pb.ts";
+import { LanceError } from "../../../../namespace/errors.ts";
 import { createLocalStore } from "../../format/local-store.ts";
 import { newStagingId } from "../../format/staging-key.ts";
+import type { ObjectStore } from "../../format/storage.ts";
 import { readTransaction } from "../../format/transaction-records.ts";
 import { readVersion } from "../../format/version-files.ts";
 import { createDirectoryBackend } from "../../index.ts";
@@ -179,4 +181,30 @@ test("the leftovers of a process that ended suddenly are removed after a day", a
   const backend = await createDirectoryBackend({ root, log: silent });
   t.onTestFinished(() => backend.close());
   assert.deepEqual((await stagingOf(root)).sort(), [used, young]);
+});
+
+test("the files of a version stay where it names them when the catalog fails in any way", async (t) => {
+  const root = await temporaryDirectory(t);
+  const files = createLocalStore();
+  let isDamaged = false;
+  const store: ObjectStore = {
+    ...files,
+    async putIfAbsent(key, bytes, after) {
+      if (isDamaged && key.includes("__manifest/_versions/"))
+        throw new LanceError("DataLoss", "the manifest cannot be read");
+      return files.putIfAbsent(key, bytes, after);
+    },
+  };
+  const client = await openClient(t, root, { storage: { store, root, engineOptions: {} } });
+  await client.upload("createTable", "t", {}, rows(1));
+  isDamaged = true;
+  const mode = CreateTableMode.OVERWRITE;
+  const properties = { owner: "ann" };
+  await assert.rejects(
+    client.upload("createTable", "t", { mode, properties }, rows(2)),
+    failsWith("DataLoss"),
+  );
+  isDamaged = false;
+  // Nobody has decided yet whether the version counts; until then it can be read.
+  assert.deepEqual(idsOf(await client.query("t")), upTo(200));
 });

@@ -1,6 +1,7 @@
 import type { UploadPart } from "../../../../arrow/upload.ts";
 import type { Manifest } from "../../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { isRefusal } from "../../batch/run.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { forEachOf } from "../../concurrency/for-each.ts";
 import { engineCall } from "../../engine/errors.ts";
@@ -213,7 +214,7 @@ async function moveData(from: DatasetRef, to: DatasetRef, commit: () => Promise<
     return await commit();
   } catch (error) {
     // After an unclear failure the version may exist; the files stay, and superfluous ones do no harm.
-    if (error instanceof LanceError && !isUnclear(error)) {
+    if (isRefusal(error)) {
       await moveAll(target as string, source as string).catch((failure: unknown) => {
         throw isMissing(failure) ? droppedMeanwhile(failure) : failure;
       });
@@ -225,11 +226,6 @@ async function moveData(from: DatasetRef, to: DatasetRef, commit: () => Promise<
 /** Creates the error for a table whose directory has gone with what was written to it. */
 export function droppedMeanwhile(cause?: unknown): LanceError {
   return new LanceError("ConcurrentModification", "the table was dropped while it was written", { cause });
-}
-
-/** Whether a failure leaves the outcome open: the storage may have done what it did not acknowledge. */
-function isUnclear(error: LanceError): boolean {
-  return ["OutcomeUnknown", "ServiceUnavailable", "Throttling", "Internal"].includes(error.entry.name);
 }
 
 /** Number of files that are moved at a time. */
