@@ -7,6 +7,7 @@ import { defaultCacheSizes } from "./cache-sizes.ts";
 import { engineCall } from "./errors.ts";
 import { createHandles, type Handles } from "./handles.ts";
 import { loadNative, type NativeTable } from "./native.ts";
+import { createReadVersions, type ReadVersions } from "./read-versions.ts";
 import { createResolver, tableName } from "./resolver.ts";
 import { createWatcher } from "./watch.ts";
 
@@ -41,6 +42,8 @@ export interface Engine extends Pick<Handles, "acquire" | "open" | "forget" | "l
    * @throws LanceError TableAlreadyExists, in mode `create` if the location has a dataset.
    */
   create(location: string, file: Buffer, mode: "create" | "overwrite"): Promise<number>;
+  /** Versions that calls read by their numbers, and that therefore must not be pruned. */
+  readonly readVersions: ReadVersions;
   /** Opens another handle of a table, at a version; the caller closes it. */
   atVersion(table: NativeTable, version: number): Promise<NativeTable>;
   /**
@@ -97,6 +100,7 @@ export function createEngine(options: EngineOptions): Engine {
     },
     forget: handles.forget,
     longestUse: handles.longestUse,
+    readVersions: createReadVersions(),
     create(location, file, mode) {
       return engineCall(async () => {
         const { connection } = await connected();

@@ -283,3 +283,21 @@ test("keeps an old version that readers may have found as the newest", async () 
   const pruned = await pruneVersions(dated, options({ minReplacedMs: 500, minAgeMs: 15, clock }));
   assert.deepEqual([pruned.versions, pruned.hasYoung, await left()], [1, true, [2, 3, 4, 5]]);
 });
+
+test("keeps a version that is read, and one that came to be read right before it was deleted", async () => {
+  const dataset = makeDataset();
+  for (let version = 1; version <= 6; version++) put(dataset, version, [version]);
+  const read = new Set([1n]);
+  const store: MemoryStore = {
+    ...dataset.store,
+    async deleteAll(keys) {
+      read.add(3n);
+      return dataset.store.deleteAll(keys);
+    },
+  };
+  const isRead = (version: bigint) => read.has(version);
+  const { versions, files } = await pruneVersions({ ...dataset, store }, options({ isRead }));
+  assert.deepEqual({ versions, files }, { versions: 2, files: 2 });
+  assert.equal(await assertWhole(dataset), 4);
+  for (const version of read) await readVersion(dataset, version);
+});

@@ -28,6 +28,8 @@ export interface PruneOptions {
   readonly clock: StorageClock;
   /** Whether a version may be deleted whose age and position allow it. Default: yes. */
   readonly mayGo?: ((manifest: Manifest) => boolean) | undefined;
+  /** Whether a version is being read, and must stay. It is also asked while versions are deleted. Default: none is. */
+  readonly isRead?: ((version: bigint) => boolean) | undefined;
   /** Results of earlier runs, with which each version is read once. Default: versions are read when they are needed. */
   readonly known?: KnownVersions | undefined;
   /** Whether to report what would be deleted, without writing. Default: false. */
@@ -116,7 +118,7 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   }
 
   await writeVersionHint(dataset, newest.version, { lasting: true });
-  const restored = await deleteManifests(dataset, doomed);
+  const restored = await deleteManifests(dataset, doomed, options);
   // A version that was made meanwhile may need some of these files. Versions from here on cannot, because a deleted
   // version cannot be restored.
   await examineAll(dataset, await findVersions(dataset), options, spare);
@@ -132,14 +134,15 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
 }
 
 /**
- * Deletes manifests, the oldest first, and restores those that tags or branches have come to name. The caller that makes
- * such a name looks for the version afterwards, so one of the two notices the other.
+ * Deletes manifests, the oldest first, and restores those that tags or branches have come to name, or calls to read. The
+ * caller that makes such a name looks for the version afterwards, so one of the two notices the other.
  *
  * @returns the restored versions
  */
 async function deleteManifests(
   dataset: DatasetRef,
   versions: readonly FoundVersion[],
+  { isRead }: PruneOptions,
 ): Promise<ReadonlySet<bigint>> {
   const { store } = dataset;
   const restored = new Set<bigint>();
@@ -150,7 +153,7 @@ async function deleteManifests(
     const { versions: needed } = await readRefs(dataset);
     for (const [i, { version, key }] of batch.entries()) {
       const content = contents[i];
-      if (content === undefined || !needed.has(version)) continue;
+      if (content === undefined || !(needed.has(version) || isRead?.(version))) continue;
       await store.putIfAbsent(key, content);
       restored.add(version);
     }
@@ -218,7 +221,7 @@ async function chooseDoomed(
     const own = next ?? (await ageOf(dataset, version, now, options));
     const successor = await ageOf(dataset, found[at + 1] as FoundVersion, now, options);
     next = successor;
-    if (refs.versions.has(version.version)) continue;
+    if (refs.versions.has(version.version) || options.isRead?.(version.version)) continue;
     const known = await examine(dataset, version, options);
     if (known === undefined || !known.mayGo) continue;
     if (own.isYoung || now - successor.modifiedMillis < minReplacedMs) {

@@ -68,6 +68,7 @@ export async function pruneTable(
     const { versions, files, bytes, ...result } = await pruneVersions(dataset, {
       ...rule,
       minReplacedMs,
+      isRead: (version) => engine.readVersions.has(table.path, Number(version)),
       clock,
       known,
       signal,

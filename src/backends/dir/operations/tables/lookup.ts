@@ -178,8 +178,11 @@ export async function openData(
   const lease = opened ?? (await open());
   const named = isMain(branch) ? undefined : branch;
   if (version === undefined && named === undefined) return lease;
+  let endRead: (() => void) | undefined;
   try {
     const number = version === undefined ? undefined : checkVersion(version);
+    // Pruning does not touch branches.
+    if (named === undefined) endRead = engine.readVersions.begin(path, number as number);
     const table =
       named === undefined
         ? await engine.atVersion(lease.table, number as number)
@@ -191,10 +194,12 @@ export async function openData(
       textFields: () => readTextFields(table),
       release() {
         table.close();
+        endRead?.();
         lease.release();
       },
     };
   } catch (error) {
+    endRead?.();
     lease.release();
     throw await reasonOf(error, datasetOf(context, found, named), version);
   }

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { test } from "vitest";
+import { findVersions } from "../format/version-files.ts";
+import { openDirectory } from "../open-directory.ts";
+import { datasetOf, requireTable, withData } from "../operations/tables/lookup.ts";
+import { rows } from "../rows-fixture.ts";
+import { openClient, silent, temporaryDirectory } from "../test-support.ts";
+import { UPKEEP_TIMES } from "./activity.ts";
+import { DEFAULT_POLICY } from "./policy.ts";
+import { pruneTable } from "./prune-table.ts";
+
+test("a version that a call reads by its number is pruned when the call has ended", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([0]));
+  for (let id = 1; id <= 3; id++) await client.upload("insertIntoTable", "t", {}, rows([id]));
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const table = await requireTable(context, ["t"]);
+  // An hour later, all of these versions are old enough.
+  const later = { ...context, clock: { now: async () => Date.now() + 3_600_000 } };
+  const policy = { ...DEFAULT_POLICY, maxVersions: 1 };
+  const { signal } = new AbortController();
+  const prune = () => pruneTable(later, table, policy, UPKEEP_TIMES, new Map(), signal);
+  const versions = async () =>
+    (await findVersions(datasetOf(context, table))).map(({ version }) => Number(version)).sort();
+  await withData(context, table, { version: 2n }, async (native) => {
+    await prune();
+    assert.deepEqual(await versions(), [2, 4]);
+    assert.equal(await native.countRows(), 2);
+  });
+  await prune();
+  assert.deepEqual(await versions(), [4]);
+});
