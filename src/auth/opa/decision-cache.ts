@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Access } from "../../namespace/authorizer.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import { keyOf, lineOf } from "../policies/entities.ts";
@@ -17,14 +18,14 @@ export function createDecisionCache(maxAgeMs: number): DecisionCache {
   const decisions = new Map<string, { readonly allowed: boolean; readonly until: number }>();
   const callers = new WeakMap<Principal, string>();
 
-  /** Two principals with the same facts are the same caller. */
+  /** Two principals with the same facts are the same caller. Each decision keeps the hash, and claims may be long. */
   function callerOf(principal: Principal): string {
     const known = callers.get(principal);
     if (known !== undefined) return known;
     const { by, name, role, groups, claims } = principal;
-    const text = JSON.stringify([by, name, role, groups, claims]);
-    callers.set(principal, text);
-    return text;
+    const caller = hash("sha256", JSON.stringify([by, name, role, groups, claims]), "base64");
+    callers.set(principal, caller);
+    return caller;
   }
 
   function placeOf(principal: Principal, { operation, object }: Access): string {
