@@ -65,3 +65,15 @@ test("a range outside of the blob has the upstream's size of it", async () => {
     (error) => isLanceError(error, "RangeNotSatisfiable") && error.headers["content-range"] === "bytes */9",
   );
 });
+
+test("a reader that leaves before the first byte leaves the upstream's connection", async () => {
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  const upstream = await upstreamOf((response) => {
+    response.on("close", resolve);
+    response.writeHead(200).write("the first of many bytes");
+  });
+  const handler = upstream.backend.extensions?.readBlob as unknown as Download;
+  const result = handler(create(readBlob.input, { column: "b", rowId: 7n }), callOf(readBlob));
+  for await (const _ of result) break;
+  await closed;
+});

@@ -100,11 +100,14 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
     tellRange(response, call);
     const messageOf = (init: MessageInitShape<typeof HttpBodySchema>) =>
       create(method.output, { [field]: create(HttpBodySchema, init) } as never);
-    yield messageOf({ contentType: BYTES });
     try {
+      yield messageOf({ contentType: BYTES });
       for await (const data of response.pieces ?? []) yield messageOf({ data });
     } catch (thrown) {
       throw errorOfFailure(thrown, call);
+    } finally {
+      // A reader may leave before the first piece, and the answer would keep its connection and its slot.
+      await response.pieces?.return?.();
     }
   }
 
