@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { clone, create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { BasePathSchema, ManifestSchema } from "../../../gen/lance/format/table_pb.ts";
-import { isLanceError } from "../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { type DatasetRef, manifestKey, type NamingScheme } from "./dataset.ts";
 import { deleteVersions } from "./delete-versions.ts";
 import { type MemoryStore, openFixture } from "./fixture.ts";
@@ -53,6 +53,24 @@ describe("creating a version from a staged manifest", () => {
     dataset.store.objects.set(stagedKey, bytes);
     assert.deepEqual(await createVersion(dataset, { version: 8n, stagedKey: `/${stagedKey}` }), entry);
     assert.equal(dataset.store.objects.has(stagedKey), false);
+  });
+
+  it("does not say that a version is not there which the storage has and cannot describe", async () => {
+    const dataset = openFixture("new");
+    const stagedKey = stage(dataset, 8n);
+    const key = manifestKey(dataset, 8n, "V2");
+    const store = {
+      ...dataset.store,
+      async head(asked: string) {
+        if (asked === key) throw new LanceError("ServiceUnavailable", "the storage does not answer");
+        return dataset.store.head(asked);
+      },
+    };
+    // A client that repeats the call after a 503 would find its staged manifest gone, and commit its rows once more.
+    await assert.rejects(createVersion({ ...dataset, store }, { version: 8n, stagedKey }), (error) =>
+      isLanceError(error, "OutcomeUnknown"),
+    );
+    assert.equal((await describeVersion(dataset)).version, 8n);
   });
 
   it("lets only one of two different manifests win", async () => {

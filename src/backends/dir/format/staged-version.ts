@@ -1,5 +1,6 @@
 import type { Manifest } from "../../../gen/lance/format/table_pb.ts";
 import { LanceError } from "../../../namespace/errors.ts";
+import { afterChange } from "./after-change.ts";
 import { checkBasePaths } from "./base-paths.ts";
 import { checkChangedFragments } from "./changed-fragments.ts";
 import type { DatasetRef, NamingScheme } from "./dataset.ts";
@@ -37,7 +38,7 @@ export interface StagedVersion {
  * @param adopt is called with the newest version before the new one builds on it. Default: does nothing
  * @throws LanceError InvalidInput if the file does not exist or is unsuitable, PermissionDenied if it names directories
  *   of others, ConcurrentModification if the number is not the next or is taken or if the fragments that it changes are
- *   gone, TableBranchNotFound
+ *   gone, TableBranchNotFound, OutcomeUnknown if the storage fails after it has the version
  */
 export async function createVersion(
   dataset: DatasetRef,
@@ -48,7 +49,7 @@ export async function createVersion(
   if (latest !== undefined) await adopt(latest.version);
   const prepared = await prepareVersion(dataset, staged, latest);
   await publishPrepared(prepared);
-  return finishVersion(prepared);
+  return afterChange(() => finishVersion(prepared));
 }
 
 /** The version that a staged one follows. */

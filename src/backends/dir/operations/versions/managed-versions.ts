@@ -23,6 +23,7 @@ import { createPace } from "../../../../namespace/pace.ts";
 import type { ChangeContext } from "../../batch/change-context.ts";
 import { dropVersions, resolveAbandoned } from "../../batch/resolve.ts";
 import { type BatchOutcome, checkNotCancelled, runBatch } from "../../batch/run.ts";
+import { afterChange } from "../../format/after-change.ts";
 import { normalizeBranch } from "../../format/dataset.ts";
 import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { createVersion } from "../../format/staged-version.ts";
@@ -104,7 +105,7 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
         },
       );
       return create(BatchCreateTableVersionsResponseSchema, {
-        versions: await Promise.all(planned.map(committed)),
+        versions: await afterChange(() => Promise.all(planned.map(committed))),
       });
     },
     async batchCommitTables(request, call) {
@@ -116,7 +117,7 @@ export function createManagedVersionOperations(context: ChangeContext & DirectAc
           return inTurn(operations, ({ id, operation }) => plan(planner, id, operation));
         },
       );
-      const results = await Promise.all(planned.map((answer) => answer(outcome)));
+      const results = await afterChange(() => Promise.all(planned.map((answer) => answer(outcome))));
       return create(BatchCommitTablesResponseSchema, { results: results.map((result) => ({ result })) });
     },
   };
