@@ -212,3 +212,14 @@ test("a job beyond a number of waiting ones is refused, and leaves no record", a
   while (jobs.active().length > 1) await sleep(5);
   await jobs.submit(request("endless"));
 });
+
+test("a job that ended is not open again when its record is removed, though its process died at its end", async (t) => {
+  const store = storeIn(await temporaryDirectory(t));
+  const id = "00000000-0000-4000-8000-000000000001";
+  const job: Job = { ...request("quick"), id, state: "running", createdAt: 1, attempts: 1, begun: 1 };
+  await store.finish({ ...job, state: "succeeded", finishedAt: 2 });
+  await store.put(job);
+  assert.deepEqual(await store.listOpen(), []);
+  await store.prune(Date.now() + 1_000, 10);
+  assert.deepEqual([await store.listOpen(), await store.get(id)], [[], undefined]);
+});

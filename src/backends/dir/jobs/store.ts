@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { basename } from "node:path";
 import { forEachOf } from "../concurrency/for-each.ts";
 import type { ObjectEntry, ObjectInfo, ObjectStore } from "../format/storage.ts";
 import { keyIn, listNames } from "../format/storage.ts";
@@ -109,7 +110,10 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
       const found = await infosIn(`${directory}/done`);
       found.sort((a, b) => b.modifiedMillis - a.modifiedMillis);
       const old = found.filter(({ modifiedMillis }, place) => place >= keep || modifiedMillis < before);
-      if (old.length > 0) await store.deleteAll(old.map((info) => info.key));
+      if (old.length === 0) return;
+      // A process that died in finish() has left the open record, too: alone, it would be a job that starts again.
+      await store.deleteAll(old.map((info) => `${directory}/open/${basename(info.key)}`));
+      await store.deleteAll(old.map((info) => info.key));
     },
   };
 }
