@@ -219,7 +219,7 @@ test("a job that ended is not open again when its record is removed, though its 
   const job: Job = { ...request("quick"), id, state: "running", createdAt: 1, attempts: 1, begun: 1 };
   await store.finish({ ...job, state: "succeeded", finishedAt: 2 });
   await store.put(job);
-  assert.deepEqual(await store.listOpen(), []);
+  assert.deepEqual([await store.listOpen(), (await store.get(id))?.state], [[], "succeeded"]);
   await store.prune(Date.now() + 1_000, 10);
   assert.deepEqual([await store.listOpen(), await store.get(id)], [[], undefined]);
 });

@@ -84,8 +84,9 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
     },
     async get(id) {
       if (!JOB_ID.test(id)) return undefined;
-      // The second read finds a job that ends between the two.
-      return (await read("open", id)) ?? (await read("done", id));
+      const open = await read("open", id);
+      // A job may end between the two reads, and a process that died at the end of a job has left both records.
+      return (await read("done", id)) ?? open;
     },
     async list() {
       const jobs = new Map<string, Job>();
