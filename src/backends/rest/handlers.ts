@@ -100,14 +100,16 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
     tellRange(response, call);
     const messageOf = (init: MessageInitShape<typeof HttpBodySchema>) =>
       create(method.output, { [field]: create(HttpBodySchema, init) } as never);
+    const pieces = response.pieces?.[Symbol.asyncIterator]();
     try {
       yield messageOf({ contentType: BYTES });
-      for await (const data of response.pieces ?? []) yield messageOf({ data });
+      for (let next = await pieces?.next(); next?.done === false; next = await pieces?.next())
+        yield messageOf({ data: next.value });
     } catch (thrown) {
       throw errorOfFailure(thrown, call);
     } finally {
       // A reader may leave before the first piece, and the answer would keep its connection and its slot.
-      await response.pieces?.return?.();
+      await pieces?.return?.();
     }
   }
 

@@ -37,7 +37,7 @@ export interface UpstreamResponse {
    * Pieces of the body of a success that was requested as a stream. They are not read far ahead of the reader, and
    * leaving early ends the request. It throws UpstreamFailure if the body breaks off.
    */
-  readonly pieces: AsyncIterableIterator<Uint8Array> | undefined;
+  readonly pieces: AsyncIterable<Uint8Array> | undefined;
 }
 
 /** Sends requests to an address of an upstream, each once. */
