@@ -103,7 +103,7 @@ export function createHandler(binding: ClientBinding, options: HandlerOptions): 
     const pieces = response.pieces?.[Symbol.asyncIterator]();
     try {
       yield messageOf({ contentType: BYTES });
-      for (let next = await pieces?.next(); next?.done === false; next = await pieces?.next())
+      for (let next = await pieces?.next(); next !== undefined && !next.done; next = await pieces?.next())
         yield messageOf({ data: next.value });
     } catch (thrown) {
       throw errorOfFailure(thrown, call);
