@@ -9,7 +9,8 @@ import { type SharedDatabase, UNSHARED } from "../../../../namespace/sharing.ts"
 import { createLocalStore } from "../../format/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
 import { createJobStore, JOBS_DIRECTORY } from "../../jobs/store.ts";
-import { openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
+import { openDirectory } from "../../open-directory.ts";
+import { openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 
 /** Shares of a worker without others. */
 const ALONE: SharedDatabase = {
@@ -133,25 +134,22 @@ test("a process refreshes views that another one made, and no view twice at a ti
   await expect.poll(() => countsOf(first, "v")).toEqual([2]);
 });
 
-const damaged = {
-  "lance_gateway.view.kind": "query",
-  "lance_gateway.view.auto_refresh": "true",
-  "lance_gateway.view.output_schema": outputSchema,
-};
-
 test("a view whose query cannot be read, and one whose table is damaged, hold up no other views", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await open(t, root);
   await client.upload("createTable", "t", {}, rows(0, 3));
-  const query = "lance_gateway.view.source_query";
-  // The names put both before the view in every order.
-  await client.call("declareTable", "a", { properties: { ...damaged, [query]: "not a query" } });
-  await client.upload(
-    "createTable",
-    "b",
-    { properties: { ...damaged, [query]: "SELECT id FROM t" } },
-    rows(0, 1),
-  );
+  // The names put both before the view in every order. Another program may give a table any properties.
+  const { context, close } = await openDirectory({ root, log: silent });
+  const properties = {
+    "lance_gateway.view.kind": "query",
+    "lance_gateway.view.auto_refresh": "true",
+    "lance_gateway.view.output_schema": outputSchema,
+    "lance_gateway.view.source_query": "not a query",
+  };
+  const forged = { objectId: "a", objectType: "table", location: "elsewhere.lance", properties } as const;
+  await context.catalog.mutate((draft) => draft.put(forged));
+  await close();
+  await createView(client, "b", "SELECT id FROM t");
   await createView(client, "v", "SELECT id FROM t");
   const versions = join(root, "data/b.lance/_versions");
   for (const name of await readdir(versions)) await writeFile(join(versions, name), "damage");

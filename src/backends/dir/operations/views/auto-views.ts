@@ -51,7 +51,7 @@ export function createViewRegister(catalog: Pick<Catalog, "read" | "known">, loo
   };
 }
 
-/** Returns the table that a view reads; undefined for an invalid query, which any client can give a table as a property. */
+/** Returns the table that a view reads; undefined for an invalid query, which another program can give a table as a property. */
 function sourceIn(query: string): Identifier | undefined {
   try {
     return parseViewQuery(query).source;
