@@ -88,7 +88,7 @@ export interface Tended {
   readonly restMs: number;
   /** Time until the next inspection even without a write, in milliseconds; undefined if only a write brings work. */
   readonly againMs: number | undefined;
-  /** Whether there is no such table, so that nothing about it is remembered. Default: false. */
+  /** Whether the table does not exist, so that nothing about it is remembered. Default: false. */
   readonly isGone?: boolean;
 }
 
