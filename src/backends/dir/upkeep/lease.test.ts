@@ -75,6 +75,16 @@ describe.each(Object.entries(STORES))("leases on %s", (_, createStore) => {
     }
   });
 
+  test("a process whose listing misses the token of another one gets no lease", async (t) => {
+    const { first, second, store } = await openLeases(t);
+    await taken(await first.acquire("t.lance")).release();
+    const lease = taken(await first.acquire("t.lance"));
+    vi.spyOn(store, "list").mockImplementationOnce(async function* () {});
+    assert.equal(await second.acquire("t.lance"), undefined);
+    assert.ok(await lease.isHeld());
+    assert.equal((await filesOf(store, "t.lance")).length, 1);
+  });
+
   test("a lease that is not renewed is taken over with a higher token, and its owner learns of it", async (t) => {
     const { first, second, pass } = await openLeases(t);
     const lost = taken(await first.acquire("t.lance"));

@@ -112,7 +112,13 @@ export function createUpkeepLeases(
       if (last > 0 && !(await isFree(keyIn(directory, String(last))))) return undefined;
       const token = last + 1;
       if (!(await store.putIfAbsent(keyIn(directory, String(token)), owner))) return undefined;
-      for (const old of tokens) await store.delete(keyIn(directory, String(old)));
+      // The first listing misses a token that another process replaces at that moment.
+      const found = await tokensOf(location);
+      if (Math.max(...found) !== token) {
+        await store.delete(keyIn(directory, String(token)));
+        return undefined;
+      }
+      for (const old of found) if (old !== token) await store.delete(keyIn(directory, String(old)));
       return hold(location, token, acquiredAt);
     },
     async noteOptimized(location, isOptimized) {
