@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { subscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
-import { createServer, type ServerResponse } from "node:http";
+import { createServer, type OutgoingHttpHeaders, type ServerResponse } from "node:http";
 import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import { create, toBinary } from "@bufbuild/protobuf";
@@ -19,9 +19,13 @@ const ANSWER = toBinary(
   ListNamespacesResponseSchema,
   create(ListNamespacesResponseSchema, { namespaces: ["a"] }),
 );
-const ANSWERS: Readonly<Record<string, readonly [type: string, body: Uint8Array]>> = {
-  rest: ["application/json", Buffer.from('{"namespaces":["a"]}')],
-  connect: ["application/proto", ANSWER],
+/** Each has a form that undici reads. */
+const ANSWERS: Readonly<Record<string, readonly [headers: OutgoingHttpHeaders, body: Uint8Array]>> = {
+  rest: [
+    { "content-type": "application/json", "transfer-encoding": "chunked" },
+    Buffer.from('{"namespaces":["a"]}'),
+  ],
+  connect: [{ "content-type": "application/proto", "content-length": ANSWER.byteLength }, ANSWER],
 };
 
 /** Lets time go by for undici, whose timers begin with the next tick. */
@@ -31,7 +35,7 @@ function waitLong(): void {
 }
 
 describe("a client without a time limit", () => {
-  for (const [name, [type, body]] of Object.entries(ANSWERS)) {
+  for (const [name, [headers, body]] of Object.entries(ANSWERS)) {
     test(`waits by ${name} for as long as an answer takes`, async (t) => {
       const server = createServer().listen(0, "127.0.0.1");
       t.onTestFinished(() => {
@@ -47,7 +51,7 @@ describe("a client without a time limit", () => {
       request.resume();
       waitLong();
       const begun = new Promise((resolve) => subscribe("undici:request:headers", resolve));
-      response.writeHead(200, { "content-type": type, "content-length": body.byteLength });
+      response.writeHead(200, headers);
       response.write(body.subarray(0, 1));
       await begun;
       waitLong();

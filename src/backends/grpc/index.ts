@@ -18,6 +18,7 @@ import { createUpstreamCache } from "../upstream-cache/create-cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
 import type { UpstreamIdentity, UpstreamIdentityOptions } from "../upstream-identity/identity.ts";
+import { keyOfCaller } from "../upstream-identity/key-of-caller.ts";
 import type { UpstreamTls } from "../upstream-identity/tls.ts";
 import { downloadHandler, type Upstream, unaryHandler, uploadHandler } from "./calls.ts";
 import { isServing } from "./health.ts";
@@ -123,7 +124,7 @@ export async function createGrpcBackend(options: GrpcBackendOptions): Promise<Ba
     resilience,
     timeoutMs,
     limits: { firstByteMs: 120_000, idleMs: 60_000, ...options.timeLimits },
-    policy: createHeaderPolicy(options),
+    policy: createHeaderPolicy({ ...options, keyOfCaller }),
     identity: await createIdentity(identity, options.tokenPauses),
   };
   const handlers = LanceNamespaceService.methods.map((method) => [

@@ -12,6 +12,7 @@ import type { Endpoint } from "../resilience/resilience.ts";
 import { createUpstreamCache } from "../upstream-cache/create-cache.ts";
 import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
+import { keyOfCaller } from "../upstream-identity/key-of-caller.ts";
 import { createHandler } from "./handlers.ts";
 import type { RestBackendOptions } from "./options.ts";
 import { createPools } from "./pools.ts";
@@ -29,7 +30,7 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
   const { delimiter = "$", dialect = "specification", log } = options;
   const form = UPSTREAM_FORMS[dialect];
   const pools = createPools(options);
-  const policy = createHeaderPolicy(options);
+  const policy = createHeaderPolicy({ ...options, keyOfCaller });
   const identity = await createIdentity(options.identity, options.tokenPauses);
   const upstream = createResilience(pools.endpoints, {
     ...options.resilience,

@@ -13,6 +13,7 @@ import { ann } from "../../namespace/principal-fixture.ts";
 import { resolveRequest } from "../../pipeline/resolve.ts";
 import { callOf } from "../rest/fixture.ts";
 import { createHeaderPolicy, type HeaderPolicyOptions } from "./headers.ts";
+import { keyOfCaller } from "./key-of-caller.ts";
 
 const { describeTable, batchCommitTables } = LanceNamespaceService.method;
 
@@ -160,7 +161,7 @@ describe("headers to the upstream", () => {
     const keyFor = (principal?: Principal) => {
       const call = callOf(describeTable, { headers: { "idempotency-key": "k" } });
       call.principal = principal;
-      const pairs = createHeaderPolicy({}).sent(call, create(DescribeTableRequestSchema));
+      const pairs = createHeaderPolicy({ keyOfCaller }).sent(call, create(DescribeTableRequestSchema));
       return pairs[pairs.indexOf("idempotency-key") + 1];
     };
     assert.equal(keyFor(), "k");

@@ -1,4 +1,3 @@
-import { hash } from "node:crypto";
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
@@ -55,6 +54,8 @@ export interface HeaderPolicyOptions {
   readonly passHeaders?: readonly string[] | undefined;
   /** Default: {@link DEFAULT_RETURNED_HEADERS}. */
   readonly returnHeaders?: readonly string[] | undefined;
+  /** Returns the idempotency key that an upstream gets for that of a caller. Default: the key itself. */
+  readonly keyOfCaller?: (key: string, call: Call) => string;
 }
 
 /** Decides which headers go to an upstream, and which are returned. */
@@ -92,6 +93,7 @@ export interface HeaderPolicy {
 export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
   const passes = createNameList(options.passHeaders ?? DEFAULT_PASSED_HEADERS);
   const returns = createNameList(options.returnHeaders ?? DEFAULT_RETURNED_HEADERS);
+  const { keyOfCaller = (key: string) => key } = options;
   const fixed = new Map(
     Object.entries(options.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
   );
@@ -177,12 +179,6 @@ function takeHeaders(request: Contextual): void {
   const { context } = request;
   if (context === undefined || !Object.keys(context).some(isHeaderEntry)) return;
   request.context = Object.fromEntries(Object.entries(context).filter(([key]) => !isHeaderEntry(key)));
-}
-
-/** Returns the key for the upstream, to which all callers may be the gateway: the same text of another caller is another key. */
-function keyOfCaller(key: string, { principal }: Call): string {
-  if (principal === undefined) return key;
-  return hash("sha256", JSON.stringify([principal.by, principal.name, key]));
 }
 
 function isHeaderEntry(key: string): boolean {

@@ -2,11 +2,12 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";
-import { describe, onTestFinished, test } from "vitest";
+import { describe, onTestFinished, test, vi } from "vitest";
 import { LateSignal } from "../../../namespace/late-signal.ts";
 import type { HttpTransportOptions } from "../options.ts";
 import { UpstreamFailure, type UpstreamRequest } from "../transport.ts";
 import { createHttpTransport } from "../undici-transport.ts";
+import { PlainConnection } from "./connection.ts";
 
 /** An upstream below HTTP: what it does on each connection, for each request. */
 type Act = (socket: Socket, count: number, text: string) => void;
@@ -141,6 +142,30 @@ describe("an answer", () => {
       for (let round = 0; round < 3; round += 1) assert.equal(await send(), "200 ok", text);
       assert.equal(seen.requests.length, 3, "no request is sent twice");
     }
+  });
+
+  test("may take as long as it needs where nothing limits it", async () => {
+    const [began, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { send } = await upstreamOf(
+      (socket) => {
+        void began.promise.then(() => socket.write(answer("ok").slice(0, -1)));
+        void ended.promise.then(() => socket.write("k"));
+      },
+      { timeLimits: { firstByteMs: 0, idleMs: 0 } },
+    );
+    const checks = vi.spyOn(PlainConnection.prototype, "check");
+    const { now } = performance;
+    let waits = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => now.call(performance) + waits * 1_000_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const answered = send();
+    for (const wait of [began, ended]) {
+      waits += 1;
+      const before = checks.mock.calls.length;
+      await until(() => checks.mock.calls.length > before);
+      wait.resolve();
+    }
+    assert.equal(await answered, "200 ok");
   });
 
   test("that breaks off, or is none, fails by how far it came", async () => {
