@@ -45,7 +45,12 @@ export async function run(args: readonly string[]): Promise<void> {
       ),
     };
     const databases = Object.entries(uris).map(([name, uri]) => `${name}=${uri}`);
-    const client = spawn(python, [CLIENT, rounds, ...databases], { stdio: ["ignore", "pipe", "inherit"] });
+    // An allocator that is loaded for the gateways is not the library's.
+    const env = { ...process.env, LD_PRELOAD: "" };
+    const client = spawn(python, [CLIENT, rounds, ...databases], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env,
+    });
     keepResults("remote", { cases: await readCases(client) });
   } finally {
     await Promise.all(gateways.map((gateway) => gateway.stop()));

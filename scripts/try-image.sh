@@ -33,7 +33,7 @@ chmod u+w "$folder/data" "$folder/tmp"
 port=$(node -e 'const s = require("net").createServer().listen(0, () => { console.log(s.address().port); s.close(); })')
 cd "$folder/data"
 run=(
-  env -i TMPDIR="$folder/tmp" LD_PRELOAD=libjemalloc.so.2 NODE_ENV=production
+  env -i TMPDIR="$folder/tmp" LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=oversize_threshold:0 NODE_ENV=production
   LANCE_GATEWAY_HOST=0.0.0.0 LANCE_GATEWAY_PORT="$port" LANCE_GATEWAY_DRAIN_DELAY=0s
   "${as_user[@]}" "$folder/node" "$app/bin/lance-gateway.js"
 )
