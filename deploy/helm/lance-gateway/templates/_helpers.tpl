@@ -50,6 +50,11 @@ env:
     value: {{ ternary "127.0.0.1" "0.0.0.0" (not (empty $isSidecar)) | quote }}
   - name: LANCE_GATEWAY_PORT
     value: "2333"
+  {{- if has .Values.config.backend (list "rest" "grpc") }}
+  # The allocator of the image is for work on rows.
+  - name: LD_PRELOAD
+    value: ""
+  {{- end }}
   {{- with .Values.env }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
