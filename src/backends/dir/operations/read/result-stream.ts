@@ -13,14 +13,11 @@ import type { BuiltQuery } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
 import type { Guarded } from "../tables/guarded.ts";
 import type { Place, ReadAhead } from "./read-ahead.ts";
-import { emptySchema, type RunOptions, shapeOf, startRun } from "./run-query.ts";
+import { batchFiles, emptySchema, MAX_BATCH_ROWS, type RunOptions, shapeOf, startRun } from "./run-query.ts";
 import { smallResult } from "./small-result.ts";
 
 /** Target size of a batch, in bytes; the engine reads a few batches ahead. */
 const BATCH_BYTES = 2 * 1024 * 1024;
-
-/** Maximum number of rows of a batch. */
-const MAX_BATCH_ROWS = 8192;
 
 /** Maximum number of rows of a result that is collected before it is sent, whatever their width. */
 const SMALL_RESULT_ROWS = 64;
@@ -106,21 +103,17 @@ async function* resultStream(
 /** @param onRest gets the engine's result when it begins, and undefined when it has no further batch */
 async function* editedBatches(
   built: BuiltQuery,
-  { data, call, turns }: ResultOptions,
+  options: ResultOptions,
   batchRows: number,
   onRest: (rest: NativeBatches | undefined) => void,
 ): AsyncIterable<Uint8Array> {
-  const isWanted = () => !call.signal.aborted;
+  const { data, call } = options;
   let first = true;
   for (const run of built.runs) {
     const { batches, ranked } = await data.wait(() => startRun(built, run, batchRows, call));
     onRest(batches);
     const edit = createResultEditor(built, ranked, run.firstVector);
-    let pull = () => batches.next();
-    for (;;) {
-      const batch = await data.wait(pull);
-      if (batch === null) break;
-      pull = async () => (await turns.run(() => batches.next(), isWanted)) ?? null;
+    for await (const batch of batchFiles(batches, options)) {
       const edited = edit(splitIpcFile(batch));
       if (edited.data.length === 0) continue;
       // The batch's own schema is authoritative: the planned one may differ in nullability.

@@ -33,6 +33,24 @@ export async function startRun(
   }
 }
 
+/** Maximum number of rows of a batch. */
+export const MAX_BATCH_ROWS = 8192;
+
+/** Yields the batches of a result as IPC files. From the second one on, each waits for a turn. */
+export async function* batchFiles(
+  batches: NativeBatches,
+  { data, call, turns }: RunOptions,
+): AsyncGenerator<Buffer, void> {
+  const isWanted = () => !call.signal.aborted;
+  let pull = () => batches.next();
+  for (;;) {
+    const file = await data.wait(pull);
+    if (file === null) return;
+    yield file;
+    pull = async () => (await turns.run(() => batches.next(), isWanted)) ?? null;
+  }
+}
+
 /** Asks the engine for the schema of its result. */
 export async function shapeOf({ shape }: BuiltQuery, { wait }: Guarded): Promise<FileMessages> {
   return splitIpcFile(await wait(async () => shape().outputSchema()));

@@ -3,16 +3,13 @@ import { END_OF_STREAM, type FileMessages, splitIpcFile } from "../../../../arro
 import type { NativeBatches } from "../../engine/native-query.ts";
 import type { BuiltQuery, Run } from "../query/build.ts";
 import { createResultEditor } from "../query/edit-result.ts";
-import { emptySchema, type RunOptions, startRun } from "./run-query.ts";
+import { batchFiles, emptySchema, MAX_BATCH_ROWS, type RunOptions, startRun } from "./run-query.ts";
 
 /** A whole result in one of the forms of Arrow. */
 export interface WholeResult {
   readonly contentType: typeof ARROW_FILE | typeof ARROW_STREAM;
   readonly bytes: Uint8Array;
 }
-
-/** Number of rows of a batch, which no small result reaches. */
-const BATCH_ROWS = 8192;
 
 /**
  * Runs a query for few rows and collects its result, because sending parts one by one costs more than copying them. A
@@ -23,7 +20,7 @@ const BATCH_ROWS = 8192;
 export async function smallResult(built: BuiltQuery, options: RunOptions): Promise<WholeResult> {
   const { data, call } = options;
   const [run] = built.runs as readonly [Run];
-  const { batches, ranked } = await data.wait(() => startRun(built, run, BATCH_ROWS, call));
+  const { batches, ranked } = await data.wait(() => startRun(built, run, MAX_BATCH_ROWS, call));
   const { hidesRowId, filtersAfter, skipRows, maxRows = 0 } = built;
   const isFinal = ranked && !hidesRowId && !filtersAfter && skipRows === 0;
   const most = isFinal ? maxRows * run.vectors : Number.POSITIVE_INFINITY;
@@ -43,27 +40,18 @@ interface Batch extends FileMessages {
   readonly file: Uint8Array;
 }
 
-/** Takes the batches of a result, from the second on in turns as a long result does. */
-async function collect(
-  batches: NativeBatches,
-  most: number,
-  { data, call, turns }: RunOptions,
-): Promise<Batch[]> {
+/** Takes the batches of a result until it has the most rows that there can be. */
+async function collect(batches: NativeBatches, most: number, options: RunOptions): Promise<Batch[]> {
   const collected: Batch[] = [];
-  const isWanted = () => !call.signal.aborted;
   let rows = 0;
-  let pull = () => batches.next();
-  for (;;) {
-    const file = await data.wait(pull);
-    if (file === null) return collected;
+  for await (const file of batchFiles(batches, options)) {
     const batch = { file, ...splitIpcFile(file) };
     collected.push(batch);
     rows += batch.rows;
-    if (rows >= most) {
-      // The engine has no more rows, and the answer need not wait until it has seen that and ended the query.
-      data.wait(() => batches.next()).catch(() => {});
-      return collected;
-    }
-    pull = async () => (await turns.run(() => batches.next(), isWanted)) ?? null;
+    if (rows < most) continue;
+    // The engine has no more rows, and the answer need not wait until it has seen that and ended the query.
+    options.data.wait(() => batches.next()).catch(() => {});
+    break;
   }
+  return collected;
 }
