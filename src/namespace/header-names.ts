@@ -5,6 +5,9 @@
 const OWN =
   /^(?::.*|accept|accept-encoding|connection|content-.*|cookie|expect|forwarded|grpc-.*|host|http2-settings|keep-alive|proxy-.*|range|sec-.*|set-cookie|te|trailer|transfer-encoding|upgrade|x-forwarded-.*|x-request-id|x-request-timeout-ms)$/;
 
+/** Headers by which a client names a database, the first one before the second; each may have a `…-prefix` beside it. */
+export const DATABASE_HEADERS = ["x-service-database", "x-lancedb-database"] as const;
+
 const NONE: ReadonlySet<string> = new Set();
 
 /**

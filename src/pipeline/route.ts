@@ -1,6 +1,7 @@
 import type { DescMethod, Message } from "@bufbuild/protobuf";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
+import { DATABASE_HEADERS } from "../namespace/header-names.ts";
 import type { Databases } from "./databases.ts";
 import {
   type Interceptor,
@@ -94,10 +95,8 @@ function selectorOf(route: Route, scopeOf: (method: DescMethod) => Scope): Selec
   }
 }
 
-const HEADERS = ["x-service-database", "x-lancedb-database"] as const;
-
 function namedByHeaders(headers: Readonly<Record<string, string>>): string | undefined {
-  for (const header of HEADERS) {
+  for (const header of DATABASE_HEADERS) {
     const [name, prefix] = [headers[header], headers[`${header}-prefix`]];
     if (name) return prefix ? `${name}/${prefix}` : name;
     if (prefix) throw new LanceError("InvalidInput", `${header}-prefix needs ${header} beside it`);

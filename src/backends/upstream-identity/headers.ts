@@ -1,7 +1,7 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { endsHere } from "../../namespace/header-names.ts";
+import { DATABASE_HEADERS, endsHere } from "../../namespace/header-names.ts";
 import type { CredentialHeaders } from "./identity.ts";
 import { type Contextual, eachNested } from "./nested-context.ts";
 
@@ -35,7 +35,7 @@ const CREDENTIALS = /^(?:authorization|x-api-key|x-amz-(?:content-sha256|date|se
  * Headers by which an upstream may choose a database. Where the gateway asks who calls, it decides about the objects of the
  * database that it has chosen itself, and the operator may have chosen the upstream's.
  */
-const DATABASE = /^x-(?:lancedb|service)-database(?:-prefix)?$/;
+const DATABASE: ReadonlySet<string> = new Set(DATABASE_HEADERS.flatMap((name) => [name, `${name}-prefix`]));
 
 const IDEMPOTENCY_KEY = "idempotency-key";
 
@@ -102,11 +102,11 @@ export function createHeaderPolicy(options: HeaderPolicyOptions): HeaderPolicy {
   }
   const fixedPairs = [...fixed].flat();
   const listed = new Set(options.passHeaders?.map((name) => name.toLowerCase()));
-  const choosesDatabase = [...fixed.keys()].some((name) => DATABASE.test(name));
+  const choosesDatabase = [...fixed.keys()].some((name) => DATABASE.has(name));
 
   function isOperators(name: string, { principal }: Call): boolean {
     if (fixed.has(name)) return true;
-    return DATABASE.test(name) && (choosesDatabase || (principal !== undefined && !listed.has(name)));
+    return DATABASE.has(name) && (choosesDatabase || (principal !== undefined && !listed.has(name)));
   }
 
   /** Whether a client gets a header of an answer. */
