@@ -23,7 +23,7 @@ const LOAD = { method: "POST", paths: PATHS, body: "{}", connections: CONNECTION
 interface Side {
   readonly name: string;
   readonly args: readonly string[];
-  readonly traces?: boolean;
+  readonly traces: boolean;
   /** Calls a second and microseconds of computing for a call: of each round, the median turn. */
   readonly rates: number[];
   readonly micros: number[];
@@ -32,8 +32,12 @@ interface Side {
 }
 
 const side = (name: string, args: readonly string[], traces = false): Side => ({
-  ...{ name, args, traces },
-  ...{ rates: [], micros: [], shares: [] },
+  name,
+  args,
+  traces,
+  rates: [],
+  micros: [],
+  shares: [],
 });
 
 /** Runs the comparison; takes no options. */
@@ -51,14 +55,14 @@ export async function run(): Promise<void> {
   ];
   try {
     for (let round = 0; round < ROUNDS; round++) {
-      // The gateway reads the variable when it starts.
-      const started = [];
-      for (const { args, traces } of sides) {
-        if (traces) process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint;
-        started.push(await startGateway("--root", join(folder, `${round}-${started.length}`), ...args));
-        delete process.env["OTEL_EXPORTER_OTLP_ENDPOINT"];
-      }
+      const started: ServerProcess[] = [];
       try {
+        for (const { args, traces } of sides) {
+          // The gateway reads the variable when it starts.
+          if (traces) process.env["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint;
+          started.push(await startGateway("--root", join(folder, `${round}-${started.length}`), ...args));
+          delete process.env["OTEL_EXPORTER_OTLP_ENDPOINT"];
+        }
         await measure(sides, started);
       } finally {
         for (const { stop } of started) await stop();
@@ -92,12 +96,12 @@ async function measure(sides: readonly Side[], servers: readonly ServerProcess[]
       turns[at]?.micros.push(((computedSeconds(pid) - before) * 1e6) / rate);
     }
   }
-  const least = roundsOf(turns[0]?.micros ?? []).median;
+  const first = roundsOf(turns[0]?.micros ?? []).median;
   for (const [at, { rates, micros }] of turns.entries()) {
     const { median } = roundsOf(micros);
     sides[at]?.rates.push(Math.round(roundsOf(rates).median));
     sides[at]?.micros.push(Math.round(median * 10) / 10);
-    sides[at]?.shares.push(Math.round((median / least) * 100));
+    sides[at]?.shares.push(Math.round((median / first) * 100));
   }
 }
 
