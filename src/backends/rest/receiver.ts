@@ -55,6 +55,11 @@ export class Receiver implements Dispatcher.DispatchHandler {
     }
   }
 
+  /** Whether the exchange has ended, for its caller. */
+  get isOver(): boolean {
+    return this.#ended;
+  }
+
   /** Called again if another reader takes the answer over. */
   onRequestStart(controller: Pick<PieceSource, "abort">): void {
     const isSent = this.#controller !== undefined;

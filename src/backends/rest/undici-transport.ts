@@ -61,14 +61,15 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
     headersTimeout: firstByteMs,
     bodyTimeout: idleMs,
   };
+  const connections = maxCalls + PROBES;
   // Cheaper than undici's own age limit, which checks the clock of each connection in each request.
   const pool = createRenewedPool(
-    () => new Pool(origin, { ...settings, connections: maxCalls + PROBES, connect }),
+    () => new Pool(origin, { ...settings, connections, connect }),
     connectionAgeMs,
   );
   const times = { firstByteMs, idleMs, keepAliveMs, ageMs: connectionAgeMs };
   const plain = origin.startsWith("http:")
-    ? new PlainConnections({ origin, base, connecting, settings, times })
+    ? new PlainConnections({ origin, base, connecting, settings, times, maxConnections: connections })
     : undefined;
 
   const collectMs = firstByteMs === UNLIMITED || idleMs === UNLIMITED ? UNLIMITED : firstByteMs + idleMs;
@@ -113,9 +114,8 @@ export function createHttpTransport(options: HttpTransportOptions, lookup?: Look
       plain?.destroy();
       return pool.destroy();
     },
-    drain() {
-      plain?.close();
-      return pool.close();
+    async drain() {
+      await Promise.all([plain?.close(), pool.close()]);
     },
   };
 }

@@ -9,16 +9,13 @@ export interface ConnectionPool {
   /** Time of the last check, in milliseconds. */
   readonly now: number;
   /** Opens a socket whose bytes are read into a buffer. */
-  open(buffer: Uint8Array, onBytes: (size: number) => void, opened: Opened): void;
+  open(buffer: Uint8Array, onBytes: (size: number) => void, onOpened: (error: Error | null) => void): Socket;
   /** Takes a connection back that can have another request. */
   onFree(connection: PlainConnection): void;
   onClosed(connection: PlainConnection): void;
   /** Lets undici read an answer from a connection that nothing else uses. */
   handOver(exchange: PlainExchange, connection: SentConnection): void;
 }
-
-/** Called with the socket, or the reason why there is none. */
-export type Opened = (error: Error | null, socket?: Socket | null) => void;
 
 /** Limits of a connection, in milliseconds; 0 for no limit. */
 export interface ConnectionTimes {
@@ -40,7 +37,7 @@ export class PlainConnection {
   readonly #buffer = Buffer.allocUnsafeSlow(READ_BYTES);
   readonly #cut = () => this.destroy();
   readonly #openedAt: number;
-  #socket: Socket | undefined;
+  readonly #socket: Socket;
   #error: Error | undefined;
   #exchange: PlainExchange | undefined;
   /** The rest of an answer that undici reads. */
@@ -51,41 +48,39 @@ export class PlainConnection {
   /** When the request was sent, a piece of the body arrived, or the answer ended. */
   #movedAt = 0;
   #holdsProcess = true;
+  #isOld = false;
 
   /** Opens a connection for a request. */
   constructor(pool: ConnectionPool, exchange: PlainExchange) {
     this.#pool = pool;
     this.#openedAt = pool.now;
     this.#exchange = exchange;
-    pool.open(
+    const socket = pool.open(
       this.#buffer,
       (size) => this.#take(size),
-      (error, socket) => {
-        if (!socket) {
-          this.#onClose(error);
-          return;
-        }
-        this.#socket = socket;
-        socket.on("end", () => {
-          if (this.#other === undefined) socket.destroy();
-          else this.#other.add(null);
-        });
-        socket.on("error", (broken) => {
-          this.#error = broken;
-        });
-        socket.on("close", () => this.#onClose(this.#error));
-        this.send(exchange);
+      (error) => {
+        if (error === null) this.send(exchange);
+        else this.#error = error;
       },
     );
+    socket.on("end", () => {
+      if (this.#other === undefined) socket.destroy();
+      else this.#other.add(null);
+    });
+    socket.on("error", (broken) => {
+      this.#error ??= broken;
+    });
+    socket.on("close", () => this.#onClose(this.#error));
+    this.#socket = socket;
   }
 
   get isUsable(): boolean {
-    return this.#socket?.destroyed === false;
+    return !this.#socket.destroyed;
   }
 
   /** Sends a request; the answer to the one before has ended. */
   send(exchange: PlainExchange): void {
-    const socket = this.#socket as Socket;
+    const socket = this.#socket;
     this.#exchange = undefined;
     exchange.receiver.onRequestStart(exchange);
     if (exchange.isAborted) {
@@ -102,22 +97,23 @@ export class PlainConnection {
 
   /** Lets the process end until the next request. */
   rest(): void {
-    if (this.#holdsProcess) this.#socket?.unref();
+    if (this.#holdsProcess) this.#socket.unref();
     this.#holdsProcess = false;
   }
 
   destroy(error?: Error): void {
-    this.#socket?.destroy(error);
+    this.#socket.destroy(error);
   }
 
   /** Ends the connection if it has waited or was kept for too long; the next check is in `nextMs` milliseconds. */
   check({ firstByteMs, idleMs, keepAliveMs, ageMs }: ConnectionTimes, nextMs: number): void {
-    if (this.#socket === undefined || this.#other !== undefined) return;
+    if (this.#socket.connecting || this.#other !== undefined) return;
     const { now } = this.#pool;
     const forMs = now - this.#movedAt;
+    // A busy connection ends after its answer.
+    this.#isOld = ageMs > 0 && now - this.#openedAt > ageMs;
     if (this.#exchange === undefined) {
-      const isOld = ageMs > 0 && now - this.#openedAt > ageMs;
-      if (isOld || forMs + nextMs >= (this.#keepAliveMs ?? keepAliveMs)) this.destroy();
+      if (this.#isOld || forMs + nextMs >= (this.#keepAliveMs ?? keepAliveMs)) this.destroy();
     } else if (this.#left === undefined) {
       if (firstByteMs > 0 && forMs > firstByteMs + nextMs) this.destroy(new errors.HeadersTimeoutError());
     } else if (idleMs > 0 && forMs > idleMs + nextMs) this.destroy(new errors.BodyTimeoutError());
@@ -156,8 +152,8 @@ export class PlainConnection {
     if (size < left || !this.isUsable) return;
     this.#exchange = exchange.cut = this.#left = undefined;
     // More than the answer, the answer to half a request, or the last one.
-    const isMore = to - from > size || (this.#socket as Socket).writableLength > 0;
-    if (isMore || (this.#keepAliveMs ?? 1) <= 0) this.destroy();
+    const isMore = to - from > size || this.#socket.writableLength > 0;
+    if (isMore || this.#isOld || (this.#keepAliveMs ?? 1) <= 0) this.destroy();
     else this.#pool.onFree(this);
     receiver.onResponseEnd();
   }
@@ -170,13 +166,13 @@ export class PlainConnection {
     this.#pool.handOver(exchange, this.#other);
   }
 
-  #onClose(error: Error | null | undefined): void {
+  #onClose(error: Error | undefined): void {
     const exchange = this.#exchange;
     const reason = error ?? new errors.SocketError("the connection was closed");
     this.#exchange = undefined;
     this.#pool.onClosed(this);
     // After a regular end, undici still reads what has arrived.
-    if (this.#socket?.readableEnded === false) this.#other?.destroy(reason);
+    if (!this.#socket.readableEnded) this.#other?.destroy(reason);
     exchange?.receiver.onResponseError(exchange, reason);
   }
 }

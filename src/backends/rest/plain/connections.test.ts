@@ -1,75 +1,16 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { describe, onTestFinished, test, vi } from "vitest";
 import { LateSignal } from "../../../namespace/late-signal.ts";
-import type { HttpTransportOptions } from "../options.ts";
-import { UpstreamFailure, type UpstreamRequest } from "../transport.ts";
-import { createHttpTransport } from "../undici-transport.ts";
+import { UpstreamFailure } from "../transport.ts";
 import { PlainConnection } from "./connection.ts";
-
-/** An upstream below HTTP: what it does on each connection, for each request. */
-type Act = (socket: Socket, count: number, text: string) => void;
-
-async function upstreamOf(act: Act, options: Partial<HttpTransportOptions> = {}) {
-  const seen: { connections: number; requests: string[]; closed: number } = {
-    connections: 0,
-    requests: [],
-    closed: 0,
-  };
-  const server = createServer((socket) => {
-    seen.connections += 1;
-    let text = "";
-    socket.on("error", () => {});
-    socket.on("close", () => {
-      seen.closed += 1;
-    });
-    socket.on("data", (piece) => {
-      text += piece.toString("latin1");
-      const end = text.indexOf("\r\n\r\n");
-      const length = Number(/content-length: (\d+)/.exec(text)?.[1] ?? 0);
-      if (end === -1 || text.length < end + 4 + length) return;
-      act(socket, seen.requests.push(text), text);
-      text = "";
-    });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const uri = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const transport = createHttpTransport({ uri, ...options });
-  onTestFinished(async () => {
-    await transport.close();
-    server.close();
-  });
-  const send = async (request: Partial<UpstreamRequest> = {}) => {
-    const response = await transport.send({ ...REQUEST, signal: new LateSignal(), ...request });
-    return `${response.status} ${response.body.toString("utf8")}`;
-  };
-  return { uri, transport, seen, send };
-}
+import { answer, failure, REQUEST, until, upstreamOf } from "./fixture.ts";
 
 const TRANSPORT = new URL("../undici-transport.ts", import.meta.url).href;
 
-const REQUEST = {
-  method: "POST",
-  target: "/v1/table/t/describe",
-  headers: ["x-request-id", "1", "content-type", "application/json"],
-  body: "{}",
-  streams: false,
-  elapsedMs: 0,
-} as const;
-
-const answer = (body: string, more = "", head = "") =>
-  `HTTP/1.1 200 OK\r\n${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}${more}`;
 const CHUNKED = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
-const failure = (kind: string) => (error: unknown) => error instanceof UpstreamFailure && error.kind === kind;
-
-/** Waits until a condition holds. */
-async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
-}
-
 describe("a request", () => {
   test("has its host, its headers and the bytes of its body", async () => {
     const { send, seen } = await upstreamOf((socket) => socket.write(answer("ok")));
@@ -247,6 +188,23 @@ describe("a connection", () => {
     }
   });
 
+  test("ends after its answer when it became old in use", async () => {
+    const checks = vi.spyOn(PlainConnection.prototype, "check");
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { send, seen } = await upstreamOf(
+      (socket) => {
+        const before = checks.mock.calls.length;
+        const checked = until(() => checks.mock.calls.length > before);
+        void checked.then(() => socket.write(answer("ok")));
+      },
+      { connectionAgeMs: 1, keepAliveMs: 600_000, timeLimits: { firstByteMs: 100 } },
+    );
+    for (let count = 1; count < 4; count += 1) {
+      assert.equal(await send(), "200 ok");
+      assert.equal(seen.connections, count);
+    }
+  });
+
   test("ends with its request, and not with one that was never sent", async () => {
     const { send, seen } = await upstreamOf((socket, count) => count === 1 && socket.write(answer("ok")));
     await send();
@@ -280,9 +238,15 @@ describe("a connection", () => {
     const { send, transport, seen } = await upstreamOf((socket) => sockets.push(socket));
     const pending = send();
     await until(() => sockets.length === 1);
-    await transport.drain();
+    let isDrained = false;
+    const drained = transport.drain().then(() => {
+      isDrained = true;
+    });
+    await new Promise(setImmediate);
+    assert.equal(isDrained, false);
     sockets[0]?.write(answer("ok"));
     assert.equal(await pending, "200 ok");
+    await drained;
     await until(() => seen.closed === 1);
   });
 });

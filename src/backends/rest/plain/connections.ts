@@ -1,10 +1,11 @@
+import type { Socket } from "node:net";
 import type { Dispatcher, Client as UndiciClient } from "undici";
 import buildConnector from "undici/lib/core/connect.js";
 import errors from "undici/lib/core/errors.js";
 import Client from "undici/lib/dispatcher/client.js";
 import type { Receiver } from "../receiver.ts";
 import type { UpstreamRequest } from "../transport.ts";
-import { type ConnectionPool, type ConnectionTimes, type Opened, PlainConnection } from "./connection.ts";
+import { type ConnectionPool, type ConnectionTimes, PlainConnection } from "./connection.ts";
 import { PlainExchange } from "./exchange.ts";
 import { writePlainRequest } from "./request.ts";
 import type { SentConnection } from "./sent-connection.ts";
@@ -15,6 +16,7 @@ export interface PlainOptions {
   /** Prefix of all targets. */
   readonly base: string;
   readonly times: ConnectionTimes;
+  readonly maxConnections: number;
   readonly connecting: buildConnector.BuildOptions;
   /** undici's options for connections whose answers it reads. */
   readonly settings: UndiciClient.Options;
@@ -27,7 +29,7 @@ const PAUSE_MS = 60_000;
 
 /**
  * A short way beside undici for requests with whole bodies whose answers have a length: connections of its own, as many as there
- * are requests at a time. undici reads any other answer.
+ * are requests at a time. Callers that leave while their connection opens leave it to others. undici reads any other answer.
  *
  * A request goes out at the end of its turn of the event loop, on a connection that was free in the turn before: bytes that the
  * server has sent unasked have been read by then, and do not pass for its answer.
@@ -44,6 +46,7 @@ export class PlainConnections implements ConnectionPool {
   #isEndAwaited = false;
   #timer: NodeJS.Timeout | undefined;
   #isClosed = false;
+  readonly #ended = Promise.withResolvers<void>();
   #pausedUntil = 0;
 
   constructor(options: PlainOptions) {
@@ -64,29 +67,32 @@ export class PlainConnections implements ConnectionPool {
     return true;
   }
 
-  /** Closes each connection after its request. */
-  close(): void {
+  /** Closes each connection after its request, and waits for that. */
+  close(): Promise<void> {
     this.#isClosed = true;
     for (const connection of [...this.#free, ...this.#freed]) connection.destroy();
+    this.#tellEnd();
+    return this.#ended.promise;
   }
 
   /** Ends all requests. */
   destroy(): void {
     this.#isClosed = true;
-    for (const connection of this.#all) connection.destroy();
+    for (const connection of this.#all) connection.destroy(new errors.ClientDestroyedError());
     for (const exchange of this.#waiting.splice(0)) {
       exchange.receiver.onResponseError(exchange, new errors.ClientDestroyedError());
     }
   }
 
-  open(buffer: Uint8Array, onBytes: (size: number) => void, opened: Opened): void {
+  open(buffer: Uint8Array, onBytes: (size: number) => void, onOpened: (error: Error | null) => void): Socket {
     const { protocol, host, hostname, port } = this.#url;
     const callback = (size: number) => {
       onBytes(size);
       return true;
     };
     const connect = buildConnector({ ...this.#options.connecting, onread: { buffer, callback } } as never);
-    connect({ protocol, host, hostname: hostname.replace(/^\[|\]$/g, ""), port }, opened as never);
+    const place = { protocol, host, hostname: hostname.replace(/^\[|\]$/g, ""), port };
+    return connect(place, onOpened as never) as unknown as Socket;
   }
 
   handOver({ options, receiver }: PlainExchange, connection: SentConnection): void {
@@ -105,9 +111,11 @@ export class PlainConnections implements ConnectionPool {
 
   onClosed(connection: PlainConnection): void {
     this.#all.delete(connection);
+    if (this.#waiting.length > 0) this.#awaitEnd();
     if (this.#all.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
+    this.#tellEnd();
   }
 
   #awaitEnd(): void {
@@ -120,18 +128,28 @@ export class PlainConnections implements ConnectionPool {
     const [waiting, freed] = [this.#waiting, this.#freed];
     [this.#waiting, this.#freed, this.#isEndAwaited] = [[], [], false];
     for (const exchange of waiting) {
+      if (exchange.receiver.isOver) continue;
       let connection = this.#free.pop();
       while (connection?.isUsable === false) connection = this.#free.pop();
       if (connection !== undefined) connection.send(exchange);
-      // A connection of this turn is free in the next one.
-      else if (this.#waiting.length < freed.length) this.#waiting.push(exchange);
+      // A connection of this turn is free in the next one, others when their requests have ended.
+      else if (this.#waiting.length < freed.length || this.#isFull) this.#waiting.push(exchange);
       else this.#connect(exchange);
     }
     this.#free.push(...freed);
-    if (this.#waiting.length > 0) this.#awaitEnd();
+    this.#tellEnd();
+    if (this.#waiting.length > 0 && freed.length > 0) this.#awaitEnd();
     // In a busy process, connections change hands too often for that.
     else if (this.#free.length >= this.#all.size) for (const connection of this.#free) connection.rest();
   };
+
+  get #isFull(): boolean {
+    return this.#all.size >= this.#options.maxConnections;
+  }
+
+  #tellEnd(): void {
+    if (this.#isClosed && this.#all.size === 0 && this.#waiting.length === 0) this.#ended.resolve();
+  }
 
   #connect(exchange: PlainExchange): void {
     if (this.#timer === undefined) {
