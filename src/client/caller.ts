@@ -6,6 +6,7 @@ import type {
   Message,
 } from "@bufbuild/protobuf";
 import { ARROW_STREAM } from "../arrow/ipc-forms.ts";
+import { beforeEnd } from "../namespace/before-end.ts";
 import { type Call, createCall } from "../namespace/call.ts";
 import { LanceError, toLanceError } from "../namespace/errors.ts";
 import type { LanceNamespace } from "../namespace/lance-namespace.ts";
@@ -83,8 +84,9 @@ export function createCaller(
       resolveRequest(request, call);
       const run = handlerOf<Handler<[Call], AsyncIterable<Message>>>(method);
       iterator = run(request, call)[Symbol.asyncIterator]();
+      const wait = beforeEnd(aborted);
       for (;;) {
-        const next = await Promise.race([iterator.next(), aborted]);
+        const next = await wait(iterator.next());
         if (next.done) {
           iterator = undefined;
           return;
@@ -152,10 +154,11 @@ function begin(method: DescMethod, headers: Readonly<Record<string, string>>, op
 /** Yields the pieces of an upload; an abort also ends the wait for the next piece. */
 async function* endedBy(aborted: Promise<never>, data: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
   const iterator = data[Symbol.asyncIterator]();
+  const wait = beforeEnd(aborted);
   let over = false;
   try {
     for (;;) {
-      const next = await Promise.race([iterator.next(), aborted]);
+      const next = await wait(iterator.next());
       over = next.done === true;
       if (next.done) return;
       yield next.value;

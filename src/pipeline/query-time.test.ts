@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { create } from "@bufbuild/protobuf";
 import { describe, it } from "vitest";
 import { beginCall } from "../../test/support/caller.ts";
+import { heapGrowth } from "../../test/support/heap-growth.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import { isLanceError } from "../namespace/errors.ts";
 import { serviceOf } from "./create-service.ts";
@@ -11,6 +12,7 @@ import { limitQueryTime } from "./query-time.ts";
 const { countTableRows, describeTable, queryTable } = LanceNamespaceService.method;
 const isLate = (error: unknown) => isLanceError(error, "DeadlineExceeded");
 const limited = (maxMs: number, last: Next) => serviceOf(compose([limitQueryTime(maxMs)], last));
+const MANY = 100_000;
 const never = new Promise<never>(() => {});
 
 describe("limitQueryTime", () => {
@@ -39,6 +41,20 @@ describe("limitQueryTime", () => {
       for await (const _ of answer);
     }, isLate);
     await freed;
+  });
+
+  it("keeps nothing of the messages that were read", async () => {
+    const message = create(queryTable.output);
+    async function* messages() {
+      for (let count = 0; count < MANY; count += 1) yield message;
+    }
+    const service = limited(60_000, async () => messages() as never);
+    let read = 0;
+    const grown = await heapGrowth(async (measure) => {
+      for await (const _ of service.download(queryTable, create(queryTable.input), beginCall(queryTable)))
+        if (++read === MANY) measure();
+    });
+    assert.ok(grown < MANY * 50, `${grown} bytes for ${MANY} messages`);
   });
 
   it("frees a download that opens when its time is over", async () => {

@@ -1,5 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import { actionOf } from "../namespace/actions.ts";
+import { beforeEnd } from "../namespace/before-end.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import { type Interceptor, isStream, type OperationResponse } from "./interceptor.ts";
@@ -17,9 +18,10 @@ export function limitQueryTime(maxMs: number): Interceptor {
 
   async function* limited(messages: AsyncIterable<Message>, late: Promise<never>, done: () => void) {
     const iterator = messages[Symbol.asyncIterator]();
+    const wait = beforeEnd(late);
     try {
       for (;;) {
-        const { done: ended, value } = await Promise.race([iterator.next(), late]);
+        const { done: ended, value } = await wait(iterator.next());
         if (ended) return;
         yield value as never;
       }

@@ -1,0 +1,18 @@
+/**
+ * Returns a function that waits for work, but not beyond the failure of `end`. It is for work that is repeated, such as the pieces of a
+ * stream: `Promise.race` would keep all of its results in memory until `end` fails or is collected itself.
+ */
+export function beforeEnd(end: Promise<never>): <T>(work: Promise<T>) => Promise<T> {
+  let failure: { readonly reason: unknown } | undefined;
+  let refuse: (reason: unknown) => void = () => {};
+  end.catch((reason: unknown) => {
+    failure = { reason };
+    refuse(reason);
+  });
+  return (work) =>
+    new Promise((resolve, reject) => {
+      refuse = reject;
+      work.then(resolve, reject);
+      if (failure !== undefined) reject(failure.reason);
+    });
+}
