@@ -59,7 +59,7 @@ export class PlainConnections implements ConnectionPool {
 
   /** Sends a request; returns false without having touched it if undici has to make it. */
   send(request: UpstreamRequest, options: Dispatcher.DispatchOptions, receiver: Receiver): boolean {
-    if (this.#isClosed || performance.now() < this.#pausedUntil) return false;
+    if (this.#isClosed || (this.#pausedUntil > 0 && performance.now() < this.#pausedUntil)) return false;
     const text = writePlainRequest(request, this.#url.host, this.#options.base);
     if (text === undefined) return false;
     this.#waiting.push(new PlainExchange(text, options, receiver));

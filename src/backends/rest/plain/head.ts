@@ -5,6 +5,15 @@ const LENGTH = /^\d{1,15}$/;
 const KEEP_ALIVE = /timeout=(\d{1,9})/;
 /** Headers that give a body another end, or the connection another use. */
 const SPECIAL: ReadonlySet<string> = new Set(["transfer-encoding", "upgrade", "trailer"]);
+/** Headers that most answers have, as servers spell them: making the texts of the names for each answer takes longer. */
+const USUAL: ReadonlyMap<string, string> = new Map(
+  [
+    ...["connection", "content-length", "content-type", "date", "etag", "keep-alive", "server", "vary"],
+    ...["cache-control", "x-request-id"],
+  ].flatMap((name) =>
+    [name, name.replace(/\b[a-z]/g, (letter) => letter.toUpperCase())].map((spelt) => [spelt, name]),
+  ),
+);
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304]);
 
 /**
@@ -22,8 +31,10 @@ export function readPlainHead(text: string) {
   for (let at = text.indexOf("\r\n") + 2; at < text.length; ) {
     const end = text.indexOf("\r\n", at);
     const colon = text.indexOf(":", at);
-    const name = text.slice(at, colon).toLowerCase();
-    if (name in headers || SPECIAL.has(name)) return undefined;
+    const spelt = text.slice(at, colon);
+    const usual = USUAL.get(spelt);
+    const name = usual ?? spelt.toLowerCase();
+    if (name in headers || (usual === undefined && SPECIAL.has(name))) return undefined;
     let from = colon + 1;
     while (isBlank(text, from)) from += 1;
     if (from < end && isBlank(text, end - 1)) return undefined;

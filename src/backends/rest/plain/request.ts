@@ -8,6 +8,11 @@ const FRAMING: ReadonlySet<string> = new Set([
   ...["host", "connection", "keep-alive", "proxy-connection", "content-length", "transfer-encoding"],
   ...["te", "trailer", "upgrade", "expect"],
 ]);
+/** Names that need no look. */
+const USUAL: ReadonlySet<string> = new Set([
+  ...["accept", "accept-encoding", "authorization", "content-type", "user-agent"],
+  ...["traceparent", "x-api-key", "x-request-id", "x-request-timeout-ms"],
+]);
 
 /**
  * Writes a request whose body is a text and whose answer is collected, in UTF-8.
@@ -28,7 +33,8 @@ export function writePlainRequest(
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
   for (let at = 0; at < headers.length; at += 2) {
     const [name, value] = [headers[at] as string, headers[at + 1] as string];
-    if (!NAME.test(name) || FRAMING.has(name) || !VALUE.test(value)) return undefined;
+    if (!USUAL.has(name) && (!NAME.test(name) || FRAMING.has(name))) return undefined;
+    if (!VALUE.test(value)) return undefined;
     text += `${name}: ${value}\r\n`;
   }
   return isPost ? `${text}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}` : `${text}\r\n`;
