@@ -1,9 +1,9 @@
 import type { Memory } from "./memory.ts";
 
-/** Memory in a few large pieces; it is freed only as a whole. */
+/** Memory in a few large pieces, each of which is freed only as a whole. */
 export interface Arena {
   readonly chunks: readonly Buffer[];
-  /** Total number of reserved bytes. */
+  /** Total number of reserved bytes in pieces that are not freed. */
   readonly bytes: number;
   /** Whether it began with the chunks of another arena. */
   readonly isForeign: boolean;
@@ -11,6 +11,14 @@ export interface Arena {
   reserve(length: number): void;
   readonly chunk: number;
   readonly at: number;
+  /** Ends the pieces so far: nothing more is reserved in them. */
+  seal(): SealedPieces;
+}
+
+/** Pieces of an arena in which nothing more is reserved. */
+export interface SealedPieces {
+  includes(chunk: number): boolean;
+  free(): void;
 }
 
 /** The content of an arena, which it never changes. */
@@ -20,6 +28,7 @@ export interface SharedArena {
 }
 
 const CHUNK_BYTES = 1024 * 1024;
+const FREED = Buffer.alloc(0);
 
 /**
  * Creates an arena, which allocates no memory before the first bytes.
@@ -30,6 +39,9 @@ export function createArena(memory: Memory, content?: SharedArena): Arena {
   const chunks = (content?.chunks ?? []).map(({ buffer }) => Buffer.from(buffer));
   // Only the other arena adds to its last chunk.
   let [end, size] = [0, 0];
+  /** Numbers of freed chunks. */
+  const vacant: number[] = [];
+  let number = 0;
   const arena = {
     chunks,
     bytes: content?.bytes ?? 0,
@@ -39,13 +51,28 @@ export function createArena(memory: Memory, content?: SharedArena): Arena {
     reserve(length: number) {
       if (size === 0 || length > size - end) {
         size = Math.max(CHUNK_BYTES, length);
-        chunks.push(Buffer.from(memory.take(size)));
+        number = vacant.pop() ?? chunks.length;
+        chunks[number] = Buffer.from(memory.take(size));
         end = 0;
       }
-      arena.chunk = chunks.length - 1;
+      arena.chunk = number;
       arena.at = end;
       arena.bytes += length;
       end += length;
+    },
+    seal() {
+      const sealed = new Set(chunks.keys());
+      for (const each of vacant) sealed.delete(each);
+      const { bytes } = arena;
+      size = 0;
+      return {
+        includes: (chunk: number) => sealed.has(chunk),
+        free() {
+          for (const each of sealed) chunks[each] = FREED;
+          vacant.push(...sealed);
+          arena.bytes -= bytes;
+        },
+      };
     },
   };
   return arena;

@@ -1,5 +1,5 @@
 import { randomInt } from "node:crypto";
-import { ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
+import { atOnce, ITEMS_PER_STEP, type Steps } from "../../../namespace/pace.ts";
 import type { Memory } from "./memory.ts";
 
 /** Finds row numbers by a hash of 32 bits. Rows may share a hash; each row may be added once. */
@@ -24,13 +24,20 @@ export interface HashIndex {
 
 /** A hash table with linear probing, 8 bytes per slot, at most three quarters full. */
 export interface HashTable {
+  /** The numbers of the rows plus 1; 0 in an empty slot, so that new memory is an empty table. */
   readonly rows: Int32Array;
   readonly hashes: Int32Array;
   /** Number of entries. */
   readonly size: number;
 }
 
-const EMPTY = -1;
+const NONE = -1;
+const EMPTY = 0;
+/** A slot of the table before a growth whose row was removed before it moved. */
+const REMOVED = -1;
+
+/** Slots whose entries move at each change after a table has doubled: all have moved long before it doubles again. */
+const MOVED_PER_CHANGE = 8;
 
 /** How many times as large as the next younger table a table is at least. */
 const GROWTH = 8;
@@ -55,13 +62,15 @@ export function createHashIndex(
     for (const { rows, hashes } of [a, b]) {
       for (let slot = 0; slot < rows.length; slot++) {
         if (slot % ITEMS_PER_STEP === 0) yield;
-        const [row, hash] = [rows[slot] as number, hashes[slot] as number];
-        if (row !== EMPTY && isCurrent(hash, row)) joined.add(hash, row);
+        const [row, hash] = [(rows[slot] as number) - 1, hashes[slot] as number];
+        if (row !== NONE && isCurrent(hash, row)) joined.add(hash, row);
       }
     }
     return joined.table();
   }
   function setAside(): void {
+    // Few entries are left to move: sharing was prepared.
+    atOnce(young.moveRest());
     const table = young.table();
     if (table.size === 0) return;
     tables = [...tables, table];
@@ -72,14 +81,15 @@ export function createHashIndex(
       const found = young.find(hash, isMeant);
       if (found >= 0) return found;
       for (const table of tables) {
-        const row = findIn(table.rows, table.hashes, hash, isMeant);
+        const row = findIn(table, hash, isMeant);
         if (row >= 0) return row;
       }
-      return EMPTY;
+      return NONE;
     },
     add: (hash, row) => young.add(hash, row),
     remove: (hash, row) => young.remove(hash, row),
     *prepareToShare(isCurrent) {
+      yield* young.moveRest();
       setAside();
       for (;;) {
         const [a, b] = tables.slice(-2);
@@ -95,42 +105,50 @@ export function createHashIndex(
   };
 }
 
-function findIn(
-  rows: Int32Array,
-  hashes: Int32Array,
-  hash: number,
-  isMeant: (row: number) => boolean,
-): number {
+function findIn({ rows, hashes }: Slots, hash: number, isMeant: (row: number) => boolean): number {
   const mask = rows.length - 1;
   for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
-    const row = rows[slot] as number;
-    if (row === EMPTY) return EMPTY;
-    if (hashes[slot] === hash && isMeant(row)) return row;
+    const entry = rows[slot] as number;
+    if (entry === EMPTY) return NONE;
+    if (hashes[slot] === hash && entry !== REMOVED && isMeant(entry - 1)) return entry - 1;
   }
 }
 
-/** Creates a table that grows. */
-function createTable(expected: number, memory: Memory) {
-  let [rows, hashes] = slots(slotsFor(expected), memory);
-  let mask = rows.length - 1;
-  let size = 0;
+type Slots = Pick<HashTable, "rows" | "hashes">;
 
-  function place(hash: number, row: number): void {
+/** Creates a table that grows. Moving its entries is part of the changes that follow, because all at once take long. */
+function createTable(expected: number, memory: Memory) {
+  let slots = takeSlots(slotsFor(expected), memory);
+  let size = 0;
+  /** The slots before the last growth, which keep what has moved, and how many of them have moved. */
+  let former: Slots | undefined;
+  let moved = 0;
+
+  function place(hash: number, entry: number): void {
+    const { rows, hashes } = slots;
+    const mask = rows.length - 1;
     let slot = hash & mask;
     while (rows[slot] !== EMPTY) slot = (slot + 1) & mask;
-    rows[slot] = row;
+    rows[slot] = entry;
     hashes[slot] = hash;
   }
   function grow(): void {
-    const [oldRows, oldHashes] = [rows, hashes];
-    [rows, hashes] = slots(oldRows.length * 2, memory);
-    mask = rows.length - 1;
-    for (let slot = 0; slot < oldRows.length; slot++) {
-      if (oldRows[slot] !== EMPTY) place(oldHashes[slot] as number, oldRows[slot] as number);
+    [former, moved] = [slots, 0];
+    slots = takeSlots(slots.rows.length * 2, memory);
+  }
+  function move(count: number): void {
+    if (former === undefined) return;
+    const { rows, hashes } = former;
+    for (const end = Math.min(moved + count, rows.length); moved < end; moved++) {
+      const entry = rows[moved] as number;
+      if (entry !== EMPTY && entry !== REMOVED) place(hashes[moved] as number, entry);
     }
+    if (moved === rows.length) former = undefined;
   }
   /** Moves the followers of a freed slot up to it, so that a search does not end too early. */
   function close(free: number): void {
+    const { rows, hashes } = slots;
+    const mask = rows.length - 1;
     let hole = free;
     for (let slot = (hole + 1) & mask; rows[slot] !== EMPTY; slot = (slot + 1) & mask) {
       const home = (hashes[slot] as number) & mask;
@@ -142,27 +160,46 @@ function createTable(expected: number, memory: Memory) {
     rows[hole] = EMPTY;
   }
   return {
-    find: (hash: number, isMeant: (row: number) => boolean) => findIn(rows, hashes, hash, isMeant),
+    find(hash: number, isMeant: (row: number) => boolean): number {
+      const found = findIn(slots, hash, isMeant);
+      return found >= 0 || former === undefined ? found : findIn(former, hash, isMeant);
+    },
     add(hash: number, row: number): void {
-      if ((size + 1) * 4 > rows.length * 3) grow();
+      move(MOVED_PER_CHANGE);
+      if ((size + 1) * 4 > slots.rows.length * 3) grow();
       size++;
-      place(hash, row);
+      place(hash, row + 1);
     },
     remove(hash: number, row: number): void {
-      for (let slot = hash & mask; rows[slot] !== EMPTY; slot = (slot + 1) & mask) {
-        if (rows[slot] !== row) continue;
-        size--;
-        close(slot);
-        return;
-      }
+      move(MOVED_PER_CHANGE);
+      const slot = slotOf(slots, hash, row);
+      const earlier = slot < 0 && former !== undefined ? slotOf(former, hash, row) : NONE;
+      if (slot >= 0) close(slot);
+      else if (earlier >= 0) (former as Slots).rows[earlier] = REMOVED;
+      else return;
+      size--;
     },
-    table: (): HashTable => ({ rows, hashes, size }),
+    /** Moves the entries that have not moved since the last growth; the table may change meanwhile. */
+    *moveRest(): Steps<void> {
+      for (; former !== undefined; move(ITEMS_PER_STEP)) yield;
+    },
+    /** Returns the table, once everything has moved. */
+    table: (): HashTable => ({ ...slots, size }),
   };
 }
 
-function slots(count: number, memory: Memory): [rows: Int32Array, hashes: Int32Array] {
+/** Returns the slot of a row; -1 if it has none. */
+function slotOf({ rows }: Slots, hash: number, row: number): number {
+  const mask = rows.length - 1;
+  for (let slot = hash & mask; rows[slot] !== EMPTY; slot = (slot + 1) & mask) {
+    if (rows[slot] === row + 1) return slot;
+  }
+  return NONE;
+}
+
+function takeSlots(count: number, memory: Memory): Slots {
   const bytes = count * Int32Array.BYTES_PER_ELEMENT;
-  return [new Int32Array(memory.take(bytes)).fill(EMPTY), new Int32Array(memory.take(bytes))];
+  return { rows: new Int32Array(memory.take(bytes)), hashes: new Int32Array(memory.take(bytes)) };
 }
 
 function slotsFor(rows: number): number {

@@ -1,4 +1,4 @@
-import { copyBytes, createArena, type SharedArena } from "./arena.ts";
+import { copyBytes, createArena, type SealedPieces, type SharedArena } from "./arena.ts";
 import { type ColumnPage, createColumnPages, PAGE_MASK, PAGE_ROWS, PAGE_SHIFT } from "./column-pages.ts";
 import type { ByteHash } from "./hash-index.ts";
 import type { Memory } from "./memory.ts";
@@ -74,13 +74,19 @@ const SLASH = 0x2f;
 /** Number of unused bytes above which their memory is reclaimed. */
 const MIN_DEAD_BYTES = 4 * 1024 * 1024;
 
+/** Rows whose texts move at each change while memory is reclaimed. */
+const MOVED_PER_CHANGE = 8;
+
 /**
  * Creates a store; `hash` is applied to ids and locations.
  *
  * @param content rows of another store. Default: none.
  */
 export function createRowStore(hash: ByteHash, memory: Memory, content?: SharedStore): RowStore {
-  let arena = createArena(memory, content?.texts);
+  const arena = createArena(memory, content?.texts);
+  /** Memory that is being taken back, and the first row whose texts may still be in it. */
+  let leaving: SealedPieces | undefined;
+  let unmoved = 0;
   let liveBytes = content?.liveBytes ?? 0;
   const { pages, writable, share } = createColumnPages(memory, content?.pages);
   let end = content?.end ?? 0;
@@ -106,8 +112,9 @@ export function createRowStore(hash: ByteHash, memory: Memory, content?: SharedS
     const own = Buffer.from(bytes.subarray(start, stop));
     return kinds.push({ type: own.toString(), bytes: own }) - 1;
   }
+  const chunkNumber = (row: number) => pageOf(row).chunk[row & PAGE_MASK] as number;
   function chunkOf(row: number): Buffer {
-    return arena.chunks[pageOf(row).chunk[row & PAGE_MASK] as number] as Buffer;
+    return arena.chunks[chunkNumber(row)] as Buffer;
   }
   const idStart = (row: number) => pageOf(row).at[row & PAGE_MASK] as number;
   const idLength = (row: number) => pageOf(row).idLength[row & PAGE_MASK] as number;
@@ -119,23 +126,29 @@ export function createRowStore(hash: ByteHash, memory: Memory, content?: SharedS
   const metadataStart = (row: number) => locationStart(row) + lengthOf(locationLength(row));
   const recordLength = (row: number) => metadataStart(row) + lengthOf(metadataLength(row)) - idStart(row);
 
-  /** Copies used bytes to new memory if most of the old memory is unused; costs no more than the deletions before. */
+  /**
+   * Copies used bytes to new memory if most of the old memory is unused. Each change copies a few rows, because all at once take long.
+   */
   function takeBack(): void {
     const dead = arena.bytes - liveBytes;
     // A store that shares the texts of another one would only copy what that one takes back.
-    if (dead < MIN_DEAD_BYTES || dead < liveBytes || arena.isForeign) return;
-    const old = arena;
-    arena = createArena(memory);
-    for (let row = 0; row < end; row++) {
-      if (isFree(row)) continue;
-      const [start, length] = [idStart(row), recordLength(row)];
-      arena.reserve(length);
-      const source = old.chunks[pageOf(row).chunk[row & PAGE_MASK] as number] as Buffer;
-      copyBytes(source, start, start + length, arena.chunks[arena.chunk] as Buffer, arena.at);
-      const { chunk, at } = writable(row);
-      chunk[row & PAGE_MASK] = arena.chunk;
-      at[row & PAGE_MASK] = arena.at;
+    if (leaving === undefined && dead >= MIN_DEAD_BYTES && dead >= liveBytes && !arena.isForeign)
+      [leaving, unmoved] = [arena.seal(), 0];
+    if (leaving === undefined) return;
+    for (const stop = Math.min(unmoved + MOVED_PER_CHANGE, end); unmoved < stop; unmoved++) {
+      if (!isFree(unmoved) && leaving.includes(chunkNumber(unmoved))) moveTexts(unmoved);
     }
+    if (unmoved < end) return;
+    leaving.free();
+    leaving = undefined;
+  }
+  function moveTexts(row: number): void {
+    const [source, start, length] = [chunkOf(row), idStart(row), recordLength(row)];
+    arena.reserve(length);
+    copyBytes(source, start, start + length, arena.chunks[arena.chunk] as Buffer, arena.at);
+    const { chunk, at } = writable(row);
+    chunk[row & PAGE_MASK] = arena.chunk;
+    at[row & PAGE_MASK] = arena.at;
   }
   function text(row: number, start: number, length: number): string {
     return chunkOf(row).toString("utf8", start, start + length);
@@ -172,6 +185,7 @@ export function createRowStore(hash: ByteHash, memory: Memory, content?: SharedS
       copyBytes(id.bytes, start, stop, chunk, arena.at);
       copyText(location, index, chunk, locationStart(row));
       copyText(metadata, index, chunk, metadataStart(row));
+      takeBack();
       return row;
     },
     delete(row) {

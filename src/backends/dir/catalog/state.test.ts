@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { atOnce } from "../../../namespace/pace.ts";
 import { createDraft } from "./draft.ts";
+import { createMemory } from "./memory.ts";
 import { compareNames } from "./names.ts";
 import { parentId, type Row } from "./row.ts";
 import { toBatch } from "./row-batch.ts";
@@ -187,6 +188,28 @@ test("keeps thousands of children in order through changes, and reclaims memory"
   }
   assert.deepEqual(state.children("n", "table", "", 10_000), [...expected].sort(compareNames));
   for (const name of expected) assert.equal(state.get(`n$${name}`)?.location, row(name).location);
+});
+
+test("reclaims the memory of deleted rows in small pieces", () => {
+  const memory = createMemory();
+  const rows = Array.from(
+    { length: 5000 },
+    (_, i): Row => ({
+      objectId: `n$t${i}`,
+      objectType: "table",
+      location: `${i}${"x".repeat(2000)}`,
+      properties: {},
+    }),
+  );
+  const state = createState(rows, memory);
+  const bytes = state.bytes;
+  for (const { objectId } of rows.slice(0, 4000)) {
+    const before = memory.taken;
+    state.apply(new Map([[objectId, undefined]]));
+    assert.ok(memory.taken - before <= 1024 * 1024, `${memory.taken - before} bytes at once`);
+  }
+  assert.ok(state.bytes < bytes / 2, `${state.bytes} of ${bytes} bytes`);
+  for (const row of rows.slice(4000)) assert.deepEqual(state.get(row.objectId), row);
 });
 
 test("finds nothing for half a character", () => {
