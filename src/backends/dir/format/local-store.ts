@@ -43,12 +43,15 @@ export function createLocalStore(
       readPart(pathOf(key), (size) => [start, Math.min(end, size)]).then((part) => part?.bytes),
     head: (key) => headOf(key, pathOf(key)),
     async *list(directory) {
-      const found = await orMissing(readdir(directoryOf(directory), { withFileTypes: true }));
-      yield (found ?? [])
-        .filter(({ name }) => !TEMPORARY.test(name))
-        .map((entry) =>
-          entry.isDirectory() ? { name: entry.name, isDirectory: true } : { name: entry.name },
-        );
+      const found = (await orMissing(readdir(directoryOf(directory), { withFileTypes: true }))) ?? [];
+      for (let at = 0; at < found.length; at += LISTED_AT_ONCE) {
+        yield found
+          .slice(at, at + LISTED_AT_ONCE)
+          .filter(({ name }) => !TEMPORARY.test(name))
+          .map((entry) =>
+            entry.isDirectory() ? { name: entry.name, isDirectory: true } : { name: entry.name },
+          );
+      }
     },
     exists: async (directory) => (await orMissing(access(directoryOf(directory)).then(() => true))) ?? false,
     create: writes.create,
@@ -104,6 +107,9 @@ export function createLocalStore(
   };
   return store;
 }
+
+/** Length of a page of a listing. The reader may pause between two of them. */
+const LISTED_AT_ONCE = 4_096;
 
 /** The engine ignores names of this form; see `is_valid_file_path` in the `object_store` crate. */
 const TEMPORARY = /#\d+$/;

@@ -115,3 +115,22 @@ test("keeps all properties that gateways set concurrently on a transaction", asy
     [],
   );
 });
+
+test("carries out thousands of actions in order, and refuses too many properties", async (t) => {
+  const client = await openClient(t, await temporaryDirectory(t));
+  const rows = tableToIPC(new Table({ id: vectorFromArray([1], new Int32()) }), "stream");
+  await client.upload("createTable", "t", {}, rows);
+  const setting = (count: number, names: number) =>
+    Array.from({ length: count }, (_, i) => ({
+      action: { case: "setPropertyAction" as const, value: { key: `p${i % names}`, value: String(i) } },
+    }));
+  const unset = { action: { case: "unsetPropertyAction" as const, value: { key: "p1" } } };
+  const { properties } = await client.call("alterTransaction", "t$1", {
+    actions: [...setting(20_000, 500), unset],
+  });
+  assert.deepEqual([properties["p0"], properties["p1"], properties["p499"]], ["19500", undefined, "19999"]);
+  await assert.rejects(
+    client.call("alterTransaction", "t$1", { actions: setting(1_001, 1_001) }),
+    (error) => isLanceError(error, "InvalidInput") && /1000 properties/.test((error as Error).message),
+  );
+});

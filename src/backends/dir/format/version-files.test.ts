@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, it } from "vitest";
 import { errorEntry, isLanceError } from "../../../namespace/errors.ts";
+import { manifestName } from "./dataset.ts";
 import { deleteVersions } from "./delete-versions.ts";
-import { openFixture, saidOf, saidOfBranch } from "./fixture.ts";
+import { createMemoryStore, openFixture, saidOf, saidOfBranch } from "./fixture.ts";
 import { countRows, metadataText, timestampMillis } from "./manifest.ts";
 import { describeVersion, latestVersion, listVersions, readVersion } from "./version-files.ts";
 
@@ -52,6 +54,31 @@ describe("reading datasets of pylance", () => {
 });
 
 describe("versions", () => {
+  it("are read a few hundred at a time, however long the page is", async () => {
+    const store = createMemoryStore();
+    for (let version = 1n; version <= 2_000n; version++)
+      await store.put(`t/_versions/${manifestName(version, "V2")}`, new Uint8Array(1));
+    let [reads, most] = [0, 0];
+    const dataset = {
+      root: "t",
+      branch: undefined,
+      store: {
+        ...store,
+        async *list(directory: string) {
+          for await (const page of store.list(directory)) yield page.map(({ name }) => ({ name }));
+        },
+        async head(key: string) {
+          most = Math.max(most, ++reads);
+          await nextTurn();
+          reads--;
+          return store.head(key);
+        },
+      },
+    };
+    assert.equal((await listVersions(dataset, { limit: 1_500 })).length, 1_500);
+    assert.ok(most <= 512, `${most} at a time`);
+  });
+
   it("are listed in pages, in either direction", async () => {
     const dataset = openFixture("new");
     assert.deepEqual(numbers(await listVersions(dataset, { limit: 3 })), [1, 2, 3]);

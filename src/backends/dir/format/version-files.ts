@@ -1,4 +1,5 @@
 import { LanceError } from "../../../namespace/errors.ts";
+import { createPace, ITEMS_PER_STEP } from "../../../namespace/pace.ts";
 import { damagedFile } from "./damaged-file.ts";
 import type { DatasetRef, NamingScheme } from "./dataset.ts";
 import { manifestName, parseManifestName, versionsDirectory } from "./dataset.ts";
@@ -46,6 +47,7 @@ export async function listVersions(
   { descending = false, after, limit }: ListVersionsOptions = {},
 ): Promise<VersionEntry[]> {
   const found = await findVersions(dataset);
+  const pace = createPace();
   const order = descending ? -1 : 1;
   found.sort((a, b) => (a.version < b.version ? -order : order));
   const rest =
@@ -54,8 +56,10 @@ export async function listVersions(
       : found.filter(({ version }) => (descending ? version < after : version > after));
   const wanted = limit ?? rest.length;
   const entries: VersionEntry[] = [];
-  for (let next = 0; entries.length < wanted && next < rest.length; ) {
-    const some = rest.slice(next, next + wanted - entries.length);
+  await pace.pauseIfDue();
+  for (let next = 0; entries.length < wanted && next < rest.length; await pace.pauseIfDue()) {
+    // Beginning to read 10,000 facts takes long, and so do answers that arrive at once.
+    const some = rest.slice(next, next + Math.min(wanted - entries.length, ITEMS_PER_STEP));
     next += some.length;
     const described = await Promise.all(some.map((name) => describe(dataset, name)));
     entries.push(...described.filter((entry) => entry !== undefined));
@@ -155,8 +159,10 @@ export async function readVersion(dataset: DatasetRef, version?: bigint): Promis
  */
 export async function findVersions(dataset: DatasetRef): Promise<FoundVersion[]> {
   const all: FoundVersion[] = [];
+  const pace = createPace();
   for await (const page of dataset.store.list(versionsDirectory(dataset))) {
-    for (const entry of page) {
+    for (const [index, entry] of page.entries()) {
+      if (index % ITEMS_PER_STEP === 0) await pace.pauseIfDue();
       const found = foundVersion(dataset, entry);
       if (!found) continue;
       checkSameScheme(dataset, all[0], found);

@@ -20,6 +20,7 @@ import {
   type TransactionAlteration,
 } from "../../format/transaction-alterations.ts";
 import { findTransaction, type TransactionRecord } from "../../format/transaction-records.ts";
+import { checkProperties } from "../properties.ts";
 import { requireDataset } from "./versions.ts";
 
 /** The operations on transactions: how a version came about, and what clients noted about it later. */
@@ -48,9 +49,13 @@ export function createTransactionOperations(
       if (changes.length === 0) throw new LanceError("InvalidInput", "actions must have an entry");
       const { dataset, transaction } = await find(id);
       return locks.withLocks([`${dataset.root}/${transaction.uuid}`], async () => {
-        const after = await alter(dataset, transaction, (before) =>
-          changes.reduce((state, change) => change(state, transaction), before),
-        );
+        const after = await alter(dataset, transaction, (before) => {
+          const state = copyOf(before);
+          for (const change of changes) change(state, transaction);
+          if (actions.some(({ action }) => action.case === "setPropertyAction"))
+            checkProperties(Object.fromEntries(state.properties));
+          return state;
+        });
         return create(AlterTransactionResponseSchema, answer(transaction, after));
       });
     },
@@ -90,7 +95,22 @@ function parseStatus(text: string): TransactionStatus {
   return found?.[1] ?? TransactionStatus.UNSPECIFIED;
 }
 
-type Change = (state: TransactionAlteration, transaction: TransactionRecord) => TransactionAlteration;
+/** An alteration that the actions of a call change in place: a copy for each of thousands would take seconds. */
+interface Draft {
+  status: string | undefined;
+  readonly properties: Map<string, string>;
+  readonly removed: Set<string>;
+}
+
+function copyOf({ status, properties, removed }: TransactionAlteration): Draft {
+  return { status, properties: new Map(properties), removed: new Set(removed) };
+}
+
+function has({ properties, removed }: Draft, transaction: TransactionRecord, key: string): boolean {
+  return properties.has(key) || (Object.hasOwn(transaction.properties, key) && !removed.has(key));
+}
+
+type Change = (state: Draft, transaction: TransactionRecord) => void;
 
 /** Returns the change that an action makes. @throws LanceError InvalidInput for an incomplete action */
 function toChange({ action }: AlterTransactionAction): Change {
@@ -109,35 +129,33 @@ function toChange({ action }: AlterTransactionAction): Change {
 function setStatus(wanted: TransactionStatus | undefined): Change {
   const status = [...STATUSES].find(([, value]) => value === wanted)?.[0];
   if (status === undefined) throw new LanceError("InvalidInput", "a set_status action needs a status");
-  return (state) => ({ ...state, status });
+  return (state) => {
+    state.status = status;
+  };
 }
 
 function setProperty({ key: name, value, mode }: AlterTransactionSetProperty): Change {
   const key = checkKey(name);
   if (value === undefined) throw new LanceError("InvalidInput", "a set_property action needs a value");
   return (state, transaction) => {
-    const exists = effectiveProperties(transaction, state).has(key);
+    const exists = has(state, transaction, key);
     if (exists && mode === SetPropertyMode.FAIL) {
       throw new LanceError("ConcurrentModification", `property ${JSON.stringify(key)} is set already`);
     }
-    if (exists && mode === SetPropertyMode.SKIP) return state;
-    const removed = new Set(state.removed);
-    removed.delete(key);
-    return { ...state, properties: new Map([...state.properties, [key, value]]), removed };
+    if (exists && mode === SetPropertyMode.SKIP) return;
+    state.removed.delete(key);
+    state.properties.set(key, value);
   };
 }
 
 function unsetProperty({ key: name, mode }: AlterTransactionUnsetProperty): Change {
   const key = checkKey(name);
   return (state, transaction) => {
-    const exists = effectiveProperties(transaction, state).has(key);
-    if (!exists && mode === UnsetPropertyMode.FAIL) {
+    if (mode === UnsetPropertyMode.FAIL && !has(state, transaction, key)) {
       throw new LanceError("InvalidInput", `property ${JSON.stringify(key)} is not set`);
     }
-    const properties = new Map(state.properties);
-    properties.delete(key);
-    const removed = Object.hasOwn(transaction.properties, key) ? [key] : [];
-    return { ...state, properties, removed: new Set([...state.removed, ...removed]) };
+    state.properties.delete(key);
+    if (Object.hasOwn(transaction.properties, key)) state.removed.add(key);
   };
 }
 
