@@ -55,7 +55,7 @@ describe("clones of tables", () => {
       indexes.map((index) => index.index_name),
       ["id_idx"],
     );
-    assert.match(location, /\/data\/[0-9a-f]{8}_kept$/);
+    assert.match(location, /\/data\/[0-9a-v]{14}_kept$/);
   });
 
   it("share files on a disk if they are shallow, and have copies if not", async () => {

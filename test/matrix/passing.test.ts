@@ -110,5 +110,5 @@ for (const [protocol, kind] of Object.entries(KINDS)) {
 /** Removes from an answer the parts that may differ: the namespace and the random part of a location. */
 function normalized(namespace: string, answer: unknown): unknown {
   const text = JSON.stringify(answer, (_, value) => (typeof value === "bigint" ? Number(value) : value));
-  return JSON.parse(text.replaceAll(namespace, "NAMESPACE").replaceAll(/\b[0-9a-f]{8}_/g, "HASH_"));
+  return JSON.parse(text.replaceAll(namespace, "NAMESPACE").replaceAll(/\b[0-9a-v]{14}_/g, "HASH_"));
 }

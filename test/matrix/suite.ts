@@ -45,7 +45,7 @@ function normalized(protocol: string, answer: unknown): unknown {
     return typeof value === "bigint" ? Number(value) : value;
   });
   const namespace = namespaceOf(protocol);
-  return JSON.parse(text.replaceAll(namespace, "NAMESPACE").replaceAll(/\b[0-9a-f]{8}_/g, "HASH_"));
+  return JSON.parse(text.replaceAll(namespace, "NAMESPACE").replaceAll(/\b[0-9a-v]{14}_/g, "HASH_"));
 }
 
 /** A gateway over an empty directory, and a client of every protocol. */

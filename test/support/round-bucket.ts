@@ -49,7 +49,7 @@ export function createRoundBucket(root: string): RoundBucket {
   async function answer<T>(kind: string, key: string, work: () => Promise<T>): Promise<T> {
     const path = key.slice(disk.keyOf(root).length + 1).replace(/^data\//, "");
     const directory = path.slice(0, Math.max(0, path.lastIndexOf("/")));
-    requests.push(`${kind} ${directory.replace(/^[0-9a-f]{8}_[^/]*/, "*")}`);
+    requests.push(`${kind} ${directory.replace(/^[0-9a-v]{14}_[^/]*/, "*")}`);
     const turnOf = Promise.withResolvers<void>();
     waiting.push(turnOf.resolve);
     if (!isWatched) void endRounds();

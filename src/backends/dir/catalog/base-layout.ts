@@ -51,8 +51,6 @@ export interface Layout {
   dataState(location: string): Promise<"written" | "declared" | "lost">;
   /** Whether a location contains anything. */
   exists(location: string): Promise<boolean>;
-  /** Whether a location contains nothing except marks. */
-  isVacant(location: string): Promise<boolean>;
   /** Whether a location contains nothing, not even marks, so that a table may {@link claim} it. */
   isEmpty(location: string): Promise<boolean>;
   /** Whether a directory without a row is a table: it has data or is declared, and is not deregistered. */
@@ -173,7 +171,6 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       return (await listNames(store, key)).some(isMark) ? "declared" : "lost";
     },
     exists: async (location) => store.exists(keyOf(location)),
-    isVacant: async (location) => (await namesAtNew(keyOf(location))).every(isMark),
     isEmpty: async (location) => (await namesAtNew(keyOf(location))).length === 0,
     async isUnlistedTable(location) {
       const key = keyOf(location);

@@ -21,7 +21,14 @@ export function isRootDirectory(location: string): boolean {
   return /^[^/]+\.lance$/.test(location);
 }
 
-/** Creates a location that no other table has. */
+/**
+ * Number of random characters before an identifier, of five bits each. More would not fit into the name of a directory
+ * beside the longest identifier.
+ */
+const RANDOM_CHARACTERS = 14;
+
+/** Creates a location that no other table has or has had (docs/adr/0009). */
 export function uniqueLocation(id: Identifier): string {
-  return `${randomBytes(4).toString("hex")}_${joinIdentifier(id)}`;
+  const drawn = Array.from(randomBytes(RANDOM_CHARACTERS), (byte) => (byte & 31).toString(32));
+  return `${drawn.join("")}_${joinIdentifier(id)}`;
 }

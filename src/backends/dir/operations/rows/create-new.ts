@@ -52,18 +52,15 @@ export async function createApart(
 ): Promise<NewTable> {
   const { catalog, layout } = context;
   const path = layout.pathOf(location);
-  // A deregistered table may have its files at the drawn location; the check does not delay the write.
-  const look = layout.isVacant(location);
-  const wasVacant = look.catch(() => false);
   let isAsked = false;
   try {
-    const version = await writeApart(context, path, data, look);
+    const version = await writeApart(context, path, data);
     isAsked = true;
     await catalog.mutate(apply);
     return { path, version };
   } catch (error) {
     // When the storage did not acknowledge, the row may exist, and the table may have been renamed by now.
-    if ((!isAsked || isRefusal(error)) && (await wasVacant)) await removeTables(context, [location]);
+    if (!isAsked || isRefusal(error)) await removeTables(context, [location]);
     throw error;
   }
 }
@@ -73,9 +70,8 @@ async function writeApart(
   { layout, store }: TableContext,
   path: string,
   data: Pick<ReceivedRows, "stage">,
-  isVacant: Promise<boolean>,
 ): Promise<number> {
-  if (store.files === undefined) return data.stage(path, isVacant);
+  if (store.files === undefined) return data.stage(path);
   const staging = newStagingKey(layout.baseKey);
   try {
     const version = await data.stage(store.uriOf(staging));

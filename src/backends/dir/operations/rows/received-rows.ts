@@ -23,13 +23,8 @@ export interface ReceivedRows {
   readonly rows: number;
   /** Whether the rows can be written again after {@link ReceivedRows.stage}. */
   readonly isRepeatable: boolean;
-  /**
-   * Writes a new dataset to a location to which no other process writes.
-   *
-   * @param isVacant whether the location is empty, if that is not certain
-   * @throws LanceError if it is not
-   */
-  stage(path: string, isVacant?: Promise<boolean>): Promise<number>;
+  /** Writes a new dataset to a location to which no other process writes. */
+  stage(path: string): Promise<number>;
   /** Writes the first version of a table, unless another writer is first. @throws LanceError TableAlreadyExists */
   create(table: Pick<FoundTable, "path">): Promise<number>;
   /** Writes a version that replaces all rows. */
@@ -129,10 +124,8 @@ function wholeRows(context: TableContext, part: UploadPart, branch: string | und
   return {
     rows,
     isRepeatable: true,
-    stage: (path, isVacant) =>
-      store.files === undefined
-        ? writeByDisk(context, path, file, isVacant)
-        : engine.create(path, file, "create"),
+    stage: (path) =>
+      store.files === undefined ? writeByDisk(context, path, file) : engine.create(path, file, "create"),
     create: (table) => createShared(context, table, file),
     replace(table) {
       if (isMain(branch)) return durable(table, engine.create(table.path, file, "overwrite"));

@@ -1,14 +1,13 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isLanceError } from "../../../../namespace/errors.ts";
+import { isLanceError, LanceError } from "../../../../namespace/errors.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { type DatasetRef, parseManifestName, versionsDirectory } from "../../format/dataset.ts";
 import { createLocalStore } from "../../format/local-store.ts";
 import { publishVersion } from "../../format/publish-version.ts";
 import { keyIn, listNames, listTree, type ObjectStore } from "../../format/storage.ts";
 import { writeVersionHint } from "../../format/version-hint.ts";
-import { drawnTwice } from "../tables/declare.ts";
 
 /**
  * Largest body that is written on the disk first, in bytes. The time of a larger one depends on its transfer, which the
@@ -35,22 +34,20 @@ interface FirstVersion {
  * the engine writes to the bucket itself, and waits for five answers in a row.
  *
  * @param file an Arrow IPC file
- * @param isVacant whether there is nothing at the place, as far as that is not certain
  * @returns the version
- * @throws LanceError if there is something, and the errors of the engine and of the store
+ * @throws LanceError ConcurrentModification if there is a dataset, and the errors of the engine and of the store
  */
 export async function writeByDisk(
   { engine, store }: Pick<TableContext, "engine" | "store">,
   path: string,
   file: Buffer,
-  isVacant: Promise<boolean> = Promise.resolve(true),
 ): Promise<number> {
   const direct = () => engine.create(path, file, "create");
   if (file.byteLength > MAX_BYTES) return direct();
   const first = await writeOnDisk((location) => engine.create(location, file, "create")).catch(
     () => undefined,
   );
-  return first === undefined ? direct() : putFirst({ store, root: store.keyOf(path) }, first, isVacant);
+  return first === undefined ? direct() : putFirst({ store, root: store.keyOf(path) }, first);
 }
 
 /** Lets the engine write a dataset into a directory of its own, and reads it. */
@@ -80,17 +77,14 @@ async function readFile(disk: ObjectStore, root: string, path: string): Promise<
 }
 
 /** Puts a dataset where there is none. Its files have names of their own, so a refusal removes them and nothing else. */
-async function putFirst(
-  dataset: DatasetRef,
-  { version, manifest, others }: FirstVersion,
-  isVacant: Promise<boolean>,
-): Promise<number> {
+async function putFirst(dataset: DatasetRef, { version, manifest, others }: FirstVersion): Promise<number> {
   const { store, root } = dataset;
   const puts = others.map(({ path, bytes }) => store.create(keyIn(root, path), bytes));
-  const written = Promise.all([checkVacant(isVacant), ...puts]);
+  const written = Promise.all(puts);
   const { path, bytes } = manifest;
   try {
-    if (!(await publishVersion(store, { key: keyIn(root, path), bytes }, written))) throw drawnTwice();
+    if (!(await publishVersion(store, { key: keyIn(root, path), bytes }, written)))
+      throw new LanceError("ConcurrentModification", "another table is at the location; try again");
   } catch (error) {
     if (isLanceError(error, "ConcurrentModification")) {
       await Promise.allSettled(puts);
@@ -100,8 +94,4 @@ async function putFirst(
   }
   await writeVersionHint(dataset, version).catch(() => {});
   return Number(version);
-}
-
-async function checkVacant(isVacant: Promise<boolean>): Promise<void> {
-  if (!(await isVacant)) throw drawnTwice();
 }

@@ -121,8 +121,7 @@ async function takePrivately(
   { catalog, layout }: CatalogContext,
   { location, apply }: Claim,
 ): Promise<string> {
-  const [isVacant] = await Promise.all([layout.isVacant(location), layout.reserveNew(location)]);
-  if (!isVacant) throw drawnTwice();
+  await layout.reserveNew(location);
   await catalog.mutate(apply).catch(async (error: unknown) => {
     if (isRefusal(error)) await layout.unreserve(location);
     throw error;
@@ -165,8 +164,6 @@ async function showDeclared(context: CatalogContext, location: string, claim: st
  *
  * A root table gets a location drawn at random if anything is at its usual one, or if another caller takes that before
  * the name is taken.
- *
- * The plan does not check whether a private location is vacant.
  *
  * @param view returns the state of the catalog, if the plan needs it
  * @param id checked by {@link checkNewIdentifier}
@@ -235,11 +232,6 @@ function claimOf(
       draft.put({ objectId: objectIdOf(id), objectType: "table", location, properties });
     },
   };
-}
-
-/** Creates the error for a private location where a deregistered table still has its files. */
-export function drawnTwice(): LanceError {
-  return new LanceError("ConcurrentModification", "the drawn location is not empty; try again");
 }
 
 /** Returns the usual location of a table, or a random one when anything is there, such as a deregistered table. */

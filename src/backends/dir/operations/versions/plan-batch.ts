@@ -25,7 +25,7 @@ import type { PreparedVersion } from "../../format/prepared-version.ts";
 import { openBranch } from "../../format/refs.ts";
 import { type Predecessor, prepareVersion, type StagedVersion } from "../../format/staged-version.ts";
 import { latestVersion } from "../../format/version-files.ts";
-import { drawnTwice, planClaim } from "../tables/declare.ts";
+import { planClaim } from "../tables/declare.ts";
 import { takeRow } from "../tables/drop.ts";
 import {
   checkNewIdentifier,
@@ -104,14 +104,13 @@ export async function createPlanner(
     },
     async declare(id, { location: wanted, properties }) {
       checkNewIdentifier(id);
-      const { apply, isPrivate, location } = await planClaim(
+      const { apply, location } = await planClaim(
         context,
         async () => draft,
         id,
         properties,
         wanted || undefined,
       );
-      if (isPrivate && !(await context.layout.isVacant(location))) throw drawnTwice();
       change(apply);
       declared.add(location);
       return location;
