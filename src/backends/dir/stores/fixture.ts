@@ -7,7 +7,10 @@ import type { ObjectStore } from "../format/storage.ts";
 import { createS3Store } from "./s3.ts";
 
 /** An answer of a server that speaks a little S3; `hang` means no answer, `reset` the end of the connection. */
-export type Answer = readonly [status: number, code?: string] | "hang" | "reset";
+export type Answer =
+  | readonly [status: number, code?: string, headers?: Readonly<Record<string, string>>]
+  | "hang"
+  | "reset";
 
 /** A request as the server received it. */
 export interface Seen {
@@ -39,8 +42,8 @@ export async function openFakeS3(
     if (said === "hang") return void response.on("close", () => ended.push(asked));
     if (said === "reset") return void request.socket.destroy();
     if (typeof said === "string") return void response.writeHead(200).end(said);
-    const [status, code] = said;
-    response.writeHead(status, { etag: '"tag"' });
+    const [status, code, added] = said;
+    response.writeHead(status, { etag: '"tag"', ...added });
     response.end(code && `<Error><Code>${code}</Code><Message>said by the fake</Message></Error>`);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -12,6 +12,8 @@ export interface S3Access {
   readonly client: S3Client;
   /** Sends each request once, for requests whose retries must be visible. */
   readonly single: S3Client;
+  /** Makes the attempts that remain after a first one; undefined if there are none. */
+  readonly rest: S3Client | undefined;
   readonly limits: TimeLimits;
   /** Options with which the engine reaches the storage. */
   readonly engineOptions: StorageOptions;
@@ -46,7 +48,11 @@ export async function openS3(options: StorageOptions): Promise<S3Access> {
   const config = toConfig(options);
   const client = new sdk.S3Client(config);
   const { requestHandler, credentials } = client.config;
-  const single = new sdk.S3Client({ ...config, requestHandler, credentials, maxAttempts: 1 });
+  const withAttempts = (maxAttempts: number) =>
+    new sdk.S3Client({ ...config, requestHandler, credentials, maxAttempts });
+  const single = withAttempts(1);
+  const attempts = await client.config.maxAttempts();
+  const rest = attempts > 1 ? withAttempts(attempts - 1) : undefined;
   const region = await client.config.region().catch((cause: unknown) => {
     throw new Error("s3:// needs a region: the storage option aws_region, or AWS_REGION", { cause });
   });
@@ -54,7 +60,7 @@ export async function openS3(options: StorageOptions): Promise<S3Access> {
   const engineOptions = typeof endpoint === "string" ? { ...options, aws_endpoint: endpoint } : options;
   const limits = createTimeLimits(requestTimeoutOf(options));
   const clientOptions = clientOptionsOf("s3", { ...engineOptions, aws_region: region });
-  return { sdk, client, single, limits, engineOptions, clientOptions };
+  return { sdk, client, single, rest, limits, engineOptions, clientOptions };
 }
 
 function requestTimeoutOf(options: StorageOptions): number {
@@ -132,9 +138,29 @@ export function isPassing(thrown: unknown): boolean {
   return isTransient(failureOf(thrown));
 }
 
+/** Whether another attempt may succeed, also if this one failed on the way. */
+export function mayRepeat(thrown: unknown): boolean {
+  const { status, code } = failureOf(thrown);
+  if (status === undefined) return !(thrown instanceof TypeError);
+  return status >= 500 || status === 429 || code === "RequestTimeout";
+}
+
+/** Whether the service asks for fewer requests. */
+export function isThrottled(thrown: unknown): boolean {
+  const { status, code } = failureOf(thrown);
+  return status === 429 || status === 503 || code === "SlowDown";
+}
+
 /** Converts an error of the library to one for clients. */
 export function toS3Error(thrown: unknown): unknown {
   if (thrown instanceof LanceError || (thrown as Error).name === "AbortError") return thrown;
   // A defect of this program has neither a status nor a name of the library.
   return thrown instanceof TypeError ? thrown : toStoreError("S3", failureOf(thrown));
+}
+
+/** Returns the result of a request whose errors are converted to those for clients. */
+export function known<T>(request: Promise<T>): Promise<T> {
+  return request.catch((error: unknown) => {
+    throw toS3Error(error);
+  });
 }

@@ -1,8 +1,8 @@
-import type { GetObjectCommandOutput, ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
-import type { ObjectInfo } from "../format/storage.ts";
-import type { Bucket, BucketPage, ByteRange } from "./bucket.ts";
+import type { ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
+import type { Bucket, BucketPage } from "./bucket.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
-import { failureOf, isMissing, isPassing, openS3, type S3Access, toS3Error } from "./s3-client.ts";
+import { isMissing, known, openS3, type S3Access, toS3Error } from "./s3-client.ts";
+import { createSmallRequests, infoOf } from "./s3-small.ts";
 import { uploadStream } from "./s3-upload.ts";
 import type { StorageOptions } from "./storage-options.ts";
 
@@ -21,15 +21,8 @@ export async function createS3Store(bucket: string, options: StorageOptions): Pr
 }
 
 function s3Bucket(Bucket: string, access: S3Access): Bucket {
-  const { sdk, client, single, limits } = access;
-  const small = (abortSignal?: AbortSignal) => ({
-    requestTimeout: limits.small,
-    ...(abortSignal && { abortSignal }),
-  });
+  const { sdk, client, limits } = access;
 
-  async function read(Key: string, signal?: AbortSignal): Promise<GetObjectCommandOutput | undefined> {
-    return orMissing(client.send(new sdk.GetObjectCommand({ Bucket, Key }), small(signal)));
-  }
   async function deleteSome(keys: readonly string[]): Promise<void> {
     const Objects = keys.map((Key) => ({ Key }));
     const command = new sdk.DeleteObjectsCommand({ Bucket, Delete: { Objects, Quiet: true } });
@@ -42,57 +35,19 @@ function s3Bucket(Bucket: string, access: S3Access): Bucket {
     name: Bucket,
     // Directory buckets, which have this ending, list in no order.
     listsInOrder: !Bucket.endsWith("--x-s3"),
-    async get(key, signal) {
-      const found = await read(key, signal);
-      return found && known(bytesOf(found));
-    },
+    ...createSmallRequests(access, Bucket),
     async getStream(key) {
-      const body = (await read(key))?.Body;
+      const command = new sdk.GetObjectCommand({ Bucket, Key: key });
+      const body = (await orMissing(client.send(command, { requestTimeout: limits.small })))?.Body;
       return body && withErrors(body as AsyncIterable<Uint8Array>);
     },
-    async getPart(key, range, signal) {
-      try {
-        const found = await client.send(
-          new sdk.GetObjectCommand({ Bucket, Key: key, Range: headerOf(range) }),
-          small(signal),
-        );
-        const bytes = await bytesOf(found);
-        return { bytes, size: Number(/\/(\d+)$/.exec(found.ContentRange ?? "")?.[1] ?? bytes.byteLength) };
-      } catch (error) {
-        if (failureOf(error).status === 416) return { bytes: new Uint8Array(), size: 0 };
-        if (isMissing(error)) return undefined;
-        throw toS3Error(error);
-      }
-    },
-    async head(key, signal) {
-      const command = new sdk.HeadObjectCommand({ Bucket, Key: key });
-      const found = await orMissing(client.send(command, small(signal)));
-      return found && infoOf(key, found.ContentLength, found);
-    },
-    async page({ prefix: Prefix, recursive, limit: MaxKeys, from: ContinuationToken }, signal) {
+    async page({ prefix: Prefix, recursive, limit: MaxKeys, from: ContinuationToken }, abortSignal) {
+      const options = { requestTimeout: limits.small, ...(abortSignal && { abortSignal }) };
       const Delimiter = recursive ? undefined : "/";
       const query = { Bucket, Prefix, Delimiter, MaxKeys, ContinuationToken };
-      return pageOf(await known(client.send(new sdk.ListObjectsV2Command(query), small(signal))));
-    },
-    async put(Key, Body, signal) {
-      const options = { ...small(signal), requestTimeout: limits.write(Body.byteLength) };
-      await known(client.send(new sdk.PutObjectCommand({ Bucket, Key, Body }), options));
+      return pageOf(await known(client.send(new sdk.ListObjectsV2Command(query), options)));
     },
     putStream: (Key, bytes, signal) => known(uploadStream(access, { Bucket, Key }, bytes, signal)),
-    async create(Key, Body, attempts) {
-      const requestTimeout = limits.conditionalWrite(Body.byteLength, attempts);
-      const command = new sdk.PutObjectCommand({ Bucket, Key, Body, IfNoneMatch: "*" });
-      try {
-        await single.send(command, { requestTimeout });
-        return "created";
-      } catch (error) {
-        const { status } = failureOf(error);
-        if (status === 412) return "taken";
-        if (status === 409) return "busy";
-        if (isPassing(error)) return { unclear: toS3Error(error) };
-        throw toS3Error(error);
-      }
-    },
     async copy(from, Key) {
       const CopySource = `${Bucket}/${from.split("/").map(encodeURIComponent).join("/")}`;
       await known(client.send(new sdk.CopyObjectCommand({ Bucket, Key, CopySource })));
@@ -109,30 +64,12 @@ function s3Bucket(Bucket: string, access: S3Access): Bucket {
   };
 }
 
-function known<T>(request: Promise<T>): Promise<T> {
-  return request.catch((error: unknown) => {
-    throw toS3Error(error);
-  });
-}
-
 /** @returns undefined for a missing object */
 function orMissing<T>(request: Promise<T>): Promise<T | undefined> {
   return request.catch((error: unknown) => {
     if (isMissing(error)) return undefined;
     throw toS3Error(error);
   });
-}
-
-function headerOf(range: ByteRange): string {
-  return "length" in range ? `bytes=-${range.length}` : `bytes=${range.start}-${range.end - 1}`;
-}
-
-function infoOf(
-  key: string,
-  size = 0,
-  { LastModified, ETag: eTag }: { LastModified?: Date | undefined; ETag?: string | undefined },
-): ObjectInfo {
-  return { key, size, modifiedMillis: LastModified?.getTime() ?? 0, eTag };
 }
 
 function pageOf(page: ListObjectsV2CommandOutput): BucketPage {
@@ -142,10 +79,6 @@ function pageOf(page: ListObjectsV2CommandOutput): BucketPage {
     prefixes: CommonPrefixes.map(({ Prefix = "" }) => Prefix),
     next: IsTruncated ? NextContinuationToken : undefined,
   };
-}
-
-async function bytesOf({ Body }: GetObjectCommandOutput): Promise<Uint8Array> {
-  return (await Body?.transformToByteArray()) ?? new Uint8Array();
 }
 
 async function* withErrors(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {

@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { GetObjectCommandOutput, S3Client } from "@aws-sdk/client-s3";
+import type { ObjectInfo } from "../format/storage.ts";
+import type { Bucket, ByteRange } from "./bucket.ts";
+import {
+  failureOf,
+  isMissing,
+  isPassing,
+  isThrottled,
+  known,
+  mayRepeat,
+  type S3Access,
+  toS3Error,
+} from "./s3-client.ts";
+import { createPlainWay, type PlainAnswer, type PlainRequest } from "./s3-plain.ts";
+
+/** Size from which a body goes through the library, in bytes: its transfer takes longer than what the library adds. */
+const MAX_PLAIN_BYTES = 2 ** 20;
+
+/** Longest pauses before the second attempt, in milliseconds, as in the library. */
+const PAUSE = 100;
+const THROTTLED_PAUSE = 500;
+
+/** A request, and how the library makes it. */
+interface Small<T> {
+  readonly request: PlainRequest;
+  readonly read: (answer: PlainAnswer) => T;
+  readonly byLibrary: (by: S3Client, options: { requestTimeout: number }) => Promise<T>;
+  /** Maximum time until the answer begins, in milliseconds. Default: that of small requests. */
+  readonly limit?: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Creates the requests about single objects of a bucket, nearly all of which are small. */
+export function createSmallRequests(
+  access: S3Access,
+  Bucket: string,
+): Pick<Bucket, "get" | "getPart" | "head" | "put" | "create"> {
+  const { sdk, client, single, rest, limits } = access;
+  const sendPlain = createPlainWay(access, client, Bucket);
+  const sendSingle = createPlainWay(access, single, Bucket);
+
+  /** Makes the first attempt without the library's commands, and all others with them. */
+  async function attempt<T>(small: Small<T>): Promise<T> {
+    const { request, read, byLibrary, limit = limits.small, signal } = small;
+    const options = { requestTimeout: limit, ...(signal && { abortSignal: signal }) };
+    let answer: PlainAnswer | undefined;
+    try {
+      answer = await sendPlain(request, options);
+    } catch (error) {
+      if (rest === undefined || signal?.aborted || !mayRepeat(error)) throw error;
+      await sleep(Math.random() * (isThrottled(error) ? THROTTLED_PAUSE : PAUSE), undefined, { signal });
+      return byLibrary(rest, options);
+    }
+    return answer === undefined ? byLibrary(client, options) : read(answer);
+  }
+  /** @returns undefined for a missing object */
+  function find<T>(small: Small<T>): Promise<T | undefined> {
+    const { read, byLibrary } = small;
+    return known(
+      attempt<T | undefined>({
+        ...small,
+        read: (answer) => (answer.status === 404 ? undefined : read(answer)),
+        byLibrary: (by, options) =>
+          byLibrary(by, options).catch((error: unknown) => {
+            if (isMissing(error)) return undefined;
+            throw error;
+          }),
+      }),
+    );
+  }
+  return {
+    get: (key, signal) =>
+      find<Uint8Array>({
+        request: { method: "GET", key },
+        read: ({ bytes }) => bytes,
+        byLibrary: async (by, options) =>
+          bytesOf(await by.send(new sdk.GetObjectCommand({ Bucket, Key: key }), options)),
+        signal,
+      }),
+    getPart: (key, range, signal) => {
+      const Range = headerOf(range);
+      return find({
+        request: { method: "GET", key, headers: { range: Range } },
+        read: ({ status, headers, bytes }) =>
+          status === 416 ? BEYOND : partOf(bytes, headers["content-range"]),
+        async byLibrary(by, options) {
+          try {
+            const found = await by.send(new sdk.GetObjectCommand({ Bucket, Key: key, Range }), options);
+            return partOf(await bytesOf(found), found.ContentRange);
+          } catch (error) {
+            if (failureOf(error).status === 416) return BEYOND;
+            throw error;
+          }
+        },
+        signal,
+      });
+    },
+    head: (key, signal) =>
+      find({
+        request: { method: "HEAD", key },
+        read: ({ headers }) =>
+          infoOf(key, Number(headers["content-length"] ?? 0), {
+            ETag: headers["etag"],
+            LastModified: dateOf(headers["last-modified"]),
+          }),
+        async byLibrary(by, options) {
+          const found = await by.send(new sdk.HeadObjectCommand({ Bucket, Key: key }), options);
+          return infoOf(key, found.ContentLength, found);
+        },
+        signal,
+      }),
+    async put(Key, Body, signal) {
+      const limit = limits.write(Body.byteLength);
+      async function byLibrary(by: S3Client, options: { requestTimeout: number }): Promise<void> {
+        await by.send(new sdk.PutObjectCommand({ Bucket, Key, Body }), options);
+      }
+      if (Body.byteLength > MAX_PLAIN_BYTES) {
+        const options = { requestTimeout: limit, ...(signal && { abortSignal: signal }) };
+        return known(byLibrary(client, options));
+      }
+      const request: PlainRequest = { method: "PUT", key: Key, headers: BYTES, body: Body };
+      return known(attempt({ request, read() {}, byLibrary, limit, signal }));
+    },
+    async create(Key, Body, attempts) {
+      const requestTimeout = limits.conditionalWrite(Body.byteLength, attempts);
+      const command = new sdk.PutObjectCommand({ Bucket, Key, Body, IfNoneMatch: "*" });
+      const headers = { ...BYTES, "if-none-match": "*" };
+      try {
+        const request: PlainRequest = { method: "PUT", key: Key, headers, body: Body };
+        const isPlain = Body.byteLength <= MAX_PLAIN_BYTES;
+        const answer = isPlain ? await sendSingle(request, { requestTimeout }) : undefined;
+        if (answer === undefined) await single.send(command, { requestTimeout });
+        return OUTCOMES[answer?.status ?? 0] ?? "created";
+      } catch (error) {
+        const outcome = OUTCOMES[failureOf(error).status ?? 0];
+        if (outcome !== undefined) return outcome;
+        if (isPassing(error)) return { unclear: toS3Error(error) };
+        throw toS3Error(error);
+      }
+    },
+  };
+}
+
+/** Meanings of the statuses of conditional writes. */
+const OUTCOMES: Readonly<Record<number, "taken" | "busy">> = { 409: "busy", 412: "taken" };
+
+/** The type that the library gives to bytes. */
+const BYTES = { "content-type": "application/octet-stream" };
+
+/** The part of an object from beyond its end. */
+const BEYOND = { bytes: new Uint8Array(), size: 0 };
+
+function headerOf(range: ByteRange): string {
+  return "length" in range ? `bytes=-${range.length}` : `bytes=${range.start}-${range.end - 1}`;
+}
+
+function partOf(bytes: Uint8Array, range = "") {
+  return { bytes, size: Number(/\/(\d+)$/.exec(range)?.[1] ?? bytes.byteLength) };
+}
+
+function dateOf(text: string | undefined): Date | undefined {
+  return text === undefined ? undefined : new Date(text);
+}
+
+/** Returns the facts of an object from those that the service has about it. */
+export function infoOf(
+  key: string,
+  size = 0,
+  { LastModified, ETag: eTag }: { LastModified?: Date | undefined; ETag?: string | undefined },
+): ObjectInfo {
+  return { key, size, modifiedMillis: LastModified?.getTime() ?? 0, eTag };
+}
+
+async function bytesOf({ Body }: GetObjectCommandOutput): Promise<Uint8Array> {
+  return (await Body?.transformToByteArray()) ?? new Uint8Array();
+}
