@@ -14,7 +14,7 @@ import { runGrpcLoad } from "./support/grpc-load.ts";
 import { runHttpLoad } from "./support/http-load.ts";
 import { watchMemory } from "./support/memory.ts";
 import { type ServerProcess, startGateway, startProcess, startServer } from "./support/process.ts";
-import { type Rounds, roundsOf, writeResults } from "./support/results.ts";
+import { keepResults, type Rounds, roundsOf } from "./support/results.ts";
 import { DESCRIBE_PATH } from "./wires/answer.ts";
 
 const PEER = join(import.meta.dirname, "proxy", "peer.py");
@@ -78,12 +78,11 @@ export async function run(args: readonly string[]): Promise<void> {
     "bare @grpc/grpc-js": await startServer("proxy/bare-grpc.ts", address),
   };
   try {
-    const results = {
+    keepResults("proxy", {
       rest: await compare("REST to REST, 64 connections", rest, LOADS.rest, rounds),
       grpc: await compare("gRPC to gRPC, 4 connections with 16 calls at once", grpc, LOADS.grpc, rounds),
       latencyMs: await measureLatency(upstream, gateway, rounds),
-    };
-    console.log(`\nwritten to ${writeResults("proxy", results)}`);
+    });
     await printBodies(gateway);
   } finally {
     const all = [upstream, grpcUpstream, ...Object.values(rest), ...Object.values(grpc)];

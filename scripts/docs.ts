@@ -19,6 +19,7 @@ import { lancedbDifferenceTable } from "./tables/lancedb-differences.ts";
 import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
 import { decisionsTable, metricsTable, upkeepOutcomesTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
+import { proxyTable } from "./tables/proxy.ts";
 import { recordList } from "./tables/records.ts";
 import { remoteTable } from "./tables/remote.ts";
 import { securedCallsTable, securedFloodTable } from "./tables/secured.ts";
@@ -49,6 +50,7 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
     cores: coresTable,
     remote: remoteTable,
     "catalog-workers": catalogWorkersTable,
+    proxy: proxyTable,
     "secured-calls": securedCallsTable,
     "secured-flood": securedFloodTable,
   },
