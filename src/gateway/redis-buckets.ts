@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { loadLibrary } from "../backends/load-library.ts";
+import { monotonicNow } from "../namespace/monotonic.ts";
 import type { BucketServer, TokenRequest } from "../pipeline/bucket-server.ts";
 
 /** Options of {@link connectBuckets}. */
@@ -11,6 +12,11 @@ export interface RedisOptions {
   readonly ca?: string | undefined;
   /** Beginning of the keys. */
   readonly prefix: string;
+  /**
+   * How long nothing is answered until the connection is replaced, in milliseconds: the library keeps each command until it is answered
+   * or the connection ends. Default: 10,000.
+   */
+  readonly silenceMs?: number | undefined;
 }
 
 /** Buckets on a server of the Redis protocol. */
@@ -52,7 +58,7 @@ return { granted, wait, math.floor((full - now) / 1000) }
  * @throws Error with a single line for a missing package
  */
 export async function connectBuckets(options: RedisOptions): Promise<RedisBuckets> {
-  const { url, passwordFile, ca, prefix } = options;
+  const { url, passwordFile, ca, prefix, silenceMs = 10_000 } = options;
   const { createClient, defineScript } = await loadLibrary(
     "--rate-limit-redis",
     "@redis/client",
@@ -71,41 +77,61 @@ export async function connectBuckets(options: RedisOptions): Promise<RedisBucket
     },
     transformReply: ([granted, waitMs, fullMs]: [number, number, number]) => ({ granted, waitMs, fullMs }),
   });
-  const client = createClient({
-    url: place.href,
-    scripts: { take },
-    // The version that every server speaks.
-    RESP: 2,
-    disableClientInfo: true,
-    // A command that waits for a connection would be answered long after its call.
-    disableOfflineQueue: true,
-    ...(passwordFile !== undefined && {
-      credentialsProvider: {
-        type: "async-credentials-provider",
-        credentials: async () => ({ username, password: (await readFile(passwordFile, "utf8")).trim() }),
+  const open = () =>
+    createClient({
+      url: place.href,
+      scripts: { take },
+      // The version that every server speaks.
+      RESP: 2,
+      disableClientInfo: true,
+      // A command that waits for a connection would be answered long after its call.
+      disableOfflineQueue: true,
+      ...(passwordFile !== undefined && {
+        credentialsProvider: {
+          type: "async-credentials-provider",
+          credentials: async () => ({ username, password: (await readFile(passwordFile, "utf8")).trim() }),
+        },
+      }),
+      socket: {
+        connectTimeout: CONNECT_MS,
+        reconnectStrategy: (attempts) => Math.min(100 * 2 ** attempts, LONGEST_PAUSE_MS),
+        ...(ca !== undefined && { tls: true, ca }),
       },
-    }),
-    socket: {
-      connectTimeout: CONNECT_MS,
-      reconnectStrategy: (attempts) => Math.min(100 * 2 ** attempts, LONGEST_PAUSE_MS),
-      ...(ca !== undefined && { tls: true, ca }),
-    },
-  });
+    });
   let failure: unknown;
-  client.on("error", (error: unknown) => {
-    failure = error;
-  });
-  const { promise: tried, resolve } = Promise.withResolvers<void>();
-  client.once("ready", resolve);
-  client.once("error", () => resolve());
-  client.connect().catch(() => resolve());
-  await tried;
+  function connect() {
+    const client = open();
+    client.on("error", (error: unknown) => {
+      failure = error;
+    });
+    const { promise: tried, resolve } = Promise.withResolvers<void>();
+    client.once("ready", resolve);
+    client.once("error", () => resolve());
+    client.connect().catch(() => resolve());
+    return { client, tried, owed: 0, heardAt: 0 };
+  }
+  let connection = connect();
+  await connection.tried;
   return {
     async take(request) {
+      const now = monotonicNow();
+      if (connection.owed > 0 && now - connection.heardAt > silenceMs) {
+        failure = new Error(`no answer in ${silenceMs} ms`);
+        connection.client.destroy();
+        connection = connect();
+      }
+      const own = connection;
       // The library would say of every connection that it is not there, but not why.
-      if (!client.isReady) throw failure ?? new Error("not connected");
-      return client.take(request);
+      if (!own.client.isReady) throw failure ?? new Error("not connected");
+      if (own.owed === 0) own.heardAt = now;
+      own.owed += 1;
+      try {
+        return await own.client.take(request);
+      } finally {
+        own.owed -= 1;
+        own.heardAt = monotonicNow();
+      }
     },
-    close: () => client.destroy(),
+    close: () => connection.client.destroy(),
   };
 }

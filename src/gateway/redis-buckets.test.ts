@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { onTestFinished, test, vi } from "vitest";
+import type { TokenGrant } from "../pipeline/bucket-server.ts";
+import { connectBuckets } from "./redis-buckets.ts";
+
+const REQUEST = { bucket: "b", rate: { perSecond: 1, burst: 1 }, wanted: 1, returned: 0 };
+
+test("replaces a connection on which the server answers nothing, and gives its commands up", async () => {
+  let connections = 0;
+  const server = createServer((socket) => {
+    const hangs = ++connections === 1;
+    socket.on("error", () => {});
+    socket.on("data", (data) => {
+      const count = data.toString("latin1").split("EVALSHA").length - 1;
+      if (!hangs) socket.write("*3\r\n:1\r\n:0\r\n:0\r\n".repeat(count));
+    });
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const buckets = await connectBuckets({ url, prefix: "test", silenceMs: 20 });
+  onTestFinished(() => {
+    buckets.close();
+    server.close();
+  });
+  const first = assert.rejects(buckets.take(REQUEST));
+  const grants: TokenGrant[] = [];
+  await vi.waitFor(
+    () => {
+      buckets.take(REQUEST).then(
+        (grant) => grants.push(grant),
+        () => {},
+      );
+      assert.ok(grants.length > 0);
+    },
+    { timeout: 60_000 },
+  );
+  await first;
+  assert.deepEqual(grants[0], { granted: 1, waitMs: 0, fullMs: 0 });
+  assert.equal(connections, 2);
+});
