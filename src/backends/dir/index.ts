@@ -143,6 +143,7 @@ export async function createDirectoryBackend(options: DirectoryBackendOptions): 
     }),
     tableAt: (place) => tableAt(context, place),
     unlistedAt: (location) => unlistedAt(context, location),
+    tableOfJob: async (jobId) => (await jobs.get(jobId))?.table,
     hasPlainPageTokens: true,
     async ready() {
       try {

@@ -133,6 +133,17 @@ describe("the decision about objects", () => {
     }
   });
 
+  it("asks a backend that knows the table of a job, and not for all jobs", async () => {
+    const { backend, limits } = databaseOf();
+    const tableOfJob = async (jobId: string) => (jobId === "known" ? ["a", "t"] : undefined);
+    const listing = async () => assert.fail("all jobs are listed");
+    const extensions = { ...backend.extensions, listJobs: listing };
+    const knowing = { backend: { ...backend, tableOfJob, extensions }, limits };
+    const { call } = callerOf(new Map([[undefined, knowing]]), ({ object: { id } }) => id[0] === "a");
+    assert.equal(((await call(describeJob, { jobId: "known" })) as { jobId?: string }).jobId, "known");
+    assert.match(String(await call(describeJob, { jobId: "none" })), /^TransactionNotFound/);
+  });
+
   it("refuses a view whose sources the backend cannot tell", async () => {
     const { call } = callerOf(new Map([[undefined, databaseOf()]]), () => true);
     const outcome = await call(createMaterializedView, { id: ["v"], sourceQuery: "SELECT * FROM t" });

@@ -25,6 +25,8 @@ export function createLookups(
 
   /** Returns the table of a job, also if the caller may not see it. */
   async function findJob(call: Call, next: Next, jobId: string): Promise<Identifier | undefined> {
+    const { backend } = databaseOf(databases, call);
+    if (backend.tableOfJob !== undefined) return backend.tableOfJob(jobId);
     const key = JSON.stringify([permissions.databaseOf(call), jobId]);
     const known = tablesOfJobs.get(key);
     if (known !== undefined) return known;

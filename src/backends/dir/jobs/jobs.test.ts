@@ -174,6 +174,33 @@ test("the newest of the finished jobs are kept, up to a number", async (t) => {
   );
 });
 
+test("a list reads the record of a finished job once, and that of any other each time", async (t) => {
+  const files = createLocalStore(await temporaryDirectory(t));
+  const read: string[] = [];
+  const get: typeof files.get = (key) => {
+    read.push(key.replace(/^.*\//, ""));
+    return files.get(key);
+  };
+  const store = createJobStore({ ...files, get }, JOBS_DIRECTORY);
+  const [open, done, both] = ["1", "2", "3"].map((n) => `00000000-0000-4000-8000-00000000000${n}`);
+  const jobOf = (id = ""): Job => ({ ...request("quick"), id, state: "queued", createdAt: 1, attempts: 1 });
+  const end = (id = "", state: Job["state"] = "succeeded") =>
+    store.finish({ ...jobOf(id), state, finishedAt: 2 });
+  await end(done);
+  await end(both, "failed");
+  for (const id of [open, both]) await store.put(jobOf(id));
+  const statesOf = async () => Object.fromEntries((await store.list()).map(({ id, state }) => [id, state]));
+  const listed = { [String(open)]: "queued", [String(done)]: "succeeded", [String(both)]: "failed" };
+  assert.deepEqual(await statesOf(), listed);
+  read.length = 0;
+  assert.deepEqual(await statesOf(), listed);
+  assert.ok(!read.includes(`${done}.json`), read.join());
+  await end(both);
+  assert.deepEqual(await statesOf(), { ...listed, [String(both)]: "succeeded" });
+  await store.prune(Date.now() + 1000, 0);
+  assert.deepEqual(await statesOf(), { [String(open)]: "queued" });
+});
+
 test("records are read a few at a time", async (t) => {
   const files = createLocalStore(await temporaryDirectory(t));
   let [reading, most] = [0, 0];

@@ -4,7 +4,14 @@ import { LanceError, toLanceError } from "../../../namespace/errors.ts";
 import { createTurns, type Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/wait.ts";
 import { createSilence } from "../format/silence.ts";
-import { type Job, type JobFacts, type JobRequest, type JobState, withEvent } from "./job.ts";
+import {
+  type Job,
+  type JobFacts,
+  type JobRequest,
+  type JobState,
+  type JobSummary,
+  withEvent,
+} from "./job.ts";
 import type { JobsOptions } from "./options.ts";
 
 /** Does the work of a job. It may run a second time after a crash, so it must be repeatable. */
@@ -27,7 +34,7 @@ export interface Jobs {
   /** Waits for a job that this process runs, and returns it; undefined if it has not ended in that time. */
   ended(id: string, milliseconds: number): Promise<Job | undefined>;
   /** Returns all recorded jobs, the oldest first. */
-  list(): Promise<Job[]>;
+  list(): Promise<readonly JobSummary[]>;
   /** Returns the jobs that have not ended, the oldest first. */
   open(): Promise<Job[]>;
   /** Returns the jobs that this process runs. */

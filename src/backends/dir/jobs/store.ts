@@ -3,7 +3,7 @@ import { basename } from "node:path";
 import { forEachOf } from "../concurrency/for-each.ts";
 import type { ObjectEntry, ObjectInfo, ObjectStore } from "../format/storage.ts";
 import { keyIn, listNames } from "../format/storage.ts";
-import type { Job } from "./job.ts";
+import type { Job, JobSummary } from "./job.ts";
 
 /**
  * Jobs as JSON objects in the storage of the catalog: open ones under `open/`, finished ones under `done/`. A claim
@@ -15,8 +15,8 @@ export interface JobStore {
   /** Writes a job that has ended. */
   finish(job: Job): Promise<void>;
   get(id: string): Promise<Job | undefined>;
-  /** Returns all jobs, the oldest first. */
-  list(): Promise<Job[]>;
+  /** Returns all jobs, the oldest first. It reads the record of a finished job once. */
+  list(): Promise<readonly JobSummary[]>;
   /** Returns the jobs that have not ended. */
   listOpen(): Promise<Job[]>;
   /** Takes an attempt of a job; returns false if another process has it. */
@@ -47,14 +47,18 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
   const key = (folder: "open" | "done", id: string) => `${directory}/${folder}/${id}.json`;
   const claimKey = (id: string, attempt: number) => `${directory}/claims/${id}.${attempt}`;
   const cancelKey = (id: string) => `${directory}/cancelled/${id}`;
+  /** Jobs whose records never change again, as of the last list. */
+  let finished: ReadonlyMap<string, JobSummary> = new Map();
 
   async function read(folder: "open" | "done", id: string): Promise<Job | undefined> {
     const bytes = await store.get(key(folder, id));
     return bytes && (JSON.parse(Buffer.from(bytes).toString("utf8")) as Job);
   }
-  async function readAll(folder: "open" | "done"): Promise<Job[]> {
+  async function idsIn(folder: "open" | "done"): Promise<string[]> {
     const names = await listNames(store, `${directory}/${folder}`);
-    const ids = names.map((name) => name.replace(/\.json$/, "")).filter((id) => JOB_ID.test(id));
+    return names.map((name) => name.replace(/\.json$/, "")).filter((id) => JOB_ID.test(id));
+  }
+  async function readAll(folder: "open" | "done", ids: readonly string[]): Promise<Job[]> {
     const jobs: Job[] = [];
     await forEachOf(ids, READS, async (id) => {
       const job = await read(folder, id);
@@ -89,12 +93,19 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
       return (await read("done", id)) ?? open;
     },
     async list() {
-      const jobs = new Map<string, Job>();
-      for (const job of [...(await readAll("open")), ...(await readAll("done"))]) jobs.set(job.id, job);
+      const jobs = new Map<string, JobSummary>();
+      for (const job of await readAll("open", await idsIn("open"))) jobs.set(job.id, summaryOf(job));
+      const done = await idsIn("done");
+      // A job that also has an open record may be done once more.
+      const final = done.filter((id) => !jobs.has(id));
+      const unread = done.filter((id) => jobs.has(id) || !finished.has(id));
+      const known = final.flatMap((id) => finished.get(id) ?? []);
+      for (const job of [...known, ...(await readAll("done", unread))]) jobs.set(job.id, summaryOf(job));
+      finished = new Map(final.flatMap((id) => entryOf(jobs.get(id))));
       return [...jobs.values()].sort((a, b) => a.createdAt - b.createdAt);
     },
     async listOpen() {
-      const open = await readAll("open");
+      const open = await readAll("open", await idsIn("open"));
       // A job that a process recorded as done before it died is done.
       const done = new Set<string>();
       await forEachOf(open, READS, async ({ id }) => {
@@ -117,6 +128,14 @@ export function createJobStore(store: ObjectStore, directory: string): JobStore 
       await store.deleteAll(old.map((info) => info.key));
     },
   };
+}
+
+function summaryOf({ id, kind, table, state, createdAt, finishedAt }: JobSummary): JobSummary {
+  return { id, kind, table, state, createdAt, finishedAt };
+}
+
+function entryOf(job: JobSummary | undefined): [string, JobSummary][] {
+  return job === undefined ? [] : [[job.id, job]];
 }
 
 /**

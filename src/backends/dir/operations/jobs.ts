@@ -10,7 +10,7 @@ import {
 import { LanceError } from "../../../namespace/errors.ts";
 import { joinIdentifier } from "../../../namespace/identifier.ts";
 import type { LanceDbExtensions } from "../../../namespace/lance-namespace.ts";
-import type { Job, JobFacts, JobState } from "../jobs/job.ts";
+import type { Job, JobFacts, JobState, JobSummary } from "../jobs/job.ts";
 import { BACKFILL_COLUMN } from "./columns/backfill.ts";
 import type { JobContext, PageContext } from "./context.ts";
 import { pageOfNames } from "./paging.ts";
@@ -113,7 +113,7 @@ const RETRYABLE: ReadonlySet<string> = new Set([
 ]);
 
 /** Orders jobs by their age; the id tells those of one millisecond apart. */
-function orderOf({ createdAt, id }: Job): string {
+function orderOf({ createdAt, id }: JobSummary): string {
   return `${String(Math.trunc(createdAt)).padStart(16, "0")}-${id}`;
 }
 
