@@ -13,7 +13,7 @@ import { isPlainFragment, rowFormatOf } from "./row-fragment.ts";
 const KEEP_VERSIONS = 20;
 
 /**
- * Minimum age of a version before it is pruned, in milliseconds: a reader that looks for new versions at least this
+ * Minimum age of a version before it is pruned, and minimum time since another has replaced it, in milliseconds: a reader that looks for new versions at least this
  * often finds the next number after its own. Object stores need longer, because their clocks may differ from the
  * servers'.
  */
@@ -29,7 +29,8 @@ export function createPruning(dataset: DatasetRef, clock: StorageClock): Chore {
   return {
     name: "prune",
     async run(signal) {
-      const options = { keep: KEEP_VERSIONS, minAgeMs, clock, mayGo: mayLeaveGap, known, signal };
+      const ages = { minAgeMs, minReplacedMs: minAgeMs };
+      const options = { keep: KEEP_VERSIONS, ...ages, clock, mayGo: mayLeaveGap, known, signal };
       const { hasYoung } = await pruneVersions(dataset, options);
       return hasYoung ? PRUNE_PAUSE_MS : undefined;
     },

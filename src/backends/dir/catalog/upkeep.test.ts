@@ -34,6 +34,7 @@ test("removes old versions with the files that only they need", async (t) => {
     files: 0,
     bytes: 0,
     hasYoung: true,
+    hasReplaced: false,
   });
   const { versions } = await pruneVersions(dataset, options());
   // The first version has no mark, so its readers must find the second.

@@ -184,6 +184,7 @@ test("leaves a table unchanged if a version needs newer software or a tag appear
     files: 0,
     bytes: 0,
     hasYoung: false,
+    hasReplaced: false,
   });
   assert.equal(await assertWhole(dataset), 5);
 });
@@ -228,6 +229,7 @@ test("deletes nothing while the first version of a branch is missing", async () 
     files: 0,
     bytes: 0,
     hasYoung: false,
+    hasReplaced: false,
   });
 });
 

@@ -52,8 +52,10 @@ export interface Pruned {
   readonly files: number;
   /** Size of the deleted manifests, data files and indices as far as the versions record it, in bytes. */
   readonly bytes: number;
-  /** Whether there are versions that only their age protects. */
+  /** Whether there are versions that only their age protects, or the time since their replacement. */
   readonly hasYoung: boolean;
+  /** Whether there are versions that only the time since their replacement protects. */
+  readonly hasReplaced: boolean;
 }
 
 /** Number of versions that are read concurrently. */
@@ -91,7 +93,7 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
   if ((await ageOf(dataset, old[0], now, options)).isYoung) return nothing(true);
   // An unknown kind of version may need any file, so all versions are examined before anything is deleted.
   await examineAll(dataset, found, options, () => {});
-  const { doomed, bytes, files, directories, hasYoung } = await chooseDoomed(
+  const { doomed, bytes, files, directories, hasYoung, hasReplaced } = await chooseDoomed(
     dataset,
     found,
     refs,
@@ -99,7 +101,8 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
     options,
   );
   // A tag may have been created meanwhile.
-  if (doomed.length === 0 || (await readRefs(dataset)).text !== refs.text) return nothing(hasYoung);
+  if (doomed.length === 0 || (await readRefs(dataset)).text !== refs.text)
+    return nothing(hasYoung, hasReplaced);
 
   const spare = (left: VersionParts): void => {
     for (const file of left.files.keys()) files.delete(file);
@@ -110,6 +113,7 @@ export async function pruneVersions(dataset: DatasetRef, options: PruneOptions):
     files: files.size + directories.size,
     bytes: bytes + sum(files) + sum(directories),
     hasYoung,
+    hasReplaced,
   });
   if (options.dryRun) {
     const left = found.filter((version) => !doomed.includes(version));
@@ -161,8 +165,8 @@ async function deleteManifests(
   return restored;
 }
 
-function nothing(hasYoung: boolean): Pruned {
-  return { versions: 0, files: 0, bytes: 0, hasYoung };
+function nothing(hasYoung: boolean, hasReplaced = false): Pruned {
+  return { versions: 0, files: 0, bytes: 0, hasYoung, hasReplaced };
 }
 
 function sum(sizes: Sizes): number {
@@ -199,6 +203,7 @@ interface Doomed {
   readonly files: Map<string, number>;
   readonly directories: Map<string, number>;
   readonly hasYoung: boolean;
+  readonly hasReplaced: boolean;
 }
 
 /** @param found all versions, ascending */
@@ -214,7 +219,7 @@ async function chooseDoomed(
   const directories = new Map<string, number>();
   const { keep, keepEachMs = Number.POSITIVE_INFINITY, minReplacedMs = 0 } = options;
   const periodOf = ({ modifiedMillis }: Age) => Math.floor(modifiedMillis / keepEachMs);
-  let [bytes, hasYoung] = [0, false];
+  let [bytes, hasYoung, hasReplaced] = [0, false, false];
   let next: Age | undefined;
   for (const [at, version] of found.slice(0, -keep).entries()) {
     if (options.signal.aborted) break;
@@ -226,6 +231,7 @@ async function chooseDoomed(
     if (known === undefined || !known.mayGo) continue;
     if (own.isYoung || now - successor.modifiedMillis < minReplacedMs) {
       hasYoung = true;
+      hasReplaced = !own.isYoung;
       break;
     }
     if (periodOf(own) !== periodOf(successor)) continue;
@@ -234,7 +240,7 @@ async function chooseDoomed(
     for (const [file, fileBytes] of known.files) files.set(file, fileBytes);
     for (const [directory, directoryBytes] of known.directories) directories.set(directory, directoryBytes);
   }
-  return { doomed, bytes, files, directories, hasYoung };
+  return { doomed, bytes, files, directories, hasYoung, hasReplaced };
 }
 
 /** The versions of the dataset's own history to which tags and branches refer. */

@@ -24,6 +24,8 @@ export interface UpkeepTimes {
   /** Minimum age of a version beyond the maximum number, on a disk and in an object store, which gateways share. */
   readonly surplusAgeMs: number;
   readonly remoteSurplusAgeMs: number;
+  /** Minimum time since another version has replaced a version that is pruned: calls of other gateways may still read it. */
+  readonly replacedMs: number;
   /** How long a table without writes and work is remembered. */
   readonly keepMs: number;
   /** Shortest time from one sweep over all tables to the next, and between its looks at two tables. */
@@ -46,14 +48,15 @@ export const UPKEEP_TIMES: UpkeepTimes = {
   minAgeMs: 60_000,
   surplusAgeMs: 30_000,
   remoteSurplusAgeMs: 5 * 60_000,
+  replacedMs: 30_000,
   keepMs: 60 * 60_000,
   sweepMs: 10 * 60_000,
   lookMs: 1_000,
   relookMs: 24 * 60 * 60_000,
 };
 
-/** The times that differ in object stores, where an inspection takes several requests. */
-export const REMOTE_UPKEEP_TIMES: Partial<UpkeepTimes> = { waitMs: 2_000 };
+/** The times that differ in object stores, where an inspection takes several requests, and which gateways share. */
+export const REMOTE_UPKEEP_TIMES: Partial<UpkeepTimes> = { waitMs: 2_000, replacedMs: 5 * 60_000 };
 
 /** Author of a write: the gateway, or a client or another process, which commits itself. */
 export type Writer = "gateway" | "client";
@@ -78,6 +81,8 @@ export interface ActiveTable {
   joinsNothing: boolean;
   /** When its versions were pruned. */
   prunedAt: number;
+  /** Whether versions were left then that others had just replaced. */
+  leftReplaced: boolean;
   /** The versions that were read to prune others, so that each is read once. */
   readonly known: KnownVersions;
 }
@@ -181,6 +186,7 @@ function newTable(id: Identifier): ActiveTable {
     finishedAt: undefined,
     joinsNothing: false,
     prunedAt: Number.NEGATIVE_INFINITY,
+    leftReplaced: false,
     known: new Map(),
   };
 }

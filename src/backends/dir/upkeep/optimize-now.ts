@@ -77,6 +77,9 @@ const EMPTY = ["TableVersionNotFound"] as const;
 
 type Outcome = Optimized extends infer T ? (T extends unknown ? Omit<T, "table"> : never) : never;
 
+/** The command frees at once what it has replaced, and does not know what others read. */
+const TIMES = { ...UPKEEP_TIMES, replacedMs: 0 };
+
 async function optimizeNow(
   context: UpkeepContext,
   options: OptimizeOptions,
@@ -103,7 +106,7 @@ async function optimizeNow(
 
 async function plan(context: UpkeepContext, table: FoundTable, policy: UpkeepPolicy) {
   const before = await inspectTable(datasetOf(context, table));
-  const { figures } = await pruneTable(context, table, policy, UPKEEP_TIMES, new Map(), NO_SIGNAL, true);
+  const { figures } = await pruneTable(context, table, policy, TIMES, new Map(), NO_SIGNAL, true);
   const isWork = before.small.fragments > 1 || before.deletedRows > 0 || before.unindexedRows > 0;
   return { outcome: outcomeOf(isWork || figures.versionsRemoved > 0), before, ...figures };
 }
@@ -113,7 +116,7 @@ async function work(context: UpkeepContext, table: FoundTable, policy: UpkeepPol
   const before = await inspectTable(dataset);
   await optimizeFully(context, table, before);
   if (!(await lease.isHeld())) throw new Error("another process has taken the table over");
-  const { figures } = await pruneTable(context, table, policy, UPKEEP_TIMES, new Map(), NO_SIGNAL);
+  const { figures } = await pruneTable(context, table, policy, TIMES, new Map(), NO_SIGNAL);
   const after = await inspectTable(dataset);
   const isChanged = after.version !== before.version || figures.versionsRemoved > 0;
   return { outcome: outcomeOf(isChanged), before, after, ...figures };

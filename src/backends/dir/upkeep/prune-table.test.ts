@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { utimes } from "node:fs/promises";
 import { test } from "vitest";
+import { InsertMode } from "../../../gen/lance/namespace/v1/data_pb.ts";
 import { findVersions } from "../format/version-files.ts";
 import { openDirectory } from "../open-directory.ts";
 import { datasetOf, requireTable, withData } from "../operations/tables/lookup.ts";
@@ -31,4 +33,34 @@ test("a version that a call reads by its number is pruned when the call has ende
   });
   await prune();
   assert.deepEqual(await versions(), [4]);
+});
+
+test("an old version that was just replaced is left to the calls of other gateways for a while", async (t) => {
+  const root = await temporaryDirectory(t);
+  const client = await openClient(t, root);
+  await client.upload("createTable", "t", {}, rows([0]));
+  const { context, close } = await openDirectory({ root, log: silent });
+  t.onTestFinished(close);
+  const table = await requireTable(context, ["t"]);
+  const dataset = datasetOf(context, table);
+  const [first] = await findVersions(dataset);
+  const longAgo = new Date(Date.now() - 30 * 24 * 3_600_000);
+  await utimes(`/${first?.key}`, longAgo, longAgo);
+  await client.upload("insertIntoTable", "t", { mode: InsertMode.OVERWRITE }, rows([1]));
+  const { signal } = new AbortController();
+  const pruneIn = async (ms: number) => {
+    const clock = { now: async () => Date.now() + ms };
+    const pruned = await pruneTable(
+      { ...context, clock },
+      table,
+      DEFAULT_POLICY,
+      UPKEEP_TIMES,
+      new Map(),
+      signal,
+    );
+    const left = (await findVersions(dataset)).map(({ version }) => Number(version)).sort();
+    return { left, hasReplaced: pruned.hasReplaced };
+  };
+  assert.deepEqual(await pruneIn(0), { left: [1, 2], hasReplaced: true });
+  assert.deepEqual(await pruneIn(60_000), { left: [2], hasReplaced: false });
 });

@@ -29,16 +29,19 @@ export interface PrunedTable {
   readonly figures: PruneFigures;
   /** Whether there are surplus versions that only their age protects. */
   readonly hasYoung: boolean;
+  /** Whether there are versions that only the time since their replacement protects. */
+  readonly hasReplaced: boolean;
 }
 
 /** The result of a run that does not prune. */
 export const NOT_PRUNED: PrunedTable = {
   figures: { versionsRemoved: 0, filesRemoved: 0, bytesRemoved: 0 },
   hasYoung: false,
+  hasReplaced: false,
 };
 
 /** Ages of versions, by which those are protected that a call may still read or have just made. */
-export type PruneTimes = Pick<UpkeepTimes, "minAgeMs" | "surplusAgeMs" | "remoteSurplusAgeMs">;
+export type PruneTimes = Pick<UpkeepTimes, "minAgeMs" | "surplusAgeMs" | "remoteSurplusAgeMs" | "replacedMs">;
 
 /**
  * Prunes the versions that the policy does not keep, except for those that tags and branches need, and those that
@@ -50,7 +53,7 @@ export async function pruneTable(
   { store, clock, engine }: UpkeepContext,
   table: FoundTable,
   policy: UpkeepPolicy,
-  { minAgeMs, surplusAgeMs, remoteSurplusAgeMs }: PruneTimes,
+  { minAgeMs, surplusAgeMs, remoteSurplusAgeMs, replacedMs }: PruneTimes,
   known: KnownVersions,
   signal: AbortSignal,
   dryRun = false,
@@ -58,12 +61,12 @@ export async function pruneTable(
   const dataset = datasetOf({ store }, table);
   const useMs = engine.longestUse(table.path);
   // A call reads a version that was the newest when the call began, so the next version is younger than the call.
-  const minReplacedMs = useMs === 0 ? 0 : useMs + USE_SLACK_MS;
+  const minReplacedMs = Math.max(replacedMs, useMs === 0 ? 0 : useMs + USE_SLACK_MS);
   const surplusMs = store.files === undefined ? remoteSurplusAgeMs : surplusAgeMs;
   const retained = { keep: 1, minAgeMs: Math.max(policy.retentionMs, minAgeMs) };
   const surplus = surplusRules(policy).map((rule) => ({ ...rule, minAgeMs: surplusMs }));
   const pruned: PruneFigures[] = [];
-  let hasYoung = false;
+  let [hasYoung, hasReplaced] = [false, false];
   for (const rule of [retained, ...surplus]) {
     const { versions, files, bytes, ...result } = await pruneVersions(dataset, {
       ...rule,
@@ -75,10 +78,11 @@ export async function pruneTable(
       dryRun,
     });
     pruned.push({ versionsRemoved: versions, filesRemoved: files, bytesRemoved: bytes });
-    hasYoung = rule !== retained && (hasYoung || result.hasYoung);
+    hasYoung ||= rule !== retained && result.hasYoung;
+    hasReplaced ||= result.hasReplaced;
   }
   // A dry run deletes nothing between the rules, which take about the same versions: the longest list counts.
-  return { figures: pruned.reduce((a, b) => (dryRun ? longer(a, b) : sum(a, b))), hasYoung };
+  return { figures: pruned.reduce((a, b) => (dryRun ? longer(a, b) : sum(a, b))), hasYoung, hasReplaced };
 }
 
 function longer(a: PruneFigures, b: PruneFigures): PruneFigures {

@@ -55,7 +55,7 @@ function tendingOf(context: DirContext, leases: TendContext["leases"]): TendCont
   return {
     context,
     policy: { ...DEFAULT_POLICY, retentionMs: 0 },
-    times: { ...UPKEEP_TIMES, minAgeMs: 0 },
+    times: { ...UPKEEP_TIMES, minAgeMs: 0, replacedMs: 0 },
     leases,
     log: silent,
     signal: new AbortController().signal,

@@ -151,16 +151,20 @@ async function carryOut(
   if (isChanged) await leases.noteOptimized(table.location, true);
   if (work === "all" && !isChanged) active.finishedAt = facts.version;
   if (work !== undefined) active.joinsNothing = work === "join" && compaction.fragmentsRemoved === 0;
-  const { figures, hasYoung } =
+  const { figures, hasYoung, hasReplaced } =
     prunes && (await lease.isHeld())
       ? await pruneTable(context, table, policy, times, active.known, signal)
       : NOT_PRUNED;
-  if (prunes) active.prunedAt = performance.now();
+  if (prunes) {
+    active.prunedAt = performance.now();
+    active.leftReplaced = hasReplaced;
+  }
   onRun({ ...compaction, ...figures }, performance.now() - started);
   const again = [
     work === undefined ? waitMs : undefined,
     work !== undefined && (isChanged || active.joinsNothing) ? times.settleMs : undefined,
     hasYoung ? times.surplusAgeMs : undefined,
+    hasReplaced ? times.replacedMs : undefined,
   ].filter((ms) => ms !== undefined);
   return {
     restMs: optimizeMs * (isCheap(facts) ? times.cheapRest : times.rest),
@@ -188,7 +192,7 @@ async function holdingWriters(
 }
 
 function wantsPrune(
-  { prunedAt }: ActiveTable,
+  { prunedAt, leftReplaced }: ActiveTable,
   facts: TableFacts,
   policy: UpkeepPolicy,
   times: UpkeepTimes,
@@ -197,5 +201,5 @@ function wantsPrune(
   const pause = hasSurplus(facts.versions, policy)
     ? times.surplusAgeMs / PRUNES_PER_AGE
     : Math.min(policy.retentionMs / PRUNES_PER_RETENTION, MAX_PRUNE_PAUSE_MS);
-  return performance.now() - prunedAt >= pause;
+  return performance.now() - prunedAt >= (leftReplaced ? times.replacedMs : pause);
 }

@@ -16,7 +16,16 @@ import { createUpkeepLeases } from "./lease.ts";
 import type { UpkeepOptions } from "./upkeep.ts";
 
 const QUICK: UpkeepOptions = {
-  times: { ...UPKEEP_TIMES, settleMs: 20, waitMs: 100, quietMs: 50, busyMs: 20, retryMs: 20, minAgeMs: 0 },
+  times: {
+    ...UPKEEP_TIMES,
+    settleMs: 20,
+    waitMs: 100,
+    quietMs: 50,
+    busyMs: 20,
+    retryMs: 20,
+    minAgeMs: 0,
+    replacedMs: 0,
+  },
 };
 
 /** Opens a directory with a table `t`, whose rows come in separate writes. */
