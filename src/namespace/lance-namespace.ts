@@ -73,7 +73,7 @@ export interface Backend {
    * there is none. Default: registrations take no tables away.
    */
   unlistedAt?(location: string): Promise<Identifier | undefined>;
-  /** Returns the table of a job; undefined if there is no such job. Default: it is looked for in the list of all jobs. */
+  /** Returns the table of a job; undefined for an unknown job. Default: it is looked for in the list of all jobs. */
   tableOfJob?(jobId: string): Promise<Identifier | undefined>;
   /**
    * The most that credentials in its answers may allow, if it hands them out without asking `call.may`. Default: it asks, or has
