@@ -1,12 +1,14 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { create, type DescMethod, type Message } from "@bufbuild/protobuf";
 import type { FastifyPluginCallback } from "fastify";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { DIALECTS } from "../dialects/registry.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
+import type { AccessEntry } from "../pipeline/access-entry.ts";
+import type { Refusal } from "../pipeline/refusals.ts";
 import { createTranscoder } from "../transcode/transcoder.ts";
 import { fakeService } from "../wires/grpc/fixture.ts";
 import { rawConnection, startServer } from "./fixture.ts";
@@ -35,12 +37,28 @@ const hook: FastifyPluginCallback = (app, _options, done) => {
   done();
 };
 
+/** Notes requests, their calls and their refusals, without what differs from request to request. */
+function createNotes() {
+  const notes: unknown[] = [];
+  return {
+    notes,
+    noteAccess({ client, method, path, http, call, refusal, status, finished, received, sent }: AccessEntry) {
+      const facts = [client, method, path, http, status, finished, received, sent];
+      const made = call && [call.method.name, call.protocol, call.id, call.begun, call.takes];
+      notes.push(["access", ...facts, made, refusal && [refusal.protocol, refusal.code, refusal.path]]);
+    },
+    refused: ({ protocol, code, path, fault }: Refusal) =>
+      void notes.push(["refused", protocol, code, path, fault]),
+  };
+}
+
 async function startBoth() {
   const options = { service, transcoders, maxMessageBytes: 1_000 };
-  const [direct, other] = await Promise.all([
-    startServer({ ...options, plugins: [] }),
-    startServer({ ...options, plugins: [hook] }),
-  ]);
+  const start = async (plugins: FastifyPluginCallback[]) => {
+    const { notes, ...noting } = createNotes();
+    return { ...(await startServer({ ...options, ...noting, plugins })), notes };
+  };
+  const [direct, other] = await Promise.all([start([]), start([hook])]);
   onTestFinished(async () => {
     await Promise.all([direct[Symbol.asyncDispose](), other[Symbol.asyncDispose]()]);
   });
@@ -118,6 +136,19 @@ const PLAIN: Readonly<Record<string, Sent>> = {
   "a failure": ofVersion(404),
   "an unknown failure": ofVersion(500),
   "a header that cannot be sent": ofVersion(501),
+  "a header that comes twice": { headers: [JSON_TYPE, "x-request-id: one", "x-request-id: two"] },
+  "a type that comes twice": { headers: [JSON_TYPE, "content-type: text/plain"] },
+  "a client that waits to go on": { headers: [JSON_TYPE, "expect: 100-continue"] },
+  "a method that is overridden": { headers: [JSON_TYPE, "x-http-method-override: DELETE"] },
+  "a client that a proxy names": {
+    headers: [JSON_TYPE, "forwarded: for=192.0.2.1", "x-forwarded-for: 192.0.2.2"],
+  },
+  "unknown and odd parameters": { line: `${DESCRIBE}?limit=1&unknown=1&delimiter=&delimiter=.&=&%zz` },
+  "a delimiter that takes the name apart": { line: "POST /v1/table/demo$events/describe?delimiter=e" },
+  "a GET with a body": { line: "GET /v1/namespace/demo/list", headers: ["content-length: 2"], body: "{}" },
+  "dots and semicolons": { line: "POST /v1/table/..;a/describe", body: "" },
+  "a backslash": { line: "POST /v1/table/demo\\events/describe", body: "" },
+  "bytes outside of ASCII": { line: "POST /v1/table/d\u00e9mo/describe", body: "" },
   "an odd time": { headers: [JSON_TYPE, "x-request-timeout-ms: soon"] },
 };
 
@@ -135,6 +166,10 @@ const OTHERS: Readonly<Record<string, Sent>> = {
   "a path in absolute form": { line: "POST http://localhost/v1/table/demo$events/describe" },
   "the type of a form": { headers: ["content-type: text/plain"] },
   "a malformed type": { headers: ["content-type: json"] },
+  "an escaped slash": { line: "POST /v1/table/demo%2Fevents/describe", body: "" },
+  "a delimiter that is escaped twice": { line: "POST /v1/table/demo%2524events/describe?delimiter=%2524" },
+  "escaped dots": { line: "POST /v1/table/%2e%2e/describe", body: "" },
+  "a type with a parameter": { headers: ["content-type: application/json; charset=utf-8"] },
   "a HEAD": { line: "HEAD /v1/namespace/demo/list", headers: [], body: "" },
   "a page of another site": { headers: [JSON_TYPE, "sec-fetch-site: cross-site"] },
   "a page of another origin": { headers: [JSON_TYPE, "origin: http://evil.example"] },
@@ -153,6 +188,8 @@ test("calls of REST are answered without Fastify, and with the same bytes", asyn
     expect(received, title).toBe(expected);
     expect(received, title).toMatch(/^HTTP\/1\.1 \d{3} /);
     expect(handled, title).toBe(0);
+    await vi.waitFor(() => expect(direct.notes.at(-1)).toEqual(other.notes.at(-1)));
+    expect(direct.notes.splice(0), title).toEqual(other.notes.splice(0));
   }
 });
 
@@ -164,6 +201,8 @@ test("a request that is not a plain call of REST is answered as where a hook see
     );
     expect(received, title).toMatch(/^HTTP\/1\.1 \d{3} /);
     expect(received, title).toBe(expected);
+    await vi.waitFor(() => expect(direct.notes.length).toBe(other.notes.length));
+    expect(direct.notes.splice(0), title).toEqual(other.notes.splice(0));
   }
 });
 
