@@ -96,6 +96,16 @@ describe("resolveRequest", () => {
     assert.deepEqual(Object.keys(named.headers), ["connection"]);
   });
 
+  it("takes no headers of the context that are longer than those of HTTP", () => {
+    const context = (size: number) => ({
+      "header.x-a": "a".repeat(size),
+      "header.x-b": "b",
+      other: "c".repeat(20_000),
+    });
+    assert.equal(resolve({ context: context(16_000) }).headers["x-a"]?.length, 16_000);
+    assert.throws(() => resolve({ context: context(16_378) }), /16384 characters/);
+  });
+
   it("ignores context entries that are not header names", () => {
     assert.deepEqual(
       Object.keys(resolve({ context: { "header.bad name": "x", "header.a\nb": "y" } }).headers),

@@ -84,12 +84,26 @@ function headerName(key: string): string | undefined {
   return CONTEXT_HEADER.exec(key)?.[1]?.toLowerCase();
 }
 
-/** Adds the entries that name a header which the client could have sent, and no others. */
+/** Longest names and values of a context's headers together, in characters: as many as HTTP/1.1 takes of headers here. */
+const MAX_HEADERS_LENGTH = 16 * 1024;
+
+/**
+ * Adds the entries that name a header which the client could have sent, and no others. Servers cut connections off whose headers are
+ * too long, and an upstream's connection has the calls of others, too.
+ */
 function addContextHeaders(context: Record<string, string>, call: Call): void {
   const isOwn = endsHere(call.headers);
+  let length = 0;
   for (const key in context) {
     const name = headerName(key);
-    if (name !== undefined && !isOwn(name)) call.headers[name] ??= context[key] as string;
+    if (name === undefined || isOwn(name)) continue;
+    const value = context[key] as string;
+    length += name.length + value.length;
+    if (length > MAX_HEADERS_LENGTH) {
+      const text = `the headers in context may have ${MAX_HEADERS_LENGTH} characters together`;
+      throw new LanceError("InvalidInput", text);
+    }
+    call.headers[name] ??= value;
   }
 }
 
