@@ -51,7 +51,7 @@ export interface Job extends JobRequest {
     | undefined;
 }
 
-/** What a list of jobs tells about each. */
+/** Facts about a job in a list. */
 export type JobSummary = Pick<Job, "id" | "kind" | "table" | "state" | "createdAt" | "finishedAt">;
 
 /** Maximum number of events that a job keeps; the newest take the place of the oldest after the first. */
