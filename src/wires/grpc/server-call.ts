@@ -39,8 +39,12 @@ export class ServerCall {
   /** Lists the details of the error that ends the call. */
   errorDetails: ErrorDetails = lanceDetails;
   done = false;
-  /** Called once, when the call is done in any way. */
+  /** Called once, when the call is done in any way. For calls that stream: in each short one it would cost the collector much (docs/adr/0028). */
   onDone: (() => void) | undefined;
+  /** Memory of a request that is being read, which the end of the call releases. Default: something else releases it. */
+  reading: ByteHold | undefined;
+  /** Time that the client has for the rest of a message. */
+  patience: NodeJS.Timeout | undefined;
   readonly #abort = new AbortController();
   #deadline: NodeJS.Timeout | undefined;
   #trailers: Readonly<Record<string, string>> = OK_TRAILERS;
@@ -176,6 +180,8 @@ export class ServerCall {
   #settle(): void {
     this.done = true;
     clearTimeout(this.#deadline);
+    clearTimeout(this.patience);
+    this.reading?.release();
     this.onDone?.();
   }
 

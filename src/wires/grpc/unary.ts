@@ -17,12 +17,7 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
   }
   const reader = new FrameReader(served.maxMessageBytes);
   let request: Frame | undefined;
-  let patience: NodeJS.Timeout | undefined;
-  // After the end of the request, its answer releases the memory.
-  serverCall.onDone = () => {
-    clearTimeout(patience);
-    hold.release();
-  };
+  serverCall.reading = hold;
 
   serverCall.stream.on("data", (piece: Buffer) => {
     if (serverCall.done) return;
@@ -33,7 +28,8 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
         if (request !== undefined) throw cardinalityError("more than one");
         request = frame;
       }
-      if (reader.partial) patience ??= setTimeout(() => serverCall.fail(lateMessage()), MESSAGE_MS);
+      if (reader.partial)
+        serverCall.patience ??= setTimeout(() => serverCall.fail(lateMessage()), MESSAGE_MS);
     } catch (thrown) {
       serverCall.fail(thrown);
     }
@@ -45,8 +41,9 @@ export function serveUnary(rpc: UnaryRpc, served: Served): void {
     if (reader.partial) serverCall.fail(truncated());
     else if (frame === undefined) serverCall.fail(cardinalityError("no"));
     else {
-      clearTimeout(patience);
-      serverCall.onDone = undefined;
+      clearTimeout(serverCall.patience);
+      // From here on, the answer releases the memory.
+      serverCall.reading = undefined;
       void answer(rpc, served, () => messageIn(frame, rpc, served));
     }
   });
