@@ -9,7 +9,10 @@ type Operations = Pick<Backend, "operations" | "extensions">;
 /** Gets the object of an operation that may have written, and who has committed. */
 export type NoteWrite = (id: Identifier, by?: Writer) => void;
 
-/** Notes the object of each operation that may write, once it has ended. */
+/** Operations that only add a name, without data that upkeep could look after or a view could read. */
+const WITHOUT_DATA: ReadonlySet<string> = new Set(["createNamespace", "declareTable"]);
+
+/** Notes the object of each operation that may write data, once it has ended. */
 export function noteWrites(note: NoteWrite, all: Operations): Operations {
   return { operations: noting(note, all.operations), extensions: noting(note, all.extensions) };
 }
@@ -18,7 +21,7 @@ function noting(note: NoteWrite, handlers: object = {}): object {
   return Object.fromEntries(
     Object.entries(handlers).map(([localName, handler]) => [
       localName,
-      isRead({ localName })
+      isRead({ localName }) || WITHOUT_DATA.has(localName)
         ? handler
         : noted(note, localName === "createTableVersion" ? "client" : "gateway", handler),
     ]),
