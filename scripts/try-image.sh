@@ -30,15 +30,18 @@ if [ "$(id -u)" -eq 0 ]; then
 fi
 chmod u+w "$folder/data" "$folder/tmp"
 
+allocator=$(sed -n 's/^ *MALLOC_CONF=\([^ ]*\).*/\1/p' deploy/Dockerfile)
 port=$(node -e 'const s = require("net").createServer().listen(0, () => { console.log(s.address().port); s.close(); })')
 cd "$folder/data"
 run=(
-  env -i TMPDIR="$folder/tmp" LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF=oversize_threshold:0 NODE_ENV=production
+  env -i TMPDIR="$folder/tmp" LD_PRELOAD=libjemalloc.so.2 MALLOC_CONF="$allocator" NODE_ENV=production
   LANCE_GATEWAY_HOST=0.0.0.0 LANCE_GATEWAY_PORT="$port" LANCE_GATEWAY_DRAIN_DELAY=0s
   "${as_user[@]}" "$folder/node" "$app/bin/lance-gateway.js"
 )
 if "${run[@]}" serve 2>"$folder/tmp/refused"; then exit 1; fi
 grep -q 'use --auth api-key, or --insecure' "$folder/tmp/refused"
+# The allocator prints options that it does not know.
+if grep -q jemalloc "$folder/tmp/refused"; then exit 1; fi
 if "${run[@]}" ready 2>/dev/null; then exit 1; fi
 
 "${run[@]}" serve --insecure >"$folder/tmp/printed" &
