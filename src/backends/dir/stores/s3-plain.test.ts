@@ -69,6 +69,14 @@ describe("a small request to S3", () => {
     }
   });
 
+  test("fails by refusals that only other requests expect", async (t) => {
+    for (const status of [404, 409, 412, 416]) {
+      const { store } = await openFakeS3(t, () => [status, "Refused"]);
+      await assert.rejects(store.put("k", bytes), String(status));
+      if (status !== 404) await assert.rejects(store.get("k"), String(status));
+    }
+  });
+
   test("that is refused for certain is not repeated", async (t) => {
     const { store, seen } = await openFakeS3(t, () => [403, "AccessDenied"]);
     for (const request of [() => store.get("k"), () => store.put("k", bytes), () => store.head("k")]) {

@@ -8,6 +8,8 @@ export interface PlainRequest {
   readonly key: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
+  /** Statuses that are results, beside those of success. Default: none. */
+  readonly expected?: readonly number[];
 }
 
 /** Options of an attempt, in the words of the library. */
@@ -17,7 +19,7 @@ export interface PlainOptions {
   readonly abortSignal?: AbortSignal;
 }
 
-/** An answer that is a result: success, a missing object or range, or an object that exists already. */
+/** An answer of success, or of a status that the request expects. */
 export interface PlainAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -49,13 +51,6 @@ const PROBE = "k";
 /** Difference of clocks from which services refuse requests, in milliseconds. */
 const MAX_SKEW = 300_000;
 
-/** Statuses that are results, beside those of success. */
-const RESULTS: Readonly<Record<PlainRequest["method"], ReadonlySet<number>>> = {
-  GET: new Set([404, 416]),
-  HEAD: new Set([404]),
-  PUT: new Set([409, 412]),
-};
-
 /**
  * Creates the way for small requests that leaves the library's command stack out (docs/adr/0010). The library still
  * decides where the requests go, finds the credentials, signs, and holds the connections.
@@ -81,7 +76,7 @@ export function createPlainWay({ sdk }: Pick<S3Access, "sdk">, client: S3Client,
     if (base === undefined || scheme?.name !== "sigv4" || !base.path.endsWith(`/${PROBE}`)) return undefined;
     return { base, signer: await client.config.signer(scheme) };
   }
-  return async ({ method, key, headers, body }, options) => {
+  return async ({ method, key, headers, body, expected = [] }, options) => {
     target ??= findTarget();
     const found = await target.catch(() => {
       // The library's own attempt shows the failure, which may pass.
@@ -103,7 +98,7 @@ export function createPlainWay({ sdk }: Pick<S3Access, "sdk">, client: S3Client,
     const bytes = await bytesOf(response.body);
     if (status < 300) return { status, headers: answered, bytes };
     const code = /<Code>(\w+)<\/Code>/.exec(bytes.toString())?.[1];
-    if (RESULTS[method].has(status) && code !== "NoSuchBucket") return { status, headers: answered, bytes };
+    if (expected.includes(status) && code !== "NoSuchBucket") return { status, headers: answered, bytes };
     if (status < 400 || isSkewed(signingDate, answered.date)) return undefined;
     const $metadata = { httpStatusCode: status, requestId: answered["x-amz-request-id"] };
     throw Object.assign(new Error("the service refuses a request"), { name: code ?? "Error", $metadata });

@@ -72,7 +72,7 @@ export function createSmallRequests(
   return {
     get: (key, signal) =>
       find<Uint8Array>({
-        request: { method: "GET", key },
+        request: { method: "GET", key, expected: [404] },
         read: ({ bytes }) => bytes,
         byLibrary: async (by, options) =>
           bytesOf(await by.send(new sdk.GetObjectCommand({ Bucket, Key: key }), options)),
@@ -81,7 +81,7 @@ export function createSmallRequests(
     getPart: (key, range, signal) => {
       const Range = headerOf(range);
       return find({
-        request: { method: "GET", key, headers: { range: Range } },
+        request: { method: "GET", key, headers: { range: Range }, expected: [404, 416] },
         read: ({ status, headers, bytes }) =>
           status === 416 ? BEYOND : partOf(bytes, headers["content-range"]),
         async byLibrary(by, options) {
@@ -98,7 +98,7 @@ export function createSmallRequests(
     },
     head: (key, signal) =>
       find({
-        request: { method: "HEAD", key },
+        request: { method: "HEAD", key, expected: [404] },
         read: ({ headers }) =>
           infoOf(key, Number(headers["content-length"] ?? 0), {
             ETag: headers["etag"],
@@ -127,7 +127,7 @@ export function createSmallRequests(
       const command = new sdk.PutObjectCommand({ Bucket, Key, Body, IfNoneMatch: "*" });
       const headers = { ...BYTES, "if-none-match": "*" };
       try {
-        const request: PlainRequest = { method: "PUT", key: Key, headers, body: Body };
+        const request: PlainRequest = { method: "PUT", key: Key, headers, body: Body, expected: [409, 412] };
         const isPlain = Body.byteLength <= MAX_PLAIN_BYTES;
         const answer = isPlain ? await sendSingle(request, { requestTimeout }) : undefined;
         if (answer === undefined) await single.send(command, { requestTimeout });
