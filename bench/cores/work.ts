@@ -8,8 +8,8 @@ import { runLightLoad } from "../support/light-load.ts";
 export const TABLES = 1_000;
 
 export const CONNECTIONS = 32;
-/** Calls of gRPC at the same time on each connection. */
-const STREAMS = 4;
+/** Connections of gRPC, and calls at the same time on each of them: its clients make many calls on few connections. */
+const [GRPC_CONNECTIONS, STREAMS] = [16, 8];
 /** Connections on which tables are declared. */
 const DECLARERS = 64;
 
@@ -67,7 +67,11 @@ async function describeOverGrpc(port: number, seconds: number): ReturnType<Work>
   const answer = await callOnce(call);
   const result = await runH2load({
     ...{ port, method: "POST", paths: [call.path], seconds, protocol: "HTTP/2" },
-    ...{ connections: CONNECTIONS, concurrency: STREAMS, body: messageFrame(call.message) },
+    ...{
+      connections: GRPC_CONNECTIONS,
+      concurrency: STREAMS,
+      body: messageFrame(call.message),
+    },
     headers: GRPC_HEADERS,
   });
   const after = await callOnce(call);
