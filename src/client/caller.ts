@@ -78,27 +78,15 @@ export function createCaller(
     options: CallOptions,
   ): AsyncIterable<Message> {
     const { call, aborted, end } = begin(method, headers, options);
-    let iterator: AsyncIterator<Message> | undefined;
     try {
       call.signal.throwIfAborted();
       resolveRequest(request, call);
       const run = handlerOf<Handler<[Call], AsyncIterable<Message>>>(method);
-      iterator = run(request, call)[Symbol.asyncIterator]();
-      const wait = beforeEnd(aborted);
-      for (;;) {
-        const next = await wait(iterator.next());
-        if (next.done) {
-          iterator = undefined;
-          return;
-        }
-        yield next.value;
-      }
+      yield* endedBy(aborted, run(request, call));
     } catch (thrown) {
       throw failureOf(thrown, call);
     } finally {
       end();
-      // The iterator may wait forever; the caller does not wait for its end.
-      iterator?.return?.().catch(() => {});
     }
   }
 
@@ -151,8 +139,8 @@ function begin(method: DescMethod, headers: Readonly<Record<string, string>>, op
   };
 }
 
-/** Yields the pieces of an upload; an abort also ends the wait for the next piece. */
-async function* endedBy(aborted: Promise<never>, data: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+/** Yields the pieces of a stream; an abort also ends the wait for the next piece. */
+async function* endedBy<T>(aborted: Promise<never>, data: AsyncIterable<T>): AsyncIterable<T> {
   const iterator = data[Symbol.asyncIterator]();
   const wait = beforeEnd(aborted);
   let over = false;

@@ -3,16 +3,16 @@
  * stream: `Promise.race` would keep all of its results in memory until `end` fails or is collected itself.
  */
 export function beforeEnd(end: Promise<never>): <T>(work: Promise<T>) => Promise<T> {
-  let failure: { readonly reason: unknown } | undefined;
-  let refuse: (reason: unknown) => void = () => {};
+  let refuse: ((reason: unknown) => void) | undefined;
+  let isOver = false;
   end.catch((reason: unknown) => {
-    failure = { reason };
-    refuse(reason);
+    isOver = true;
+    refuse?.(reason);
   });
   return (work) =>
     new Promise((resolve, reject) => {
       refuse = reject;
+      if (isOver) end.catch(reject);
       work.then(resolve, reject);
-      if (failure !== undefined) reject(failure.reason);
     });
 }
