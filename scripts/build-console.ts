@@ -17,16 +17,25 @@ const source = join(root, "src", "console");
 const target = join(root, "dist", "console");
 const part = join(root, "dist", `console.${process.pid}.part`);
 
-/** The page's policy forbids code from texts, which Arrow makes in a single place: its test for values that count as null. */
+/** Modules of packages that the console has in a form of its own. */
+const REPLACED: Readonly<Record<string, string>> = {
+  // The page's policy forbids code from texts, which Arrow makes in a single place: its test for values that count as null.
+  "apache-arrow/builder/valid.mjs": `export function createIsValidFunction(nulls) {
+    const found = new Set(nulls);
+    return (value) => !found.has(value);
+  }`,
+  // Files are imported as a whole, and only conditions on rows ask these filters.
+  "hyparquet/src/bloom.js": `const none = () => undefined;
+  export { none as bloomEligibleColumns, none as hashParquetValue, none as readBloomFilter, none as sbbfContains };`,
+};
+
+const replacedModules: Plugin = {
+  name: "replaced-modules",
+  load: (id) => Object.entries(REPLACED).find(([path]) => id.endsWith(`/node_modules/${path}`))?.[1],
+};
+
 const noCodeFromTexts: Plugin = {
   name: "no-code-from-texts",
-  load(id) {
-    if (!id.endsWith("/apache-arrow/builder/valid.mjs")) return undefined;
-    return `export function createIsValidFunction(nulls) {
-      const found = new Set(nulls);
-      return (value) => !found.has(value);
-    }`;
-  },
   generateBundle(_options, bundle) {
     for (const chunk of Object.values(bundle)) {
       const code = chunk.type === "chunk" ? chunk.code : "";
@@ -75,7 +84,7 @@ await build({
   // The page may be below any path.
   base: "./",
   publicDir: false,
-  plugins: [noCodeFromTexts, listedPackages],
+  plugins: [replacedModules, noCodeFromTexts, listedPackages],
   build: {
     outDir: part,
     emptyOutDir: true,
