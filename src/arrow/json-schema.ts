@@ -7,20 +7,23 @@ import {
   type JsonArrowSchema,
   JsonArrowSchemaSchema,
 } from "../gen/lance/namespace/v1/schema_pb.ts";
+import { ITEMS_PER_STEP, type Steps } from "../namespace/pace.ts";
 import { LANCE_TYPE_NAMES } from "../namespace/type-names.ts";
 import type { ArrowField, ArrowSchema, ArrowType } from "./schema.ts";
 
 /**
- * Returns an Arrow schema in the vocabulary of the Lance Namespace specification.
+ * Returns an Arrow schema in the vocabulary of the Lance Namespace specification, in steps.
  *
  * That vocabulary has no units and no time zones, and describes a dictionary or a view by the type of its values.
  * `logical_type` carries what it omits.
  */
-export function toJsonSchema(schema: ArrowSchema): JsonArrowSchema {
-  return create(JsonArrowSchemaSchema, {
-    fields: schema.fields.map(toJsonField),
-    metadata: { ...schema.metadata },
-  });
+export function* jsonSchemaSteps(schema: ArrowSchema): Steps<JsonArrowSchema> {
+  const fields: JsonArrowField[] = [];
+  for (const field of schema.fields) {
+    fields.push(toJsonField(field));
+    if (fields.length % ITEMS_PER_STEP === 0) yield;
+  }
+  return create(JsonArrowSchemaSchema, { fields, metadata: { ...schema.metadata } });
 }
 
 function toJsonField(field: ArrowField): JsonArrowField {

@@ -25,8 +25,9 @@ import {
 } from "apache-arrow";
 import { test } from "vitest";
 import { isLanceError } from "../namespace/errors.ts";
+import { atOnce } from "../namespace/pace.ts";
 import { checkCompatible } from "./compatible.ts";
-import { toJsonSchema } from "./json-schema.ts";
+import { jsonSchemaSteps } from "./json-schema.ts";
 import { type ArrowSchema, decodeSchema } from "./schema.ts";
 
 function schemaOf(fields: readonly Field[], metadata?: Map<string, string>): ArrowSchema {
@@ -54,7 +55,7 @@ test("a schema is told in the vocabulary of the specification", () => {
     ],
     new Map([["owner", "me"]]),
   );
-  const json = toJsonSchema(schema);
+  const json = atOnce(jsonSchemaSteps(schema));
   assert.deepEqual({ ...json.metadata }, { owner: "me" });
   assert.deepEqual(
     json.fields.map(({ name, type }) => [name, type?.type, type?.length]),

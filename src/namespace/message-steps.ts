@@ -35,6 +35,15 @@ export function* decodeSteps<T extends DescMessage>(type: T, bytes: Uint8Array):
   return message;
 }
 
+/** Whether a message has a list that {@link encodeSteps} encodes in steps. */
+export function hasLongList<T extends DescMessage>(type: T, message: MessageShape<T>): boolean {
+  const record = message as Message & Record<string, unknown>;
+  return type.fields.some(
+    ({ fieldKind, localName }) =>
+      fieldKind === "list" && (record[localName] as readonly unknown[]).length > ITEMS_PER_STEP,
+  );
+}
+
 /**
  * Encodes a message in steps: the items of long lists first, and then everything else. The parts together, in their order, are the
  * message in protobuf's binary form.

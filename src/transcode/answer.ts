@@ -65,8 +65,10 @@ function fieldReader(output: DescMessage, field: DescField, decoders: JsonDecode
   };
 }
 
-/** A map of texts contains no objects, and a scalar has no members. */
-function isWrapped(json: unknown, name: string, field: DescField): json is Record<string, unknown> {
+/**
+ * Whether a body is the whole message instead of one of its fields: a map of texts contains no objects, and a scalar has no members.
+ */
+export function isWrapped(json: unknown, name: string, field: DescField): json is Record<string, unknown> {
   if (!isJsonObject(json)) return false;
   return field.fieldKind === "map" ? isJsonObject(json[name]) : Object.hasOwn(json, name);
 }
@@ -81,10 +83,15 @@ function readJson(text: string, contentType: string | undefined, read: ReadJson,
       return read(parseJsonExactly(text));
     }
   } catch (thrown) {
-    const error = toInvalidInput(thrown, "field", "the body");
-    if (!(error instanceof LanceError)) throw error;
-    throw new LanceError("ServiceUnavailable", `the upstream's answer cannot be read: ${error.message}`);
+    throw unreadable(thrown);
   }
+}
+
+/** Returns the error for JSON that does not fit; failures of another kind stay what they are. */
+export function unreadable(thrown: unknown): unknown {
+  const error = toInvalidInput(thrown, "field", "the body");
+  if (!(error instanceof LanceError)) return error;
+  return new LanceError("ServiceUnavailable", `the upstream's answer cannot be read: ${error.message}`);
 }
 
 function parse(text: string, contentType: string | undefined, plain: boolean): unknown {
@@ -93,7 +100,12 @@ function parse(text: string, contentType: string | undefined, plain: boolean): u
     return plain && typeof json !== "string" ? text : json;
   } catch (cause) {
     if (plain) return text;
-    const said = contentType === undefined || JSON_TYPE.test(contentType) ? "" : ` but ${contentType}`;
-    throw new LanceError("ServiceUnavailable", `the upstream's answer is not JSON${said}`, { cause });
+    throw notJson(contentType, cause);
   }
+}
+
+/** Returns the error for a body that is not JSON. */
+export function notJson(contentType: string | undefined, cause: unknown): LanceError {
+  const said = contentType === undefined || JSON_TYPE.test(contentType) ? "" : ` but ${contentType}`;
+  return new LanceError("ServiceUnavailable", `the upstream's answer is not JSON${said}`, { cause });
 }

@@ -3,12 +3,14 @@ import type { Dialect } from "../dialects/dialect.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
 import { optionOf } from "../namespace/option.ts";
+import { type Steps, stepsOf } from "../namespace/pace.ts";
 import { passedBody } from "../namespace/passed-answer.ts";
 import { parseTemplate, type Template } from "../namespace/template.ts";
 import { createBodyReader, type JsonBody } from "./body.ts";
 import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
 import type { JsonDecoders } from "./json-decode.ts";
 import type { EncodeJson, JsonEncoders } from "./json-encode.ts";
+import type { StepEncoder } from "./json-encode-steps.ts";
 import type { ParsedJson } from "./json-text.ts";
 import { compileVariable } from "./path-variable.ts";
 import { createQueryBinder } from "./query.ts";
@@ -47,6 +49,8 @@ export interface Binding {
   decode(segments: readonly string[], query: string, body: string | ParsedJson | undefined): Message;
   /** Returns the JSON text of a response; empty unless the response's body is JSON. */
   encode(response: Message): string;
+  /** Returns the steps that write that text; undefined if the response is short, or its text is known. */
+  encodeLong(response: Message): Steps<string> | undefined;
 }
 
 /** Compilers that all bindings share. */
@@ -54,6 +58,7 @@ export interface Codecs {
   readonly forms: Dialect["forms"];
   readonly decoders: JsonDecoders;
   readonly encoders: JsonEncoders;
+  readonly stepEncoders: (descriptor: DescMessage) => StepEncoder;
 }
 
 /**
@@ -69,7 +74,11 @@ export function compileBinding(method: DescMethod, rule: HttpRule, codecs: Codec
   }
 }
 
-function compile(method: DescMethod, rule: HttpRule, { forms, decoders, encoders }: Codecs): Binding {
+function compile(
+  method: DescMethod,
+  rule: HttpRule,
+  { forms, decoders, encoders, stepEncoders }: Codecs,
+): Binding {
   const { input, output } = method;
   const { pattern } = rule;
   if (pattern.case === undefined) throw new Error("its rule has no HTTP method");
@@ -102,6 +111,7 @@ function compile(method: DescMethod, rule: HttpRule, { forms, decoders, encoders
     if (options.emptyResponse || rawResponse !== undefined) return undefined;
     return responseField === undefined ? encoders.message(output) : encoders.field(responseField);
   }
+  const long = encode !== undefined && responseField === undefined ? stepEncoders(output) : undefined;
 
   function decode(
     segments: readonly string[],
@@ -133,6 +143,10 @@ function compile(method: DescMethod, rule: HttpRule, { forms, decoders, encoders
     statusOf: (response) => statusIn?.(response) ?? successStatus,
     decode,
     encode: (response) => passedBody(response, "json") ?? encode?.(response) ?? "",
+    encodeLong(response) {
+      if (long === undefined || passedBody(response, "json") !== undefined) return undefined;
+      return long.mayBeLong(response) ? stepsOf(long.encode(response)) : undefined;
+    },
   };
 }
 

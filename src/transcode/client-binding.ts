@@ -21,6 +21,8 @@ export interface ClientBinding {
   /** Whether a request has a body, and whether it is JSON or raw bytes. */
   readonly requestBody: "none" | "json" | "raw";
   readonly responseBody: "json" | "raw" | "empty";
+  /** Field of the response that the body is; undefined if it is the whole message. */
+  readonly responseField: DescField | undefined;
   /** Local name of the response's field of type google.api.HttpBody, if the body is raw. */
   readonly rawResponseField: string | undefined;
   /** Kind of the path's resource, in its own word: `namespace`, `table`, … */
@@ -118,6 +120,7 @@ function compile(
     httpMethod: pattern.case.toUpperCase(),
     requestBody,
     responseBody: optionOf(method, rest_method).emptyResponse ? "empty" : rawResponse ? "raw" : "json",
+    responseField,
     rawResponseField: rawResponse ? responseField?.localName : undefined,
     resource: (literal[1] ?? { literal: "" }).literal,
     alternative,

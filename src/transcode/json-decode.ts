@@ -177,7 +177,8 @@ function compileTuple(descriptor: DescMessage, slots: readonly Slot[]): DecodeJs
   };
 }
 
-function setField(message: MessageRecord, slot: Slot, value: unknown): void {
+/** Sets a field, of a oneof only once. @throws FieldError */
+export function setField(message: MessageRecord, slot: Pick<Slot, "local" | "oneof">, value: unknown): void {
   if (slot.oneof === undefined) {
     message[slot.local] = value;
     return;
@@ -223,13 +224,14 @@ function mapDecoder(decode: DecodeJson, keyType: ScalarType): DecodeJson {
   };
 }
 
-/** Sets a key that a client chose: assigning `__proto__` would change the prototype. */
-function setOwn(map: MessageRecord, key: string, value: unknown): void {
+/** Sets a key that somebody else chose: assigning `__proto__` would change the prototype. */
+export function setOwn(map: MessageRecord, key: string, value: unknown): void {
   if (key !== "__proto__") map[key] = value;
   else Object.defineProperty(map, key, { value, enumerable: true, configurable: true, writable: true });
 }
 
-function checkDepth(depth: number): void {
+/** @throws FieldError */
+export function checkDepth(depth: number): void {
   if (depth >= MAX_JSON_DEPTH) throw new FieldError("is nested too deeply");
 }
 

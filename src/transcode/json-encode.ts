@@ -170,7 +170,8 @@ function compileForm(
   };
 }
 
-function isValueForm(field: DescField): boolean {
+/** Whether a field is a message in the form of its only value. */
+export function isValueForm(field: DescField): boolean {
   return field.fieldKind === "message" && restForm(field.message) === RestForm.VALUE;
 }
 

@@ -5,7 +5,7 @@ import type { Steps } from "../namespace/pace.ts";
 export const SMALL_JSON_BYTES = 32 * 1024;
 
 /** Bytes that are scanned in a step, which takes about a millisecond. */
-const STEP_BYTES = 256 * 1024;
+export const STEP_BYTES = 256 * 1024;
 
 /** Bounds of a text of JSON. */
 export interface JsonBounds {
@@ -30,13 +30,13 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
 /** Class of a byte outside of texts; most have none. */
-const NOTHING = 0;
-const OPEN = 1;
-const CLOSE = 2;
-const COMMA = 3;
-const COLON = 4;
-const TEXT = 5;
-const KINDS = new Uint8Array(256);
+export const NOTHING = 0;
+export const OPEN = 1;
+export const CLOSE = 2;
+export const COMMA = 3;
+export const COLON = 4;
+export const TEXT = 5;
+export const KINDS: Uint8Array = new Uint8Array(256);
 for (const [bytes, kind] of [
   ["[{", OPEN],
   ["]}", CLOSE],
@@ -84,7 +84,7 @@ export function* scanJson(bytes: Uint8Array, { maxDepth, maxCost = MAX_COST }: J
 }
 
 /** Returns the position of the quote that ends a text. */
-function textEnd(bytes: Uint8Array, from: number): number {
+export function textEnd(bytes: Uint8Array, from: number): number {
   let at = from;
   for (; at < bytes.length; at++) {
     const byte = bytes[at];

@@ -7,6 +7,7 @@ import type { Template } from "../namespace/template.ts";
 import { type Binding, type Codecs, compileBinding } from "./binding.ts";
 import { createJsonDecoders } from "./json-decode.ts";
 import { createJsonEncoders } from "./json-encode.ts";
+import { createStepEncoders } from "./json-encode-steps.ts";
 
 /** Prefix of Arrow's media types. */
 const ARROW = "application/vnd.apache.arrow";
@@ -58,10 +59,12 @@ export function createTranscoder(
   dialect: Dialect = specification,
 ): Transcoder {
   const { forms } = dialect;
+  const encoders = createJsonEncoders(forms);
   const codecs: Codecs = {
     forms,
     decoders: createJsonDecoders(forms),
-    encoders: createJsonEncoders(forms),
+    encoders,
+    stepEncoders: createStepEncoders(encoders, forms),
   };
   const routes = new Map<string, Route>();
   const bindings: Binding[] = [];

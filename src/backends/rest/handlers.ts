@@ -13,6 +13,7 @@ import { lostAnswer } from "../resilience/resilience.ts";
 import type { HeaderPolicy } from "../upstream-identity/headers.ts";
 import { BYTES, rangeHeader, readsBytes, tellRange } from "./byte-ranges.ts";
 import { errorOfFailure } from "./errors.ts";
+import type { LongReader } from "./long-answers.ts";
 import type { UpstreamResponse } from "./transport.ts";
 import type { CallUpstream } from "./upstream-call.ts";
 import { tellCache } from "./validation.ts";
@@ -23,6 +24,8 @@ export interface HandlerOptions {
   readonly policy: HeaderPolicy;
   /** Delimiter between the names in paths. */
   readonly delimiter: string;
+  /** Default: every answer is read in a single step. */
+  readonly long?: LongReader;
 }
 
 /**
@@ -39,27 +42,38 @@ const NO_CONTENT = 204;
 /** Creates the function that forwards a method. */
 export function createHandler(binding: ClientBinding, options: HandlerOptions): unknown {
   const { method } = binding;
-  const { callUpstream, policy } = options;
+  const { callUpstream, policy, long } = options;
   const address = createAddresser(method, options.delimiter);
 
-  function answerOf(response: UpstreamResponse, call: Call): Message {
+  function answerOf(response: UpstreamResponse, call: Call): Message | Promise<Message> {
     policy.returned(response.headers, call);
     if (tellCache(response, call) || binding.responseBody === "empty") return create(method.output);
-    const text = response.body.toString("utf8");
-    const message = readAnswer(text, contentTypeOf(response), mayPass(call, "json"));
-    if (passedBody(message, "json") !== undefined) return message;
-    policy.filterContext(message, call);
-    return message;
+    const { body } = response;
+    const [contentType, passes] = [contentTypeOf(response), mayPass(call, "json")];
+    if (long?.isLong(body)) {
+      const answer = { binding, body, contentType, mayPass: passes };
+      return long.read(answer).then((message) => filtered(message, call), unread);
+    }
+    return filtered(readShort(body.toString("utf8"), contentType, passes), call);
   }
 
-  /** Reads a success; a change is made even if its answer cannot be read. */
-  const readAnswer: typeof binding.read = (...answer) => {
+  const readShort: typeof binding.read = (...answer) => {
     try {
       return binding.read(...answer);
     } catch (error) {
-      throw isRead(method) ? error : lostAnswer(error);
+      return unread(error);
     }
   };
+
+  function filtered(message: Message, call: Call): Message {
+    if (passedBody(message, "json") === undefined) policy.filterContext(message, call);
+    return message;
+  }
+
+  /** Throws the error of a success that cannot be read; a change is made even then. */
+  function unread(error: unknown): never {
+    throw isRead(method) ? error : lostAnswer(error);
+  }
 
   async function unary(request: Message, call: Call): Promise<Message> {
     address(request, call);

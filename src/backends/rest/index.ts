@@ -14,6 +14,7 @@ import { createIdentity } from "../upstream-identity/create-identity.ts";
 import { createHeaderPolicy } from "../upstream-identity/headers.ts";
 import { keyOfCaller } from "../upstream-identity/key-of-caller.ts";
 import { createHandler } from "./handlers.ts";
+import { createLongReader } from "./long-answers.ts";
 import type { RestBackendOptions } from "./options.ts";
 import { createPools } from "./pools.ts";
 import type { UpstreamTransport } from "./transport.ts";
@@ -42,6 +43,8 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
   pools.watch((endpoints) => upstream.replace(endpoints));
   const callUpstream = createUpstreamCaller({ form, upstream, policy, identity });
 
+  const long = createLongReader(form);
+
   const cached = createUpstreamCache(options.cache, {
     policy,
     identity,
@@ -52,7 +55,7 @@ export async function createRestBackend(options: RestBackendOptions): Promise<Ba
     const bindings = createClientBindings(methods, form);
     const handlers = [...bindings].map(([method, binding]) => [
       method.localName,
-      createHandler(binding, { delimiter, callUpstream, policy }),
+      createHandler(binding, { delimiter, callUpstream, policy, long }),
     ]);
     return cached(methods, Object.fromEntries(handlers));
   }

@@ -1,4 +1,6 @@
-import { create, type Message, toBinary } from "@bufbuild/protobuf";
+import { create, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import { encodeSteps, hasLongList } from "../../namespace/message-steps.ts";
+import { inSlices } from "../../namespace/pace.ts";
 import { passedBody } from "../../namespace/passed-answer.ts";
 import { isRefused } from "../../namespace/reception.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";
@@ -54,6 +56,12 @@ function messageIn(frame: Frame, { method }: UnaryRpc, served: Served): Message 
   return plainData(frame, served).then((data) => decode(method.input, data));
 }
 
+/** Encodes a message; one with long lists in steps. */
+function encoded(type: DescMessage, message: Message): Uint8Array | Promise<Uint8Array> {
+  if (!hasLongList(type, message)) return toBinary(type, message);
+  return inSlices(encodeSteps(type, message)).then((parts) => Buffer.concat(parts));
+}
+
 /** @param read returns the message of the request. */
 async function answer(rpc: UnaryRpc, served: Served, read: () => Message | Promise<Message>): Promise<void> {
   const { serverCall, hold, pace, gzipMinBytes } = served;
@@ -68,7 +76,9 @@ async function answer(rpc: UnaryRpc, served: Served, read: () => Message | Promi
     }
     const response = await rpc.handle(request, served.call);
     if (serverCall.done) return;
-    const body = passedBody(response, "binary") ?? toBinary(rpc.method.output, response);
+    const made = passedBody(response, "binary") ?? encoded(rpc.method.output, response);
+    const body = made instanceof Promise ? await made : made;
+    if (serverCall.done) return;
     if (body.length > gzipMinBytes) serverCall.answer(encodeFrame(await pack(body), true), "gzip");
     else serverCall.answer(encodeFrame(body, false));
   } catch (thrown) {

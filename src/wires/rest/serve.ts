@@ -11,6 +11,7 @@ import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.
 import { type ByteBudget, createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { inSlices } from "../../namespace/pace.ts";
 import { isRefused } from "../../namespace/reception.ts";
 import type { Service } from "../../namespace/service.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
@@ -87,7 +88,9 @@ export function createServeCall(options: RestCallOptions): ServeCall {
       const response = await answerTo(request, binding, call, exchange);
       if (exchange.done) return;
       const answerType = binding.responseBody === "empty" ? undefined : "application/json";
-      const text = binding.encode(response);
+      const steps = binding.encodeLong(response);
+      const text = steps === undefined ? binding.encode(response) : await inSlices(steps);
+      if (exchange.done) return;
       // Writing a long answer takes as long as encoding it.
       if (text.length > LONG_TEXT && !pace.enter()) await pace.turn(exchange);
       exchange.answer(binding.statusOf(response), answerType, text);

@@ -1,7 +1,8 @@
 import { pathToFileURL } from "node:url";
 import { create } from "@bufbuild/protobuf";
-import { toJsonSchema } from "../../../../arrow/json-schema.ts";
-import { decodeSchema } from "../../../../arrow/schema.ts";
+import { jsonSchemaSteps } from "../../../../arrow/json-schema.ts";
+import { schemaTable } from "../../../../arrow/message.ts";
+import { schemaSteps } from "../../../../arrow/schema.ts";
 import { splitIpcFile } from "../../../../arrow/stream.ts";
 import {
   type DescribeTableRequest,
@@ -11,7 +12,7 @@ import {
 } from "../../../../gen/lance/namespace/v1/table_pb.ts";
 import { LanceError } from "../../../../namespace/errors.ts";
 import type { LanceNamespace } from "../../../../namespace/lance-namespace.ts";
-import { createPace } from "../../../../namespace/pace.ts";
+import { inSlices } from "../../../../namespace/pace.ts";
 import type { TableContext } from "../../catalog/catalog-context.ts";
 import { engineCall } from "../../engine/errors.ts";
 import type { NativeTable } from "../../engine/native.ts";
@@ -87,14 +88,10 @@ async function details(context: TableContext, table: FoundTable, native: NativeT
   // Not at the same time: a handle cannot be closed while the engine works on it, not even after a failure.
   const version = await engineCall(() => native.version());
   const ipcFile = await engineCall(() => native.schema());
-  // Each of these steps takes long for thousands of fields, and so does the encoding of the answer.
-  const pace = createPace();
-  const schema = decodeSchema(splitIpcFile(ipcFile).schemaMetadata);
-  await pace.pauseIfDue();
+  // Each of these takes long for thousands of fields, and so does the encoding of the answer.
+  const schema = await inSlices(schemaSteps(() => schemaTable(splitIpcFile(ipcFile).schemaMetadata)));
   const { manifest } = await readVersion(datasetOf(context, table, branch), BigInt(version));
-  await pace.pauseIfDue();
-  const jsonSchema = toJsonSchema(schema);
-  await pace.pauseIfDue();
+  const jsonSchema = await inSlices(jsonSchemaSteps(schema));
   return {
     version: BigInt(version),
     schema: jsonSchema,
