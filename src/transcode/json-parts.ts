@@ -101,7 +101,7 @@ export function parseInParts(
   return value(0, bytes.length, 0);
 }
 
-/** Returns the position of the first byte that is no space. */
+/** Returns the position of the first byte other than a space. */
 function pastSpace(bytes: Uint8Array, from: number): number {
   let at = from;
   while (bytes[at] === 0x20 || bytes[at] === 0x0a || bytes[at] === 0x0d || bytes[at] === 0x09) at++;

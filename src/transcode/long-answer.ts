@@ -23,7 +23,7 @@ export interface LongAnswer {
 }
 
 /** Size up to which an answer may pass through: whether it can is checked in a single step. */
-const MAX_PASSED_BYTES = 1024 * 1024;
+const MAX_PASSED_BYTES = 4 * 1024 * 1024;
 
 /** Bytes that are parsed exactly in a step: that costs up to a hundred times as much. */
 const EXACT_PART_BYTES = 4 * 1024;

@@ -111,7 +111,7 @@ test("a long plain answer passes through, up to a size", () => {
   const binding = createClientBindings(LanceNamespaceService.methods, form).get(listTables) as ClientBinding;
   for (const [count, passes] of [
     [20_000, true],
-    [200_000, false],
+    [600_000, false],
   ] as const) {
     const text = JSON.stringify({ tables: many(count, (i) => `t${i}`) });
     const answer = { binding, body: Buffer.from(text), contentType: undefined, mayPass: true };
