@@ -6,7 +6,7 @@ import { startS3 } from "../test/clients/support/store-servers.ts";
 import { OPERATIONS, type Operation, prepareTables } from "./bucket/operations.ts";
 import { SIDES, type Side, startBase, startSide } from "./bucket/sides.ts";
 import { depthOf, kindsOf, type Trace, takeRequests, traceCall } from "./bucket/trace.ts";
-import { type Rounds, roundsOf, writeResults } from "./support/results.ts";
+import { keepResults, type Rounds, roundsOf, writeResults } from "./support/results.ts";
 
 /** Number of traced calls; the one with the fewest requests is reported, because work in the background adds some. */
 const TRACED = 3;
@@ -14,6 +14,16 @@ const TRACED = 3;
 const ALONE = 20;
 const ALONE_MS = 1_000;
 const LOAD_MS = 1_500;
+/** Fewest rounds of figures for the documentation. */
+const KEPT_ROUNDS = 5;
+
+/** What a run writes for a number of tables: by operation and side. */
+export interface BucketResult {
+  readonly tables: number;
+  readonly delayMs: number;
+  readonly connections: number;
+  readonly results: Readonly<Record<string, Readonly<Record<string, Measured>>>>;
+}
 
 interface Measured {
   readonly requests: number;
@@ -49,7 +59,7 @@ const USAGE = {
 } as const;
 
 /**
- * Runs the comparison.
+ * Runs the comparison. A run of five rounds without another checkout is kept for the documentation.
  *
  * Options: `--tables N,N`, `--delay MS`, `--rounds N` (0 counts requests alone), `--connections N`, `--only NAME,NAME`
  * of the operations, `--sides N,N` of the servers, and `--base DIR`, a checkout whose gateway is measured, too.
@@ -73,6 +83,7 @@ export async function run(args: readonly string[]): Promise<void> {
         if (values.base !== undefined) sides.push(await startBase(values.base, world));
         for (const { server } of sides) await prepareTables(server.port, connections);
         const results: Record<string, Record<string, Measured>> = {};
+        const result: BucketResult = { tables, delayMs, connections, results };
         for (const operation of listed(values.only)) {
           const measured = await measure(sides, tables, OPERATIONS[operation] as Operation, {
             rounds,
@@ -81,8 +92,9 @@ export async function run(args: readonly string[]): Promise<void> {
           results[operation] = measured;
           print(`${tables.toLocaleString("en")} tables: ${operation}`, measured);
         }
-        const path = writeResults(`bucket-${tables}`, { tables, delayMs, connections, results });
-        console.log(`\nwritten to ${path}`);
+        const name = `bucket-${tables}-${connections}`;
+        if (rounds >= KEPT_ROUNDS && values.base === undefined) keepResults(name, result);
+        else console.log(`\nwritten to ${writeResults(name, result)}`);
       } finally {
         await Promise.all(sides.map((side) => side.stop()));
       }

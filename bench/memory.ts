@@ -15,7 +15,7 @@ import { keepResults, type Rounds, roundsOf } from "./support/results.ts";
 const WORKERS = [1, 4] as const;
 const FEW_TABLES = 1_000;
 const MANY_TABLES = "1000000";
-const ROUNDS = "3";
+const ROUNDS = "5";
 /** So many that the system gives each worker some of them. */
 const CONNECTIONS = 64;
 const SECONDS = 3;

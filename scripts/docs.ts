@@ -7,6 +7,7 @@ import { dashboardJson } from "./dashboard/render.ts";
 import { checkProse } from "./prose/check.ts";
 import { readNavigation } from "./site/navigation.ts";
 import { collectPages } from "./site/pages.ts";
+import { bucketTable } from "./tables/bucket.ts";
 import { catalogWorkersTable } from "./tables/catalog-workers.ts";
 import { changeShown } from "./tables/changes.ts";
 import { clientTable } from "./tables/clients.ts";
@@ -17,6 +18,7 @@ import { coresTable } from "./tables/cores.ts";
 import { errorTable } from "./tables/errors.ts";
 import { lancedbDifferenceTable } from "./tables/lancedb-differences.ts";
 import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
+import { memoryTable } from "./tables/memory.ts";
 import { decisionsTable, metricsTable, upkeepOutcomesTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
 import { proxyTable } from "./tables/proxy.ts";
@@ -50,6 +52,10 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
     cores: coresTable,
     remote: remoteTable,
     "catalog-workers": catalogWorkersTable,
+    memory: memoryTable,
+    "bucket-100": bucketTable(100, 64),
+    "bucket-100-changes": bucketTable(100, 16),
+    "bucket-10000": bucketTable(10_000, 64),
     proxy: proxyTable,
     "secured-calls": securedCallsTable,
     "secured-flood": securedFloodTable,
