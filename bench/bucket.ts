@@ -17,7 +17,7 @@ const LOAD_MS = 1_500;
 /** Fewest rounds of figures for the documentation. */
 const KEPT_ROUNDS = 5;
 
-/** What a run writes for a number of tables: by operation and side. */
+/** The result of a run for a number of tables: by operation and side. */
 export interface BucketResult {
   readonly tables: number;
   readonly delayMs: number;
