@@ -10,7 +10,7 @@ import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
 import { createJsonDecoders, type JsonDecoders } from "./json-decode.ts";
 import { createJsonEncoders, type EncodeJson, type JsonEncoders } from "./json-encode.ts";
 import { createPathWriter } from "./path-writer.ts";
-import { createPlainCheck } from "./plain-json.ts";
+import { createPlainCheck, type IsPlain } from "./plain-json.ts";
 import { createQueryWriter, fitsQuery, type QueryWriter } from "./query-writer.ts";
 
 /** How a method is called over HTTP: the counterpart of {@link Binding}. */
@@ -39,6 +39,8 @@ export interface ClientBinding {
    * @throws LanceError ServiceUnavailable, naming what does not fit.
    */
   read: AnswerReader;
+  /** Whether the answer as a whole message may pass through as its text. */
+  isPlain: IsPlain;
 }
 
 /** Fields that requests share and that travel as headers, or not at all, without a JSON body. */
@@ -98,6 +100,7 @@ function compile(
   const path = createPathWriter(template, input, form.slashedPaths);
   const query = createQueryWriter(input, input.fields.filter(isInQuery), encoders);
   const encode = encoderOf();
+  const isPlain = createPlainCheck(output, form.forms);
   const literal = template.segments.filter((segment) => typeof segment === "object");
 
   function isInQuery(field: DescField): boolean {
@@ -126,9 +129,8 @@ function compile(
     alternative,
     target: (request) => withQuery(path(request as Message & MessageRecord), query, request),
     body: encode,
-    read: rawResponse
-      ? () => create(output)
-      : createAnswerReader(output, responseField, decoders, createPlainCheck(output, form.forms)),
+    isPlain,
+    read: rawResponse ? () => create(output) : createAnswerReader(output, responseField, decoders, isPlain),
   };
 }
 

@@ -10,7 +10,6 @@ import { createJsonDecoders } from "./json-decode.ts";
 import { createStepDecoders, type StepDecoders } from "./json-decode-steps.ts";
 import { parseInParts } from "./json-parts.ts";
 import { parseJsonExactly } from "./json-text.ts";
-import { createPlainCheck } from "./plain-json.ts";
 
 /** A long answer to a call. */
 export interface LongAnswer {
@@ -45,7 +44,7 @@ export function createLongAnswerReader({ forms }: UpstreamForm): (answer: LongAn
     }
     if (mayPass && responseField === undefined && body.length <= MAX_PASSED_BYTES) {
       yield;
-      if (createPlainCheck(output, forms)(json)) return passedAnswer(output, body.toString("utf8"));
+      if (binding.isPlain(json)) return passedAnswer(output, body.toString("utf8"));
     }
     try {
       return yield* messageOf(json, binding, decoders);
