@@ -43,7 +43,7 @@ export function createSmallRequests(
   /** Makes the first attempt without the library's commands, and all others with them. */
   async function attempt<T>(small: Small<T>): Promise<T> {
     const { request, read, byLibrary, limit = limits.small, signal } = small;
-    const options = { requestTimeout: limit, ...(signal && { abortSignal: signal }) };
+    const options = optionsOf(limit, signal);
     let answer: PlainAnswer | undefined;
     try {
       answer = await sendPlain(request, options);
@@ -115,10 +115,7 @@ export function createSmallRequests(
       async function byLibrary(by: S3Client, options: { requestTimeout: number }): Promise<void> {
         await by.send(new sdk.PutObjectCommand({ Bucket, Key, Body }), options);
       }
-      if (Body.byteLength > MAX_PLAIN_BYTES) {
-        const options = { requestTimeout: limit, ...(signal && { abortSignal: signal }) };
-        return known(byLibrary(client, options));
-      }
+      if (Body.byteLength > MAX_PLAIN_BYTES) return known(byLibrary(client, optionsOf(limit, signal)));
       const request: PlainRequest = { method: "PUT", key: Key, headers: BYTES, body: Body };
       return known(attempt({ request, read() {}, byLibrary, limit, signal }));
     },
@@ -140,6 +137,10 @@ export function createSmallRequests(
       }
     },
   };
+}
+
+function optionsOf(requestTimeout: number, abortSignal: AbortSignal | undefined) {
+  return { requestTimeout, ...(abortSignal && { abortSignal }) };
 }
 
 /** Meanings of the statuses of conditional writes. */
