@@ -1,7 +1,7 @@
 import type { BucketResult } from "../../bench/bucket.ts";
 import type { Rounds } from "../../bench/support/results.ts";
 import { markdownTable } from "./markdown.ts";
-import { numberText, originText, readResult } from "./rounds.ts";
+import { missedText, numberText, originText, readResult, shownWhole } from "./rounds.ts";
 
 const GOAL_CONNECTIONS = 64;
 /** Calls per second that so many connections are to get. */
@@ -16,8 +16,8 @@ export function bucketTable(tables: number, connections: number): () => string {
         index === 0 ? operation : "",
         side,
         `${requests}, ${depth}`,
-        wholeRange(p50Ms),
-        wholeRange(perSecond),
+        shownWhole(p50Ms),
+        shownWhole(perSecond),
         index === 0 && connections === GOAL_CONNECTIONS ? goalText(operation, perSecond) : "",
       ]),
     );
@@ -31,10 +31,5 @@ export function bucketTable(tables: number, connections: number): () => string {
 function goalText(operation: string, { median }: Rounds): string {
   const goal = GOALS[operation];
   if (goal === undefined) return "";
-  return `${numberText(goal)}${median < goal ? ", **missed**" : ""}`;
-}
-
-function wholeRange({ median, min, max }: Rounds): string {
-  const [middle, from, to] = [median, min, max].map((value) => numberText(Math.round(value)));
-  return `${middle} (${from}–${to})`;
+  return `${numberText(goal)}${missedText(median < goal)}`;
 }

@@ -1,6 +1,6 @@
 import type { Rounds } from "../../bench/support/results.ts";
 import { markdownTable } from "./markdown.ts";
-import { numberText, originText, readResult, shown } from "./rounds.ts";
+import { missedText, numberText, originText, readResult, shown } from "./rounds.ts";
 
 interface CatalogResult {
   readonly workers: number;
@@ -18,14 +18,13 @@ export function catalogWorkersTable(): string {
   const { origin, workers, compared } = readResult<CatalogResult>("catalog-workers");
   const rows = compared.map(({ tables, title, goal, gateway, adapter }) => {
     const times = gateway.median / adapter.median;
-    const missed = times < goal ? ", **missed**" : "";
     return [
       title,
       numberText(tables),
       shown(gateway),
       shown(adapter),
       `${times < 100 ? times.toFixed(1) : times.toFixed(0)} ×`,
-      `${goal} ×${missed}`,
+      `${goal} ×${missedText(times < goal)}`,
     ];
   });
   const table = markdownTable(["", "tables", "gateway, /s", "adapter, /s", "ratio", "goal"], rows);

@@ -1,6 +1,6 @@
 import { type Rounds, roundsOf } from "../../bench/support/results.ts";
 import { markdownTable } from "./markdown.ts";
-import { originText, readResult, shown } from "./rounds.ts";
+import { missedText, originText, readResult, shown, shownWhole } from "./rounds.ts";
 
 /** Calls per second of a core by server; the gateway is the first. */
 type Servers = Readonly<Record<string, Rounds>>;
@@ -28,25 +28,19 @@ export function proxyTable(): string {
   ];
   const table = markdownTable(["", "calls per second of a core", "gateway is", "goal"], rows);
   const { added } = latencyMs;
-  const isMissed = added.median > MOST_ADDED_MS;
-  const latency = `The gateway adds ${shown(added)} ms to the p50 of a sequential describe over REST; the goal is ${MOST_ADDED_MS}${isMissed ? ", **missed**" : ""}.`;
+  const latency = `The gateway adds ${shown(added)} ms to the p50 of a sequential describe over REST; the goal is ${MOST_ADDED_MS}${missedText(added.median > MOST_ADDED_MS)}.`;
   return `${table}\n\n${originText(added.rounds.length, origin)}. ${latency}`;
 }
 
 function rowsOf(title: string, servers: Servers): string[][] {
   const [[, gateway], ...others] = Object.entries(servers) as [[string, Rounds], ...[string, Rounds][]];
   return [
-    [`${title}: gateway`, calls(gateway), "", ""],
+    [`${title}: gateway`, shownWhole(gateway), "", ""],
     ...others.map(([name, other]) => {
       const times = roundsOf(gateway.rounds.map((rate, round) => rate / (other.rounds[round] as number)));
       const goal = GOALS[name];
-      const isMissed = goal !== undefined && times.median < goal;
-      const goalText = goal === undefined ? "" : `${goal} ×${isMissed ? ", **missed**" : ""}`;
-      return [name, calls(other), `${shown(times)} ×`, goalText];
+      const goalText = goal === undefined ? "" : `${goal} ×${missedText(times.median < goal)}`;
+      return [name, shownWhole(other), `${shown(times)} ×`, goalText];
     }),
   ];
-}
-
-function calls({ median, min, max }: Rounds): string {
-  return shown({ median: Math.round(median), min: Math.round(min), max: Math.round(max), rounds: [] });
 }

@@ -13,6 +13,16 @@ export function shown({ median, min, max }: Rounds): string {
   return `${numberText(median)} (${numberText(min)}–${numberText(max)})`;
 }
 
+/** The median of a value with its range, in whole numbers. */
+export function shownWhole({ median, min, max, rounds }: Rounds): string {
+  return shown({ median: Math.round(median), min: Math.round(min), max: Math.round(max), rounds });
+}
+
+/** The mark behind a goal that is not reached. */
+export function missedText(isMissed: boolean): string {
+  return isMissed ? ", **missed**" : "";
+}
+
 export function numberText(value: number): string {
   return value.toLocaleString("en", { maximumFractionDigits: 2 });
 }
