@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { FieldSchema } from "../gen/lance/format/file_pb.ts";
 import { DataFragmentSchema, ManifestSchema } from "../gen/lance/format/table_pb.ts";
-import { DECODED_PER_STEP, decodeSteps, encodeSteps } from "./message-steps.ts";
+import { DECODED_PER_STEP, decodeSteps, encodeSteps, isLongMessage } from "./message-steps.ts";
 import { atOnce, ITEMS_PER_STEP, type Steps } from "./pace.ts";
 
 /** Returns a manifest of several steps. */
@@ -66,8 +66,17 @@ test("encodes a long message in steps without a change, and leaves it alone", ()
   const manifest = fromBinary(ManifestSchema, longManifest());
   const [parts, pauses] = counted(encodeSteps(ManifestSchema, manifest));
   assert.deepEqual(fromBinary(ManifestSchema, Buffer.concat(parts)), manifest);
-  assert.ok(pauses >= 8000 / ITEMS_PER_STEP, `${pauses} pauses`);
+  assert.ok(pauses >= 10_000 / ITEMS_PER_STEP, `${pauses} pauses`);
   assert.deepEqual(manifest, fromBinary(ManifestSchema, longManifest()));
+});
+
+test("a message is long if a list or a map of it is", () => {
+  const manifest = fromBinary(ManifestSchema, longManifest());
+  assert.ok(isLongMessage(ManifestSchema, manifest));
+  assert.ok(
+    isLongMessage(ManifestSchema, create(ManifestSchema, { schemaMetadata: manifest.schemaMetadata })),
+  );
+  assert.ok(!isLongMessage(ManifestSchema, create(ManifestSchema, { config: { a: "b" } })));
 });
 
 test("encodes a message without long lists as the library does", () => {

@@ -7,7 +7,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
-import { ITEMS_PER_STEP, type Steps } from "./pace.ts";
+import { ITEMS_PER_STEP, isLongMap, type Steps } from "./pace.ts";
 
 /** Bytes of a message that are decoded in a step: less than two milliseconds, if they are not a single field. */
 export const DECODED_PER_STEP = 32 * 1024;
@@ -35,34 +35,47 @@ export function* decodeSteps<T extends DescMessage>(type: T, bytes: Uint8Array):
   return message;
 }
 
-/** Whether a message has a list that {@link encodeSteps} encodes in steps. */
-export function hasLongList<T extends DescMessage>(type: T, message: MessageShape<T>): boolean {
+/** Whether a message has a list or a map that {@link encodeSteps} encodes in steps. */
+export function isLongMessage<T extends DescMessage>(type: T, message: MessageShape<T>): boolean {
   const record = message as Message & Record<string, unknown>;
-  return type.fields.some(
-    ({ fieldKind, localName }) =>
-      fieldKind === "list" && (record[localName] as readonly unknown[]).length > ITEMS_PER_STEP,
-  );
+  return type.fields.some(({ fieldKind, localName }) => {
+    if (fieldKind === "list") return (record[localName] as readonly unknown[]).length > ITEMS_PER_STEP;
+    return fieldKind === "map" && isLongMap(record[localName] as object);
+  });
 }
 
 /**
- * Encodes a message in steps: the items of long lists first, and then everything else. The parts together, in their order, are the
- * message in protobuf's binary form.
+ * Encodes a message in steps: the items of long lists and the entries of long maps first, and then everything else. The parts together, in
+ * their order, are the message in protobuf's binary form.
  */
 export function* encodeSteps<T extends DescMessage>(type: T, message: MessageShape<T>): Steps<Uint8Array[]> {
   const parts: Uint8Array[] = [];
   const rest: Message & Record<string, unknown> = { ...message };
   for (const { fieldKind, localName } of type.fields) {
-    if (fieldKind !== "list") continue;
-    const items = rest[localName] as readonly unknown[];
-    if (items.length <= ITEMS_PER_STEP) continue;
+    if (fieldKind !== "list" && fieldKind !== "map") continue;
+    const values = rest[localName] as readonly unknown[] | object;
     const part = create(type) as typeof rest;
-    for (let at = 0; at < items.length; at += ITEMS_PER_STEP) {
-      part[localName] = items.slice(at, at + ITEMS_PER_STEP);
+    for (const piece of Array.isArray(values) ? piecesOfList(values) : piecesOfMap(values)) {
+      part[localName] = piece;
       parts.push(toBinary(type, part as MessageShape<T>));
       yield;
+      rest[localName] = fieldKind === "list" ? [] : {};
     }
-    rest[localName] = [];
   }
   parts.push(toBinary(type, rest as MessageShape<T>));
   return parts;
+}
+
+/** Yields the items of a long list, in pieces. */
+function* piecesOfList(items: readonly unknown[]): Generator<readonly unknown[]> {
+  if (items.length <= ITEMS_PER_STEP) return;
+  for (let at = 0; at < items.length; at += ITEMS_PER_STEP) yield items.slice(at, at + ITEMS_PER_STEP);
+}
+
+/** Yields the entries of a long map, in pieces. */
+function* piecesOfMap(map: object): Generator<object> {
+  if (!isLongMap(map)) return;
+  const values = map as Readonly<Record<string, unknown>>;
+  for (const keys of piecesOfList(Object.keys(values)))
+    yield Object.fromEntries((keys as string[]).map((key) => [key, values[key]]));
 }

@@ -43,6 +43,13 @@ export type Steps<T> = Generator<void, T, void>;
 /** Yields at every so many items of a loop, so that a look at the clock costs little beside the work on them. */
 export const ITEMS_PER_STEP = 512;
 
+/** Whether a map has more entries than a step takes. */
+export function isLongMap(map: object): boolean {
+  let entries = 0;
+  for (const _key in map) if (++entries > ITEMS_PER_STEP) return true;
+  return false;
+}
+
 /**
  * Runs steps, and lets waiting work run whenever a stretch of them is over.
  *

@@ -21,13 +21,14 @@ const transcoders = DIALECTS.map((dialect) => createTranscoder([LanceNamespaceSe
 const service: Service = {
   ...fakeService(),
   async unary(method: DescMethod, request: Message, call: Call) {
-    const { version } = request as Message & { version?: bigint };
+    const { version, limit } = request as Message & { version?: bigint; limit?: number };
     call.responseHeaders["x-lance-version"] = String(version);
     if (version === 404n) throw new LanceError("TableNotFound", "gone", { headers: { "retry-after": "1" } });
     if (version === 500n) throw new Error("a secret");
     if (version === 501n) call.responseHeaders["x-lance-version"] = "two\nlines";
     const size = Number(version ?? 0);
-    return create(method.output, { location: "é".repeat(size) } as never) as never;
+    const tables = Array.from({ length: limit ?? 0 }, (_, i) => `é${i}`);
+    return create(method.output, { location: "é".repeat(size), tables } as never) as never;
   },
 };
 
@@ -123,6 +124,7 @@ const PLAIN: Readonly<Record<string, Sent>> = {
   },
   "an answer of several bytes a character": ofVersion(3),
   "a long answer": ofVersion(300_000),
+  "a long list": { line: "GET /v1/namespace/demo/table/list?limit=100000", headers: [] },
   "an answer without a body": { line: "POST /v1/table/demo$events/exists" },
   "a GET": { line: "GET /v1/namespace/demo/list?limit=3", headers: [] },
   "a client of LanceDB": { headers: [JSON_TYPE, "user-agent: LanceDB-Python-Client/0.30.0"] },

@@ -3,7 +3,7 @@ import type { Dialect } from "../dialects/dialect.ts";
 import type { HttpRule } from "../gen/google/api/http_pb.ts";
 import { rest_method } from "../gen/lance/namespace/v1/options_pb.ts";
 import { optionOf } from "../namespace/option.ts";
-import { type Steps, stepsOf } from "../namespace/pace.ts";
+import type { Steps } from "../namespace/pace.ts";
 import { passedBody } from "../namespace/passed-answer.ts";
 import { parseTemplate, type Template } from "../namespace/template.ts";
 import { createBodyReader, type JsonBody } from "./body.ts";
@@ -11,6 +11,7 @@ import { HTTP_BODY, type MessageRecord } from "./descriptors.ts";
 import type { JsonDecoders } from "./json-decode.ts";
 import type { EncodeJson, JsonEncoders } from "./json-encode.ts";
 import type { StepEncoder } from "./json-encode-steps.ts";
+import { type JsonPieces, piecesOf } from "./json-pieces.ts";
 import type { ParsedJson } from "./json-text.ts";
 import { compileVariable } from "./path-variable.ts";
 import { createQueryBinder } from "./query.ts";
@@ -50,7 +51,7 @@ export interface Binding {
   /** Returns the JSON text of a response; empty unless the response's body is JSON. */
   encode(response: Message): string;
   /** Returns the steps that write that text; undefined if the response is short, or its text is known. */
-  encodeLong(response: Message): Steps<string> | undefined;
+  encodeLong(response: Message): Steps<JsonPieces> | undefined;
 }
 
 /** Compilers that all bindings share. */
@@ -145,7 +146,7 @@ function compile(
     encode: (response) => passedBody(response, "json") ?? encode?.(response) ?? "",
     encodeLong(response) {
       if (long === undefined || passedBody(response, "json") !== undefined) return undefined;
-      return long.mayBeLong(response) ? stepsOf(long.encode(response)) : undefined;
+      return long.mayBeLong(response) ? piecesOf(long.encode, response) : undefined;
     },
   };
 }

@@ -1,17 +1,22 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import type { Dialect, FieldTexts } from "../dialects/dialect.ts";
+import type { Dialect, FieldTexts, MessageForm } from "../dialects/dialect.ts";
 import { RestForm } from "../gen/lance/namespace/v1/options_pb.ts";
-import { ITEMS_PER_STEP, type Steps, stepsOf } from "../namespace/pace.ts";
+import { ITEMS_PER_STEP, isLongMap, type Steps } from "../namespace/pace.ts";
 import { isRequired, type MessageRecord, restForm, restName } from "./descriptors.ts";
 import { type EncodeJson, fieldReader, isValueForm, type JsonEncoders } from "./json-encode.ts";
 import { wellKnownCodec } from "./json-wkt.ts";
 
-/** Writes a value as an {@link EncodeJson} does, in steps for its lists and the messages in them. */
-export type EncodeInSteps = (value: unknown) => string | Steps<string>;
+/** Takes the texts of a long value in their order. */
+export interface TextSink {
+  add(text: string): void;
+}
+
+/** Writes a value as an {@link EncodeJson} does: a short one is returned, and a long one goes to a sink in steps. */
+export type EncodeInSteps = (value: unknown, sink: TextSink) => string | Steps<void>;
 
 /** Writer of long messages of a type. */
 export interface StepEncoder {
-  /** Whether a message may take long: it has a long list, or a message that may contain its own type, such as a schema. */
+  /** Whether a message may take long: it has a long list or map, or a message that may contain its own type, such as a schema. */
   mayBeLong(message: unknown): boolean;
   encode: EncodeInSteps;
 }
@@ -26,10 +31,10 @@ export function createStepEncoders(
   function message(descriptor: DescMessage): EncodeInSteps {
     if (wellKnownCodec(descriptor) !== undefined || restForm(descriptor) !== RestForm.UNSPECIFIED)
       return encoders.message(descriptor);
-    return (value) => {
+    return (value, sink) => {
       const encode = compiled.get(descriptor) ?? compile(descriptor);
       compiled.set(descriptor, encode);
-      return encode(value);
+      return encode(value, sink);
     };
   }
 
@@ -38,68 +43,131 @@ export function createStepEncoders(
       const always = isRequired(member);
       return {
         name: restName(member),
+        key: `${JSON.stringify(restName(member))}:`,
         read: fieldReader(member, always),
         encode: field(member),
         skipsNull: !always && isValueForm(member),
       };
     });
     const write = forms.get(descriptor.typeName)?.write;
-    return function* (value) {
-      const fields: Record<string, string> = {};
-      for (const { name, read, encode, skipsNull } of slots) {
-        const own = read(value as MessageRecord);
-        if (own === undefined) continue;
-        const json = yield* stepsOf(encode(own));
-        if (!skipsNull || json !== "null") fields[name] = json;
-      }
-      const written: FieldTexts | string = write === undefined ? fields : write(fields);
-      return typeof written === "string" ? written : joined(written);
-    };
+    return write === undefined ? objectInSteps(slots) : formInSteps(slots, write);
   }
 
   function field(descriptor: DescField): EncodeInSteps {
-    if (descriptor.fieldKind === "map") return encoders.value(descriptor);
     const item = descriptor.message === undefined ? encoders.item(descriptor) : message(descriptor.message);
+    if (descriptor.fieldKind === "map") return mapInSteps(encoders.item(descriptor));
     return descriptor.fieldKind === "list" ? listInSteps(item) : item;
   }
 
   return (descriptor) => ({ mayBeLong: lengthCheck(descriptor), encode: message(descriptor) });
 }
 
-function joined(fields: FieldTexts): string {
-  let text = "";
-  for (const [name, json] of Object.entries(fields))
-    text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${json}`;
-  return `{${text}}`;
+/** A field in the form that the writers of its message need. */
+interface Slot {
+  readonly name: string;
+  readonly key: string;
+  /** Returns the field's value, or undefined if it is omitted. */
+  readonly read: (message: MessageRecord) => unknown;
+  readonly encode: EncodeInSteps;
+  /** Whether a value that would be written as null is omitted instead. */
+  readonly skipsNull: boolean;
+}
+
+function objectInSteps(slots: readonly Slot[]): EncodeInSteps {
+  return function* (value, sink) {
+    let before = "{";
+    for (const { key, read, encode, skipsNull } of slots) {
+      const own = read(value as MessageRecord);
+      if (own === undefined) continue;
+      yield;
+      const made = encode(own, sink);
+      if (skipsNull && made === "null") continue;
+      sink.add(before + key);
+      yield* added(made, sink);
+      before = ",";
+    }
+    sink.add(before === "{" ? "{}" : "}");
+  };
+}
+
+/** Writes the fields one by one and combines them as a dialect requires, which needs their whole texts. */
+function formInSteps(slots: readonly Slot[], write: NonNullable<MessageForm["write"]>): EncodeInSteps {
+  return function* (value, sink) {
+    const fields: Record<string, string> = {};
+    for (const { name, read, encode, skipsNull } of slots) {
+      const own = read(value as MessageRecord);
+      if (own === undefined) continue;
+      yield;
+      let json = "";
+      const text: TextSink = {
+        add(more) {
+          json += more;
+        },
+      };
+      yield* added(encode(own, text), text);
+      if (!skipsNull || json !== "null") fields[name] = json;
+    }
+    const written: FieldTexts | string = write(fields);
+    if (typeof written === "string") {
+      sink.add(written);
+      return;
+    }
+    let before = "{";
+    for (const [name, json] of Object.entries(written)) {
+      sink.add(`${before}${JSON.stringify(name)}:${json}`);
+      before = ",";
+    }
+    sink.add(before === "{" ? "{}" : "}");
+  };
 }
 
 function listInSteps(encode: EncodeInSteps): EncodeInSteps {
-  return function* (list) {
-    const parts: string[] = [];
-    let texts: string[] = [];
+  return function* (list, sink) {
+    let before = "[";
     for (const [index, item] of (list as unknown[]).entries()) {
       if (index % ITEMS_PER_STEP === 0) yield;
-      const text = encode(item);
-      texts.push(typeof text === "string" ? text : yield* text);
-      if (texts.length < ITEMS_PER_STEP) continue;
-      parts.push(texts.join(","));
-      texts = [];
+      sink.add(before);
+      const made = encode(item, sink);
+      if (typeof made === "string") sink.add(made);
+      else yield* made;
+      before = ",";
     }
-    if (texts.length > 0) parts.push(texts.join(","));
-    return `[${parts.join(",")}]`;
+    sink.add(before === "[" ? "[]" : "]");
   };
+}
+
+/** @param encode the writer of a single value. */
+function mapInSteps(encode: EncodeJson): EncodeInSteps {
+  return function* (map, sink) {
+    const values = map as Readonly<Record<string, unknown>>;
+    let before = "{";
+    for (const [index, key] of Object.keys(values).entries()) {
+      if (index % ITEMS_PER_STEP === 0) yield;
+      sink.add(`${before}${JSON.stringify(key)}:${encode(values[key])}`);
+      before = ",";
+    }
+    sink.add(before === "{" ? "{}" : "}");
+  };
+}
+
+function* added(made: string | Steps<void>, sink: TextSink): Steps<void> {
+  if (typeof made === "string") sink.add(made);
+  else yield* made;
 }
 
 /** Compiles {@link StepEncoder.mayBeLong}. */
 function lengthCheck(descriptor: DescMessage): (message: unknown) => boolean {
   const lists = descriptor.fields.filter(({ fieldKind }) => fieldKind === "list");
+  const maps = descriptor.fields.filter(({ fieldKind }) => fieldKind === "map");
   const recursive = descriptor.fields.filter(
     ({ fieldKind, message }) => fieldKind === "message" && message !== undefined && isRecursive(message),
   );
   const lengths = lists.map((member) => fieldReader(member, true));
+  const entries = maps.map((member) => fieldReader(member, true));
   const presences = recursive.map((member) => fieldReader(member, false));
   return (message) =>
     lengths.some((read) => (read(message as MessageRecord) as unknown[]).length > ITEMS_PER_STEP) ||
+    entries.some((read) => isLongMap(read(message as MessageRecord) as object)) ||
     presences.some((read) => read(message as MessageRecord) !== undefined);
 }
 

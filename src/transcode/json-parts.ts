@@ -1,10 +1,14 @@
 import { MAX_JSON_DEPTH } from "../namespace/json.ts";
 import type { Steps } from "../namespace/pace.ts";
+import { FieldError, within } from "./field-error.ts";
 import { setOwn } from "./json-decode.ts";
 import { CLOSE, COLON, KINDS, NOTHING, OPEN, STEP_BYTES, TEXT, textEnd } from "./json-scan.ts";
 
 /** Most bytes that are parsed in a step: a few milliseconds, whatever they contain. */
 const PART_BYTES = 64 * 1024;
+
+/** Most names of an object whose members are parsed in parts: V8 lists all names of an object at once, a million in 0.3 s. */
+export const MAX_NAMES = 50_000;
 
 const [BRACKET, BRACE] = [0x5b, 0x7b];
 const CLOSING: Readonly<Record<number, number>> = { [BRACKET]: 0x5d, [BRACE]: 0x7d };
@@ -21,7 +25,8 @@ export interface PartsOptions {
  * Parses JSON as `JSON.parse` does, in steps: the members of long lists and objects in parts, and nothing else by itself. Looking for the
  * places between members takes about as long as parsing them.
  *
- * The steps throw SyntaxError for what is not JSON, and for long lists and objects that are nested too deeply.
+ * The steps throw SyntaxError for what is not JSON, and for long lists and objects that are nested too deeply, and FieldError for an object
+ * of more than {@link MAX_NAMES} names.
  */
 export function parseInParts(
   bytes: Buffer,
@@ -41,20 +46,24 @@ export function parseInParts(
     const isList = bytes[start] === BRACKET;
     const list: unknown[] = [];
     const object: Record<string, unknown> = {};
+    let names = 0;
     /** Where the members begin that are not parsed yet, and the last of them. */
     let [run, member] = [start + 1, start + 1];
     let pauseAt = start + STEP_BYTES;
 
+    function setMember(name: string, item: unknown): void {
+      if (++names > MAX_NAMES) throw new FieldError(`has more than ${MAX_NAMES} names`);
+      setOwn(object, name, item);
+    }
     function addRun(end: number): void {
       const text = bytes.toString("utf8", run, end);
       if (run > start + 1 && text.trim() === "") throw new SyntaxError("a member is missing");
       if (isList) for (const item of parse(`[${text}]`) as unknown[]) list.push(item);
-      else
-        for (const [name, item] of Object.entries(parse(`{${text}}`) as object)) setOwn(object, name, item);
+      else for (const [name, item] of Object.entries(parse(`{${text}}`) as object)) setMember(name, item);
     }
     function* addLong(end: number): Steps<void> {
       if (isList) {
-        list.push(yield* value(member, end, depth + 1));
+        list.push(yield* inside(list.length, member, end));
         return;
       }
       const quote = pastSpace(bytes, member);
@@ -63,10 +72,17 @@ export function parseInParts(
       if (KINDS[bytes[quote] as number] !== TEXT || KINDS[bytes[colon] as number] !== COLON)
         throw new SyntaxError("a member has no name");
       const name = parsed(quote, nameEnd) as string;
-      setOwn(object, name, yield* value(colon + 1, end, depth + 1));
+      setMember(name, yield* inside(name, colon + 1, end));
+    }
+    function* inside(key: string | number, from: number, end: number): Steps<unknown> {
+      try {
+        return yield* value(from, end, depth + 1);
+      } catch (thrown) {
+        throw within(key, thrown);
+      }
     }
 
-    let inside = 0;
+    let level = 0;
     for (let at = start + 1; at < to; at++) {
       if (at >= pauseAt) {
         pauseAt = at + STEP_BYTES;
@@ -75,8 +91,8 @@ export function parseInParts(
       const kind = KINDS[bytes[at] as number];
       if (kind === NOTHING || kind === COLON) continue;
       if (kind === TEXT) at = textEnd(bytes, at + 1);
-      else if (kind === OPEN) inside++;
-      else if (inside > 0) inside -= kind === CLOSE ? 1 : 0;
+      else if (kind === OPEN) level++;
+      else if (level > 0) level -= kind === CLOSE ? 1 : 0;
       else {
         const isLast = kind === CLOSE;
         if (at - member > partBytes) {

@@ -5,7 +5,7 @@ import { passedAnswer } from "../namespace/passed-answer.ts";
 import { isWrapped, notJson, unreadable } from "./answer.ts";
 import type { ClientBinding } from "./client-binding.ts";
 import { type MessageRecord, restName } from "./descriptors.ts";
-import { InexactNumberError } from "./field-error.ts";
+import { FieldError, InexactNumberError } from "./field-error.ts";
 import { createJsonDecoders } from "./json-decode.ts";
 import { createStepDecoders, type StepDecoders } from "./json-decode-steps.ts";
 import { parseInParts } from "./json-parts.ts";
@@ -40,7 +40,7 @@ export function createLongAnswerReader({ forms }: UpstreamForm): (answer: LongAn
     try {
       json = yield* parseInParts(body);
     } catch (cause) {
-      throw notJson(contentType, cause);
+      throw cause instanceof FieldError ? unreadable(cause) : notJson(contentType, cause);
     }
     if (mayPass && responseField === undefined && body.length <= MAX_PASSED_BYTES) {
       yield;

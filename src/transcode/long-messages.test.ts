@@ -4,9 +4,11 @@ import { describe, test } from "vitest";
 import { DIALECTS } from "../dialects/registry.ts";
 import { UPSTREAM_FORMS } from "../dialects/upstream.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { DescribeTableResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
+import { DescribeTableResponseSchema, ListTablesResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
 import type { Steps } from "../namespace/pace.ts";
 import { type ClientBinding, createClientBindings } from "./client-binding.ts";
+import { MAX_NAMES } from "./json-parts.ts";
+import type { JsonPieces } from "./json-pieces.ts";
 import { createLongAnswerReader } from "./long-answer.ts";
 import { createTranscoder } from "./transcoder.ts";
 
@@ -106,6 +108,31 @@ for (const [dialect, form] of Object.entries(UPSTREAM_FORMS)) {
   });
 }
 
+test("a long answer with an object of too many names is refused, and says which", () => {
+  const form = UPSTREAM_FORMS.specification;
+  const bindings = createClientBindings(LanceNamespaceService.methods, form);
+  const names = (count: number) => Object.fromEntries(many(count, (i) => [`k${i}`, "v"]));
+  const read = (method: typeof describeTable | typeof listTableVersions, json: object) => {
+    const binding = bindings.get(method) as ClientBinding;
+    const body = Buffer.from(JSON.stringify(json));
+    return counted(createLongAnswerReader(form)({ binding, body, contentType: undefined, mayPass: true }));
+  };
+  assert.ok(read(describeTable, { properties: names(MAX_NAMES) }).steps > 3);
+  for (const [method, json, field] of [
+    [describeTable, { table: "t", properties: names(MAX_NAMES + 1) }, "properties"],
+    [
+      listTableVersions,
+      { versions: [{ version: 1, metadata: names(MAX_NAMES + 1) }] },
+      "versions[0].metadata",
+    ],
+  ] as const) {
+    assert.throws(() => read(method, json), {
+      kind: "ServiceUnavailable",
+      message: `the upstream's answer cannot be read: field "${field}" has more than 50000 names`,
+    });
+  }
+});
+
 test("a long plain answer passes through, up to a size", () => {
   const form = UPSTREAM_FORMS.specification;
   const binding = createClientBindings(LanceNamespaceService.methods, form).get(listTables) as ClientBinding;
@@ -129,9 +156,20 @@ describe("long answers to clients", () => {
         const message = (read.get(method) as ClientBinding).read(JSON.stringify(json), undefined);
         const binding = bindings.find((each) => each.method === method);
         const steps = binding?.encodeLong(message);
-        if (method === listTableTags || method === describeTableVersion) assert.equal(steps, undefined);
-        else assert.equal(counted(steps as Steps<string>).value, binding?.encode(message));
+        if (method === describeTableVersion) assert.equal(steps, undefined);
+        else assert.equal(textOf(counted(steps as Steps<JsonPieces>).value), binding?.encode(message));
       }
+    });
+    test(`become bytes in pieces, in the dialect ${dialect.name}`, () => {
+      const tables = many(20_000, (i) => `${"é".repeat(50)}${i}`);
+      const binding = bindings.find((each) => each.method === listTables);
+      const message = create(ListTablesResponseSchema, { tables });
+      const { value, steps } = counted(binding?.encodeLong(message) as Steps<JsonPieces>);
+      assert.ok(Array.isArray(value) && value.length >= 4, `${value.length} pieces`);
+      assert.ok(steps > value.length, `${steps} steps`);
+      const longest = Math.max(...value.map((piece: Buffer) => piece.length));
+      assert.ok(longest < 1024 * 1024, `${longest} bytes`);
+      assert.equal(textOf(value), binding?.encode(message));
     });
     test(`take no steps when they are short, in the dialect ${dialect.name}`, () => {
       const binding = bindings.find(({ method }) => method === describeTable);
@@ -140,6 +178,10 @@ describe("long answers to clients", () => {
     });
   }
 });
+
+function textOf(pieces: JsonPieces): string {
+  return typeof pieces === "string" ? pieces : Buffer.concat(pieces).toString();
+}
 
 function outcome(read: () => Message): unknown {
   try {

@@ -4,28 +4,6 @@ import type { ByteHold } from "../namespace/byte-budget.ts";
 import { isLanceError, LanceError, toLanceError } from "../namespace/errors.ts";
 import { encodeFrame, type Frame, FrameReader, tooLarge } from "./grpc/frame.ts";
 import { lateMessage, MESSAGE_MS } from "./limits.ts";
-import { onStall } from "./stall.ts";
-
-/**
- * Yields the pieces of an answer, and calls back if its client does not read a piece in time.
- *
- * @param milliseconds 0 for no limit
- * @param onSilence called then; the pieces end when the connection or the stream does
- */
-export async function* takenBody(
-  body: AsyncIterable<Uint8Array>,
-  milliseconds: number,
-  onSilence: () => void,
-): AsyncGenerator<Uint8Array> {
-  for await (const piece of body) {
-    const unwatch = onStall(milliseconds, onSilence);
-    try {
-      yield piece;
-    } finally {
-      unwatch();
-    }
-  }
-}
 
 /** How the body of a request is read. */
 export interface BodyOptions {

@@ -9,7 +9,7 @@ import { DEFAULT_MAX_MESSAGE_BYTES } from "../namespace/byte-budget.ts";
 import type { LanceError } from "../namespace/errors.ts";
 import { isRefused, type Reception } from "../namespace/reception.ts";
 import { originOf } from "./arrival.ts";
-import { checkedBody, emptyBody, heldBody, type MessageCheck, takenBody } from "./connect-body.ts";
+import { checkedBody, emptyBody, heldBody, type MessageCheck } from "./connect-body.ts";
 import { addRpc, type ConnectCallOptions } from "./connect-call.ts";
 import { type Codec, checkedGzip, codecOf, isBare, isPacked, messageCheck } from "./connect-codec.ts";
 import { earlyAnswer } from "./connect-early.ts";
@@ -19,7 +19,7 @@ import { createLoopPace, type LoopPace, UNPACED } from "./loop-pace.ts";
 import { contentLength, flattenHeaders, hasBody, isHttp2 } from "./rest/http.ts";
 import { hasLongRest } from "./rest/linger.ts";
 import type { Rpc } from "./rpc.ts";
-import { DEFAULT_SILENCE_MS, stalled } from "./stall.ts";
+import { DEFAULT_SILENCE_MS, stalled, takenBody } from "./stall.ts";
 
 /** Options of {@link createConnectHandlers}. */
 export interface ConnectHandlersOptions extends ConnectCallOptions {

@@ -60,7 +60,7 @@ app.register(httpWires, {
   maxMessageBytes: MAX_BYTES,
 });
 
-let server: Server;
+export let server: Server;
 export let port: number;
 
 /** Starts a server of REST before the tests of a file, and closes it after them. */

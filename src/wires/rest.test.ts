@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import type { IncomingMessage } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import {
   connect as connectHttp2,
   createServer as createHttp2Server,
   type ServerHttp2Session,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
-import { test } from "vitest";
+import { onTestFinished, test, vi } from "vitest";
+import { steady } from "../../test/support/steady.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import {
   app,
@@ -18,6 +19,7 @@ import {
   operations,
   piece,
   post,
+  server,
   textOf,
   useRestServer,
 } from "./rest-fixture.ts";
@@ -49,6 +51,48 @@ test("a long answer is sent like a short one", async () => {
   assert.equal(JSON.parse(text).location, location);
   assert.equal(headers["content-type"], "application/json");
   assert.equal(headers["content-length"], String(Buffer.byteLength(text)));
+});
+
+const NAMES = Array.from({ length: 60_000 }, (_, i) => `${"é".repeat(20)}${i}`);
+const LIST = JSON.stringify({ namespaces: NAMES });
+
+test("a long list is sent in pieces, with its length", async () => {
+  operations.unary = async () => ({ namespaces: NAMES });
+  const { status, headers, text } = await exchange(open("GET", "/v1/namespace/$/list"));
+  assert.equal(status, 200);
+  assert.equal(text, LIST);
+  assert.equal(headers["content-type"], "application/json");
+  assert.equal(headers["content-length"], String(Buffer.byteLength(LIST)));
+  assert.equal(headers["transfer-encoding"], undefined);
+  const [head] = (await once(open("HEAD", "/v1/namespace/$/list").end(), "response")) as [IncomingMessage];
+  assert.equal(head.headers["content-length"], String(Buffer.byteLength(LIST)));
+  assert.equal(await textOf(head), "");
+});
+
+test("a long list goes to a client that still sends", async () => {
+  operations.unary = async () => ({ namespaces: NAMES });
+  const request = open("GET", "/v1/namespace/$/list", { "content-length": "1000000" });
+  request.flushHeaders();
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  assert.equal(response.headers.connection, "close");
+  assert.equal(await textOf(response), LIST);
+  request.destroy();
+});
+
+test("a long list waits for its reader, and no deadline ends it", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const namespaces = Array.from({ length: 10 }, () => NAMES).flat();
+  operations.unary = async () => ({ namespaces });
+  const sending = once(server, "request");
+  const request = open("GET", "/v1/namespace/$/list", { "x-request-timeout-ms": "1000" });
+  const [response] = (await once(request.end(), "response")) as [IncomingMessage];
+  const [, sender] = (await sending) as [unknown, ServerResponse];
+  await steady(() => response.socket.bytesRead);
+  assert.ok(sender.writableLength < 1024 * 1024, `${sender.writableLength} bytes wait`);
+  assert.equal(sender.writableEnded, false);
+  vi.advanceTimersByTime(2000);
+  assert.deepEqual(JSON.parse(await textOf(response)), { namespaces });
 });
 
 test("an empty answer has neither a body nor a content type", async () => {

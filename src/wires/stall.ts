@@ -29,3 +29,24 @@ export function onStalledEnd(stream: ServerHttp2Stream, milliseconds: number, ca
   if (stream.writableLength <= SMALL_BYTES) return;
   stream.on("close", onStall(milliseconds, callback));
 }
+
+/**
+ * Yields the pieces of an answer, and calls back if its client does not read a piece in time.
+ *
+ * @param milliseconds 0 for no limit
+ * @param onSilence called then; the pieces end when the connection or the stream does
+ */
+export async function* takenBody(
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  milliseconds: number,
+  onSilence: () => void,
+): AsyncGenerator<Uint8Array> {
+  for await (const piece of body) {
+    const unwatch = onStall(milliseconds, onSilence);
+    try {
+      yield piece;
+    } finally {
+      unwatch();
+    }
+  }
+}

@@ -9,6 +9,7 @@ import {
   QueryTableRequestSchema,
   QueryTableResponseSchema,
 } from "../../src/gen/lance/namespace/v1/query_pb.ts";
+import { ListTablesResponseSchema } from "../../src/gen/lance/namespace/v1/table_pb.ts";
 import { sendHttp } from "../support/http.ts";
 import { fakeBackend, startServer, type TestServer } from "../support/server.ts";
 
@@ -39,7 +40,11 @@ const backend = fakeBackend({
       answer.ended.resolve();
     }
   },
+  listTables: async () => create(ListTablesResponseSchema, { tables: TABLES }),
 });
+
+const TABLES = Array.from({ length: 400_000 }, (_, i) => `${"a long name ".repeat(8)}${i}`);
+const LIST = "/v1/namespace/$/table/list";
 
 /** Returns the request of gRPC and of Connect's streams: a message in its envelope. */
 function envelope(): Buffer {
@@ -160,6 +165,34 @@ describe("clients that read nothing for too long", () => {
       assert.equal(response.complete, false);
     });
   }
+});
+
+describe("a list of 40 MB over REST", () => {
+  test("arrives over HTTP/2, and a client that reads nothing for too long gets no end", {
+    timeout,
+  }, async () => {
+    const server = await startServer(backend, { silenceMs: 200 });
+    const session = connect(`http://127.0.0.1:${server.port}`);
+    const silent = session.request({ ":path": LIST });
+    silent.on("error", () => {});
+    await new Promise((resolve) => silent.on("close", resolve));
+    assert.notEqual(silent.rstCode, 0);
+
+    const length = Buffer.byteLength(JSON.stringify({ tables: TABLES }));
+    const reader = session.request({ ":path": LIST });
+    const [head] = await once(reader, "response");
+    assert.equal(head["content-length"], String(length));
+    const pieces: Buffer[] = [];
+    for await (const piece of reader) pieces.push(piece as Buffer);
+    assert.deepEqual(JSON.parse(Buffer.concat(pieces).toString()), { tables: TABLES });
+
+    const asked = session.request({ ":path": LIST, ":method": "HEAD" });
+    const [same] = await once(asked, "response");
+    assert.equal(same["content-length"], String(length));
+    assert.equal((await asked.toArray()).length, 0);
+    session.destroy();
+    await server.close();
+  });
 });
 
 describe("many clients that do not read on one connection", () => {

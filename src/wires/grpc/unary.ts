@@ -1,5 +1,5 @@
 import { create, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
-import { encodeSteps, hasLongList } from "../../namespace/message-steps.ts";
+import { encodeSteps, isLongMessage } from "../../namespace/message-steps.ts";
 import { inSlices } from "../../namespace/pace.ts";
 import { passedBody } from "../../namespace/passed-answer.ts";
 import { isRefused } from "../../namespace/reception.ts";
@@ -56,9 +56,9 @@ function messageIn(frame: Frame, { method }: UnaryRpc, served: Served): Message 
   return plainData(frame, served).then((data) => decode(method.input, data));
 }
 
-/** Encodes a message; one with long lists in steps. */
+/** Encodes a message; a long one in steps. */
 function encoded(type: DescMessage, message: Message): Uint8Array | Promise<Uint8Array> {
-  if (!hasLongList(type, message)) return toBinary(type, message);
+  if (!isLongMessage(type, message)) return toBinary(type, message);
   return inSlices(encodeSteps(type, message)).then((parts) => Buffer.concat(parts));
 }
 

@@ -1,13 +1,15 @@
 import type { ServerResponse } from "node:http";
 import { constants } from "node:http2";
+import { Readable } from "node:stream";
 import type { Logger } from "pino";
 import { type Dialect, errorStatus } from "../../dialects/dialect.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { LateSignal } from "../../namespace/late-signal.ts";
+import type { JsonPieces } from "../../transcode/json-pieces.ts";
 import { startDeadline } from "../deadline.ts";
 import { stopReading } from "../grpc/server-call.ts";
-import { DEFAULT_SILENCE_MS, onStalledEnd } from "../stall.ts";
+import { DEFAULT_SILENCE_MS, onStalledEnd, takenBody } from "../stall.ts";
 import { BodyWriter } from "./body-writer.ts";
 import { errorText, knownError } from "./error-body.ts";
 import { isHttp2, type RestRequest, type RestResponse, splitTarget } from "./http.ts";
@@ -87,9 +89,9 @@ export class Exchange {
   }
 
   /** Sends a whole answer. Without a content type it has no body. */
-  answer(status: number, contentType: string | undefined, text: string): void {
+  answer(status: number, contentType: string | undefined, body: JsonPieces): void {
     if (this.done) return;
-    this.#send(status, contentType, text, this.responseHeaders);
+    this.#send(status, contentType, body, this.responseHeaders);
   }
 
   /**
@@ -171,31 +173,40 @@ export class Exchange {
     return own ?? entry.httpStatus;
   }
 
-  #send(status: number, contentType: string | undefined, text: string, extra: Headers): void {
+  #send(status: number, contentType: string | undefined, body: JsonPieces, extra: Headers): void {
     const { request, response } = this;
     this.#setHeaders(extra);
     if (contentType !== undefined) this.#reply.setHeader("content-type", contentType);
     if (!isHttp2(response) && hasLongRest(request)) {
-      this.#sendEarly(status, text);
+      this.#sendEarly(status, wholeOf(body));
       return;
     }
     if (this.#reply.sent) {
-      this.#sendTakenOver(status, text);
+      this.#sendTakenOver(status, wholeOf(body));
       return;
     }
-    const body = text.length > LONG_TEXT ? Buffer.from(text) : text;
-    this.#reply.send(status, contentType === undefined ? undefined : body);
+    if (typeof body !== "string") this.#reply.send(status, this.#streamOf(body));
+    else if (contentType === undefined) this.#reply.send(status, undefined);
+    else this.#reply.send(status, body.length > LONG_TEXT ? Buffer.from(body) : body);
     this.#settle();
     if (!isHttp2(response)) return;
     stopReading(response.stream);
     this.#watchEnd();
   }
 
+  /** Returns the stream of an answer in pieces, whose length it announces. */
+  #streamOf(pieces: readonly Buffer[]): Readable {
+    this.#reply.setHeader("content-length", String(pieces.reduce((sum, { length }) => sum + length, 0)));
+    const silenceMs = isHttp2(this.response) ? this.silenceMs : 0;
+    const taken = takenBody(pieces, silenceMs, () => this.breakOff());
+    return Readable.from(taken, { highWaterMark: 1 }).on("end", () => this.#watchEnd());
+  }
+
   /**
    * Sends the whole answer and closes the connection afterwards. Closed at once, with data of the client in transit,
    * it would be reset and the answer could be lost.
    */
-  #sendEarly(status: number, text: string): void {
+  #sendEarly(status: number, text: string | Buffer): void {
     this.#writeHead(status, { "content-length": Buffer.byteLength(text), connection: "close" });
     this.#settle();
     (this.response as ServerResponse).write(text);
@@ -203,7 +214,7 @@ export class Exchange {
   }
 
   /** Sends an error in place of a head that could not be sent: Fastify does not answer what it has handed over. */
-  #sendTakenOver(status: number, text: string): void {
+  #sendTakenOver(status: number, text: string | Buffer): void {
     this.#writeHead(status, { "content-length": Buffer.byteLength(text) });
     this.#settle();
     this.response.end(text);
@@ -241,4 +252,8 @@ export class Exchange {
     const { response } = this;
     if (isHttp2(response)) onStalledEnd(response.stream, this.silenceMs, () => this.breakOff());
   }
+}
+
+function wholeOf(body: JsonPieces): string | Buffer {
+  return typeof body === "string" ? body : Buffer.concat(body);
 }

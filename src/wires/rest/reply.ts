@@ -1,6 +1,10 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import { pipeline, Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { RestRequest, RestResponse } from "./http.ts";
+
+/** Body of an answer. */
+type ReplyBody = string | Buffer | Readable | undefined;
 
 /** A request and the headers and end of its answer, which Fastify or node sends. */
 export interface RestReply {
@@ -14,11 +18,14 @@ export interface RestReply {
   /** Sets a header of the answer; the name is in lower case. */
   setHeader(name: string, value: string): void;
   removeHeader(name: string): void;
-  /** Sends the whole answer; undefined is an answer without a body. */
-  send(status: number, body: string | Buffer | undefined): void;
+  /** Sends the whole answer; undefined is an answer without a body. The length of a stream is a header of the answer. */
+  send(status: number, body: ReplyBody): void;
   /** Leaves the answer to the caller; returns the headers that it has. */
   takeOver(): OutgoingHttpHeaders;
 }
+
+/** A client that disconnects is noticed by the exchange. */
+const ignore = () => {};
 
 /** Fastify adds a charset to JSON unless the reply has a serializer of its own. */
 const asItIs = (payload: unknown) => payload as string;
@@ -70,13 +77,15 @@ export class DirectReply implements RestReply {
     delete this.#headers[name];
   }
 
-  send(status: number, body: string | Buffer | undefined): void {
-    if (hasLength(status))
+  send(status: number, body: ReplyBody): void {
+    const isStream = body instanceof Readable;
+    if (!isStream && hasLength(status))
       this.#headers["content-length"] = String(body === undefined ? 0 : Buffer.byteLength(body));
     // It throws for a value that no header can have, and the error is answered then.
     this.response.writeHead(status, this.#headers);
     this.sent = true;
-    this.response.end(body);
+    if (isStream) pipeline(body, this.response, ignore);
+    else this.response.end(body);
   }
 
   takeOver(): OutgoingHttpHeaders {

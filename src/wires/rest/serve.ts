@@ -89,11 +89,11 @@ export function createServeCall(options: RestCallOptions): ServeCall {
       if (exchange.done) return;
       const answerType = binding.responseBody === "empty" ? undefined : "application/json";
       const steps = binding.encodeLong(response);
-      const text = steps === undefined ? binding.encode(response) : await inSlices(steps);
+      const made = steps === undefined ? binding.encode(response) : await inSlices(steps);
       if (exchange.done) return;
-      // Writing a long answer takes as long as encoding it.
-      if (text.length > LONG_TEXT && !pace.enter()) await pace.turn(exchange);
-      exchange.answer(binding.statusOf(response), answerType, text);
+      // Writing a long text takes as long as encoding it.
+      if (typeof made === "string" && made.length > LONG_TEXT && !pace.enter()) await pace.turn(exchange);
+      exchange.answer(binding.statusOf(response), answerType, made);
     } catch (thrown) {
       if (exchange.call?.begun !== true) refused?.(refusalOf(exchange, thrown));
       // Once its head has gone, Fastify no longer controls an answer.

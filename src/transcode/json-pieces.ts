@@ -1,0 +1,29 @@
+import type { Message } from "@bufbuild/protobuf";
+import type { Steps } from "../namespace/pace.ts";
+import type { EncodeInSteps, TextSink } from "./json-encode-steps.ts";
+
+/** Length from which a text becomes bytes, which takes less than a millisecond. */
+const PIECE_LENGTH = 256 * 1024;
+
+/** JSON of an answer: its text, or the bytes of a long one in pieces, because a text of 50 MB becomes bytes in 75 ms. */
+export type JsonPieces = string | readonly Buffer[];
+
+/** Writes a message in steps, and turns its text into bytes wherever there is enough of it. */
+export function* piecesOf(encode: EncodeInSteps, message: Message): Steps<JsonPieces> {
+  const pieces: Buffer[] = [];
+  let text = "";
+  const sink: TextSink = {
+    add(more) {
+      text += more;
+      if (text.length < PIECE_LENGTH) return;
+      pieces.push(Buffer.from(text));
+      text = "";
+    },
+  };
+  const made = encode(message, sink);
+  if (typeof made === "string") sink.add(made);
+  else yield* made;
+  if (pieces.length === 0) return text;
+  if (text !== "") pieces.push(Buffer.from(text));
+  return pieces;
+}
