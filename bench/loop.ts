@@ -5,9 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createGrpcClient } from "../test/support/grpc-client.ts";
-import { type LoopCall, loopCalls, type Send } from "./loop/calls.ts";
+import { type LoopCall, type LoopClients, loopCalls, type Send } from "./loop/calls.ts";
 import { startWatched } from "./loop/gateway.ts";
 import { grpcCalls } from "./loop/grpc-calls.ts";
+import { startUpstream } from "./loop/upstream.ts";
+import { upstreamCalls } from "./loop/upstream-calls.ts";
 import type { LoopFigures } from "./loop/watch.ts";
 import { roundsOf, writeResults } from "./support/results.ts";
 
@@ -21,7 +23,11 @@ const OPTIONS = {
 /** Measures all calls, or the named ones, and prints a table in Markdown. */
 export async function run(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-  const calls: Record<string, LoopCall> = { ...loopCalls(Number(values.tables)), ...grpcCalls };
+  const calls: Record<string, LoopCall> = {
+    ...loopCalls(Number(values.tables)),
+    ...grpcCalls,
+    ...upstreamCalls,
+  };
   const unknown = positionals.find((name) => calls[name] === undefined);
   if (unknown !== undefined) throw new Error(`there is no call ${unknown}, only ${Object.keys(calls)}`);
   const checkouts = values.before === undefined ? { now: HERE } : { before: values.before, now: HERE };
@@ -57,7 +63,9 @@ async function measure(checkout: string, call: LoopCall): Promise<LoopFigures> {
   await mkdir(root);
   try {
     await call.fill?.(root);
-    const gateway = await startWatched(checkout, folder);
+    const upstream = call.upstream && (await startUpstream(call.upstream()));
+    const backend = upstream ? ["--backend", "rest", "--uri", upstream.uri] : ["--root", folder];
+    const gateway = await startWatched(checkout, backend);
     const send: Send = (path, body) => post(gateway.port, path, body);
     const grpc = createGrpcClient(gateway.port);
     try {
@@ -65,16 +73,30 @@ async function measure(checkout: string, call: LoopCall): Promise<LoopFigures> {
       await send("namespace/$/table/list?limit=1", {});
       await grpc.client.listTables({ id: [], limit: 1 });
       await call.prepare?.(send, root);
+      upstream?.open();
       await gateway.figures();
-      await call.run(send, grpc.client);
+      const connect: LoopClients["connect"] = (method, codec) => callConnect(gateway.port, method, codec);
+      await call.run(send, { grpc: grpc.client, connect });
       return await gateway.figures();
     } finally {
       grpc.close();
       await gateway.stop();
+      upstream?.close();
     }
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
+}
+
+async function callConnect(port: number, method: string, codec: "proto" | "json"): Promise<void> {
+  const answer = await fetch(`http://127.0.0.1:${port}/lance.namespace.v1.LanceNamespaceService/${method}`, {
+    method: "POST",
+    headers: { "content-type": `application/${codec}`, "accept-encoding": "identity" },
+    body: codec === "json" ? "{}" : new Uint8Array(),
+  });
+  const bytes = await answer.arrayBuffer();
+  if (!answer.ok)
+    throw new Error(`${method}: ${answer.status} ${Buffer.from(bytes).toString().slice(0, 300)}`);
 }
 
 async function post(port: number, path: string, body: object | Uint8Array): Promise<void> {

@@ -16,8 +16,17 @@ export interface LoopCall {
   readonly fill?: (root: string) => Promise<void>;
   /** Prepares the running gateway; its first call has loaded the catalog. Default: nothing. */
   readonly prepare?: (send: Send, root: string) => Promise<void>;
-  /** The measured calls, over REST or over gRPC. */
-  readonly run: (send: Send, grpc: LanceClient) => Promise<unknown>;
+  /** Returns the answer of a REST upstream of which the gateway is in front. Default: it serves a root. */
+  readonly upstream?: () => object;
+  /** The measured calls, over REST or with another client. */
+  readonly run: (send: Send, clients: LoopClients) => Promise<unknown>;
+}
+
+/** Clients of the other protocols. */
+export interface LoopClients {
+  readonly grpc: LanceClient;
+  /** Sends an empty message to a method over Connect, and reads the answer without decoding it. */
+  readonly connect: (method: string, codec: "proto" | "json") => Promise<void>;
 }
 
 /** The measured calls, for catalogs of a number of tables. */

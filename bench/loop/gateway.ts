@@ -15,11 +15,11 @@ export interface WatchedGateway {
 
 const PORT = /REST\s+http:\/\/127\.0\.0\.1:(\d+)/;
 
-/** Starts the gateway of a checkout on a root, with the watch in it. */
-export async function startWatched(checkout: string, root: string): Promise<WatchedGateway> {
+/** Starts the gateway of a checkout on a backend, given by its options, with the watch in it. */
+export async function startWatched(checkout: string, backend: readonly string[]): Promise<WatchedGateway> {
   const main = join(checkout, "src", "cli", "main.ts");
   const watch = join(import.meta.dirname, "watch.ts");
-  const [command, ...args] = [...NODE, "--import", watch, main, "serve", "--port", "0", "--root", root];
+  const [command, ...args] = [...NODE, "--import", watch, main, "serve", "--port", "0", ...backend];
   const child = spawn(command as string, args, { stdio: ["ignore", "pipe", "inherit", "ipc"] });
   const figures = async (): Promise<LoopFigures> => {
     child.send("figures");

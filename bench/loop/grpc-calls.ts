@@ -21,7 +21,7 @@ export const grpcCalls: Readonly<Record<string, LoopCall>> = {
   "grpc-fields": {
     title: `set the metadata of ${FIELDS.toLocaleString("en")} columns over gRPC`,
     prepare: create(FIELDS),
-    run: (_, grpc) =>
+    run: (_, { grpc }) =>
       grpc.updateFieldMetadata({
         id: ["wide"],
         updates: Array.from({ length: FIELDS }, (_, i) => ({
@@ -33,7 +33,7 @@ export const grpcCalls: Readonly<Record<string, LoopCall>> = {
   "grpc-maps": {
     title: "set 24,000 entries of metadata in four maps over gRPC",
     prepare: create(4),
-    run: (_, grpc) => {
+    run: (_, { grpc }) => {
       const metadata = Object.fromEntries(
         Array.from({ length: ENTRIES }, (_, i) => [`k${i}`, { value: "v" }]),
       );
@@ -44,13 +44,13 @@ export const grpcCalls: Readonly<Record<string, LoopCall>> = {
   "grpc-entry": {
     title: "set an entry of metadata of 8 MiB over gRPC",
     prepare: create(2),
-    run: (_, grpc) =>
+    run: (_, { grpc }) =>
       grpc.updateTableSchemaMetadata({ id: ["wide"], metadata: { a: "x".repeat(8 * MIB - 1) } }),
   },
   "grpc-large": {
     title: "set an entry of metadata of 16 MiB over gRPC",
     prepare: create(2),
-    run: (_, grpc) =>
+    run: (_, { grpc }) =>
       grpc
         .updateTableSchemaMetadata({ id: ["wide"], metadata: { a: "x".repeat(16 * MIB - 100) } })
         .catch(() => {}),
@@ -58,22 +58,22 @@ export const grpcCalls: Readonly<Record<string, LoopCall>> = {
   "grpc-count": {
     title: "count rows by a list of 49,000 numbers over gRPC",
     prepare: create(2),
-    run: (_, grpc) => grpc.countTableRows({ id: ["wide"], predicate: LIST }),
+    run: (_, { grpc }) => grpc.countTableRows({ id: ["wide"], predicate: LIST }),
   },
   "grpc-delete": {
     title: "delete rows by a list of 49,000 numbers over gRPC",
     prepare: create(2),
-    run: (_, grpc) => grpc.deleteFromTable({ id: ["wide"], predicate: LIST }),
+    run: (_, { grpc }) => grpc.deleteFromTable({ id: ["wide"], predicate: LIST }),
   },
   "grpc-update": {
     title: "update rows by a list of 49,000 numbers over gRPC",
     prepare: create(2),
-    run: (_, grpc) =>
+    run: (_, { grpc }) =>
       grpc.updateTable({ id: ["wide"], predicate: LIST, updates: [{ column: "c1", expression: "1" }] }),
   },
   "grpc-create": {
     title: "create a table of 32,000 columns over gRPC",
     prepare: create(2),
-    run: (_, grpc) => grpc.createTable({ id: ["new"] }, columns(32_000)),
+    run: (_, { grpc }) => grpc.createTable({ id: ["new"] }, columns(32_000)),
   },
 };

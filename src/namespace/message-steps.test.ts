@@ -4,7 +4,13 @@ import fc from "fast-check";
 import { test } from "vitest";
 import { FieldSchema } from "../gen/lance/format/file_pb.ts";
 import { DataFragmentSchema, ManifestSchema } from "../gen/lance/format/table_pb.ts";
-import { DECODED_PER_STEP, decodeSteps, encodeSteps, isLongMessage } from "./message-steps.ts";
+import {
+  DECODED_PER_STEP,
+  decodeSteps,
+  encodedMessage,
+  encodeSteps,
+  isLongMessage,
+} from "./message-steps.ts";
 import { atOnce, ITEMS_PER_STEP, type Steps } from "./pace.ts";
 
 /** Returns a manifest of several steps. */
@@ -67,6 +73,10 @@ test("encodes a long message in steps without a change, and leaves it alone", ()
   const [parts, pauses] = counted(encodeSteps(ManifestSchema, manifest));
   assert.deepEqual(fromBinary(ManifestSchema, Buffer.concat(parts)), manifest);
   assert.ok(pauses >= 10_000 / ITEMS_PER_STEP, `${pauses} pauses`);
+  assert.deepEqual(
+    Buffer.from(toBinary(ManifestSchema, encodedMessage(ManifestSchema, parts) as typeof manifest)),
+    Buffer.concat(parts),
+  );
   assert.deepEqual(manifest, fromBinary(ManifestSchema, longManifest()));
 });
 

@@ -1,12 +1,14 @@
-import type { DescMethod, Message } from "@bufbuild/protobuf";
+import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
 import type { ConnectError, ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { ByteHold } from "../namespace/byte-budget.ts";
 import { type Call, createCall, type Protocol } from "../namespace/call.ts";
 import { toLanceError } from "../namespace/errors.ts";
+import { encodedMessage, encodeSteps, isLongMessage } from "../namespace/message-steps.ts";
+import { inSlices } from "../namespace/pace.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import { noteCall, originOf } from "./arrival.ts";
-import { mayBePacked } from "./connect-codec.ts";
+import { codecOf, mayBePacked } from "./connect-codec.ts";
 import { abortErrorOf, toConnectError, withLanceErrors } from "./connect-error.ts";
 import { type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
 import { startDeadline, timeAllowed } from "./deadline.ts";
@@ -52,12 +54,18 @@ function unaryImplementation(rpc: UnaryRpc, options: PacedOptions) {
       await turnAfterDecoding(context, options.pace);
       const response = await rpc.handle(request, call);
       copyHeaders(call, context);
-      return response;
+      return await encodedAhead(rpc.method.output, response, context);
     } catch (thrown) {
       copyHeaders(call, context);
       throw failed(thrown, call, context, options);
     }
   };
+}
+
+/** Encodes a long answer in steps, if it is binary: the library would encode it at once. */
+async function encodedAhead(type: DescMessage, response: Message, context: HandlerContext): Promise<Message> {
+  if (!isLongMessage(type, response) || codecOf(exchangeOf(context).request) === "json") return response;
+  return encodedMessage(type, await inSlices(encodeSteps(type, response)));
 }
 
 function streamImplementation(rpc: StreamRpc, options: PacedOptions): unknown {

@@ -14,7 +14,8 @@ import { ErrorResponseSchema } from "../gen/lance/namespace/v1/common_pb.ts";
 import { CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableResponseSchema } from "../gen/lance/namespace/v1/query_pb.ts";
 import { LanceNamespaceService } from "../gen/lance/namespace/v1/service_pb.ts";
-import { DescribeTableResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
+import { DescribeTableResponseSchema, ListTablesResponseSchema } from "../gen/lance/namespace/v1/table_pb.ts";
+import { ListTableTagsResponseSchema } from "../gen/lance/namespace/v1/tag_pb.ts";
 import type { Call } from "../namespace/call.ts";
 import { LanceError } from "../namespace/errors.ts";
 import type { Service } from "../namespace/service.ts";
@@ -106,6 +107,21 @@ test("calls of every kind arrive by Connect and gRPC-Web over HTTP/1.1 and HTTP/
     const bodies: string[] = [];
     for await (const { data } of client.queryTable({})) bodies.push(Buffer.from(data?.data ?? []).toString());
     assert.deepEqual(bodies, ["a", "b"]);
+  }
+});
+
+test("long lists and maps arrive whole by Connect and gRPC-Web", async () => {
+  const tables = Array.from({ length: 2_000 }, (_, i) => `é${i}`);
+  const tags = Object.fromEntries(tables.map((name, i) => [name, { version: BigInt(i) }]));
+  const listed = create(ListTablesResponseSchema, { tables, pageToken: "p" });
+  const tagged = create(ListTableTagsResponseSchema, { tags });
+  await using server = await start({
+    ...fakeService(),
+    unary: async ({ name }) => (name === "ListTables" ? listed : tagged) as never,
+  });
+  for (const { client } of server.clients) {
+    assert.deepEqual(await client.listTables({}), listed);
+    assert.deepEqual(await client.listTableTags({}), tagged);
   }
 });
 
