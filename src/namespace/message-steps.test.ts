@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, fromBinary, toBinary, toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { test } from "vitest";
 import { FieldSchema } from "../gen/lance/format/file_pb.ts";
@@ -8,6 +8,7 @@ import {
   DECODED_PER_STEP,
   decodeSteps,
   encodedMessage,
+  encodeJsonSteps,
   encodeSteps,
   isLongMessage,
 } from "./message-steps.ts";
@@ -78,6 +79,25 @@ test("encodes a long message in steps without a change, and leaves it alone", ()
     Buffer.concat(parts),
   );
   assert.deepEqual(manifest, fromBinary(ManifestSchema, longManifest()));
+});
+
+test("encodes protobuf's JSON in steps to what the library makes of it", () => {
+  const manifest = fromBinary(ManifestSchema, longManifest());
+  const { fields, schemaMetadata, config } = manifest;
+  for (const init of [
+    {},
+    { version: 1n },
+    { fields },
+    { schemaMetadata },
+    { fields, config },
+    { fields: fields.slice(0, 3), schemaMetadata },
+    manifest,
+  ]) {
+    const message = init === manifest ? manifest : create(ManifestSchema, init);
+    const [pieces] = counted(encodeJsonSteps(ManifestSchema, message));
+    assert.deepEqual(JSON.parse(Buffer.concat(pieces).toString()), toJson(ManifestSchema, message));
+  }
+  assert.ok(counted(encodeJsonSteps(ManifestSchema, manifest))[1] >= 10_000 / ITEMS_PER_STEP);
 });
 
 test("a message is long if a list or a map of it is", () => {

@@ -1,10 +1,12 @@
 import {
   create,
   type DescMessage,
+  type JsonWriteOptions,
   type Message,
   type MessageShape,
   mergeFromBinary,
   toBinary,
+  toJson,
 } from "@bufbuild/protobuf";
 import { BinaryReader } from "@bufbuild/protobuf/wire";
 import { ITEMS_PER_STEP, isLongMap, type Steps } from "./pace.ts";
@@ -50,20 +52,55 @@ export function isLongMessage<T extends DescMessage>(type: T, message: MessageSh
  */
 export function* encodeSteps<T extends DescMessage>(type: T, message: MessageShape<T>): Steps<Uint8Array[]> {
   const parts: Uint8Array[] = [];
+  for (const { part } of partsOf(type, message)) {
+    if (parts.length > 0) yield;
+    parts.push(toBinary(type, part));
+  }
+  return parts;
+}
+
+/** Encodes a message as protobuf's JSON, in the steps of {@link encodeSteps}. The pieces together are the text. */
+export function* encodeJsonSteps<T extends DescMessage>(
+  type: T,
+  message: MessageShape<T>,
+  options?: Partial<JsonWriteOptions>,
+): Steps<Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  let [field, before, close] = ["", "{", ""];
+  for (const { name, part } of partsOf(type, message)) {
+    if (pieces.length > 0) yield;
+    // Without its braces: for a piece of a field, its name, a colon, and the piece in brackets.
+    const text = JSON.stringify(toJson(type, part, options)).slice(1, -1);
+    if (name !== "" && name === field) {
+      pieces.push(Buffer.from(`,${text.slice(text.indexOf(":") + 2, -1)}`));
+      continue;
+    }
+    pieces.push(Buffer.from(`${close}${text === "" ? "" : before}${name === "" ? text : text.slice(0, -1)}`));
+    if (text !== "") before = ",";
+    [field, close] = [name, name === "" ? "" : text.slice(-1)];
+  }
+  pieces.push(Buffer.from(before === "{" ? "{}" : "}"));
+  return pieces;
+}
+
+/** Yields messages that merge into a message: the pieces of its long lists and maps, with the name of the field, and everything else. */
+function* partsOf<T extends DescMessage>(
+  type: T,
+  message: MessageShape<T>,
+): Generator<{ readonly name: string; readonly part: MessageShape<T> }> {
   const rest: Message & Record<string, unknown> = { ...message };
-  for (const { fieldKind, localName } of type.fields) {
+  for (const { fieldKind, localName: name } of type.fields) {
     if (fieldKind !== "list" && fieldKind !== "map") continue;
-    const values = rest[localName] as readonly unknown[] | object;
-    const part = create(type) as typeof rest;
-    for (const piece of Array.isArray(values) ? piecesOfList(values) : piecesOfMap(values)) {
-      part[localName] = piece;
-      parts.push(toBinary(type, part as MessageShape<T>));
-      yield;
-      rest[localName] = fieldKind === "list" ? [] : {};
+    const values = rest[name] as readonly unknown[] | object;
+    const pieces = Array.isArray(values) ? piecesOfList(values) : piecesOfMap(values);
+    for (const piece of pieces) {
+      const part = create(type) as typeof rest;
+      part[name] = piece;
+      rest[name] = fieldKind === "list" ? [] : {};
+      yield { name, part: part as MessageShape<T> };
     }
   }
-  parts.push(toBinary(type, rest as MessageShape<T>));
-  return parts;
+  yield { name: "", part: rest as MessageShape<T> };
 }
 
 /**

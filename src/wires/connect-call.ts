@@ -1,16 +1,16 @@
-import type { DescMessage, DescMethod, Message } from "@bufbuild/protobuf";
+import { create, type DescMessage, type DescMethod, type Message, type Registry } from "@bufbuild/protobuf";
 import type { ConnectError, ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { ByteHold } from "../namespace/byte-budget.ts";
 import { type Call, createCall, type Protocol } from "../namespace/call.ts";
 import { toLanceError } from "../namespace/errors.ts";
-import { encodedMessage, encodeSteps, isLongMessage } from "../namespace/message-steps.ts";
-import { inSlices } from "../namespace/pace.ts";
+import { encodedMessage, isLongMessage } from "../namespace/message-steps.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import { noteCall, originOf } from "./arrival.ts";
 import { codecOf, mayBePacked } from "./connect-codec.ts";
 import { abortErrorOf, toConnectError, withLanceErrors } from "./connect-error.ts";
 import { type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
+import { encodeLong } from "./connect-long-answer.ts";
 import { startDeadline, timeAllowed } from "./deadline.ts";
 import type { ErrorDetails } from "./grpc/status.ts";
 import { FREE_BYTES } from "./limits.ts";
@@ -29,6 +29,8 @@ export interface ConnectCallOptions {
   readonly defaultDeadlineMs?: number | undefined;
   /** Lists the details of errors. Default: the error response of the namespace API. */
   readonly errorDetails?: ErrorDetails | undefined;
+  /** Messages that may appear inside `google.protobuf.Any`, for JSON. Default: none. */
+  readonly registry?: Registry | undefined;
 }
 
 interface PacedOptions extends ConnectCallOptions {
@@ -54,7 +56,7 @@ function unaryImplementation(rpc: UnaryRpc, options: PacedOptions) {
       await turnAfterDecoding(context, options.pace);
       const response = await rpc.handle(request, call);
       copyHeaders(call, context);
-      return await encodedAhead(rpc.method.output, response, context);
+      return await encodedAhead(rpc.method.output, response, context, options);
     } catch (thrown) {
       copyHeaders(call, context);
       throw failed(thrown, call, context, options);
@@ -62,10 +64,24 @@ function unaryImplementation(rpc: UnaryRpc, options: PacedOptions) {
   };
 }
 
-/** Encodes a long answer in steps, if it is binary: the library would encode it at once. */
-async function encodedAhead(type: DescMessage, response: Message, context: HandlerContext): Promise<Message> {
-  if (!isLongMessage(type, response) || codecOf(exchangeOf(context).request) === "json") return response;
-  return encodedMessage(type, await inSlices(encodeSteps(type, response)));
+/**
+ * Encodes a long answer in steps: for Connect, its exchange gets the bytes in place of an empty message. gRPC-Web in JSON, which has
+ * no clients to speak of, leaves it to the library.
+ */
+async function encodedAhead(
+  type: DescMessage,
+  answer: Message,
+  context: HandlerContext,
+  { registry }: PacedOptions,
+): Promise<Message> {
+  if (!isLongMessage(type, answer)) return answer;
+  const exchange = exchangeOf(context);
+  const codec = codecOf(exchange.request);
+  if (context.protocolName === "connect") {
+    exchange.message = await encodeLong(type, answer, codec, { registry });
+    return create(type);
+  }
+  return codec === "json" ? answer : encodedMessage(type, await encodeLong(type, answer, codec));
 }
 
 function streamImplementation(rpc: StreamRpc, options: PacedOptions): unknown {

@@ -46,6 +46,8 @@ export class ConnectExchange {
   reception: Reception | undefined;
   /** The call that the request has become. */
   call: Call | undefined;
+  /** The encoded message of a long answer, which the library has not got. */
+  message: readonly Uint8Array[] | undefined;
   readonly #reply: FastifyReply;
   readonly #log: Logger;
 

@@ -1,4 +1,3 @@
-import type { Registry } from "@bufbuild/protobuf";
 import { type ConnectError, createConnectRouter } from "@connectrpc/connect";
 import type {
   UniversalHandler,
@@ -15,6 +14,7 @@ import { type Codec, checkedGzip, codecOf, isBare, isPacked, messageCheck } from
 import { earlyAnswer } from "./connect-early.ts";
 import { connectErrorOf } from "./connect-error.ts";
 import { brokenOff, type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
+import { withMessage } from "./connect-long-answer.ts";
 import { createLoopPace, type LoopPace, UNPACED } from "./loop-pace.ts";
 import { contentLength, flattenHeaders, hasBody, isHttp2 } from "./rest/http.ts";
 import { hasLongRest } from "./rest/linger.ts";
@@ -30,8 +30,6 @@ export interface ConnectHandlersOptions extends ConnectCallOptions {
    * s.
    */
   readonly silenceMs?: number | undefined;
-  /** Messages that may appear inside `google.protobuf.Any`, for JSON. Default: none. */
-  readonly registry?: Registry | undefined;
 }
 
 /** The library's handler of an rpc for messages in an encoding, and the check that each message passes first. */
@@ -120,7 +118,9 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     // The message of a refused caller is not packed.
     if (isRefused(exchange.reception)) universal.header.delete("content-encoding");
     // The answer exists when the call has ended, or has started to stream and holds only what arrives.
-    const made = await handle({ ...universal, body }).finally(() => hold.release());
+    const handled = await handle({ ...universal, body }).finally(() => hold.release());
+    const { message } = exchange;
+    const made = message && handled.status === 200 ? withMessage(handled, message, request) : handled;
     const cutOff = () => exchange.breakOff(stalled(silenceMs));
     const taken = made.body && isHttp2(response) ? takenBody(made.body, silenceMs, cutOff) : made.body;
     const status = refusal && made.status !== 200 ? refusal.status : made.status;

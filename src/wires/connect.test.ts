@@ -123,6 +123,16 @@ test("long lists and maps arrive whole by Connect and gRPC-Web", async () => {
     assert.deepEqual(await client.listTables({}), listed);
     assert.deepEqual(await client.listTableTags({}), tagged);
   }
+  const path = `${server.http1}/lance.namespace.v1.LanceNamespaceService/ListTables`;
+  for (const encoding of ["identity", "br, gzip"]) {
+    const headers = { "content-type": "application/json", "accept-encoding": encoding };
+    const answer = await fetch(path, { method: "POST", headers, body: "{}" });
+    const [packed, length] = ["content-encoding", "content-length"].map((name) => answer.headers.get(name));
+    const text = await answer.text();
+    assert.deepEqual(JSON.parse(text), { tables, pageToken: "p" });
+    const expected = encoding === "identity" ? [null, String(Buffer.byteLength(text))] : ["gzip", null];
+    assert.deepEqual([packed, length], expected);
+  }
 });
 
 test("errors keep their code, their headers and the error response", async () => {

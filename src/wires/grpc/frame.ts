@@ -23,6 +23,16 @@ export function encodeFrame(data: Uint8Array, compressed: boolean): Buffer {
   return frame;
 }
 
+/** Returns an uncompressed message in pieces with its prefix, in pieces. */
+export function encodeFramePieces(pieces: readonly Uint8Array[]): readonly Uint8Array[] {
+  const head = Buffer.alloc(HEAD_BYTES);
+  head.writeUInt32BE(
+    pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
+    1,
+  );
+  return [head, ...pieces];
+}
+
 /** Returns the error for a message over the limit. */
 export function tooLarge(maxBytes: number): LanceError {
   return new LanceError("PayloadTooLarge", `a message may have at most ${maxBytes} bytes`);

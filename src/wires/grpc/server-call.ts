@@ -90,12 +90,16 @@ export class ServerCall {
     this.stream.respond(headers, WITH_TRAILERS);
   }
 
-  /** Sends the only message of an answer, and a success. */
-  answer(frame: Buffer, encoding?: "gzip"): void {
+  /** Sends the only message of an answer, whole or in pieces, and a success. */
+  answer(frame: Buffer | readonly Uint8Array[], encoding?: "gzip"): void {
     if (this.done) return;
     this.begin(encoding);
     this.#settle();
-    this.stream.end(frame);
+    if (frame instanceof Buffer) this.stream.end(frame);
+    else {
+      for (const piece of frame) this.stream.write(piece);
+      this.stream.end();
+    }
     this.#watchEnd();
   }
 

@@ -1,11 +1,11 @@
-import { create, type DescMessage, type Message, toBinary } from "@bufbuild/protobuf";
+import { create, type Message, toBinary } from "@bufbuild/protobuf";
 import { encodeSteps, isLongMessage } from "../../namespace/message-steps.ts";
 import { inSlices } from "../../namespace/pace.ts";
 import { passedBody } from "../../namespace/passed-answer.ts";
 import { isRefused } from "../../namespace/reception.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";
 import { cardinalityError, type UnaryRpc } from "../rpc.ts";
-import { encodeFrame, type Frame, FrameReader } from "./frame.ts";
+import { encodeFrame, encodeFramePieces, type Frame, FrameReader } from "./frame.ts";
 import { pack } from "./gzip.ts";
 import { decode, plainData, truncated } from "./message.ts";
 import type { Served } from "./server-call.ts";
@@ -56,12 +56,6 @@ function messageIn(frame: Frame, { method }: UnaryRpc, served: Served): Message 
   return plainData(frame, served).then((data) => decode(method.input, data));
 }
 
-/** Encodes a message; a long one in steps. */
-function encoded(type: DescMessage, message: Message): Uint8Array | Promise<Uint8Array> {
-  if (!isLongMessage(type, message)) return toBinary(type, message);
-  return inSlices(encodeSteps(type, message)).then((parts) => Buffer.concat(parts));
-}
-
 /** @param read returns the message of the request. */
 async function answer(rpc: UnaryRpc, served: Served, read: () => Message | Promise<Message>): Promise<void> {
   const { serverCall, hold, pace, gzipMinBytes } = served;
@@ -76,9 +70,13 @@ async function answer(rpc: UnaryRpc, served: Served, read: () => Message | Promi
     }
     const response = await rpc.handle(request, served.call);
     if (serverCall.done) return;
-    const made = passedBody(response, "binary") ?? encoded(rpc.method.output, response);
-    const body = made instanceof Promise ? await made : made;
-    if (serverCall.done) return;
+    const { output } = rpc.method;
+    const passed = passedBody(response, "binary");
+    if (passed === undefined && isLongMessage(output, response)) {
+      await answerLong(await inSlices(encodeSteps(output, response)), served);
+      return;
+    }
+    const body = passed ?? toBinary(output, response);
     if (body.length > gzipMinBytes) serverCall.answer(encodeFrame(await pack(body), true), "gzip");
     else serverCall.answer(encodeFrame(body, false));
   } catch (thrown) {
@@ -86,4 +84,13 @@ async function answer(rpc: UnaryRpc, served: Served, read: () => Message | Promi
   } finally {
     hold.release();
   }
+}
+
+async function answerLong(
+  pieces: readonly Uint8Array[],
+  { serverCall, gzipMinBytes }: Served,
+): Promise<void> {
+  const isPacked = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0) > gzipMinBytes;
+  if (isPacked) serverCall.answer(encodeFrame(await pack(Buffer.concat(pieces)), true), "gzip");
+  else serverCall.answer(encodeFramePieces(pieces));
 }
