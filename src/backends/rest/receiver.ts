@@ -1,6 +1,7 @@
 import { isMarkedAsUntransferable } from "node:worker_threads";
 import type { Dispatcher } from "undici";
 import { WORTH_FREEING_BYTES } from "../../arrow/memory.ts";
+import { CollectedBody } from "./collected-body.ts";
 import { failureOf, failureOfKind } from "./failures.ts";
 import { PieceQueue, type PieceSource } from "./piece-queue.ts";
 import { UpstreamFailure, type UpstreamRequest, type UpstreamResponse } from "./transport.ts";
@@ -36,7 +37,8 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #status = 0;
   #headers: UpstreamResponse["headers"] = {};
   #first: Buffer = EMPTY;
-  #others: Buffer[] | undefined;
+  /** The body, once it has several pieces. */
+  #collected: CollectedBody | undefined;
   #size = 0;
   #queue: PieceQueue | undefined;
   #ended = false;
@@ -107,11 +109,17 @@ export class Receiver implements Dispatcher.DispatchHandler {
       this.#first = piece;
       return;
     }
-    if (this.#others === undefined) {
-      this.#others = [this.#first];
+    if (this.#collected === undefined) {
+      this.#collected = new CollectedBody(this.#announcedBytes());
+      this.#collected.add(this.#first);
       this.#limitCollecting();
     }
-    this.#others.push(piece);
+    this.#collected.add(piece);
+  }
+
+  #announcedBytes(): number {
+    const length = Number(this.#headers["content-length"]);
+    return length <= this.#options.maxAnswerBytes ? length : 0;
   }
 
   /**
@@ -132,7 +140,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
       this.#queue.end();
       return;
     }
-    const body = this.#others === undefined ? this.#first : Buffer.concat(this.#others, this.#size);
+    const body = this.#collected?.bytes ?? this.#first;
     this.#options.resolve({ status: this.#status, headers: this.#headers, body, pieces: undefined });
   }
 
