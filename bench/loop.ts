@@ -1,5 +1,5 @@
 // The event loop: starts a gateway for each of the calls that cost much, and measures how long its loop is held at a time.
-// npm run bench -- loop [CALL ...] [--tables N] [--rounds N] [--before CHECKOUT]
+// npm run bench -- loop [CALL ...] [--tables N] [--rounds N] [--before CHECKOUT] [--keep]
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,13 +11,14 @@ import { grpcCalls } from "./loop/grpc-calls.ts";
 import { startUpstream } from "./loop/upstream.ts";
 import { upstreamCalls } from "./loop/upstream-calls.ts";
 import type { LoopFigures } from "./loop/watch.ts";
-import { roundsOf, writeResults } from "./support/results.ts";
+import { keepResults, type Rounds, roundsOf, writeResults } from "./support/results.ts";
 
 const HERE = join(import.meta.dirname, "..");
 const OPTIONS = {
   tables: { type: "string", default: "1000000" },
   rounds: { type: "string", default: "3" },
   before: { type: "string" },
+  keep: { type: "boolean", default: false },
 } as const;
 
 /** Measures all calls, or the named ones, and prints a table in Markdown. */
@@ -32,6 +33,7 @@ export async function run(args: readonly string[]): Promise<void> {
   if (unknown !== undefined) throw new Error(`there is no call ${unknown}, only ${Object.keys(calls)}`);
   const checkouts = values.before === undefined ? { now: HERE } : { before: values.before, now: HERE };
   const results: Record<string, object> = {};
+  const kept: Record<string, object> = {};
   console.log(
     `| Call | ${Object.keys(checkouts)
       .map((name) => `held, ${name} | CPU, ${name}`)
@@ -53,7 +55,10 @@ export async function run(args: readonly string[]): Promise<void> {
     const cells = sums.map(({ median, min, max }) => `${shown(median)} ms (${shown(min)}–${shown(max)})`);
     console.log(`| ${[call.title, ...cells].join(" | ")} |`);
     results[name] = { title: call.title, ...rounds };
+    const [held, computed] = sums.slice(-2).map(rounded);
+    kept[name] = { title: call.title, held, computed };
   }
+  if (values.keep) keepResults("loop", { calls: kept });
   console.log(`\nThe rounds are in ${writeResults("loop", { calls: results })}`);
 }
 
@@ -108,6 +113,11 @@ async function post(port: number, path: string, body: object | Uint8Array): Prom
   });
   const bytes = await answer.arrayBuffer();
   if (!answer.ok) throw new Error(`${path}: ${answer.status} ${Buffer.from(bytes).toString().slice(0, 300)}`);
+}
+
+/** In tenths of a millisecond. */
+function rounded({ rounds }: Rounds): Rounds {
+  return roundsOf(rounds.map((ms) => Math.round(ms * 10) / 10));
 }
 
 function shown(ms: number): string {

@@ -18,6 +18,7 @@ import { coresTable } from "./tables/cores.ts";
 import { errorTable } from "./tables/errors.ts";
 import { lancedbDifferenceTable } from "./tables/lancedb-differences.ts";
 import { lancedbMethodTable } from "./tables/lancedb-methods.ts";
+import { loopTable } from "./tables/loop.ts";
 import { memoryTable } from "./tables/memory.ts";
 import { decisionsTable, metricsTable, upkeepOutcomesTable } from "./tables/metrics.ts";
 import { operationTable } from "./tables/operations.ts";
@@ -56,6 +57,7 @@ const pages: Readonly<Record<string, Readonly<Record<string, () => string | Prom
     "bucket-100": bucketTable(100, 64),
     "bucket-100-changes": bucketTable(100, 16),
     "bucket-10000": bucketTable(10_000, 64),
+    loop: loopTable,
     proxy: proxyTable,
     "secured-calls": securedCallsTable,
     "secured-flood": securedFloodTable,

@@ -23,9 +23,10 @@ export function encodeFrame(data: Uint8Array, compressed: boolean): Buffer {
   return frame;
 }
 
-/** Returns an uncompressed message in pieces with its prefix, in pieces. */
-export function encodeFramePieces(pieces: readonly Uint8Array[]): readonly Uint8Array[] {
+/** Returns a message in pieces with its prefix, in pieces. */
+export function encodeFramePieces(pieces: readonly Uint8Array[], compressed: boolean): readonly Uint8Array[] {
   const head = Buffer.alloc(HEAD_BYTES);
+  head[0] = compressed ? 1 : 0;
   head.writeUInt32BE(
     pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
     1,

@@ -1,4 +1,5 @@
-import { constants, gunzip, gzip, type InputType } from "node:zlib";
+import { Readable } from "node:stream";
+import { constants, createGzip, gunzip, gzip, type InputType } from "node:zlib";
 import { LanceError } from "../../namespace/errors.ts";
 import { tooLarge } from "./frame.ts";
 
@@ -29,6 +30,13 @@ export function pack(data: InputType): Promise<Uint8Array> {
       else reject(error);
     });
   });
+}
+
+/** Packs a message in pieces, piece by piece. */
+export function packPieces(pieces: Iterable<Uint8Array>): Promise<Uint8Array[]> {
+  return Readable.from(pieces)
+    .pipe(createGzip({ level: constants.Z_BEST_SPEED }))
+    .toArray();
 }
 
 /** Whether `grpc-accept-encoding` contains gzip. */

@@ -90,21 +90,17 @@ export class ServerCall {
     this.stream.respond(headers, WITH_TRAILERS);
   }
 
-  /** Sends the only message of an answer, whole or in pieces, and a success. */
-  answer(frame: Buffer | readonly Uint8Array[], encoding?: "gzip"): void {
+  /** Sends the only message of an answer, and a success. */
+  answer(frame: Buffer, encoding?: "gzip"): void {
     if (this.done) return;
     this.begin(encoding);
     this.#settle();
-    if (frame instanceof Buffer) this.stream.end(frame);
-    else {
-      for (const piece of frame) this.stream.write(piece);
-      this.stream.end();
-    }
+    this.stream.end(frame);
     this.#watchEnd();
   }
 
-  /** Sends a message of a stream; resolves when the peer has room for another, or when the call is done. */
-  async write(frame: Buffer): Promise<void> {
+  /** Sends a message of a stream or a piece of one; resolves when the peer has room for another, or when the call is done. */
+  async write(frame: Uint8Array): Promise<void> {
     if (this.done) return;
     this.begin();
     if (this.stream.write(frame)) return;
@@ -119,7 +115,7 @@ export class ServerCall {
     });
   }
 
-  /** Ends a stream of messages with a success. */
+  /** Ends an answer that was written with a success. */
   finish(): void {
     if (this.done) return;
     this.begin();

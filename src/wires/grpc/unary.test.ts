@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { constants } from "node:http2";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Metadata, status } from "@grpc/grpc-js";
@@ -11,6 +11,7 @@ import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
 import {
   DescribeTableRequestSchema,
   DescribeTableResponseSchema,
+  ListTablesResponseSchema,
 } from "../../gen/lance/namespace/v1/table_pb.ts";
 import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
@@ -46,6 +47,25 @@ test("a call carries messages, metadata and the request id both ways", async () 
   assert.equal(seen?.deadline, undefined);
   assert.deepEqual(initial?.get("x-answer"), ["yes"]);
   assert.deepEqual(initial?.get("x-request-id"), ["client-id-1"]);
+});
+
+test("a long list is sent in pieces, packed or not", async () => {
+  const answer = create(ListTablesResponseSchema, {
+    tables: Array.from({ length: 100_000 }, (_, i) => `é${i}`),
+  });
+  for (const gzipMinBytes of [Number.POSITIVE_INFINITY, 1000]) {
+    const service = fakeService({ unary: async () => answer as never });
+    await using server = await startGrpc(service, { gzipMinBytes });
+    const path = pathOfMethod(METHODS.listTables);
+    const { body, trailers } = await rawCall(server.session, encodeFrame(request, false), {
+      ":path": path,
+      "grpc-accept-encoding": "gzip",
+    });
+    assert.equal(trailers["grpc-status"], "0");
+    assert.equal(body.readUInt32BE(1), body.length - 5);
+    const message = body[0] === 1 ? gunzipSync(body.subarray(5)) : body.subarray(5);
+    assert.deepEqual(fromBinary(ListTablesResponseSchema, message), answer);
+  }
 });
 
 test("a request id that is too long or not visible ASCII is replaced", async () => {

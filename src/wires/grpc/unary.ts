@@ -6,7 +6,7 @@ import { isRefused } from "../../namespace/reception.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";
 import { cardinalityError, type UnaryRpc } from "../rpc.ts";
 import { encodeFrame, encodeFramePieces, type Frame, FrameReader } from "./frame.ts";
-import { pack } from "./gzip.ts";
+import { pack, packPieces } from "./gzip.ts";
 import { decode, plainData, truncated } from "./message.ts";
 import type { Served } from "./server-call.ts";
 
@@ -86,11 +86,16 @@ async function answer(rpc: UnaryRpc, served: Served, read: () => Message | Promi
   }
 }
 
+/** Sends a long message piece by piece: node takes 90 ms to send 60 MB in a single turn. */
 async function answerLong(
   pieces: readonly Uint8Array[],
   { serverCall, gzipMinBytes }: Served,
 ): Promise<void> {
   const isPacked = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0) > gzipMinBytes;
-  if (isPacked) serverCall.answer(encodeFrame(await pack(Buffer.concat(pieces)), true), "gzip");
-  else serverCall.answer(encodeFramePieces(pieces));
+  const frame = isPacked
+    ? encodeFramePieces(await packPieces(pieces), true)
+    : encodeFramePieces(pieces, false);
+  if (isPacked && !serverCall.done) serverCall.begin("gzip");
+  for (const piece of frame) await serverCall.write(piece);
+  serverCall.finish();
 }
