@@ -12,6 +12,8 @@ export interface OpenStore {
   readonly store: ObjectStore;
   /** A second client of the same storage, as another process has one. */
   readonly other?: ObjectStore;
+  /** Whether a deletion is refused that another write has overtaken. Default: true. */
+  readonly comparesDeletions?: boolean;
   /** The key of a directory that is empty and that nobody else uses. */
   readonly directory: string;
   close?(): Promise<void>;
@@ -127,6 +129,26 @@ export function storeSuite(name: string, open: () => Promise<OpenStore>): void {
         assert.equal(created.filter(Boolean).length, 1);
         assert.equal(textOf(await store.get(key)), `writer ${created.indexOf(true)}`);
       }
+    });
+
+    test("an object is replaced or deleted only as it was read", async () => {
+      const key = `${fresh()}/tagged 1$.json`;
+      assert.equal(await store.getTagged(key), undefined);
+      await store.put(key, bytesOf("one"));
+      const one = await store.getTagged(key);
+      assert.equal(textOf(one?.bytes), "one");
+      assert.equal(await store.replace(key, bytesOf("two"), one?.tag ?? ""), true);
+      assert.equal(await store.replace(key, bytesOf("late"), one?.tag ?? ""), false);
+      const two = await (opened.other ?? store).getTagged(key);
+      assert.equal(textOf(two?.bytes), "two");
+      if (opened.comparesDeletions !== false) {
+        assert.equal(await store.deleteTagged(key, one?.tag ?? ""), false);
+        assert.equal(textOf(await store.get(key)), "two");
+      }
+      assert.equal(await store.deleteTagged(key, two?.tag ?? ""), true);
+      assert.equal(await store.get(key), undefined);
+      assert.equal(await store.replace(key, bytesOf("three"), two?.tag ?? ""), false);
+      assert.equal(await store.get(key), undefined);
     });
 
     test("a listing has objects and directories, and nothing of what is below or beside", async () => {

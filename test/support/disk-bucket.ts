@@ -4,11 +4,13 @@ import type { Bucket } from "../../src/backends/dir/stores/bucket.ts";
 
 /** Creates a bucket whose objects are files, so that the engine finds them, too. */
 export function createDiskBucket(disk: ObjectStore = createLocalStore()): Bucket {
+  const tagOf = (key: string) => disk.files?.fileStamp(key);
   return {
     scheme: "fake",
     name: "bucket",
     listsInOrder: false,
     get: disk.get,
+    getTagged: disk.getTagged,
     getStream: disk.getStream,
     async getPart(key, range) {
       if ("length" in range) return disk.getTail(key, range.length);
@@ -31,17 +33,21 @@ export function createDiskBucket(disk: ObjectStore = createLocalStore()): Bucket
         entries.filter(({ isDirectory }) => !isDirectory).map(({ key }) => disk.head(key)),
       );
       return {
-        objects: infos.filter((info) => info !== undefined),
+        objects: infos
+          .filter((info) => info !== undefined)
+          .map((info) => ({ ...info, tag: tagOf(info.key) })),
         prefixes: entries.filter(({ isDirectory }) => isDirectory).map(({ key }) => `${key}/`),
         next: undefined,
       };
     },
     put: disk.put,
     putStream: disk.putStream,
-    create: async (key, bytes) => ((await disk.putIfAbsent(key, bytes)) ? "created" : "taken"),
+    create: async (key, bytes) => ((await disk.putIfAbsent(key, bytes)) ? "done" : "refused"),
+    replace: async (key, bytes, tag) => ((await disk.replace(key, bytes, tag)) ? "done" : "refused"),
     copy: async (from, to) => disk.put(to, (await disk.get(from)) ?? new Uint8Array()),
     async delete(keys) {
       for (const key of keys) await disk.delete(key);
     },
+    deleteTagged: async (key, tag) => ((await disk.deleteTagged(key, tag)) ? "done" : "refused"),
   };
 }

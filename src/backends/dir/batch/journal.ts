@@ -81,6 +81,15 @@ interface Entry {
 /** The intents that this process has left to be resolved later. */
 const leftBehind = new Set<string>();
 
+/** The intents of this process whose notes a storage may write once more: an attempt got no answer. */
+const unanswered = new Set<string>();
+
+/**
+ * Replaces such a note at its end. The storage writes the note only if there is none; after a deletion that would bring
+ * the note back, and the change would be undone.
+ */
+const ENDED = Buffer.from("ended");
+
 /** Opens the journal of a base directory, given by its key. */
 export function createJournal(
   base: string,
@@ -94,10 +103,26 @@ export function createJournal(
   const renewalOf = (id: string) => `${directory}/${id}${RENEWAL}`;
 
   async function remove(id: string): Promise<void> {
-    await store.delete(noteOf(id));
+    await (unanswered.has(id) ? store.put(noteOf(id), ENDED) : store.delete(noteOf(id)));
     leftBehind.delete(id);
+    unanswered.delete(id);
   }
-  const isOpen = async (id: string) => (await store.head(noteOf(id))) !== undefined;
+  async function isOpen(id: string): Promise<boolean> {
+    const bytes = await store.get(noteOf(id));
+    return bytes !== undefined && parseEntry(bytes) !== undefined;
+  }
+  async function write(id: string, entry: Entry): Promise<void> {
+    const note = Buffer.from(JSON.stringify(entry));
+    // Nothing on a disk is late.
+    if (store.files !== undefined) return store.put(noteOf(id), note);
+    try {
+      await store.putIfAbsent(noteOf(id), note, undefined, () => unanswered.add(id));
+    } catch (error) {
+      // The note may be stored, or may be later, and nothing follows it.
+      await remove(id).catch(() => {});
+      throw error;
+    }
+  }
 
   /**
    * Returns the time of the last sign of a change, in milliseconds since 1970 by the storage's clock; undefined if it
@@ -167,7 +192,7 @@ export function createJournal(
       const id = randomUUID();
       const begun = performance.now();
       let [renewedAt, hasRenewals] = [begun, false];
-      await store.put(noteOf(id), Buffer.from(JSON.stringify({ owner: THIS_PROCESS, intent })));
+      await write(id, { owner: THIS_PROCESS, intent });
       const stop = renew(id, (startedAt) => {
         [renewedAt, hasRenewals] = [startedAt, true];
       });

@@ -10,14 +10,14 @@ import { createEngine } from "../engine/engine.ts";
 import { createLocalStore } from "../format/local-store.ts";
 import { RefusedRequest } from "../format/refused-request.ts";
 import type { Bucket } from "../stores/bucket.ts";
-import type { PutOutcome } from "../stores/conditional-put.ts";
+import type { Outcome } from "../stores/conditional-put.ts";
 import { createRemoteStore } from "../stores/remote-store.ts";
 import { failsWith, silent, temporaryDirectory } from "../test-support.ts";
 import { type Catalog, createCatalog } from "./catalog.ts";
 import { createManifestTable, MANIFEST_NAME } from "./manifest-table.ts";
 
 /** Carries out a request to put a new version, or does something else. */
-type OnVersion = (put: () => Promise<PutOutcome>) => Promise<PutOutcome>;
+type OnVersion = (put: () => Promise<Outcome>) => Promise<Outcome>;
 
 /** Carries out the write of another file of a commit, or does something else. */
 type OnFile = (put: () => Promise<void>) => Promise<void>;

@@ -32,8 +32,18 @@ export async function deleteVersions(dataset: DatasetRef, ranges: readonly Versi
   if (newestLeft) await writeVersionHint(dataset, newestLeft.version, { lasting: true });
   else await dataset.store.delete(versionHintKey(dataset));
   let deleted = 0;
-  for (const { key } of doomed) if (await dataset.store.delete(key)) deleted++;
+  for (const { key, version } of doomed) {
+    // The next version that is made gets the number of one behind the newest that is left.
+    const isReused = newestLeft === undefined || version > newestLeft.version;
+    if (await (isReused ? deleteAsItIs(dataset, key) : dataset.store.delete(key))) deleted++;
+  }
   return deleted;
+}
+
+/** Deletes a manifest so that a storage that carries this out late does not delete a later one of the same name. */
+async function deleteAsItIs({ store }: DatasetRef, key: string): Promise<boolean> {
+  const found = await store.getTagged(key);
+  return found !== undefined && store.deleteTagged(key, found.tag);
 }
 
 /** The end of a range without a bound: every version is below it. */

@@ -59,12 +59,19 @@ export function createMemoryStore(listsInOrder = false): MemoryStore {
     modifiedMillis: 0,
     eTag: "e",
   });
+  /** Tags of the writes of all objects. */
+  const tags = new Map<Uint8Array, string>();
+  const tagOf = (bytes: Uint8Array) => tags.getOrInsertComputed(bytes, () => String(tags.size));
   return {
     objects,
     listsInOrder,
     uriOf: (key) => `memory://${key}`,
     keyOf: (uri) => uri.slice("memory://".length),
     get: async (key) => objects.get(key),
+    async getTagged(key) {
+      const bytes = objects.get(key);
+      return bytes && { bytes, tag: tagOf(bytes) };
+    },
     async getStream(key) {
       const bytes = objects.get(key);
       return bytes && Readable.from([bytes]);
@@ -117,7 +124,17 @@ export function createMemoryStore(listsInOrder = false): MemoryStore {
       objects.set(key, bytes);
       return true;
     },
+    async replace(key, bytes, tag) {
+      const old = objects.get(key);
+      if (old === undefined || tagOf(old) !== tag) return false;
+      objects.set(key, bytes);
+      return true;
+    },
     delete: async (key) => objects.delete(key),
+    async deleteTagged(key, tag) {
+      const old = objects.get(key);
+      return old !== undefined && tagOf(old) === tag && objects.delete(key);
+    },
     async deleteAll(keys) {
       for (const key of keys) await this.delete(key);
     },

@@ -31,6 +31,12 @@ export function createLocalStore(
     uriOf: (key) => (key === "" ? join(root) : prefix + key),
     keyOf: (uri) => uri.slice(prefix.length),
     get: (key) => orMissing(readFile(pathOf(key))),
+    async getTagged(key) {
+      // The bytes may be newer than the tag: then the object has changed since, as a change under the tag finds.
+      const tag = store.files.fileStamp(key);
+      const bytes = tag === undefined ? undefined : await store.get(key);
+      return bytes && tag !== undefined ? { bytes, tag } : undefined;
+    },
     async getStream(key) {
       const file = await orMissing(open(pathOf(key)));
       return file && createReadStream("", { fd: file });
@@ -59,7 +65,9 @@ export function createLocalStore(
     putHint: writes.putHint,
     putStream: writes.putStream,
     putIfAbsent: writes.putIfAbsent,
+    replace: (key, bytes, tag) => writes.replace(key, bytes, () => store.files.fileStamp(key) === tag),
     delete: writes.delete,
+    deleteTagged: async (key, tag) => store.files.fileStamp(key) === tag && writes.delete(key),
     deleteAll: writes.deleteAll,
     async copy(from, to) {
       const bytes = await store.getStream(from);

@@ -19,8 +19,10 @@ type Writes = Pick<
   | "deleteAll"
   | "move"
   | "deleteDirectory"
-> &
-  Pick<FileFeatures, "makeDirectory" | "link" | "moveDirectory" | "syncObjects" | "syncTree">;
+> & {
+  /** Replaces an object if it is still as expected just before; returns false otherwise. */
+  replace(key: string, bytes: Uint8Array, isExpected: () => boolean): Promise<boolean>;
+} & Pick<FileFeatures, "makeDirectory" | "link" | "moveDirectory" | "syncObjects" | "syncTree">;
 
 type Chunks = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
 
@@ -167,6 +169,17 @@ export function createLocalWrites(
       known(() => {
         const path = pathOf(key);
         return into(path, () => viaTemporary(path, [bytes], (temporary) => disk.rename(temporary, path)));
+      }),
+    replace: (key, bytes, isExpected) =>
+      known(() => {
+        const path = pathOf(key);
+        return into(path, () =>
+          viaTemporary(path, [bytes], async (temporary) => {
+            if (isExpected()) return disk.rename(temporary, path).then(() => true);
+            await disk.unlink(temporary);
+            return false;
+          }),
+        );
       }),
     putHint: (key, bytes) =>
       known(async () => {

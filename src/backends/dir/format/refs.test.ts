@@ -119,9 +119,9 @@ describe("a tag for a version that is pruned at that moment", () => {
           await prune();
           return store.putIfAbsent(key, bytes);
         },
-        async put(key: string, bytes: Uint8Array) {
+        async replace(key: string, bytes: Uint8Array, tag: string) {
           await prune().catch(() => {});
-          return store.put(key, bytes);
+          return store.replace(key, bytes, tag);
         },
       },
     };

@@ -1,9 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { isLanceError, LanceError } from "../../../namespace/errors.ts";
 import { damagedFile } from "./damaged-file.ts";
 import type { DatasetRef } from "./dataset.ts";
 import { checkTagName, normalizeBranch, refsDirectory } from "./dataset.ts";
 import { decisiveRequest } from "./decisive-request.ts";
-import { listNames } from "./storage.ts";
+import { listNames, type TaggedObject } from "./storage.ts";
 import { describeVersion } from "./version-files.ts";
 
 /** A tag: a name for a version. */
@@ -67,52 +68,85 @@ export async function createTag(dataset: DatasetRef, name: string, target: TagTa
   if (!(await dataset.store.putIfAbsent(key, encodeJson(content)))) {
     throw new LanceError("TableTagAlreadyExists", `Ref conflict error: tag ${name} already exists`);
   }
-  await encodeTarget(dataset, target).catch((error: unknown) =>
-    afterPruning(error, () => dataset.store.delete(key)),
-  );
+  await checkStillThere(dataset, key, { content, target }, ({ tag }) => dataset.store.deleteTagged(key, tag));
   return decodeTag(content);
 }
 
 /**
- * Moves a tag. As in the engine, the last of several writers wins, and the other fields of the tag remain.
+ * Moves a tag. As in the engine, the last of several writers wins, and the other fields of the tag remain. A request that the
+ * storage carries out late does not replace a later change.
  *
- * @throws LanceError InvalidInput, TableVersionNotFound, TableTagNotFound
+ * @throws LanceError InvalidInput, TableVersionNotFound, TableTagNotFound, ConcurrentModification
  */
 export async function updateTag(dataset: DatasetRef, name: string, target: TagTarget): Promise<Tag> {
+  const { store } = dataset;
   const key = tagKey(dataset, name);
-  const old = await readRef(dataset, key);
-  if (!old) throw tagNotFound(name);
-  const content = { ...old, ...(await encodeTarget(dataset, target)), updatedAt: new Date().toISOString() };
-  await decisiveRequest(dataset.store, () => dataset.store.put(key, encodeJson(content)));
-  await encodeTarget(dataset, target).catch((error: unknown) =>
-    afterPruning(error, () => dataset.store.put(key, encodeJson(old))),
-  );
-  return decodeTag(content);
+  return changeTag(dataset, name, async ({ bytes, tag }) => {
+    const old = parseRef(key, bytes);
+    const content = { ...old, ...(await encodeTarget(dataset, target)), updatedAt: new Date().toISOString() };
+    if (!(await decisiveRequest(store, () => store.replace(key, encodeJson(content), tag)))) return undefined;
+    await checkStillThere(dataset, key, { content, target }, (found) => store.replace(key, bytes, found.tag));
+    return decodeTag(content);
+  });
 }
 
 /**
- * Takes a tag back whose version was pruned when the tag was set. Pruning looks for tags after it has deleted the manifest,
- * so one of the two notices the other.
+ * Takes a tag back whose version was pruned when the tag was set, unless the tag has changed since. Pruning looks for tags
+ * after it has deleted the manifest, so one of the two notices the other.
  *
  * @throws LanceError TableVersionNotFound
  */
-async function afterPruning(error: unknown, takeBack: () => Promise<unknown>): Promise<void> {
-  if (!isLanceError(error, "TableVersionNotFound")) return;
-  await takeBack();
-  throw error;
+async function checkStillThere(
+  dataset: DatasetRef,
+  key: string,
+  { content, target }: { readonly content: RefContent; readonly target: TagTarget },
+  takeBack: (found: TaggedObject) => Promise<unknown>,
+): Promise<void> {
+  try {
+    await encodeTarget(dataset, target);
+  } catch (error) {
+    if (!isLanceError(error, "TableVersionNotFound")) return;
+    const found = await dataset.store.getTagged(key);
+    if (found !== undefined && Buffer.compare(found.bytes, encodeJson(content)) === 0) await takeBack(found);
+    throw error;
+  }
 }
 
 /**
  * Deletes a tag.
  *
- * @throws LanceError InvalidInput, TableTagNotFound
+ * @throws LanceError InvalidInput, TableTagNotFound, ConcurrentModification
  */
 export async function deleteTag(dataset: DatasetRef, name: string): Promise<void> {
+  const { store } = dataset;
   const key = tagKey(dataset, name);
-  // An object store does not report whether a deleted object existed.
-  const found = dataset.store.files !== undefined || (await dataset.store.head(key)) !== undefined;
-  const isDeleted = found && (await decisiveRequest(dataset.store, () => dataset.store.delete(key)));
-  if (!isDeleted) throw tagNotFound(name);
+  await changeTag(dataset, name, async ({ tag }) =>
+    (await decisiveRequest(store, () => store.deleteTagged(key, tag))) ? true : undefined,
+  );
+}
+
+/** Maximum number of attempts to change a tag while others change it. */
+const MAX_ATTEMPTS = 10;
+
+/**
+ * Changes a tag as it is now.
+ *
+ * @param change returns undefined if another writer was faster; then it is called with what that one wrote
+ */
+async function changeTag<T>(
+  dataset: DatasetRef,
+  name: string,
+  change: (found: TaggedObject) => Promise<T | undefined>,
+): Promise<T> {
+  const key = tagKey(dataset, name);
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    if (attempt > 0) await sleep(Math.random() * 10 * attempt);
+    const found = await dataset.store.getTagged(key);
+    if (found === undefined) throw tagNotFound(name);
+    const changed = await change(found);
+    if (changed !== undefined) return changed;
+  }
+  throw new LanceError("ConcurrentModification", "others kept changing the tag; try again");
 }
 
 /** Lists all branches of a table except main, by name. */
@@ -186,7 +220,10 @@ async function listRefs<T>(
 
 async function readRef({ store }: DatasetRef, key: string): Promise<RefContent | undefined> {
   const bytes = await store.get(key);
-  if (!bytes) return undefined;
+  return bytes && parseRef(key, bytes);
+}
+
+function parseRef(key: string, bytes: Uint8Array): RefContent {
   try {
     const content: unknown = JSON.parse(Buffer.from(bytes).toString("utf8"));
     if (typeof content === "object" && content !== null) return content as RefContent;

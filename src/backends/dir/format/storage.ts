@@ -25,6 +25,13 @@ export interface ObjectTail {
   readonly bytes: Uint8Array;
 }
 
+/** An object, and what distinguishes this state of it from all others. */
+export interface TaggedObject {
+  readonly bytes: Uint8Array;
+  /** Changes with every write of the object. */
+  readonly tag: string;
+}
+
 /**
  * The operations on storage that a catalog and the table format need. A local disk implements them, and so does an
  * object store with conditional writes. Everything else in the directory backend, except the engine, uses files only
@@ -49,6 +56,8 @@ export interface ObjectStore {
   /** Returns the key of a location that {@link uriOf} returned. */
   keyOf(uri: string): string;
   get(key: string): Promise<Uint8Array | undefined>;
+  /** Reads an object that {@link replace} or {@link deleteTagged} may change then. */
+  getTagged(key: string): Promise<TaggedObject | undefined>;
   /** Streams the bytes of an object; a failure may appear only with the first bytes. */
   getStream(key: string): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** Returns the last `length` bytes, or all if there are fewer. */
@@ -82,11 +91,35 @@ export interface ObjectStore {
    *
    * @param after resolves when everything that must be stored before the object gets its name is stored; if it fails,
    *   the write fails. Default: resolved
+   * @param onUnclear is called if an attempt was given up that may still write the object, even after its deletion.
+   *   Default: nobody has to know
    * @returns false if an object exists; it is not changed
    */
-  putIfAbsent(key: string, bytes: Uint8Array, after?: Promise<unknown>): Promise<boolean>;
+  putIfAbsent(
+    key: string,
+    bytes: Uint8Array,
+    after?: Promise<unknown>,
+    onUnclear?: () => void,
+  ): Promise<boolean>;
+  /**
+   * Replaces an object whole, unless it was written or deleted since it was read with a tag. An attempt that was given
+   * up does not land over a later write. A thrown failure leaves open whether the object was replaced.
+   *
+   * A disk compares the tag just before it replaces the object, so of two processes at the same moment both succeed,
+   * and the last one counts. So does a service that does not know the condition.
+   *
+   * @returns false if the object has changed; it stays as it is
+   */
+  replace(key: string, bytes: Uint8Array, tag: string): Promise<boolean>;
   /** @returns false if the object did not exist; a store that cannot know returns true */
   delete(key: string): Promise<boolean>;
+  /**
+   * Deletes an object, unless it was written since it was read with a tag; an attempt that was given up does not delete a
+   * later object. A disk and services compare as in {@link replace}.
+   *
+   * @returns false if the object has changed or does not exist
+   */
+  deleteTagged(key: string, tag: string): Promise<boolean>;
   /** Deletes objects, in any order; those that do not exist are skipped. On a disk a directory is synced once for all. */
   deleteAll(keys: readonly string[]): Promise<void>;
   /**

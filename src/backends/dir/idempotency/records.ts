@@ -92,11 +92,6 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
   async function removeOld(days: readonly number[], today: number): Promise<void> {
     for (const day of days) if (isOld(day, today)) await store.deleteDirectory(directoryOf(base, day));
   }
-  /** Removes the record of a call that does not run, so that a repetition may. */
-  async function giveBack(own: string, { call }: StoredCall): Promise<void> {
-    const bytes = await store.get(own);
-    if (bytes !== undefined && parse(bytes).call === call) await store.delete(own);
-  }
   /** Makes an attempt to take a key; returns undefined if another one has to be made. */
   async function tryToTake(
     key: string,
@@ -110,7 +105,7 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
     const others = new Set([day - 1, ...(dayOf(now + MARGIN_MS) === day ? [] : [day + 1]), ...later]);
     const earlier = await find(key, [...others]);
     if (earlier === undefined && dayOf(now) === day) return takenKey(store, own, call);
-    await store.delete(own);
+    await giveBack(store, own, call);
     return earlier;
   }
   return {
@@ -126,7 +121,7 @@ export function createIdempotencyRecords(options: IdempotencyOptions): Idempoten
           result = await tryToTake(key, own, day, call);
           if (result !== undefined) return result;
         } catch (error) {
-          await giveBack(own, call).catch((failure: unknown) => {
+          await giveBack(store, own, call).catch((failure: unknown) => {
             log.warn({ err: failure }, "the idempotency key of a call that does not run stays taken");
           });
           throw error;
@@ -182,8 +177,17 @@ function takenKey(store: ObjectStore, own: string, stored: StoredCall): TakenKey
     keep: (outcome, body) =>
       end(store.put(own, encode({ ...stored, state: "done", body, ...storedOutcome(outcome) }))),
     lose: () => end(store.put(own, encode({ ...stored, state: "ended" }))),
-    release: () => end(store.delete(own)),
+    release: () => end(giveBack(store, own, stored)),
   };
+}
+
+/**
+ * Removes the record of a call that changes nothing, so that a repetition may run. Its own record only: what a storage
+ * carries out late does not take the key from the repetition.
+ */
+async function giveBack(store: ObjectStore, own: string, { call }: StoredCall): Promise<void> {
+  const found = await store.getTagged(own);
+  if (found !== undefined && parse(found.bytes).call === call) await store.deleteTagged(own, found.tag);
 }
 
 function storedOutcome(outcome: KeptOutcome): Pick<StoredCall, "answer" | "error"> {

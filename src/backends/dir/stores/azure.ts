@@ -1,7 +1,8 @@
 import type { BlobItem } from "@azure/storage-blob";
 import type { ObjectInfo } from "../format/storage.ts";
 import { failureOf, openAzure, toAzureError } from "./azure-client.ts";
-import type { Bucket } from "./bucket.ts";
+import type { Bucket, ListedObject } from "./bucket.ts";
+import type { Outcome } from "./conditional-put.ts";
 import { isTransient, toStoreError } from "./failure.ts";
 import { inPieces } from "./pieces.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
@@ -36,6 +37,12 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     name,
     listsInOrder: true,
     get: (key, signal) => orMissing(blobOf(key).downloadToBuffer(0, undefined, until(signal))),
+    async getTagged(key, signal) {
+      const found = await orMissing(blobOf(key).download(0, undefined, until(signal)));
+      if (found === undefined) return undefined;
+      const body = withErrors(found.readableStreamBody as AsyncIterable<Uint8Array>);
+      return { bytes: Buffer.concat(await Array.fromAsync(body)), tag: found.etag ?? "" };
+    },
     async getStream(key) {
       const found = await orMissing(blobOf(key).download());
       return found && withErrors(found.readableStreamBody as AsyncIterable<Uint8Array>);
@@ -63,7 +70,7 @@ export async function createAzureStore(name: string, options: StorageOptions): P
       const { value } = await known(pages.next());
       const { segment, continuationToken: next } = value as AzurePage;
       return {
-        objects: segment.blobItems.map(infoOfItem),
+        objects: segment.blobItems.map(listedOf),
         prefixes: (segment.blobPrefixes ?? []).map((found) => found.name),
         next: next || undefined,
       };
@@ -72,21 +79,8 @@ export async function createAzureStore(name: string, options: StorageOptions): P
       await known(blobOf(key).upload(bytes, bytes.byteLength, until(signal)));
     },
     putStream: (key, bytes, signal) => known(uploadBlocks(key, bytes, signal)),
-    async create(key, bytes, attempts) {
-      const abortSignal = AbortSignal.timeout(limits.conditionalWrite(bytes.byteLength, attempts));
-      try {
-        const conditions = { ifNoneMatch: "*" };
-        await single.getBlockBlobClient(key).upload(bytes, bytes.byteLength, { conditions, abortSignal });
-        return "created";
-      } catch (error) {
-        const failure = failureOf(error);
-        if (failure.status === 412 || failure.code === "BlobAlreadyExists") return "taken";
-        if (failure.status === 409) return "busy";
-        if (abortSignal.aborted) return { unclear: toStoreError("Azure", { ...failure, status: undefined }) };
-        if (isTransient(failure)) return { unclear: toAzureError(error) };
-        throw toAzureError(error);
-      }
-    },
+    create: (key, bytes, attempts) => putIf(key, bytes, { ifNoneMatch: "*" }, attempts),
+    replace: (key, bytes, tag, attempts) => putIf(key, bytes, { ifMatch: tag }, attempts),
     async copy(from, to) {
       const options = { intervalInMs: COPY_INTERVAL };
       const copy = await known(blobOf(to).beginCopyFromURL(blobOf(from).url, options));
@@ -99,7 +93,22 @@ export async function createAzureStore(name: string, options: StorageOptions): P
       };
       await Promise.all(Array.from({ length: Math.min(DELETES, keys.length) }, worker));
     },
+    deleteTagged(key, tag, attempts) {
+      const abortSignal = AbortSignal.timeout(limits.conditionalWrite(0, attempts));
+      const conditions = { ifMatch: tag };
+      return outcomeOf(single.getBlockBlobClient(key).delete({ conditions, abortSignal }), abortSignal);
+    },
   };
+  function putIf(
+    key: string,
+    bytes: Uint8Array,
+    conditions: { readonly ifNoneMatch: string } | { readonly ifMatch: string },
+    attempts: number,
+  ): Promise<Outcome> {
+    const abortSignal = AbortSignal.timeout(limits.conditionalWrite(bytes.byteLength, attempts));
+    const options = { conditions, abortSignal };
+    return outcomeOf(single.getBlockBlobClient(key).upload(bytes, bytes.byteLength, options), abortSignal);
+  }
 
   /** The service discards blocks that are not listed in the end. */
   async function uploadBlocks(key: string, bytes: AsyncIterable<Uint8Array>, abortSignal?: AbortSignal) {
@@ -137,8 +146,25 @@ function infoOf(key: string, { contentLength: size = 0, lastModified, etag }: Pr
   return { key, size, modifiedMillis: lastModified?.getTime() ?? 0, eTag };
 }
 
-function infoOfItem({ name, properties }: BlobItem): ObjectInfo {
-  return infoOf(name, properties);
+function listedOf({ name, properties }: BlobItem): ListedObject {
+  const info = infoOf(name, properties);
+  return { ...info, tag: info.eTag };
+}
+
+/** Returns the outcome of an attempt under a condition, which a signal ends. */
+async function outcomeOf(attempt: Promise<unknown>, signal: AbortSignal): Promise<Outcome> {
+  try {
+    await attempt;
+    return "done";
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure.status === 412 || ["BlobAlreadyExists", "BlobNotFound"].includes(failure.code))
+      return "refused";
+    if (failure.status === 409) return "busy";
+    if (signal.aborted) return { unclear: toStoreError("Azure", { ...failure, status: undefined }) };
+    if (isTransient(failure)) return { unclear: toAzureError(error) };
+    throw toAzureError(error);
+  }
 }
 
 function known<T>(request: Promise<T>): Promise<T> {

@@ -1,12 +1,18 @@
-import type { ObjectInfo, ObjectStore, ObjectTail } from "../format/storage.ts";
-import type { PutOutcome } from "./conditional-put.ts";
+import type { ObjectInfo, ObjectStore, ObjectTail, TaggedObject } from "../format/storage.ts";
+import type { Outcome } from "./conditional-put.ts";
 
 /** A part of an object: from `start` to before `end`, or the last `length` bytes. */
 export type ByteRange = { readonly start: number; readonly end: number } | { readonly length: number };
 
+/** An object in a listing. */
+export interface ListedObject extends ObjectInfo {
+  /** The tag that {@link Bucket.deleteTagged} takes; undefined if the listing lacks it. */
+  readonly tag: string | undefined;
+}
+
 /** A page of a listing. */
 export interface BucketPage {
-  readonly objects: readonly ObjectInfo[];
+  readonly objects: readonly ListedObject[];
   /** Prefixes of keys up to and including a slash, at which the listing stops. */
   readonly prefixes: readonly string[];
   /** Start of the next page; undefined at the end. */
@@ -31,6 +37,7 @@ export interface Bucket {
   readonly name: string;
   readonly listsInOrder: boolean;
   get(key: string, signal?: AbortSignal): Promise<Uint8Array | undefined>;
+  getTagged(key: string, signal?: AbortSignal): Promise<TaggedObject | undefined>;
   getStream(key: string): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** Returns a range that is not empty; a range that begins beyond the end has no bytes. */
   getPart(key: string, range: ByteRange, signal?: AbortSignal): Promise<ObjectTail | undefined>;
@@ -44,8 +51,12 @@ export interface Bucket {
    *
    * @param attempts number of earlier attempts; each has more time
    */
-  create(key: string, bytes: Uint8Array, attempts: number): Promise<PutOutcome>;
+  create(key: string, bytes: Uint8Array, attempts: number): Promise<Outcome>;
+  /** Makes an attempt to write an object in place of the one with a tag; `attempts` as for {@link create}. */
+  replace(key: string, bytes: Uint8Array, tag: string, attempts: number): Promise<Outcome>;
   copy(from: string, to: string): Promise<void>;
   /** Deletes objects; missing ones are ignored. */
   delete(keys: readonly string[]): Promise<void>;
+  /** Makes an attempt to delete the object with a tag; `attempts` as for {@link create}. */
+  deleteTagged(key: string, tag: string, attempts: number): Promise<Outcome>;
 }

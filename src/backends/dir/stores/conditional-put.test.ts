@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
-import { conditionalPut, type PutOutcome } from "./conditional-put.ts";
+import { conditionally, type Outcome } from "./conditional-put.ts";
 
 const lost = { unclear: new Error("the connection was reset") };
 
 /** Returns attempts with the given outcomes, in order. */
-function attempts(...outcomes: readonly PutOutcome[]) {
+function attempts(...outcomes: readonly Outcome[]) {
   let count = 0;
   return { attempt: async () => outcomes[count++] ?? assert.fail("an attempt too many"), count: () => count };
 }
@@ -15,31 +15,31 @@ const theirs = async () => "theirs" as const;
 const nobodys = async () => "nobody's" as const;
 
 test("a clear answer is the answer", async () => {
-  assert.equal(await conditionalPut(attempts("created").attempt, theirs), true);
+  assert.equal(await conditionally(attempts("done").attempt, theirs), true);
   // The object is not compared: only another writer's object can refuse the first attempt.
-  assert.equal(await conditionalPut(attempts("taken").attempt, ours), false);
+  assert.equal(await conditionally(attempts("refused").attempt, ours), false);
 });
 
 test("a refusal after a lost answer depends on whose the object is", async () => {
-  assert.equal(await conditionalPut(attempts(lost, "taken").attempt, ours), true);
-  assert.equal(await conditionalPut(attempts(lost, "taken").attempt, theirs), false);
-  assert.equal(await conditionalPut(attempts(lost, "created").attempt, theirs), true);
+  assert.equal(await conditionally(attempts(lost, "refused").attempt, ours), true);
+  assert.equal(await conditionally(attempts(lost, "refused").attempt, theirs), false);
+  assert.equal(await conditionally(attempts(lost, "done").attempt, theirs), true);
 });
 
 test("an object that another writer is at is tried for again", async () => {
-  assert.equal(await conditionalPut(attempts("busy", "busy", "created").attempt, theirs), true);
-  assert.equal(await conditionalPut(attempts("busy", "taken").attempt, ours), false);
+  assert.equal(await conditionally(attempts("busy", "busy", "done").attempt, theirs), true);
+  assert.equal(await conditionally(attempts("busy", "refused").attempt, ours), false);
 });
 
 test("the attempts have an end, and what is unclear is said", async () => {
   const { attempt, count } = attempts(lost, lost, lost, lost, lost);
-  await assert.rejects(conditionalPut(attempt, nobodys), /reset/);
+  await assert.rejects(conditionally(attempt, nobodys), /reset/);
   assert.equal(count(), 5);
-  assert.equal(await conditionalPut(attempts("busy", "busy", "busy", "busy", "busy").attempt, ours), false);
+  assert.equal(await conditionally(attempts("busy", "busy", "busy", "busy", "busy").attempt, ours), false);
 });
 
 test("a write whose answers were all lost is read back", async () => {
   const lostAll = () => attempts(lost, lost, lost, lost, lost).attempt;
-  assert.equal(await conditionalPut(lostAll(), ours), true);
-  assert.equal(await conditionalPut(lostAll(), theirs), false);
+  assert.equal(await conditionally(lostAll(), ours), true);
+  assert.equal(await conditionally(lostAll(), theirs), false);
 });

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { RefusedRequest } from "../format/refused-request.ts";
 
-/** Outcome of an attempt to write an object unless one exists. */
-export type PutOutcome =
-  | "created"
-  /** An object exists. */
-  | "taken"
-  /** Another writer is writing it right now; nothing was written. */
+/** Outcome of an attempt to change an object under a condition. */
+export type Outcome =
+  | "done"
+  /** The condition is not true: an object exists, or has another tag, or is gone. */
+  | "refused"
+  /** Another writer is changing it right now; nothing was changed. */
   | "busy"
-  /** A transient failure; the object may have been written nevertheless. */
+  /** A transient failure; the object may have been changed nevertheless. */
   | { readonly unclear: unknown };
 
-/** Owner of an object that may have been written. */
+/** Author of the state of an object that may have been changed. */
 export type Owner = "ours" | "theirs" | "nobody's";
 
 /** Maximum number of attempts. */
@@ -21,16 +21,18 @@ const ATTEMPTS = 5;
 const PAUSE = 50;
 
 /**
- * Writes an object unless one exists, and distinguishes its own success from another writer's even if the answer to
+ * Changes an object under a condition, and distinguishes its own success from another writer's even if the answer to
  * an earlier attempt was lost or late. An abandoned attempt may still land: it then meets the object of a later one,
  * or is recognised by its bytes.
  *
  * @param attempt gets the number of earlier attempts; throws failures that no further attempt can change
- * @param ownerOf decides by the stored bytes
+ * @param ownerOf decides by the stored object; throws if that does not show it
+ * @param onUnclear is called if an attempt may still land after the call. Default: nobody has to know
  */
-export async function conditionalPut(
-  attempt: (attempts: number) => Promise<PutOutcome>,
+export async function conditionally(
+  attempt: (attempts: number) => Promise<Outcome>,
   ownerOf: () => Promise<Owner>,
+  onUnclear = () => {},
 ): Promise<boolean> {
   const ownerAfter = (failure: unknown) =>
     ownerOf().catch(() => {
@@ -43,10 +45,11 @@ export async function conditionalPut(
     const outcome = await attempt(count).catch((error: unknown) => {
       throw unclear ? failure : error;
     });
-    if (outcome === "created") return true;
-    if (outcome === "taken") return unclear && (await ownerAfter(failure)) === "ours";
+    if (outcome === "done") return true;
+    if (outcome === "refused") return unclear && (await ownerAfter(failure)) === "ours";
     if (outcome === "busy") continue;
     unclear = true;
+    onUnclear();
     // A request that was refused says nothing about an earlier one.
     if (failure === undefined || failure instanceof RefusedRequest) failure = outcome.unclear;
   }

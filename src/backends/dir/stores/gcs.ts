@@ -2,6 +2,8 @@ import type { File, StorageOptions as GcsOptions } from "@google-cloud/storage";
 import { LanceError } from "../../../namespace/errors.ts";
 import { loadLibrary } from "../../load-library.ts";
 import type { ObjectInfo } from "../format/storage.ts";
+import type { ListedObject } from "./bucket.ts";
+import type { Outcome } from "./conditional-put.ts";
 import { isTransient, toStoreError } from "./failure.ts";
 import { failureOf, optionReader, readServiceAccount } from "./gcs-access.ts";
 import { uploadStream } from "./gcs-upload.ts";
@@ -39,6 +41,12 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
   const small = new Storage({ ...toGcsOptions(options, MAX_RETRIES), timeout: limits.small }).bucket(name);
   const single = new Storage(toGcsOptions(options, 0)).bucket(name);
 
+  /** Writes an object in place of a generation, where 0 means none, in a single attempt. */
+  function putIf(key: string, bytes: Uint8Array, generation: string | number, attempts: number) {
+    const timeout = limits.conditionalWrite(bytes.byteLength, attempts);
+    const preconditionOpts = { ifGenerationMatch: generation };
+    return single.file(key).save(Buffer.from(bytes), { resumable: false, preconditionOpts, timeout });
+  }
   const store = createRemoteStore({
     scheme: "gs",
     name,
@@ -46,6 +54,12 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
     async get(key) {
       const found = await orMissing(bucket.file(key).download({ validation: false }));
       return found?.[0];
+    },
+    async getTagged(key) {
+      const metadata = await orMissing(small.file(key).getMetadata());
+      // The bytes may be newer than the tag: then the object has changed since, as a change under the tag finds.
+      const found = metadata && (await orMissing(bucket.file(key).download({ validation: false })));
+      return found && { bytes: found[0], tag: String(metadata[0].generation) };
     },
     async getStream(key) {
       const [found] = await known(bucket.file(key).exists());
@@ -75,26 +89,15 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
         ...(!recursive && { delimiter: "/" }),
       };
       const [files, next, answer] = (await known(small.getFiles(query))) as unknown as Listing;
-      return { objects: files.map(infoOf), prefixes: answer?.prefixes ?? [], next: next?.pageToken };
+      return { objects: files.map(listedOf), prefixes: answer?.prefixes ?? [], next: next?.pageToken };
     },
     put(key, bytes) {
       const timeout = limits.write(bytes.byteLength);
       return known(bucket.file(key).save(Buffer.from(bytes), { resumable: false, timeout }));
     },
     putStream: (key, bytes, signal) => known(uploadStream(bucket.file(key), bytes, signal)),
-    async create(key, bytes, attempts) {
-      const timeout = limits.conditionalWrite(bytes.byteLength, attempts);
-      try {
-        const preconditionOpts = { ifGenerationMatch: 0 };
-        await single.file(key).save(Buffer.from(bytes), { resumable: false, preconditionOpts, timeout });
-        return "created";
-      } catch (error) {
-        const failure = failureOf(error);
-        if (failure.status === 412) return "taken";
-        if (isTransient(failure)) return { unclear: toGcsError(error) };
-        throw toGcsError(error);
-      }
-    },
+    create: (key, bytes, attempts) => outcomeOf(putIf(key, bytes, 0, attempts)),
+    replace: (key, bytes, tag, attempts) => outcomeOf(putIf(key, bytes, tag, attempts), [404, 412]),
     async copy(from, to) {
       await known(bucket.file(from).copy(bucket.file(to)));
     },
@@ -105,6 +108,8 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
       };
       await Promise.all(Array.from({ length: Math.min(DELETES, keys.length) }, worker));
     },
+    deleteTagged: (key, ifGenerationMatch) =>
+      outcomeOf(single.file(key).delete({ ifGenerationMatch }), [404, 412]),
   });
   return { store, engineOptions: options };
 }
@@ -141,9 +146,30 @@ function infoOf({ name: key, metadata: { size = 0, updated, etag } }: File): Obj
   return { key, size: Number(size), modifiedMillis: updated ? Date.parse(updated) : 0, eTag: etag };
 }
 
+function listedOf(file: File): ListedObject {
+  const { generation } = file.metadata;
+  return { ...infoOf(file), tag: generation === undefined ? undefined : String(generation) };
+}
+
 function toGcsError(thrown: unknown): unknown {
   if (thrown instanceof LanceError || thrown instanceof TypeError) return thrown;
   return (thrown as Error).name === "AbortError" ? thrown : toStoreError("GCS", failureOf(thrown));
+}
+
+/** Returns the outcome of an attempt under a condition, which the service refuses with one of the statuses. */
+async function outcomeOf(
+  attempt: Promise<unknown>,
+  refusals: readonly (number | undefined)[] = [412],
+): Promise<Outcome> {
+  try {
+    await attempt;
+    return "done";
+  } catch (error) {
+    const failure = failureOf(error);
+    if (refusals.includes(failure.status)) return "refused";
+    if (isTransient(failure)) return { unclear: toGcsError(error) };
+    throw toGcsError(error);
+  }
 }
 
 function known<T>(request: Promise<T>): Promise<T> {

@@ -48,6 +48,7 @@ export function withHurriedRequests(bucket: Bucket): HurriedBucket {
   return {
     ...bucket,
     get: (key, signal) => hurry((own) => bucket.get(key, own), signal),
+    getTagged: (key, signal) => hurry((own) => bucket.getTagged(key, own), signal),
     getPart: (key, range, signal) => hurry((own) => bucket.getPart(key, range, own), signal),
     head: (key, signal) => hurry((own) => bucket.head(key, own), signal),
     putNew: (key, bytes) => hurry((own) => bucket.put(key, bytes, own), undefined, bytes.byteLength),

@@ -6,13 +6,29 @@ import { createRemoteStore } from "./remote-store.ts";
 test("a key with a segment of dots reaches no service, whose library may fold it into another key", async () => {
   const reached = async () => assert.fail("the service gets the key");
   const bucket = { scheme: "az", name: "c", listsInOrder: true } as unknown as Bucket;
-  for (const name of ["get", "getStream", "getPart", "head", "put", "putStream", "create", "copy", "delete"])
+  for (const name of [
+    "get",
+    "getTagged",
+    "replace",
+    "deleteTagged",
+    "getStream",
+    "getPart",
+    "head",
+    "put",
+    "putStream",
+    "create",
+    "copy",
+    "delete",
+  ])
     Object.assign(bucket, { [name]: reached });
   const store = createRemoteStore(bucket);
   const bytes = Uint8Array.of(1);
   for (const key of ["own/data/../../other/data/x", "own/./x", "../x", "own/.."]) {
     for (const attempt of [
       () => store.get(key),
+      () => store.getTagged(key),
+      () => store.replace(key, bytes, "tag"),
+      () => store.deleteTagged(key, "tag"),
       () => store.getStream(key),
       () => store.getTail(key, 1),
       () => store.getRange(key, 0, 1),

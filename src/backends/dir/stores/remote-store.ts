@@ -1,7 +1,8 @@
+import { forEachOf } from "../concurrency/for-each.ts";
 import type { ObjectEntry, ObjectStore } from "../format/storage.ts";
-import type { Bucket, BucketPage } from "./bucket.ts";
+import type { Bucket, BucketPage, ListedObject } from "./bucket.ts";
 import { withCheckedKeys } from "./checked-keys.ts";
-import { conditionalPut } from "./conditional-put.ts";
+import { conditionally } from "./conditional-put.ts";
 import { withHurriedRequests } from "./hurried-requests.ts";
 import type { StorageOptions } from "./storage-options.ts";
 
@@ -24,6 +25,7 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
     uriOf: (key) => prefix + encodeURI(key).replaceAll(/[?#]/g, encodeURIComponent),
     keyOf: (uri) => decodeURIComponent(uri.slice(prefix.length)),
     get: (key) => bucket.get(key),
+    getTagged: (key) => bucket.getTagged(key),
     getStream: bucket.getStream,
     getTail: (key, length) => bucket.getPart(key, { length }),
     async getRange(key, start, end) {
@@ -44,21 +46,33 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
     put: (key, bytes) => bucket.put(key, bytes),
     putHint: (key, bytes) => bucket.put(key, bytes),
     putStream: bucket.putStream,
-    async putIfAbsent(key, bytes, after) {
+    async putIfAbsent(key, bytes, after, onUnclear) {
       await after;
-      return conditionalPut(
+      return conditionally(
         (attempts) => bucket.create(key, bytes, attempts),
         async () => {
           const found = await bucket.get(key);
           if (found === undefined) return "nobody's";
           return Buffer.compare(found, bytes) === 0 ? "ours" : "theirs";
         },
+        onUnclear,
       );
     },
+    replace: (key, bytes, tag) =>
+      conditionally(
+        (attempts) => bucket.replace(key, bytes, tag, attempts),
+        async () => {
+          const found = await bucket.getTagged(key);
+          if (found?.tag === tag) return "nobody's";
+          if (found !== undefined && Buffer.compare(found.bytes, bytes) === 0) return "ours";
+          throw new Error(`${key} may have been replaced before another writer changed it`);
+        },
+      ),
     async delete(key) {
       await bucket.delete([key]);
       return true;
     },
+    deleteTagged: (key, tag) => deleteTagged(bucket, key, tag),
     deleteAll: (keys) => bucket.delete(keys),
     copy: (from, to) => copyObject(bucket, from, to),
     async move(from, to) {
@@ -67,14 +81,43 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
     },
     async deleteDirectory(directory, last) {
       const keys: string[] = [];
+      const reused: (ListedObject & { readonly tag: string })[] = [];
+      const end = `${directory}/${last}`;
       // All keys are listed before the first is deleted, so that later objects stay.
       for await (const { objects } of pagesOf(bucket, directoryPrefix(directory), true))
-        for (const { key } of objects) keys.push(key);
-      const end = `${directory}/${last}`;
-      await bucket.delete(keys.filter((key) => key !== end));
+        for (const object of objects) {
+          const { key, tag } = object;
+          if (tag !== undefined && REUSED.test(key)) reused.push({ ...object, tag });
+          else if (key !== end) keys.push(key);
+        }
+      await bucket.delete(keys);
+      await forEachOf(reused, DELETIONS, async ({ key, tag }) => {
+        await deleteTagged(bucket, key, tag);
+      });
       if (last !== undefined) await bucket.delete([end]);
     },
   };
+}
+
+/**
+ * Keys that a later table in the same place has again: its versions count from 1. A service that deletes late, after
+ * its answer was given up, must not delete those.
+ */
+const REUSED = /\/_versions\/[^/]+$|\/_refs\//;
+
+/** Number of objects that are deleted concurrently, each with its condition. */
+const DELETIONS = 32;
+
+function deleteTagged(bucket: Bucket, key: string, tag: string): Promise<boolean> {
+  return conditionally(
+    (attempts) => bucket.deleteTagged(key, tag, attempts),
+    async () => {
+      const found = await bucket.getTagged(key);
+      if (found === undefined) return "ours";
+      if (found.tag === tag) return "nobody's";
+      throw new Error(`${key} may have been deleted before another writer wrote it`);
+    },
+  );
 }
 
 /** Size from which services refuse to copy an object in one request, in bytes. */
@@ -114,7 +157,7 @@ function entriesOf({ objects, prefixes }: BucketPage, within: string): ObjectEnt
   // Some tools put an empty object in place of a directory.
   const files = objects.filter(({ key }) => key !== within);
   return [
-    ...files.map((info) => ({ name: info.key.slice(within.length), info })),
+    ...files.map(({ tag: _, ...info }) => ({ name: info.key.slice(within.length), info })),
     ...prefixes.map((prefix) => ({ name: prefix.slice(within.length, -1), isDirectory: true })),
   ];
 }

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { GetObjectCommandOutput, S3Client } from "@aws-sdk/client-s3";
-import type { ObjectInfo } from "../format/storage.ts";
+import type { ObjectInfo, TaggedObject } from "../format/storage.ts";
 import type { Bucket, ByteRange } from "./bucket.ts";
+import type { Outcome } from "./conditional-put.ts";
 import {
   failureOf,
   isMissing,
@@ -35,7 +36,7 @@ interface Small<T> {
 export function createSmallRequests(
   access: S3Access,
   Bucket: string,
-): Pick<Bucket, "get" | "getPart" | "head" | "put" | "create"> {
+): Pick<Bucket, "get" | "getTagged" | "getPart" | "head" | "put" | "create" | "replace" | "deleteTagged"> {
   const { sdk, client, single, rest, limits } = access;
   const sendPlain = createPlainWay(access, client, Bucket);
   const sendSingle = createPlainWay(access, single, Bucket);
@@ -69,15 +70,45 @@ export function createSmallRequests(
       }),
     );
   }
+  const getTagged = (key: string, signal: AbortSignal | undefined) =>
+    find<TaggedObject>({
+      request: { method: "GET", key, expected: [404] },
+      read: ({ bytes, headers }) => ({ bytes, tag: headers["etag"] ?? "" }),
+      async byLibrary(by, options) {
+        const found = await by.send(new sdk.GetObjectCommand({ Bucket, Key: key }), options);
+        return { bytes: await bytesOf(found), tag: found.ETag ?? "" };
+      },
+      signal,
+    });
+
+  /** Writes an object under a condition, in a single attempt, and returns the status of a refusal. */
+  async function putIf(
+    Key: string,
+    Body: Uint8Array,
+    attempts: number,
+    [header, condition]: Condition,
+  ): Promise<number | undefined> {
+    const requestTimeout = limits.conditionalWrite(Body.byteLength, attempts);
+    const headers = { ...BYTES, ...header };
+    const request: PlainRequest = { method: "PUT", key: Key, headers, body: Body, expected: [409, 412] };
+    const isPlain = Body.byteLength <= MAX_PLAIN_BYTES;
+    const answer = isPlain ? await sendSingle(request, { requestTimeout }) : undefined;
+    if (answer !== undefined) return answer.status;
+    await single.send(new sdk.PutObjectCommand({ Bucket, Key, Body, ...condition }), { requestTimeout });
+    return undefined;
+  }
+  async function put(Key: string, Body: Uint8Array, signal?: AbortSignal): Promise<void> {
+    const limit = limits.write(Body.byteLength);
+    async function byLibrary(by: S3Client, options: { requestTimeout: number }): Promise<void> {
+      await by.send(new sdk.PutObjectCommand({ Bucket, Key, Body }), options);
+    }
+    if (Body.byteLength > MAX_PLAIN_BYTES) return known(byLibrary(client, optionsOf(limit, signal)));
+    const request: PlainRequest = { method: "PUT", key: Key, headers: BYTES, body: Body };
+    return known(attempt({ request, read() {}, byLibrary, limit, signal }));
+  }
   return {
-    get: (key, signal) =>
-      find<Uint8Array>({
-        request: { method: "GET", key, expected: [404] },
-        read: ({ bytes }) => bytes,
-        byLibrary: async (by, options) =>
-          bytesOf(await by.send(new sdk.GetObjectCommand({ Bucket, Key: key }), options)),
-        signal,
-      }),
+    get: async (key, signal) => (await getTagged(key, signal))?.bytes,
+    getTagged,
     getPart: (key, range, signal) => {
       const Range = headerOf(range);
       return find({
@@ -110,33 +141,60 @@ export function createSmallRequests(
         },
         signal,
       }),
-    async put(Key, Body, signal) {
-      const limit = limits.write(Body.byteLength);
-      async function byLibrary(by: S3Client, options: { requestTimeout: number }): Promise<void> {
-        await by.send(new sdk.PutObjectCommand({ Bucket, Key, Body }), options);
-      }
-      if (Body.byteLength > MAX_PLAIN_BYTES) return known(byLibrary(client, optionsOf(limit, signal)));
-      const request: PlainRequest = { method: "PUT", key: Key, headers: BYTES, body: Body };
-      return known(attempt({ request, read() {}, byLibrary, limit, signal }));
-    },
-    async create(Key, Body, attempts) {
-      const requestTimeout = limits.conditionalWrite(Body.byteLength, attempts);
-      const command = new sdk.PutObjectCommand({ Bucket, Key, Body, IfNoneMatch: "*" });
-      const headers = { ...BYTES, "if-none-match": "*" };
-      try {
-        const request: PlainRequest = { method: "PUT", key: Key, headers, body: Body, expected: [409, 412] };
-        const isPlain = Body.byteLength <= MAX_PLAIN_BYTES;
-        const answer = isPlain ? await sendSingle(request, { requestTimeout }) : undefined;
-        if (answer === undefined) await single.send(command, { requestTimeout });
-        return OUTCOMES[answer?.status ?? 0] ?? "created";
-      } catch (error) {
-        const outcome = OUTCOMES[failureOf(error).status ?? 0];
-        if (outcome !== undefined) return outcome;
-        if (isPassing(error)) return { unclear: toS3Error(error) };
-        throw toS3Error(error);
-      }
+    put,
+    create: (key, bytes, attempts) => outcomeOf(putIf(key, bytes, attempts, UNLESS_EXISTING)),
+    replace: (key, bytes, tag, attempts) =>
+      outcomeOfTagged(putIf(key, bytes, attempts, [{ "if-match": tag }, { IfMatch: tag }]), () =>
+        put(key, bytes),
+      ),
+    deleteTagged(Key, IfMatch, attempts) {
+      const requestTimeout = limits.conditionalWrite(0, attempts);
+      const deleteIf = (condition: { readonly IfMatch?: string }, by: S3Client) =>
+        by
+          .send(new sdk.DeleteObjectCommand({ Bucket, Key, ...condition }), { requestTimeout })
+          .then(() => undefined);
+      return outcomeOfTagged(deleteIf({ IfMatch }, single), () => known(deleteIf({}, client)));
     },
   };
+}
+
+/** A condition, as a header and in the words of the library. */
+type Condition = readonly [
+  header: Readonly<Record<string, string>>,
+  field: { readonly IfNoneMatch: string } | { readonly IfMatch: string },
+];
+
+const UNLESS_EXISTING: Condition = [{ "if-none-match": "*" }, { IfNoneMatch: "*" }];
+
+/** Returns the outcome of an attempt under a condition, which resolves to the status of a refusal or undefined. */
+async function outcomeOf(attempt: Promise<number | undefined>): Promise<Outcome> {
+  try {
+    return OUTCOMES[(await attempt) ?? 0] ?? "done";
+  } catch (error) {
+    const outcome = OUTCOMES[failureOf(error).status ?? 0];
+    if (outcome !== undefined) return outcome;
+    if (isPassing(error)) return { unclear: toS3Error(error) };
+    throw toS3Error(error);
+  }
+}
+
+/**
+ * Returns the outcome of an attempt on an object with a tag.
+ *
+ * @param plainly makes the change without the condition, for a service that refuses the condition as unknown
+ */
+function outcomeOfTagged(
+  attempt: Promise<number | undefined>,
+  plainly: () => Promise<unknown>,
+): Promise<Outcome> {
+  return outcomeOf(
+    attempt.catch(async (error: unknown) => {
+      if (isMissing(error)) return 412;
+      if (failureOf(error).status !== 501) throw error;
+      await plainly();
+      return undefined;
+    }),
+  );
 }
 
 function optionsOf(requestTimeout: number, abortSignal: AbortSignal | undefined) {
@@ -144,7 +202,7 @@ function optionsOf(requestTimeout: number, abortSignal: AbortSignal | undefined)
 }
 
 /** Meanings of the statuses of conditional writes. */
-const OUTCOMES: Readonly<Record<number, "taken" | "busy">> = { 409: "busy", 412: "taken" };
+const OUTCOMES: Readonly<Record<number, "refused" | "busy">> = { 409: "busy", 412: "refused" };
 
 /** The type that the library gives to bytes. */
 const BYTES = { "content-type": "application/octet-stream" };

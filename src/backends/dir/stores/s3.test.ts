@@ -4,7 +4,7 @@ import { describe, type TestContext, test } from "vitest";
 import type { ErrorName } from "../../../namespace/errors.ts";
 import { isLanceError } from "../../../namespace/errors.ts";
 import { createDirectoryBackend } from "../index.ts";
-import { openClient, silent } from "../test-support.ts";
+import { failsWith, openClient, silent } from "../test-support.ts";
 import { type Answer, NOTHING, openFakeS3, SECRET, type Seen } from "./fixture.ts";
 
 const bytes = new Uint8Array(Buffer.from("ours"));
@@ -166,6 +166,58 @@ describe("a bucket of S3", { concurrent: true }, () => {
     const denied = await openFakeS3(t, () => [403, "AccessDenied"]);
     await assert.rejects(denied.store.putIfAbsent("k", bytes), (e) => isLanceError(e, "ServiceUnavailable"));
     assert.equal(denied.seen.length, 1);
+  });
+
+  test("a change of an object as it was read names its tag, and is the storage's to refuse", async (t) => {
+    const { store, seen } = await openFakeS3(t, ({ method, headers }) => {
+      if (method === "GET") return [200];
+      return headers["if-match"] === '"tag"' ? [200] : [412, "PreconditionFailed"];
+    });
+    const { tag = "" } = (await store.getTagged("k")) ?? {};
+    assert.deepEqual(
+      [await store.replace("k", bytes, tag), await store.deleteTagged("k", tag)],
+      [true, true],
+    );
+    const old = '"old"';
+    assert.deepEqual(
+      [await store.replace("k", bytes, old), await store.deleteTagged("k", old)],
+      [false, false],
+    );
+    assert.deepEqual(
+      seen.map(({ method, headers }) => [method, headers["if-match"]]),
+      [
+        ["GET", undefined],
+        ["PUT", '"tag"'],
+        ["DELETE", '"tag"'],
+        ["PUT", '"old"'],
+        ["DELETE", '"old"'],
+      ],
+    );
+  });
+
+  test("a replacement without an answer that another write follows has an unknown outcome", async (t) => {
+    const { store } = await openFakeS3(
+      t,
+      ({ method }, count) => {
+        if (method === "GET") return "theirs";
+        return count === 1 ? "reset" : [412, "PreconditionFailed"];
+      },
+      { timeout: "2s" },
+    );
+    // The storage may have made the replacement, and then another writer's.
+    await assert.rejects(store.replace("k", bytes, '"old"'), failsWith("ServiceUnavailable"));
+  });
+
+  test("a storage that refuses the condition as unknown gets the change without it", async (t) => {
+    const { store, seen } = await openFakeS3(t, ({ headers }) =>
+      headers["if-match"] === undefined ? [200] : [501, "NotImplemented"],
+    );
+    assert.equal(await store.replace("k", bytes, '"tag"'), true);
+    assert.equal(await store.deleteTagged("k", '"tag"'), true);
+    assert.deepEqual(
+      seen.map(({ method }) => method),
+      ["PUT", "PUT", "DELETE", "DELETE"],
+    );
   });
 
   test("a delete that fails for one object of many is a failure", async (t) => {

@@ -75,7 +75,10 @@ function orMissing<T>(request: Promise<T>): Promise<T | undefined> {
 function pageOf(page: ListObjectsV2CommandOutput): BucketPage {
   const { Contents = [], CommonPrefixes = [], IsTruncated, NextContinuationToken } = page;
   return {
-    objects: Contents.map((object) => infoOf(object.Key ?? "", object.Size, object)),
+    objects: Contents.map((object) => ({
+      ...infoOf(object.Key ?? "", object.Size, object),
+      tag: object.ETag,
+    })),
     prefixes: CommonPrefixes.map(({ Prefix = "" }) => Prefix),
     next: IsTruncated ? NextContinuationToken : undefined,
   };

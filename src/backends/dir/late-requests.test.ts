@@ -1,0 +1,118 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { describe, test } from "vitest";
+import { createLateBucket } from "../../../test/support/late-bucket.ts";
+import { isEarlier } from "../../namespace/idempotency.ts";
+import { createJournal } from "./batch/journal.ts";
+import { deleteVersions } from "./format/delete-versions.ts";
+import { createMemoryStore, openFixture } from "./format/fixture.ts";
+import { createLocalStore } from "./format/local-store.ts";
+import { createTag, deleteTag, readTag, updateTag } from "./format/refs.ts";
+import { listTree } from "./format/storage.ts";
+import { latestVersion } from "./format/version-files.ts";
+import { createIdempotencyRecords } from "./idempotency/records.ts";
+import { silent, temporaryDirectory } from "./test-support.ts";
+
+const clock = { now: async () => Date.now() };
+
+/** Opens a table in a bucket that carries requests out late. */
+function openLate() {
+  const { store: under, root } = openFixture("new", true);
+  const bucket = createLateBucket(under);
+  return { bucket, under, dataset: { store: bucket.store, root } };
+}
+
+describe("a request that a bucket carries out after its repetition", () => {
+  test("does not move a tag back that was moved again", async () => {
+    const { bucket, dataset } = openLate();
+    await createTag(dataset, "t", { version: 1n });
+    await bucket.hangDuring(() => updateTag(dataset, "t", { version: 2n }));
+    await updateTag(dataset, "t", { version: 3n });
+    await bucket.land();
+    assert.equal((await readTag(dataset, "t"))?.version, 3n);
+  });
+
+  test("does not delete a tag that was created again", async () => {
+    const { bucket, dataset } = openLate();
+    await createTag(dataset, "t", { version: 1n });
+    await bucket.hangDuring(() => deleteTag(dataset, "t"));
+    await createTag(dataset, "t", { version: 2n });
+    await bucket.land();
+    assert.equal((await readTag(dataset, "t"))?.version, 2n);
+  });
+
+  test("does not delete a version whose number another one has got", async () => {
+    const { bucket, dataset } = openLate();
+    const newest = await latestVersion(dataset);
+    assert.ok(newest);
+    const bytes = (await dataset.store.get(newest.key)) as Uint8Array;
+    const range = { start: newest.version, end: -1n };
+    await bucket.hangDuring(() => deleteVersions(dataset, [range]));
+    assert.notEqual((await latestVersion(dataset))?.version, newest.version);
+    await dataset.store.putIfAbsent(newest.key, Uint8Array.from(bytes));
+    await bucket.land();
+    assert.equal((await latestVersion(dataset))?.version, newest.version);
+  });
+
+  test("does not delete the version of a new table that a dropped one had in the same place", async (t) => {
+    const root = await temporaryDirectory(t);
+    const bucket = createLateBucket(createLocalStore(root));
+    const key = "t.lance/_versions/1.manifest";
+    for (const each of [key, "t.lance/data/a.lance"]) await bucket.store.put(each, Buffer.from("old"));
+    await bucket.hangDuring(() => bucket.store.deleteDirectory("t.lance"));
+    await bucket.store.putIfAbsent(key, Buffer.from("new"));
+    await bucket.land();
+    assert.equal(String(await bucket.store.get(key)), "new");
+    assert.deepEqual(await listTree(bucket.store, "t.lance"), ["_versions/1.manifest"]);
+  });
+
+  test("does not take an idempotency key from the call that repeats a released one", async () => {
+    const bucket = createLateBucket(createMemoryStore(true));
+    const records = createIdempotencyRecords({ base: "base", store: bucket.store, clock, log: silent });
+    const first = await records.take("key", "request");
+    assert.ok(!isEarlier(first));
+    await bucket.hangDuring(() => first.release());
+    assert.ok(!isEarlier(await records.take("key", "request")));
+    await bucket.land();
+    assert.deepEqual(await records.take("key", "request"), { request: "request", state: "running" });
+  });
+
+  test("does not bring back the note of a change that has ended", async () => {
+    const under = createMemoryStore(true);
+    const bucket = createLateBucket(under);
+    const journal = createJournal("base", bucket.store, clock);
+    const intent = { versions: [], deletions: [], locations: [], declared: [], departures: [] };
+    const own = await bucket.hangDuring(() => journal.begin(intent));
+    assert.equal(await own.isOpen(), true);
+    await own.end();
+    await bucket.land();
+    assert.equal(await own.isOpen(), false);
+    assert.deepEqual(await journal.abandoned(), []);
+    assert.equal((await journal.broken()).length, 1);
+  });
+});
+
+test("two gateways that move a tag at the same moment keep what the other one wrote beside it", async () => {
+  const { dataset, under } = openLate();
+  await createTag(dataset, "t", { version: 1n });
+  const key = [...under.objects.keys()].find((each) => each.endsWith("/t.json")) as string;
+  const slow = {
+    ...dataset,
+    store: {
+      ...dataset.store,
+      async getTagged(name: string) {
+        const found = await dataset.store.getTagged(name);
+        const content = JSON.parse(Buffer.from(found?.bytes ?? []).toString());
+        if (!("metadata" in content && "by" in content.metadata)) {
+          const changed = { ...content, metadata: { by: randomUUID() } };
+          under.objects.set(key, Buffer.from(JSON.stringify(changed)));
+        }
+        return found;
+      },
+    },
+  };
+  const moved = await updateTag(slow, "t", { version: 2n });
+  assert.equal(moved.version, 2n);
+  assert.ok("by" in moved.metadata);
+  assert.deepEqual(await readTag(dataset, "t"), moved);
+});
