@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
+import { createLateTimeouts } from "./late-timeouts.ts";
 import { limitHttp1Silence } from "./silence.ts";
 
 /** Options of {@link createHttp1}. */
@@ -51,5 +52,7 @@ export function createHttp1(options: Http1Options, answer: RequestListener): Ser
   // This server never listens, and node watches its timeouts only from that event on.
   http1.emit("listening");
   limitHttp1Silence(http1, silenceMs);
+  // Before node's own listener, which sets the first timeout.
+  http1.prependListener("connection", createLateTimeouts(Math.min(silenceMs || keepAliveMs, keepAliveMs)));
   return http1;
 }

@@ -59,6 +59,45 @@ describe("bodies that stop", () => {
     socket.destroy();
   });
 
+  it("closes a connection of HTTP/1.1 whose client does not read its answer", { timeout }, async () => {
+    await using server = await startServer({
+      silenceMs: SILENCE_MS,
+      rest: (_request, response) => void response.end(Buffer.alloc(64 * 1024 * 1024)),
+    });
+    const { socket, closed } = rawConnection(server.port);
+    socket.pause();
+    socket.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    while (server.figures().accepted === 0 || server.figures().open > 0) await sleep(SILENCE_MS / 10);
+    socket.destroy();
+    await closed;
+  });
+
+  it("closes an idle connection of HTTP/1.1, also after several requests", { timeout }, async () => {
+    await using server = await startServer({ keepAliveMs: SILENCE_MS });
+    const { socket, closed, received } = rawConnection(server.port);
+    for (let requests = 1; requests <= 3; requests++) {
+      socket.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+      while (received().split("rest GET /").length <= requests) await once(socket, "data");
+      assert.match(received(), /keep-alive: timeout=0\b/i);
+      // The client pauses, for less than the limit.
+      await sleep(SILENCE_MS / 2);
+    }
+    await closed;
+  });
+
+  it("keeps a connection of HTTP/1.1 whose call takes longer than a client may be silent", {
+    timeout,
+  }, async () => {
+    await using server = await startServer({
+      silenceMs: SILENCE_MS,
+      rest: (_request, response) => void sleep(5 * SILENCE_MS).then(() => response.end("done")),
+    });
+    const { socket, received } = rawConnection(server.port);
+    socket.write("GET / HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    while (!received().includes("done")) await once(socket, "data");
+    socket.destroy();
+  });
+
   for (const [what, bytes] of [
     ["stops", EMPTY.subarray(0, 3)],
     ["never begins", undefined],
