@@ -147,7 +147,7 @@ function begin(method: DescMethod, context: HandlerContext, log: Logger, default
       : startDeadline(remaining, (error) => controller.abort(error));
   const abort = () => {
     // The library aborts every call in the end.
-    clearTimeout(timer);
+    timer?.clear();
     controller.abort(abortErrorOf(context.signal.reason));
   };
   if (context.signal.aborted) abort();

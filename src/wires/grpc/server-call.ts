@@ -4,7 +4,7 @@ import type { ByteHold } from "../../namespace/byte-budget.ts";
 import type { Call } from "../../namespace/call.ts";
 import { type ErrorName, LanceError, toLanceError } from "../../namespace/errors.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
-import { startDeadline } from "../deadline.ts";
+import { type Deadline, startDeadline } from "../deadline.ts";
 import type { LoopPace } from "../loop-pace.ts";
 import { requestIdOf } from "../rpc.ts";
 import { DEFAULT_SILENCE_MS, onStall, onStalledEnd, stalled } from "../stall.ts";
@@ -46,7 +46,7 @@ export class ServerCall {
   /** Time that the client has for the rest of a message. */
   patience: NodeJS.Timeout | undefined;
   readonly #abort = new AbortController();
-  #deadline: NodeJS.Timeout | undefined;
+  #deadline: Deadline | undefined;
   #trailers: Readonly<Record<string, string>> = OK_TRAILERS;
 
   readonly #namedByClient: boolean;
@@ -179,7 +179,7 @@ export class ServerCall {
 
   #settle(): void {
     this.done = true;
-    clearTimeout(this.#deadline);
+    this.#deadline?.clear();
     clearTimeout(this.patience);
     this.reading?.release();
     this.onDone?.();

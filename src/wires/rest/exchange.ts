@@ -7,7 +7,7 @@ import type { Call } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { LateSignal } from "../../namespace/late-signal.ts";
 import type { JsonPieces } from "../../transcode/json-pieces.ts";
-import { startDeadline } from "../deadline.ts";
+import { type Deadline, startDeadline } from "../deadline.ts";
 import { stopReading } from "../grpc/server-call.ts";
 import { DEFAULT_SILENCE_MS, onStalledEnd, takenBody } from "../stall.ts";
 import { BodyWriter } from "./body-writer.ts";
@@ -59,7 +59,7 @@ export class Exchange {
   readonly #reply: RestReply;
   /** Aborts, with a LanceError as its reason, when the client disconnects or the deadline expires. */
   readonly ending = new LateSignal();
-  #deadline: NodeJS.Timeout | undefined;
+  #deadline: Deadline | undefined;
   #body: BodyWriter | undefined;
 
   constructor(reply: RestReply, log: Logger) {
@@ -237,7 +237,7 @@ export class Exchange {
 
   #settle(): void {
     this.done = true;
-    clearTimeout(this.#deadline);
+    this.#deadline?.clear();
     this.onDone?.();
   }
 
