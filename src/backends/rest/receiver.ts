@@ -39,6 +39,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #first: Buffer = EMPTY;
   /** The body, once it has several pieces. */
   #collected: CollectedBody | undefined;
+  #text: string | undefined;
   #size = 0;
   #queue: PieceQueue | undefined;
   #ended = false;
@@ -93,18 +94,17 @@ export class Receiver implements Dispatcher.DispatchHandler {
     this.#options.resolve({ status, headers, body: EMPTY, pieces: this.#queue });
   }
 
+  /** Receives the whole body of an answer that is collected. */
+  onResponseText(_controller: PieceSource, text: string, bytes: number): void {
+    if (this.#takes(bytes)) this.#text = text;
+  }
+
   onResponseData(_controller: PieceSource, piece: Buffer): void {
     if (this.#queue !== undefined) {
       this.#queue.push(piece);
       return;
     }
-    this.#size += piece.byteLength;
-    if (this.#size > this.#options.maxAnswerBytes) {
-      this.#cut(
-        new UpstreamFailure("oversized", `the answer is larger than ${this.#options.maxAnswerBytes} bytes`),
-      );
-      return;
-    }
+    if (!this.#takes(piece.byteLength)) return;
     if (this.#first === EMPTY) {
       this.#first = piece;
       return;
@@ -120,6 +120,15 @@ export class Receiver implements Dispatcher.DispatchHandler {
   #announcedBytes(): number {
     const length = Number(this.#headers["content-length"]);
     return length <= this.#options.maxAnswerBytes ? length : 0;
+  }
+
+  /** Adds to the size of a collected body, and ends the exchange if it becomes too large. */
+  #takes(bytes: number): boolean {
+    const { maxAnswerBytes } = this.#options;
+    this.#size += bytes;
+    if (this.#size <= maxAnswerBytes) return true;
+    this.#cut(new UpstreamFailure("oversized", `the answer is larger than ${maxAnswerBytes} bytes`));
+    return false;
   }
 
   /**
@@ -140,7 +149,7 @@ export class Receiver implements Dispatcher.DispatchHandler {
       this.#queue.end();
       return;
     }
-    const body = this.#collected?.bytes ?? this.#first;
+    const body = this.#text ?? this.#collected?.bytes ?? this.#first;
     this.#options.resolve({ status: this.#status, headers: this.#headers, body, pieces: undefined });
   }
 

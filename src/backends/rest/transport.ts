@@ -31,7 +31,7 @@ export interface UpstreamResponse {
   readonly status: number;
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The whole body, a Buffer or an object with its text; empty if the body is delivered piece by piece. */
+  /** The whole body, a Buffer or its text; empty if the body is delivered piece by piece. */
   readonly body: { toString(encoding?: "utf8"): string };
   /**
    * Pieces of the body of a success that was requested as a stream. They are not read far ahead of the reader, and

@@ -146,9 +146,13 @@ export class PlainConnection {
   #takeBody(exchange: PlainExchange, left: number, from: number, to: number): void {
     const { receiver } = exchange;
     const size = Math.min(left, to - from);
+    // Most bodies come with their heads, and need no bytes of their own.
+    const isWhole = this.#left === undefined && size === left;
     this.#movedAt = this.#pool.now;
     this.#left = left - size;
-    if (size > 0) receiver.onResponseData(exchange, Buffer.from(this.#buffer.subarray(from, from + size)));
+    if (isWhole) receiver.onResponseText(exchange, this.#buffer.toString("utf8", from, from + size), size);
+    else if (size > 0)
+      receiver.onResponseData(exchange, Buffer.from(this.#buffer.subarray(from, from + size)));
     if (size < left || !this.isUsable) return;
     this.#exchange = exchange.cut = this.#left = undefined;
     // More than the answer, the answer to half a request, or the last one.

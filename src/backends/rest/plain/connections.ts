@@ -38,6 +38,7 @@ export class PlainConnections implements ConnectionPool {
   now = performance.now();
   readonly #options: PlainOptions;
   readonly #url: URL;
+  readonly #host: string;
   readonly #checkMs: number;
   readonly #all = new Set<PlainConnection>();
   #free: PlainConnection[] = [];
@@ -52,6 +53,7 @@ export class PlainConnections implements ConnectionPool {
   constructor(options: PlainOptions) {
     this.#options = options;
     this.#url = new URL(options.origin);
+    this.#host = this.#url.host;
     const { firstByteMs, idleMs, keepAliveMs } = options.times;
     const limits = [firstByteMs, idleMs, keepAliveMs].filter((limit) => limit > 0);
     this.#checkMs = Math.min(CHECK_MS, ...limits.map((limit) => limit / 4));
@@ -60,7 +62,7 @@ export class PlainConnections implements ConnectionPool {
   /** Sends a request; returns false without having touched it if undici has to make it. */
   send(request: UpstreamRequest, options: Dispatcher.DispatchOptions, receiver: Receiver): boolean {
     if (this.#isClosed || (this.#pausedUntil > 0 && performance.now() < this.#pausedUntil)) return false;
-    const text = writePlainRequest(request, this.#url.host, this.#options.base);
+    const text = writePlainRequest(request, this.#host, this.#options.base);
     if (text === undefined) return false;
     this.#waiting.push(new PlainExchange(text, options, receiver));
     this.#awaitEnd();

@@ -30,12 +30,15 @@ export function writePlainRequest(
   const isPost = method === "POST";
   if (streams || typeof body !== "string" || !TARGET.test(path)) return undefined;
   if (!isPost && (method !== "GET" || body !== "")) return undefined;
+  let values = "";
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
   for (let at = 0; at < headers.length; at += 2) {
     const [name, value] = [headers[at] as string, headers[at + 1] as string];
     if (!USUAL.has(name) && (!NAME.test(name) || FRAMING.has(name))) return undefined;
-    if (!VALUE.test(value)) return undefined;
+    values += value;
     text += `${name}: ${value}\r\n`;
   }
+  // A single look at all of them takes less time than a look at each.
+  if (!VALUE.test(values)) return undefined;
   return isPost ? `${text}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}` : `${text}\r\n`;
 }
