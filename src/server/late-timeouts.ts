@@ -36,7 +36,7 @@ export function createLateTimeouts(shortestMs: number): (socket: Socket) => void
   function setLateTimeout(this: Timed, milliseconds: number, callback?: () => void): Timed {
     if (callback !== undefined) this[milliseconds === 0 ? "off" : "once"]("timeout", callback);
     this[TIMEOUT]?.start(this, milliseconds);
-    timer ??= setTimeout(check, checkMs).unref();
+    if (timer === undefined) timer = setTimeout(check, checkMs).unref();
     return this;
   }
 
