@@ -18,7 +18,7 @@ const setOwnTimeout = Socket.prototype.setTimeout;
  * each write, which takes a noticeable part of a short call. Here, a socket gets node's timer only when a check finds that it has not
  * moved since the check before. So a timeout expires as node's does, up to two checks later.
  *
- * @param shortestMs the shortest timeout that the sockets will have; it bounds the time between two checks
+ * @param shortestMs the shortest timeout of any socket; it bounds the time between two checks
  */
 export function createLateTimeouts(shortestMs: number): (socket: Socket) => void {
   const checkMs = Math.min(CHECK_MS, shortestMs / 4);

@@ -41,13 +41,15 @@ export async function readJson(
   // Only once a body has started: clients send odd content types with empty ones.
   const onStart = () => checkJsonType(contentType);
   if (announced !== undefined && announced > 0) onStart();
-  const isShort = announced !== undefined && announced <= FREE_BYTES;
-  // Most bodies are short and arrive with their heads: listeners would get the same bytes in several steps.
-  if (isShort && isPlainHttp1(request)) {
+  // Most bodies are short and arrive with their heads. Listeners and a timer for the rest would take longer than all other reading.
+  if (announced !== undefined && announced <= FREE_BYTES && isLengthOfBytes(request)) {
     await SOON;
-    if (request.complete && request.readableLength === announced) {
+    if (request.readableLength === announced) {
       hold.take(announced);
-      return textOf(request.read() as Buffer);
+      const body: Buffer = request.read();
+      // Without that, the request would not end.
+      request.resume();
+      return textOf(body);
     }
   }
   const body = await collect(exchange, decodeBody(exchange), { maxBytes, hold, onStart });
@@ -130,9 +132,10 @@ function checkJsonType(header: string | undefined): void {
   throw new LanceError("UnsupportedMediaType", `request body must be application/json and not ${type}`);
 }
 
-/** Whether the bytes of a body are those that node has read from the connection. */
-function isPlainHttp1({ httpVersionMajor, headers }: RestRequest): boolean {
-  return httpVersionMajor === 1 && headers["content-encoding"] === undefined;
+/** Whether the announced length is that of the bytes that node hands over: the body ends there, and needs no decoder. */
+function isLengthOfBytes({ httpVersionMajor, headers }: RestRequest): boolean {
+  const isEncoded = headers["content-encoding"] !== undefined || headers["transfer-encoding"] !== undefined;
+  return httpVersionMajor === 1 && !isEncoded;
 }
 
 interface CollectOptions {
@@ -142,7 +145,7 @@ interface CollectOptions {
   readonly onStart: () => void;
 }
 
-/** Calls back after the ticks of this turn, in which streams hand over what has arrived. */
+/** Calls back after node has handed over a body that arrived with its head. */
 const SOON = Promise.resolve();
 
 function collect(
@@ -153,13 +156,9 @@ function collect(
   return new Promise((resolve, reject) => {
     const pieces: Buffer[] = [];
     let size = 0;
-    let [ended, over] = [false, false];
-    let patience: NodeJS.Timeout | undefined;
+    let ended = false;
+    const patience = setTimeout(() => fail(lateMessage()), MESSAGE_MS);
     stream.on("data", take).on("end", end).on("error", broken).on("close", closed);
-    // A body that arrived with its head has ended by then, and most do.
-    void SOON.then(() => {
-      if (!over) patience = setTimeout(() => fail(lateMessage()), MESSAGE_MS);
-    });
 
     function take(piece: Buffer): void {
       try {
@@ -174,7 +173,7 @@ function collect(
     }
 
     function end(): void {
-      ended = over = true;
+      ended = true;
       clearTimeout(patience);
       if (exchange.done) reject(endOf(exchange));
       else resolve(pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, size));
@@ -189,7 +188,6 @@ function collect(
     }
 
     function fail(thrown: unknown): void {
-      over = true;
       clearTimeout(patience);
       stream.off("data", take).off("end", end).off("error", broken).off("close", closed);
       stream.pause();
