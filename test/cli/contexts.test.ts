@@ -78,6 +78,15 @@ describe("saved connections", () => {
     await run("context", "add", "there", "--uri", uri);
     assert.equal(await run("optimize"), "There are no tables.\n");
     assert.equal(await run("gc", "--context", "here"), "Nothing is left behind.\n");
+    await refused(
+      run("gc", "--delete", "--older-than", "59m", "--context", "here"),
+      /below 1h .*--exclusive/,
+    );
+    for (const more of [["--delete", "--exclusive"], []])
+      assert.equal(
+        await run("gc", "--older-than", "0s", ...more, "--context", "here"),
+        "Nothing is left behind.\n",
+      );
     const choosing = runWith({ LANCE_GATEWAY_CONTEXT: "there" });
     for (const command of ["gc", "optimize", "migrate"]) {
       await refused(choosing(command), /^this command works on a directory, and .* is to http:.*; --root or/);

@@ -31,7 +31,7 @@ async function inTurn<T>(
   for (const [i, item] of items.entries()) await work(item, i);
 }
 
-const GC_OPTIONS = ["--older-than", "0s", "--json"];
+const GC_OPTIONS = ["--older-than", "0s", "--exclusive", "--json"];
 
 describe("a server that is killed", () => {
   let directory: { path: string; remove(): Promise<void> };

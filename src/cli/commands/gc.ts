@@ -1,6 +1,6 @@
 import { LEFTOVER_KINDS, type Leftover } from "../../backends/dir/maintenance/leftover.ts";
 import { readTable } from "../../config/layers.ts";
-import type { OptionTable } from "../../config/option-spec.ts";
+import { type OptionTable, type OptionValues, UsageError } from "../../config/option-spec.ts";
 import { parseAge, parseSwitch } from "../../config/parsers.ts";
 import { JSON_OPTION, ROOT_OPTIONS, readRoot, withCatalog } from "./catalog.ts";
 import type { CommandDefinition } from "./command.ts";
@@ -16,9 +16,15 @@ const OPTIONS = {
   olderThan: {
     flag: "older-than",
     value: "AGE",
-    help: "Minimum age of what is removed, such as 90m, 12h or 7d; a writer may still work on younger files.",
+    help: "Minimum age of what is removed, such as 90m, 12h or 7d; a writer may still work on younger files. Less than 1h needs --exclusive.",
     fallback: "1d",
     parse: parseAge,
+  },
+  exclusive: {
+    flag: "exclusive",
+    help: "Confirm that no gateway and no other program writes to the catalog, so that --older-than may be less than 1h.",
+    fallback: "false",
+    parse: parseSwitch,
   },
   unlisted: {
     flag: "unlisted",
@@ -28,6 +34,17 @@ const OPTIONS = {
   },
   json: JSON_OPTION,
 } as const satisfies OptionTable;
+
+/** Age below which files may belong to writes that run, in milliseconds. */
+const WRITES_MS = 60 * 60_000;
+
+/** @throws UsageError if files of running writes might be removed */
+function checkAge({ delete: removes, olderThan, exclusive }: OptionValues<typeof OPTIONS>): void {
+  if (!removes || exclusive || olderThan >= WRITES_MS) return;
+  throw new UsageError(
+    "--older-than below 1h may remove files of running writes, and tables lose data; stop all writers and add --exclusive",
+  );
+}
 
 /** Result for a leftover. */
 type Action = "would remove" | "removed" | "kept" | "failed";
@@ -46,6 +63,7 @@ export const gc: CommandDefinition = {
   ],
   async run({ layers }, environment) {
     const options = readTable(OPTIONS, layers);
+    checkAge(options);
     const root = await readRoot(layers, environment);
     const { findLeftovers } = await import("../../backends/dir/maintenance/find-leftovers.ts");
     const lines = await withCatalog(root, options.delete, async ({ context, readOnly }) => {

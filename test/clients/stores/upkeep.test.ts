@@ -69,7 +69,7 @@ describe("the commands that look after a catalog, on a bucket of S3", () => {
     const young = await collect();
     assert.deepEqual(young, { ".dropped-0123456789abcdef": "would remove" }, "others are left alone");
     assert.deepEqual(await collect("--older-than=0s"), each("would remove"));
-    assert.deepEqual(await collect("--older-than=0s", "--delete"), each("removed"));
+    assert.deepEqual(await collect("--older-than=0s", "--exclusive", "--delete"), each("removed"));
     assert.deepEqual(await collect("--older-than=0s"), {});
     await withClient(async (client) => {
       assert.equal((await client.countTableRows({ id: ["ns", "t"] })).count, 3n);
