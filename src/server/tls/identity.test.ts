@@ -1,11 +1,15 @@
 import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
-import { rm, writeFile } from "node:fs/promises";
+import { mkdir, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { describe, expect, it } from "vitest";
+import type { Certificate } from "../../../test/support/certificates.ts";
+import { memoryLog } from "../../wires/grpc/fixture.ts";
 import { startServer } from "../fixture.ts";
 import { makeTlsFiles } from "./fixture.ts";
+import { openTlsIdentity } from "./identity.ts";
 
 /** Connects and returns the server's certificate. */
 async function certificateAt(port: number, ca: string): Promise<[TLSSocket, PeerCertificate]> {
@@ -57,6 +61,45 @@ describe("the files of TLS", () => {
     await writeFile(world.files.clientAuthorities, "");
     await expect.poll(() => lines.some(({ level }) => level === 50)).toBe(true);
     assert.equal(identity.material.ca, world.ca);
+    identity.close();
+  });
+
+  it("stay as they were while a file of several certificates is only half written", async () => {
+    await using world = await makeTlsFiles();
+    await using other = await makeTlsFiles();
+    const { identity, lines } = await world.open({ asksClients: true });
+    const both = `${world.ca}${other.ca}`;
+    await writeFile(world.files.clientAuthorities, both.slice(0, both.length - 100));
+    await expect.poll(() => lines.some(({ level }) => level === 50)).toBe(true);
+    assert.equal(identity.material.ca, world.ca);
+    await writeFile(world.files.clientAuthorities, both);
+    await expect.poll(() => identity.material.ca).toBe(both);
+    identity.close();
+  });
+
+  it("are read when a link leads to another folder, as Kubernetes replaces them", async () => {
+    await using world = await makeTlsFiles();
+    const folder = dirname(world.files.certificate);
+    const install = async (name: string, { cert, key }: Certificate) => {
+      await mkdir(join(folder, name));
+      await writeFile(join(folder, name, "tls.crt"), cert);
+      await writeFile(join(folder, name, "tls.key"), key);
+      await symlink(name, join(folder, "..new"));
+      await rename(join(folder, "..new"), join(folder, "..data"));
+    };
+    await install("..1", await world.sign({ commonName: "first" }));
+    const files = { certificate: join(folder, "tls.crt"), key: join(folder, "tls.key") };
+    for (const path of Object.values(files)) await symlink(`..data/${basename(path)}`, path);
+    const { log, lines } = memoryLog();
+    const identity = await openTlsIdentity({ files, log, intervalMs: 10 });
+    for (const name of ["second", "third"]) {
+      await install(`..${name}`, await world.sign({ commonName: name }));
+      await expect.poll(() => identity.material.leaf.subject).toBe(`CN=${name}`);
+    }
+    assert.deepEqual(
+      lines.filter(({ level }) => level === 50),
+      [],
+    );
     identity.close();
   });
 

@@ -52,11 +52,14 @@ async function readText(path: string): Promise<string> {
   });
 }
 
+const BEGIN = "-----BEGIN CERTIFICATE-----";
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs;
 
 /** Returns the certificates of a file, which has at least one. */
 function certificatesIn(text: string, path: string): readonly X509Certificate[] {
   const blocks = text.match(CERTIFICATE) ?? [];
+  // A file that is being written would make the port trust fewer authorities, or show a part of its chain.
+  if (text.split(BEGIN).length - 1 > blocks.length) throw new Error(`${path} ends within a certificate`);
   if (blocks.length === 0) throw new Error(`${path} holds no certificate in PEM`);
   return blocks.map((block, index) => {
     try {
