@@ -1,4 +1,5 @@
 import type { Metric, Registry } from "prom-client";
+import { inSlices, type Steps } from "../namespace/pace.ts";
 import { METRICS, type MetricDeclaration, SECONDS_BOUNDS } from "./declarations.ts";
 import type { EventTallies } from "./event-tallies.ts";
 import type { Sources } from "./sources.ts";
@@ -98,10 +99,19 @@ function histogramOf(declared: MetricDeclaration, samples: () => Iterable<Histog
       help,
       type: "histogram",
       aggregator: "sum",
-      values: [...samples()].flatMap((sample) => valuesOf(declared, sample)),
+      values: await inSlices(valuesIn(declared, samples())),
     }),
   };
   return histogram as unknown as Metric;
+}
+
+function* valuesIn(declared: MetricDeclaration, samples: Iterable<HistogramSample>): Steps<Value[]> {
+  const values: Value[] = [];
+  for (const sample of samples) {
+    values.push(...valuesOf(declared, sample));
+    yield;
+  }
+  return values;
 }
 
 function valuesOf(

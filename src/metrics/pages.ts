@@ -1,4 +1,5 @@
 import type { Metric, RegistryContentType } from "prom-client";
+import { createPace } from "../namespace/pace.ts";
 import type { Library } from "./collectors.ts";
 
 /** Metrics in a text format. */
@@ -14,36 +15,75 @@ export interface Readable {
   get(): Promise<object>;
 }
 
+/** Number of series that the library writes at a time, which takes about a millisecond. */
+const SERIES_AT_ONCE = 500;
+
+/** Number of lines before the series of a metric: its help and its type. */
+const HEAD_LINES = 2;
+
+/** Separator and end of a format. */
+interface Format {
+  readonly contentType: RegistryContentType;
+  readonly between: string;
+  readonly end: string;
+}
+
 /**
  * Creates the writer of metrics: in OpenMetrics, which has exemplars, for clients that prefer it, otherwise in the
- * text format of Prometheus.
+ * text format of Prometheus. Thousands of series are written in turns with other work: anyone may ask for them.
  */
 export function createPages(
   { Registry }: Library,
   metrics: readonly unknown[],
 ): (accept?: string) => Promise<Page> {
-  function registryOf<T extends RegistryContentType>(contentType: T) {
-    const registry = new (Registry as new (type: T) => InstanceType<typeof Registry>)(contentType);
-    for (const metric of metrics) registry.registerMetric(viewOf(metric as Readable));
-    return registry;
-  }
+  const openMetrics = { contentType: Registry.OPENMETRICS_CONTENT_TYPE, between: "\n", end: "\n# EOF\n" };
+  const plain = { contentType: Registry.PROMETHEUS_CONTENT_TYPE, between: "\n\n", end: "\n" };
 
-  const openMetrics = registryOf(Registry.OPENMETRICS_CONTENT_TYPE);
-  const plain = registryOf(Registry.PROMETHEUS_CONTENT_TYPE);
+  /** Returns the text of a metric with some of its values, without the end of the format. */
+  async function textOf(view: Metric, { contentType, end }: Format): Promise<string> {
+    const registry = new (Registry as new (type: RegistryContentType) => InstanceType<typeof Registry>)(
+      contentType,
+    );
+    registry.registerMetric(view);
+    return (await registry.metrics()).slice(0, -end.length);
+  }
+  async function* textsOf(metric: Readable, format: Format): AsyncIterable<string> {
+    const read = (await metric.get()) as Values;
+    yield textOf(viewOf(metric, read, 0), format);
+    for (let at = SERIES_AT_ONCE; at < read.values.length; at += SERIES_AT_ONCE) {
+      const text = await textOf(viewOf(metric, read, at), format);
+      yield text.split("\n").slice(HEAD_LINES).join("\n");
+    }
+  }
   return async (accept) => {
-    const registry = prefersOpenMetrics(accept) ? openMetrics : plain;
-    return { contentType: registry.contentType, text: await registry.metrics() };
+    const format: Format = prefersOpenMetrics(accept) ? openMetrics : plain;
+    const pace = createPace();
+    const texts: string[] = [];
+    for (const metric of metrics) {
+      const parts: string[] = [];
+      for await (const text of textsOf(metric as Readable, format)) {
+        parts.push(text);
+        await pace.pauseIfDue();
+      }
+      texts.push(parts.join("\n"));
+    }
+    return { contentType: format.contentType, text: texts.join(format.between) + format.end };
   };
 }
 
+/** Result of reading a metric. */
+interface Values {
+  readonly values: readonly unknown[];
+}
+
 /**
- * A registry of OpenMetrics removes `_total` from the names of its counters, which must stay for the other registry.
+ * Returns a metric with some of its values. A registry of OpenMetrics removes `_total` from the name of a counter, which
+ * must stay for other readers.
  */
-function viewOf(metric: Readable): Metric {
+function viewOf({ name, type }: Readable, read: Values, at: number): Metric {
   const view = {
-    name: metric.name,
-    type: metric.type,
-    get: async () => ({ ...(await metric.get()), name: view.name }),
+    ...{ name, type },
+    get: async () => ({ ...read, name: view.name, values: read.values.slice(at, at + SERIES_AT_ONCE) }),
   };
   return view as unknown as Metric;
 }
