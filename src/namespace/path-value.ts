@@ -10,8 +10,7 @@ const DOT_SEGMENT = new RegExp(`(?:^|${SEPARATOR})(?:\\.|%2e)+(?:;.*?)?(?:$|${SE
  * becomes `/drop`, which is another operation (docs/adr/0037).
  */
 export function hasDotSegment(value: string): boolean {
-  // Each call asks several times, and a name rarely has either.
-  return (value.includes(".") || value.includes("%")) && DOT_SEGMENT.test(value);
+  return DOT_SEGMENT.test(value);
 }
 
 /**
