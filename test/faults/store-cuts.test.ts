@@ -93,8 +93,10 @@ async function leave(root: string): Promise<void> {
   const directory = join(root, "data", INTENTS_DIRECTORY);
   for (const name of await readdir(directory).catch(() => [])) {
     if (!name.endsWith(".json")) continue;
-    const note = JSON.parse(await readFile(join(directory, name), "utf8"));
-    await writeFile(join(directory, name), JSON.stringify({ ...note, owner: ended }));
+    const note = await readFile(join(directory, name), "utf8");
+    // The note of a change that has ended names nobody.
+    if (note === "ended") continue;
+    await writeFile(join(directory, name), JSON.stringify({ ...JSON.parse(note), owner: ended }));
   }
 }
 
