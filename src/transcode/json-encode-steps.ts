@@ -150,7 +150,8 @@ function mapInSteps(encode: EncodeJson): EncodeInSteps {
   };
 }
 
-function* added(made: string | Steps<void>, sink: TextSink): Steps<void> {
+/** Adds a value that a writer in steps has made to its sink. */
+export function* added(made: string | Steps<void>, sink: TextSink): Steps<void> {
   if (typeof made === "string") sink.add(made);
   else yield* made;
 }

@@ -1,6 +1,6 @@
 import type { Message } from "@bufbuild/protobuf";
 import type { Steps } from "../namespace/pace.ts";
-import type { EncodeInSteps, TextSink } from "./json-encode-steps.ts";
+import { added, type EncodeInSteps, type TextSink } from "./json-encode-steps.ts";
 
 /** Length from which a text becomes bytes, which takes less than a millisecond. */
 const PIECE_LENGTH = 256 * 1024;
@@ -20,9 +20,7 @@ export function* piecesOf(encode: EncodeInSteps, message: Message): Steps<JsonPi
       text = "";
     },
   };
-  const made = encode(message, sink);
-  if (typeof made === "string") sink.add(made);
-  else yield* made;
+  yield* added(encode(message, sink), sink);
   if (pieces.length === 0) return text;
   if (text !== "") pieces.push(Buffer.from(text));
   return pieces;

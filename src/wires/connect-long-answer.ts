@@ -6,6 +6,8 @@ import type { UniversalServerResponse } from "@connectrpc/connect/protocol";
 import { encodeJsonSteps, encodeSteps } from "../namespace/message-steps.ts";
 import { inSlices } from "../namespace/pace.ts";
 import type { Codec } from "./connect-codec.ts";
+import { acceptsGzip } from "./grpc/gzip.ts";
+import { bytesIn } from "./pieces.ts";
 
 /** Encodes a long answer of a unary call in steps, because the library encodes it at once. */
 export function encodeLong(
@@ -28,9 +30,8 @@ export function withMessage(
 ): UniversalServerResponse {
   const header = new Headers(empty.header);
   const body = Readable.from(pieces);
-  const accepted = String(headers["accept-encoding"] ?? "").split(",");
-  if (!accepted.some((name) => name.trim() === "gzip")) {
-    header.set("content-length", String(pieces.reduce((sum, { byteLength }) => sum + byteLength, 0)));
+  if (!acceptsGzip(headers["accept-encoding"] as string | undefined)) {
+    header.set("content-length", String(bytesIn(pieces)));
     return { ...empty, header, body };
   }
   header.delete("content-length");

@@ -1,4 +1,5 @@
 import { LanceError } from "../../namespace/errors.ts";
+import { bytesIn } from "../pieces.ts";
 
 const HEAD_BYTES = 5;
 /** Memory allocated for a message when only its length is known; it grows as bytes arrive. */
@@ -27,10 +28,7 @@ export function encodeFrame(data: Uint8Array, compressed: boolean): Buffer {
 export function encodeFramePieces(pieces: readonly Uint8Array[], compressed: boolean): readonly Uint8Array[] {
   const head = Buffer.alloc(HEAD_BYTES);
   head[0] = compressed ? 1 : 0;
-  head.writeUInt32BE(
-    pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),
-    1,
-  );
+  head.writeUInt32BE(bytesIn(pieces), 1);
   return [head, ...pieces];
 }
 

@@ -4,6 +4,7 @@ import { inSlices } from "../../namespace/pace.ts";
 import { passedBody } from "../../namespace/passed-answer.ts";
 import { isRefused } from "../../namespace/reception.ts";
 import { lateMessage, MESSAGE_MS } from "../limits.ts";
+import { bytesIn } from "../pieces.ts";
 import { cardinalityError, type UnaryRpc } from "../rpc.ts";
 import { encodeFrame, encodeFramePieces, type Frame, FrameReader } from "./frame.ts";
 import { pack, packPieces } from "./gzip.ts";
@@ -91,7 +92,7 @@ async function answerLong(
   pieces: readonly Uint8Array[],
   { serverCall, gzipMinBytes }: Served,
 ): Promise<void> {
-  const isPacked = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0) > gzipMinBytes;
+  const isPacked = bytesIn(pieces) > gzipMinBytes;
   const frame = isPacked
     ? encodeFramePieces(await packPieces(pieces), true)
     : encodeFramePieces(pieces, false);

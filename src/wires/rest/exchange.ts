@@ -9,6 +9,7 @@ import { LateSignal } from "../../namespace/late-signal.ts";
 import type { JsonPieces } from "../../transcode/json-pieces.ts";
 import { type Deadline, startDeadline } from "../deadline.ts";
 import { stopReading } from "../grpc/server-call.ts";
+import { bytesIn } from "../pieces.ts";
 import { DEFAULT_SILENCE_MS, onStalledEnd, takenBody } from "../stall.ts";
 import { BodyWriter } from "./body-writer.ts";
 import { errorText, knownError } from "./error-body.ts";
@@ -196,7 +197,7 @@ export class Exchange {
 
   /** Returns the stream of an answer in pieces, whose length it announces. */
   #streamOf(pieces: readonly Buffer[]): Readable {
-    this.#reply.setHeader("content-length", String(pieces.reduce((sum, { length }) => sum + length, 0)));
+    this.#reply.setHeader("content-length", String(bytesIn(pieces)));
     const silenceMs = isHttp2(this.response) ? this.silenceMs : 0;
     const taken = takenBody(pieces, silenceMs, () => this.breakOff());
     return Readable.from(taken, { highWaterMark: 1 }).on("end", () => this.#watchEnd());
