@@ -25,32 +25,37 @@ export interface TrimOptions {
 const IDLE_SHARE = 0.05;
 
 /**
+ * Idle looks in a row, 15 s, after which the memory of the youngest objects is returned. V8 enlarges their space again only while
+ * calls run, which costs a tenth of each at first, so the pauses of bursts must not count.
+ */
+const LOOKS_AFTER_WORK = 5;
+
+/**
  * Time for which a loop works until its code is compiled for its calls, in milliseconds. A collection of everything would drop that
  * code, and V8 has collected the garbage of the start by then.
  */
 const LONG_WORK_MS = 1_000;
 
 /**
- * Returns memory of this thread's heap to the system whenever its event loop has become idle for some seconds: the memory of the
- * start a single time, unless the loop has worked for longer before, and that of the youngest objects each time. V8 shrinks a heap only
- * with a collection, and an idle gateway does not make enough garbage for one (docs/adr/0093).
+ * Returns memory of this thread's heap to the system while its event loop is idle: the memory of the start a single time, at the first
+ * idle look, unless the loop has worked for longer before, and that of the youngest objects after each time of work. V8 shrinks a heap
+ * only with a collection, and an idle gateway does not make enough garbage for one (docs/adr/0093).
  */
 export function trimHeapWhenIdle(log: Logger, options: TrimOptions = {}): void {
   const { lookMs = 3_000, longWorkMs = LONG_WORK_MS, collector = v8Collector() } = options;
   let seen = performance.eventLoopUtilization();
   const begun = seen;
-  let isFirst = true;
-  let hasWorked = true;
+  let isStart = true;
+  let idleLooks = 0;
   setInterval(() => {
     const now = performance.eventLoopUtilization();
     const { utilization } = performance.eventLoopUtilization(now, seen);
     seen = now;
-    const wasWorking = hasWorked;
-    hasWorked = utilization > IDLE_SHARE;
-    if (hasWorked || !wasWorking) return;
-    const isStart = isFirst && performance.eventLoopUtilization(now, begun).active <= longWorkMs;
-    isFirst = false;
+    isStart &&= performance.eventLoopUtilization(now, begun).active <= longWorkMs;
+    idleLooks = utilization > IDLE_SHARE ? 0 : idleLooks + 1;
+    if (idleLooks !== (isStart ? 1 : LOOKS_AFTER_WORK)) return;
     const collected = isStart ? collector.collectAll() : collector.collectYoung();
+    isStart = false;
     collected.catch((error: unknown) => {
       log.debug({ err: error }, "memory of the heap cannot be returned");
     });
