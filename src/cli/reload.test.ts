@@ -22,6 +22,7 @@ async function start(...args: readonly string[]) {
       },
     },
     first: await loaded(...args),
+    stamp: "",
     load: () => loaded(...wanted),
     secrets,
     environment: {},

@@ -7,7 +7,7 @@ import { watchedFiles } from "../config/watched-files.ts";
 import { refuseStrangers } from "../gateway/exposure.ts";
 import { planChanges } from "../gateway/plan-changes.ts";
 import type { RunningGateway } from "../gateway/start-gateway.ts";
-import { watchFiles } from "../namespace/watch-files.ts";
+import { follow, stampOfFiles } from "../namespace/follow.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";
 
 /** Options of {@link startReloads}. */
@@ -15,6 +15,8 @@ export interface ReloadOptions {
   readonly gateway: Pick<RunningGateway, "prepare">;
   /** The configuration that is in effect. */
   readonly first: LoadedConfiguration;
+  /** Stamp of the files of `first`, from before anything opened by it. */
+  readonly stamp: string;
   /** Reads the configuration again. */
   readonly load: () => Promise<LoadedConfiguration>;
   /** Secrets that the log masks; those of changed configurations are added. */
@@ -32,24 +34,36 @@ export interface Reloads {
   close(): void;
 }
 
-/** Reloads when the configuration file or a file with a secret changes, and when `reload` is called; once at a time. */
-export function startReloads({ gateway, first, load, secrets, environment, log }: ReloadOptions): Reloads {
+/** Returns a stamp of the configuration file and of the files with secrets. */
+export function stampOfConfiguration(configuration: Configuration): Promise<string> {
+  return stampOfFiles(watchedFiles(configuration));
+}
+
+/**
+ * Reloads when the configuration file or a file with a secret changes, and when `reload` is called; once at a time. A change of the
+ * files that cannot be taken over is tried again later: a database may be away, or the process short of file descriptors.
+ */
+export function startReloads(options: ReloadOptions): Reloads {
+  const { gateway, first, stamp, load, secrets, environment, log } = options;
   let { configuration: running, shown } = first;
   let queue: Promise<void> = Promise.resolve();
   let isOver = false;
-  let unwatch = watch();
+  const unfollow = follow(
+    { stamp: () => stampOfConfiguration(running), read: inTurn, take: () => {}, failed },
+    stamp,
+  );
 
-  function watch(): () => void {
-    return watchFiles(watchedFiles(running), reload);
-  }
   async function read(): Promise<void> {
-    if (isOver) return;
-    try {
-      await apply(await load());
-    } catch (error) {
-      const why = error instanceof UsageError ? { reason: error.message } : { err: error };
-      log.error(why, "the configuration stays as it was");
-    }
+    if (!isOver) await apply(await load());
+  }
+  function inTurn(): Promise<void> {
+    const turn = queue.then(read);
+    queue = turn.catch(() => {});
+    return turn;
+  }
+  function failed(error: unknown): void {
+    const why = error instanceof UsageError ? { reason: error.message } : { err: error };
+    log.error(why, "the configuration stays as it was");
   }
   async function apply(wanted: LoadedConfiguration): Promise<void> {
     const { configuration, applied, pending } = planChanges(running, wanted.configuration);
@@ -60,7 +74,7 @@ export function startReloads({ gateway, first, load, secrets, environment, log }
       return;
     }
     await refuseStrangers(configuration.options);
-    secrets.push(...secretsOf(configuration, environment));
+    secrets.push(...secretsOf(configuration, environment).filter((secret) => !secrets.includes(secret)));
     const change = await gateway.prepare(configuration);
     if (isOver) return change.abort();
     change.commit();
@@ -70,8 +84,6 @@ export function startReloads({ gateway, first, load, secrets, environment, log }
   function adopt(configuration: Configuration, now: ShownConfiguration): void {
     running = configuration;
     shown = now;
-    unwatch();
-    unwatch = watch();
   }
   /** Shows the options that have not changed as they were. */
   function keepShown(now: ShownConfiguration, pending: readonly string[]): ShownConfiguration {
@@ -83,18 +95,14 @@ export function startReloads({ gateway, first, load, secrets, environment, log }
     }
     return pending.includes("databases") ? { ...shown, options } : { ...now, options };
   }
-  function reload(): Promise<void> {
-    queue = queue.then(read);
-    return queue;
-  }
   return {
     get shown() {
       return shown;
     },
-    reload,
+    reload: () => inTurn().catch(failed),
     close() {
       isOver = true;
-      unwatch();
+      unfollow();
     },
   };
 }

@@ -16,7 +16,7 @@ import { adminPlace } from "./admin-place.ts";
 import { greeting } from "./greeting.ts";
 import type { LoadedConfiguration } from "./load-configuration.ts";
 import { areCompilersPaused, LONG_START_MS, resumeCompilers } from "./pause-compilers.ts";
-import { startReloads } from "./reload.ts";
+import { stampOfConfiguration, startReloads } from "./reload.ts";
 import { handleSignals } from "./signals.ts";
 import { trimHeapWhenIdle } from "./trim-heap.ts";
 import { watchForUnhandled } from "./unhandled.ts";
@@ -35,6 +35,7 @@ export async function runServer(
 ): Promise<void> {
   const first = withDrainDelay(loaded, environment);
   const { configuration } = first;
+  const stamp = await stampOfConfiguration(configuration);
   const { options, databases } = configuration;
   await refuseStrangers(options);
   const place = adminPlace(options);
@@ -52,7 +53,7 @@ export async function runServer(
     throw new Error(startFailure(error, options), { cause: error });
   });
   const again = async () => withDrainDelay(await load(), environment);
-  const reloads = startReloads({ gateway, first, load: again, secrets, environment, log });
+  const reloads = startReloads({ gateway, first, stamp, load: again, secrets, environment, log });
   const open = async (where: ListenAddress) => {
     const { openAdmin } = await import("./open-admin.ts");
     return openAdmin(where, options.metricsOn, gateway, () => reloads.shown, log);

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { Logger } from "pino";
-import { watchFiles } from "../namespace/watch-files.ts";
+import { openFollowed, stampOfFiles } from "../namespace/follow.ts";
 import { parseSecrets } from "./signature.ts";
 
 /** The secrets of a file, as they are now. */
@@ -13,23 +13,21 @@ export interface SecretFile {
  * Opens a file of secrets. It is read again when it changes; if the new content is wrong, the secrets stay as they were, and the log
  * says why.
  *
- * @param intervalMs interval between looks. Default: that of {@link watchFiles}.
+ * @param intervalMs interval between looks. Default: that of {@link openFollowed}.
  * @throws Error with a single line.
  */
 export async function openSecretFile(path: string, log: Logger, intervalMs?: number): Promise<SecretFile> {
-  const read = async () => parseSecrets(await readFile(path, "utf8"));
-  let secrets = await read();
-  const close = watchFiles(
-    [path],
-    async () => {
-      try {
-        secrets = await read();
-        log.info({ path, secrets: secrets.length }, "the secrets of webhooks were read again");
-      } catch (error) {
-        log.error({ path, err: error }, "the secrets of webhooks stay as they were");
-      }
+  let secrets: readonly Buffer[];
+  const { first, close } = await openFollowed({
+    stamp: () => stampOfFiles([path]),
+    read: async () => parseSecrets(await readFile(path, "utf8")),
+    take(changed) {
+      secrets = changed;
+      log.info({ path, secrets: secrets.length }, "the secrets of webhooks were read again");
     },
+    failed: (error) => log.error({ path, err: error }, "the secrets of webhooks stay as they were"),
     intervalMs,
-  );
+  });
+  secrets = first;
   return { secrets: () => secrets, close };
 }

@@ -3,7 +3,7 @@ import type { Logger } from "pino";
 import { UsageError } from "../config/option-spec.ts";
 import type { ServeOptions } from "../config/options.ts";
 import type { Authorizer } from "../namespace/authorizer.ts";
-import { watchFiles } from "../namespace/watch-files.ts";
+import { openFollowed, stampOfFiles } from "../namespace/follow.ts";
 
 /** Options about the server of Open Policy Agent, beside its address. */
 export type OpaOptions = Pick<ServeOptions, "opaTokenFile" | "opaCaFile" | "opaTimeoutMs" | "opaCacheMs">;
@@ -45,14 +45,16 @@ export async function openOpa(address: string, options: OpaOptions, log: Logger)
 }
 
 async function openToken(path: string, log: Logger) {
-  let token = (await readText("--opa-token-file", path)).trim();
-  const close = watchFiles([path], async () => {
-    try {
-      token = (await readFile(path, "utf8")).trim();
-    } catch (error) {
-      log.error({ path, err: error }, "the token for the policy server stays as it was");
-    }
+  let token: string;
+  const { first, close } = await openFollowed({
+    stamp: () => stampOfFiles([path]),
+    read: async () => (await readText("--opa-token-file", path)).trim(),
+    take(changed) {
+      token = changed;
+    },
+    failed: (error) => log.error({ path, err: error }, "the token for the policy server stays as it was"),
   });
+  token = first;
   return { read: () => token, close };
 }
 

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { watchFiles } from "../../namespace/watch-files.ts";
+import { openFollowed, stampOfFiles } from "../../namespace/follow.ts";
 import { digestIn, hasDigest, idOf } from "./key.ts";
 import { type KeyRecord, readKeyFile } from "./key-file.ts";
 
@@ -28,17 +28,20 @@ export interface KeyRingOptions {
  * @throws Error with a single line if the file cannot be read at first.
  */
 export async function openKeyRing({ path, log, intervalMs }: KeyRingOptions): Promise<KeyRing> {
-  let byId = indexOf(await readKeyFile(path));
-
-  async function readAgain(): Promise<void> {
-    try {
-      byId = indexOf(await readKeyFile(path));
+  let byId: ReadonlyMap<string, Key>;
+  const { first, close } = await openFollowed({
+    stamp: () => stampOfFiles([path]),
+    read: async () => indexOf(await readKeyFile(path)),
+    take(changed) {
+      byId = changed;
       log.info({ path, keys: byId.size }, "the API keys were read again");
-    } catch (error) {
+    },
+    failed(error) {
       log.error({ path, err: error }, "the API keys stay as they were, because their file cannot be read");
-    }
-  }
-
+    },
+    intervalMs,
+  });
+  byId = first;
   return {
     find(text) {
       const id = idOf(text);
@@ -46,7 +49,7 @@ export async function openKeyRing({ path, log, intervalMs }: KeyRingOptions): Pr
       if (key === undefined || !hasDigest(text, key.digest)) return "unknown";
       return key.expiresAt <= Date.now() ? "expired" : key.record;
     },
-    close: watchFiles([path], readAgain, intervalMs),
+    close,
   };
 }
 

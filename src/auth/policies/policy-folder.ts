@@ -1,7 +1,7 @@
-import { stat } from "node:fs/promises";
 import type { Logger } from "pino";
 import type { Authorizer } from "../../namespace/authorizer.ts";
 import { LanceError } from "../../namespace/errors.ts";
+import { openFollowed, stampOfFiles } from "../../namespace/follow.ts";
 import { loadCedar } from "./cedar.ts";
 import { createDecider } from "./decide.ts";
 import { policyFiles, readPolicies } from "./read-policies.ts";
@@ -23,7 +23,7 @@ export interface PolicyFolderOptions {
 export async function openPolicyFolder({
   directory,
   log,
-  intervalMs = 1_000,
+  intervalMs,
 }: PolicyFolderOptions): Promise<Authorizer> {
   const cedar = await loadCedar();
   const failed = (errors: readonly string[]) =>
@@ -34,34 +34,22 @@ export async function openPolicyFolder({
     return { count: policies.length, decider: createDecider(cedar, policies, failed) };
   }
 
-  let known = await stampOf(directory);
-  let { decider } = await read();
-  let before = known;
-  let looking = false;
-
-  /** Reads the directory again once it has changed, and has not changed since the last look: nobody writes it any more. */
-  async function look(): Promise<void> {
-    const now = await stampOf(directory);
-    const rests = now === before;
-    before = now;
-    if (now === known || !rests) return;
-    known = now;
-    try {
-      const { count, decider: changed } = await read();
-      decider = changed;
-      log.info({ directory, policies: count }, "the policies were read again");
-    } catch (error) {
+  let decider: ReturnType<typeof createDecider>;
+  const { first, close } = await openFollowed({
+    stamp: () => stampOf(directory),
+    // Nobody writes a directory any more that has not changed since the last look.
+    waitsForRest: true,
+    read,
+    take(changed) {
+      decider = changed.decider;
+      log.info({ directory, policies: changed.count }, "the policies were read again");
+    },
+    failed(error) {
       log.error({ directory, err: error }, "the policies stay as they were, because the new ones are wrong");
-    }
-  }
-
-  const timer = setInterval(async () => {
-    if (looking) return;
-    looking = true;
-    await look();
-    looking = false;
-  }, intervalMs);
-  timer.unref();
+    },
+    intervalMs,
+  });
+  decider = first.decider;
 
   /** Makes a decision that failed a refusal; an error of looking up properties is that of the call. */
   function refuse(error: unknown): false {
@@ -87,19 +75,14 @@ export async function openPolicyFolder({
         return undefined;
       }
     },
-    close: () => clearInterval(timer),
+    close,
   };
 }
 
 /** Returns a text that changes when the files of a directory do. */
 async function stampOf(directory: string): Promise<string> {
   try {
-    const files = await policyFiles(directory);
-    const stamps = files.map(async (file) => {
-      const { ino, size, mtimeMs, ctimeMs } = await stat(file);
-      return [file, ino, size, mtimeMs, ctimeMs].join(" ");
-    });
-    return (await Promise.all(stamps)).join("\n");
+    return await stampOfFiles(await policyFiles(directory));
   } catch (error) {
     return String(error);
   }

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { watchFiles } from "../../namespace/watch-files.ts";
+import { openFollowed, stampOfFiles } from "../../namespace/follow.ts";
 import { readTlsMaterial, type TlsFiles, type TlsMaterial } from "./material.ts";
 
 /** The certificate that a port shows, and the authorities that it trusts; both change with their files. */
@@ -27,23 +27,27 @@ export interface TlsIdentityOptions {
  * @throws Error with a single line if the files cannot be used at first.
  */
 export async function openTlsIdentity({ files, log, intervalMs }: TlsIdentityOptions): Promise<TlsIdentity> {
-  let material = await readTlsMaterial(files);
+  let material: TlsMaterial;
   const listeners: ((material: TlsMaterial) => void)[] = [];
-  noteTimes(material, log);
-
-  async function readAgain(): Promise<void> {
-    try {
-      const read = await readTlsMaterial(files);
-      if (isSame(read, material)) return;
-      material = read;
+  const paths = Object.values(files).filter((path) => path !== undefined);
+  const { first, close } = await openFollowed({
+    stamp: () => stampOfFiles(paths),
+    read: () => readTlsMaterial(files),
+    take(changed) {
+      if (isSame(changed, material)) return;
+      material = changed;
       for (const listener of listeners) listener(material);
       const { subject, validTo: expires } = material.leaf;
       log.info({ subject, expires }, "new connections get the new certificate");
       noteTimes(material, log);
-    } catch (error) {
+    },
+    failed(error) {
       log.error({ err: error }, "the certificate stays as it was, because its files cannot be used");
-    }
-  }
+    },
+    intervalMs,
+  });
+  material = first;
+  noteTimes(material, log);
 
   return {
     get material() {
@@ -51,11 +55,7 @@ export async function openTlsIdentity({ files, log, intervalMs }: TlsIdentityOpt
     },
     asksClients: files.clientAuthorities !== undefined,
     onChange: (listener) => void listeners.push(listener),
-    close: watchFiles(
-      Object.values(files).filter((path) => path !== undefined),
-      readAgain,
-      intervalMs,
-    ),
+    close,
   };
 }
 

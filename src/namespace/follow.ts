@@ -1,0 +1,102 @@
+import { stat } from "node:fs/promises";
+
+/** Interval between looks, in milliseconds. */
+const LOOK_MS = 1_000;
+
+/** Longest time between two attempts to read what cannot be read, in milliseconds. */
+const MAX_RETRY_MS = 60_000;
+
+/** Content that {@link follow} reads, and how it tells changes. */
+export interface Followed<T> {
+  /** Returns a text that changes when the content does. It must not reject. */
+  stamp(): Promise<string>;
+  /** Reads the content, and rejects if it is wrong. It is never called twice at the same time. */
+  read(): Promise<T>;
+  /** Takes over a content that was read after a change. */
+  take(content: T): void;
+  /** Learns why a changed content cannot be taken over; once for all attempts that fail by the same message. */
+  failed(error: unknown): void;
+  /** Whether a change is read only once two looks in a row have seen the same stamp. Default: false. */
+  readonly waitsForRest?: boolean;
+  /** Interval between looks, in milliseconds. Default: 1 s. */
+  readonly intervalMs?: number | undefined;
+}
+
+/**
+ * Reads something, and again after each change.
+ *
+ * @returns the first content, and a function that ends the looks.
+ * @throws every error of the first reading.
+ */
+export async function openFollowed<T>(followed: Followed<T>): Promise<{ first: T; close: () => void }> {
+  // A change during the reading counts as one.
+  const before = await followed.stamp();
+  const first = await followed.read();
+  return { first, close: follow(followed, before) };
+}
+
+/**
+ * Looks at stamps, and reads after each change. A reading that fails is tried again, after a pause that doubles to a minute: the
+ * reason may pass without a change of the stamp, as a lack of file descriptors does.
+ *
+ * @param known stamp of the content that is in use, from before it was read.
+ * @returns a function that ends the looks; nothing is taken over after it.
+ */
+export function follow<T>(followed: Followed<T>, known: string): () => void {
+  const { intervalMs = LOOK_MS, waitsForRest = false } = followed;
+  let [tried, seen] = [known, known];
+  /** The attempts since the last change that failed. */
+  let failure: { message: string; pauseMs: number; looks: number } | undefined;
+  let isOver = false;
+  let timer = start();
+
+  function start(): NodeJS.Timeout {
+    return setTimeout(look, intervalMs).unref();
+  }
+  async function look(): Promise<void> {
+    const now = await followed.stamp();
+    const rests = now === seen || !waitsForRest;
+    seen = now;
+    if (now !== tried && rests) {
+      tried = now;
+      failure = undefined;
+      await attempt();
+    } else if (failure !== undefined && now === tried) {
+      failure.looks += 1;
+      if (failure.looks * intervalMs >= failure.pauseMs) await attempt();
+    }
+    if (!isOver) timer = start();
+  }
+  async function attempt(): Promise<void> {
+    try {
+      const content = await followed.read();
+      failure = undefined;
+      if (!isOver) followed.take(content);
+    } catch (error) {
+      const message = String(error);
+      if (!isOver && failure?.message !== message) followed.failed(error);
+      const pauseMs = failure === undefined ? intervalMs : Math.min(2 * failure.pauseMs, MAX_RETRY_MS);
+      failure = { message, pauseMs, looks: 0 };
+    }
+  }
+  return () => {
+    isOver = true;
+    clearTimeout(timer);
+  };
+}
+
+/**
+ * Returns a stamp of files. It looks at the files that the paths lead to now, because editors and Kubernetes replace files by others,
+ * which a watch of an inode misses.
+ */
+export async function stampOfFiles(paths: readonly string[]): Promise<string> {
+  const stamps = paths.map(async (path) => {
+    try {
+      const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+      return [path, dev, ino, size, mtimeNs, ctimeNs].join(" ");
+    } catch (error) {
+      return `${path} ${(error as NodeJS.ErrnoException).code}`;
+    }
+  });
+  return (await Promise.all(stamps)).join("\n");
+}
