@@ -42,9 +42,6 @@ export interface UpstreamCall {
  */
 export type CallUpstream = (upstreamCall: UpstreamCall) => Promise<UpstreamResponse>;
 
-/** Headers of every request: nothing here unpacks answers, and the user agent must not look like a client's. */
-const ALWAYS = ["accept-encoding", "identity", "user-agent", "lance-gateway"] as const;
-
 /** Creates the function that calls an upstream. */
 export function createUpstreamCaller({
   form,
@@ -149,7 +146,9 @@ function addOwn(
   { call, accept, headers = [], upload }: UpstreamCall,
   binding: ClientBinding,
 ): void {
-  pairs.push(...ALWAYS, "accept", accept, ...headers);
+  // Nothing here unpacks answers, and the user agent must not look like a client's.
+  pairs.push("accept-encoding", "identity", "user-agent", "lance-gateway", "accept", accept);
+  for (const text of headers) pairs.push(text);
   if (upload !== undefined) pairs.push("content-type", upload.contentType);
   else if (binding.requestBody === "json") pairs.push("content-type", "application/json");
   addCondition(pairs, call);

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
-import { Http2ServerRequest, Http2ServerResponse } from "node:http2";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 
 /** A request of either version of HTTP. */
 export type RestRequest = IncomingMessage | Http2ServerRequest;
@@ -7,9 +7,14 @@ export type RestRequest = IncomingMessage | Http2ServerRequest;
 /** Response to a {@link RestRequest}. */
 export type RestResponse = ServerResponse | Http2ServerResponse;
 
-/** Whether a response belongs to a stream of HTTP/2. */
+/** Whether a response belongs to a stream of HTTP/2. The version takes less time to read than the chain of prototypes. */
 export function isHttp2(response: RestResponse): response is Http2ServerResponse {
-  return response instanceof Http2ServerResponse;
+  return isHttp2Request(response.req);
+}
+
+/** Whether a request belongs to a stream of HTTP/2. */
+export function isHttp2Request(request: RestRequest): request is Http2ServerRequest {
+  return request.httpVersionMajor === 2;
 }
 
 /** Whether nothing more of a response can be sent. */
@@ -19,7 +24,7 @@ export function isGone(response: RestResponse): boolean {
 
 /** Whether a request announces a body; the body may still be empty. */
 export function hasBody(request: RestRequest): boolean {
-  if (request instanceof Http2ServerRequest) return !request.stream.endAfterHeaders;
+  if (isHttp2Request(request)) return !request.stream.endAfterHeaders;
   const { headers } = request;
   return headers["transfer-encoding"] !== undefined || (headers["content-length"] ?? "0") !== "0";
 }

@@ -57,7 +57,8 @@ export class DirectReply implements RestReply {
   readonly response: ServerResponse;
   readonly requestId: string;
   sent = false;
-  readonly #headers: Record<string, string> = {};
+  /** Names and values in turn: node reads them faster than an object, which would be a dictionary. */
+  readonly #pairs: string[] = [];
 
   constructor(request: IncomingMessage, response: ServerResponse, requestId: string) {
     this.request = request;
@@ -70,19 +71,22 @@ export class DirectReply implements RestReply {
   }
 
   setHeader(name: string, value: string): void {
-    this.#headers[name] = value;
+    const at = this.#placeOf(name);
+    if (at === -1) this.#pairs.push(name, value);
+    else this.#pairs[at + 1] = value;
   }
 
   removeHeader(name: string): void {
-    delete this.#headers[name];
+    const at = this.#placeOf(name);
+    if (at !== -1) this.#pairs.splice(at, 2);
   }
 
   send(status: number, body: ReplyBody): void {
     const isStream = body instanceof Readable;
     if (!isStream && hasLength(status))
-      this.#headers["content-length"] = String(body === undefined ? 0 : Buffer.byteLength(body));
+      this.setHeader("content-length", String(body === undefined ? 0 : Buffer.byteLength(body)));
     // It throws for a value that no header can have, and the error is answered then.
-    this.response.writeHead(status, this.#headers);
+    this.response.writeHead(status, this.#pairs);
     this.sent = true;
     if (isStream) pipeline(body, this.response, ignore);
     else this.response.end(body);
@@ -90,7 +94,15 @@ export class DirectReply implements RestReply {
 
   takeOver(): OutgoingHttpHeaders {
     this.sent = true;
-    return this.#headers;
+    const headers: OutgoingHttpHeaders = {};
+    for (let at = 0; at < this.#pairs.length; at += 2)
+      headers[this.#pairs[at] as string] = this.#pairs[at + 1];
+    return headers;
+  }
+
+  #placeOf(name: string): number {
+    for (let at = 0; at < this.#pairs.length; at += 2) if (this.#pairs[at] === name) return at;
+    return -1;
   }
 }
 
