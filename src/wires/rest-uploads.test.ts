@@ -4,7 +4,7 @@ import type { IncomingMessage } from "node:http";
 import { gzipSync } from "node:zlib";
 import { test } from "vitest";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
-import { open, operations, post, useRestServer } from "./rest-fixture.ts";
+import { open, operations, post, server, useRestServer } from "./rest-fixture.ts";
 
 useRestServer();
 
@@ -47,6 +47,32 @@ test("a reader that stops early leaves the answer whole", async () => {
   assert.equal((await post("/v1/table/t/create", Buffer.alloc(20_000_000))).status, 400);
   const packed = gzipSync(Buffer.alloc(20_000_000));
   assert.equal((await post("/v1/table/t/create", packed, { "content-encoding": "gzip" })).status, 400);
+});
+
+test("a compressed upload that breaks after its reader has stopped is answered by the reader", async () => {
+  const [stopped, broken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  operations.upload = async (_request, data) => {
+    for await (const _piece of data) break;
+    stopped.resolve();
+    await broken.promise;
+    throw new LanceError("InvalidInput", "bad Arrow");
+  };
+  const arrival = once(server, "request");
+  const request = open("POST", "/v1/table/t/create", { "content-encoding": "gzip" });
+  request.on("error", () => {});
+  const answer = once(request, "response");
+  // The end of a member is 8 bytes: without it, more has to follow.
+  request.write(gzipSync("some rows").subarray(0, -8));
+  const [received] = (await arrival) as [IncomingMessage];
+  await stopped.promise;
+  // The request stops when its decoder has failed.
+  const failed = once(received, "pause");
+  request.write(Buffer.alloc(64, 0xff));
+  await failed;
+  broken.resolve();
+  const [response] = (await answer) as [IncomingMessage];
+  assert.equal(response.statusCode, 400);
+  request.destroy();
 });
 
 test("a client that leaves during an upload cancels it", async () => {

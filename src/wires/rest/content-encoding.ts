@@ -11,6 +11,8 @@ const DECODERS: ReadonlyMap<string, () => Transform> = new Map<string, () => Tra
   ["zstd", createZstdDecompress],
 ]);
 
+const ignore = () => {};
+
 /** A body without its content encoding. */
 export interface DecodedBody {
   readonly stream: Readable;
@@ -40,6 +42,8 @@ export function decodeBody(exchange: Exchange): DecodedBody {
     });
   }
   const decoder = create();
+  // Its reader may have stopped, and an error without a listener would end the process.
+  decoder.on("error", ignore);
   // stream.pipeline would destroy the request, and with it the connection, when decoding fails.
   request.pipe(decoder);
   request.once("close", () => {
