@@ -48,3 +48,17 @@ export function failureOf(thrown: unknown): StoreFailure {
   const known = Number.isInteger(status) && status >= 100 && status < 600;
   return { status: known ? status : undefined, code: errors?.[0]?.reason ?? String(code ?? "Error") };
 }
+
+/**
+ * Waits for a request up to a limit, in milliseconds. The library takes limits, but its way to HTTP ignores them. The request goes on, and
+ * the service may carry it out later.
+ */
+export async function within<T>(limit: number, request: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(Object.assign(new Error("late"), { code: "ETIMEDOUT" })), limit);
+  try {
+    return await Promise.race([request, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -5,7 +5,7 @@ import type { ObjectInfo } from "../format/storage.ts";
 import type { ListedObject } from "./bucket.ts";
 import type { Outcome } from "./conditional-put.ts";
 import { isTransient, toStoreError } from "./failure.ts";
-import { failureOf, optionReader, readServiceAccount } from "./gcs-access.ts";
+import { failureOf, optionReader, readServiceAccount, within } from "./gcs-access.ts";
 import { uploadStream } from "./gcs-upload.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
@@ -38,14 +38,17 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
     () => import("@google-cloud/storage"),
   );
   const bucket = new Storage(toGcsOptions(options, MAX_RETRIES)).bucket(name);
-  const small = new Storage({ ...toGcsOptions(options, MAX_RETRIES), timeout: limits.small }).bucket(name);
   const single = new Storage(toGcsOptions(options, 0)).bucket(name);
 
+  /** Makes a request that the library repeats. */
+  function repeated<T>(request: Promise<T>, limit = limits.small): Promise<T> {
+    return within((1 + MAX_RETRIES) * limit, request);
+  }
   /** Writes an object in place of a generation, where 0 means none, in a single attempt. */
   function putIf(key: string, bytes: Uint8Array, generation: string | number, attempts: number) {
-    const timeout = limits.conditionalWrite(bytes.byteLength, attempts);
     const preconditionOpts = { ifGenerationMatch: generation };
-    return single.file(key).save(Buffer.from(bytes), { resumable: false, preconditionOpts, timeout });
+    const request = single.file(key).save(Buffer.from(bytes), { resumable: false, preconditionOpts });
+    return within(limits.conditionalWrite(bytes.byteLength, attempts), request);
   }
   const store = createRemoteStore({
     scheme: "gs",
@@ -56,18 +59,17 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
       return found?.[0];
     },
     async getTagged(key) {
-      const metadata = await orMissing(small.file(key).getMetadata());
+      const metadata = await orMissing(repeated(bucket.file(key).getMetadata()));
       // The bytes may be newer than the tag: then the object has changed since, as a change under the tag finds.
       const found = metadata && (await orMissing(bucket.file(key).download({ validation: false })));
       return found && { bytes: found[0], tag: String(metadata[0].generation) };
     },
     async getStream(key) {
-      const [found] = await known(bucket.file(key).exists());
+      const [found] = await known(repeated(bucket.file(key).exists()));
       return found ? withErrors(bucket.file(key).createReadStream({ validation: false })) : undefined;
     },
     async getPart(key, range) {
-      const file = small.file(key);
-      const metadata = await orMissing(file.getMetadata());
+      const metadata = await orMissing(repeated(bucket.file(key).getMetadata()));
       if (metadata === undefined) return undefined;
       const size = Number(metadata[0].size ?? 0);
       const start = "length" in range ? Math.max(0, size - range.length) : range.start;
@@ -77,8 +79,8 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
       return found && { size, bytes: found[0] };
     },
     async head(key) {
-      const file = small.file(key);
-      return (await orMissing(file.getMetadata())) && infoOf(file);
+      const file = bucket.file(key);
+      return (await orMissing(repeated(file.getMetadata()))) && infoOf(file);
     },
     async page({ prefix, recursive, limit: maxResults, from: pageToken }) {
       const query = {
@@ -88,12 +90,12 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
         ...(pageToken !== undefined && { pageToken }),
         ...(!recursive && { delimiter: "/" }),
       };
-      const [files, next, answer] = (await known(small.getFiles(query))) as unknown as Listing;
+      const [files, next, answer] = (await known(repeated(bucket.getFiles(query)))) as unknown as Listing;
       return { objects: files.map(listedOf), prefixes: answer?.prefixes ?? [], next: next?.pageToken };
     },
     put(key, bytes) {
-      const timeout = limits.write(bytes.byteLength);
-      return known(bucket.file(key).save(Buffer.from(bytes), { resumable: false, timeout }));
+      const request = bucket.file(key).save(Buffer.from(bytes), { resumable: false });
+      return known(repeated(request, limits.write(bytes.byteLength)));
     },
     putStream: (key, bytes, signal) => known(uploadStream(bucket.file(key), bytes, signal)),
     create: (key, bytes, attempts) => outcomeOf(putIf(key, bytes, 0, attempts)),
@@ -104,12 +106,14 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
     async delete(keys) {
       const rest = keys.values();
       const worker = async () => {
-        for (const key of rest) await known(bucket.file(key).delete({ ignoreNotFound: true }));
+        for (const key of rest) await known(repeated(bucket.file(key).delete({ ignoreNotFound: true })));
       };
       await Promise.all(Array.from({ length: Math.min(DELETES, keys.length) }, worker));
     },
-    deleteTagged: (key, ifGenerationMatch) =>
-      outcomeOf(single.file(key).delete({ ifGenerationMatch }), [404, 412]),
+    deleteTagged(key, ifGenerationMatch, attempts) {
+      const request = single.file(key).delete({ ifGenerationMatch });
+      return outcomeOf(within(limits.conditionalWrite(0, attempts), request), [404, 412]);
+    },
   });
   return { store, engineOptions: options };
 }

@@ -1,0 +1,51 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { type TestContext, test } from "vitest";
+import type { ObjectStore } from "../format/storage.ts";
+import { failsWith } from "../test-support.ts";
+import { createGcsStore } from "./gcs.ts";
+
+/** Opens a store whose service answers no requests with a method; returns the number of these. */
+async function openSilent(t: TestContext, method: string) {
+  let requests = 0;
+  const server = createServer((request, response) => {
+    if (request.method !== method) response.end(JSON.stringify({ generation: "1", size: "4" }));
+    else requests += 1;
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const gcs_base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const key = JSON.stringify({ gcs_base_url, disable_oauth: true });
+  const { store } = await createGcsStore("bucket", { google_service_account_key: key, timeout: "100ms" });
+  return { store, count: () => requests };
+}
+
+const bytes = new Uint8Array(4);
+
+const CONDITIONAL: Record<string, (store: ObjectStore) => Promise<boolean>> = {
+  POST: (store) => store.replace("k", bytes, "1"),
+  DELETE: (store) => store.deleteTagged("k", "1"),
+};
+
+for (const [method, change] of Object.entries(CONDITIONAL))
+  test(`a conditional ${method} that Google does not answer is repeated and given up in time`, async (t) => {
+    const { store, count } = await openSilent(t, method);
+    await assert.rejects(change(store), failsWith("ServiceUnavailable"));
+    assert.equal(count(), 5);
+  });
+
+const SMALL: Record<string, readonly ((store: ObjectStore) => Promise<unknown>)[]> = {
+  GET: [(store) => store.head("k"), (store) => store.exists("d")],
+  POST: [(store) => store.put("k", bytes)],
+  DELETE: [(store) => store.delete("k")],
+};
+
+for (const [method, requests] of Object.entries(SMALL))
+  test(`a small ${method} that Google does not answer is given up in time`, async (t) => {
+    const { store } = await openSilent(t, method);
+    for (const request of requests) await assert.rejects(request(store), failsWith("ServiceUnavailable"));
+  });
