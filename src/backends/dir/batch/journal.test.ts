@@ -43,3 +43,34 @@ test("a change from before the storage's clock was set back is abandoned once it
   assert.deepEqual(others, []);
   assert.equal(await pending?.isOpen(), true);
 });
+
+const intent = { versions: [], deletions: [], locations: [], declared: [], departures: [] };
+
+for (const where of ["a disk", "a bucket"])
+  test(`a change whose note in ${where} is neither acknowledged nor removed is abandoned at once`, async (t) => {
+    const root = await temporaryDirectory(t);
+    const { context, close } = await openDirectory({ root, log: silent, maintenance: false });
+    t.onTestFinished(close);
+    const { store, clock, layout } = context;
+    let isBroken = true;
+    const failing = async (key: string, bytes: Uint8Array) => {
+      await store.put(key, bytes);
+      if (isBroken) throw new Error("the storage has failed");
+      return true;
+    };
+    const broken = {
+      ...store,
+      files: where === "a disk" ? store.files : undefined,
+      put: async (key: string, bytes: Uint8Array) => void (await failing(key, bytes)),
+      putIfAbsent: failing,
+      async delete(key: string) {
+        if (isBroken) throw new Error("the storage has failed");
+        return store.delete(key);
+      },
+    };
+    const journal = createJournal(layout.baseKey, broken, clock);
+    await assert.rejects(journal.begin(intent), /has failed/);
+    isBroken = false;
+    for (const pending of await journal.abandoned()) await pending.end();
+    assert.deepEqual(await journal.ids(), new Set());
+  });

@@ -113,13 +113,13 @@ export function createJournal(
   }
   async function write(id: string, entry: Entry): Promise<void> {
     const note = Buffer.from(JSON.stringify(entry));
-    // Nothing on a disk is late.
-    if (store.files !== undefined) return store.put(noteOf(id), note);
     try {
-      await store.putIfAbsent(noteOf(id), note, undefined, () => unanswered.add(id));
+      // Nothing on a disk is late.
+      if (store.files !== undefined) await store.put(noteOf(id), note);
+      else await store.putIfAbsent(noteOf(id), note, undefined, () => unanswered.add(id));
     } catch (error) {
       // The note may be stored, or may be later, and nothing follows it.
-      await remove(id).catch(() => {});
+      await remove(id).catch(() => leftBehind.add(id));
       throw error;
     }
   }
