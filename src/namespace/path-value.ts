@@ -10,7 +10,8 @@ const DOT_SEGMENT = new RegExp(`(?:^|${SEPARATOR})(?:\\.|%2e)+(?:;.*?)?(?:$|${SE
  * becomes `/drop`, which is another operation (docs/adr/0037).
  */
 export function hasDotSegment(value: string): boolean {
-  return DOT_SEGMENT.test(value);
+  // Most values have neither character, and every call has several values.
+  return (value.includes(".") || value.includes("%")) && DOT_SEGMENT.test(value);
 }
 
 /**

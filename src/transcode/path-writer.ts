@@ -35,13 +35,17 @@ export function createPathWriter(
   return (request) => {
     let path = "";
     for (const part of parts) {
-      path += typeof part === "string" ? part : escaped(request[part.local] as string, part.name);
+      path += typeof part === "string" ? part : escaped(String(request[part.local]), part.name);
     }
     return path;
   };
 }
 
+/** Most names: no dot, which a segment of dots needs, and nothing to escape but the delimiter. */
+const USUAL = /^[\w$-]+$/;
+
 function escaped(value: string, name: string): string {
+  if (USUAL.test(value)) return value.replaceAll("$", "%24");
   if (value === "") throw new LanceError("InvalidInput", `field ${JSON.stringify(name)} must not be empty`);
   checkPathValue(value, name);
   try {
