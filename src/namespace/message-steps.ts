@@ -103,22 +103,6 @@ function* partsOf<T extends DescMessage>(
   yield { name: "", part: rest as MessageShape<T> };
 }
 
-/**
- * Returns a message whose binary form is that of another one, which {@link encodeSteps} has encoded: its fields are unknown ones, which
- * protobuf-es writes as they are. It has no form in JSON.
- */
-export function encodedMessage(type: DescMessage, parts: readonly Uint8Array[]): Message {
-  const message = create(type);
-  message.$unknown = parts
-    .filter(({ byteLength }) => byteLength > 0)
-    .map((part) => {
-      const reader = new BinaryReader(part);
-      const [no, wireType] = reader.tag();
-      return { no, wireType, data: part.subarray(reader.pos) };
-    });
-  return message;
-}
-
 /** Yields the items of a long list, in pieces. */
 function* piecesOfList(items: readonly unknown[]): Generator<readonly unknown[]> {
   if (items.length <= ITEMS_PER_STEP) return;

@@ -1,10 +1,10 @@
-import { create, type DescMessage, type DescMethod, type Message, type Registry } from "@bufbuild/protobuf";
+import { create, type DescMethod, type Message, type Registry } from "@bufbuild/protobuf";
 import type { ConnectError, ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import type { Logger } from "pino";
 import type { ByteHold } from "../namespace/byte-budget.ts";
 import { type Call, createCall, type Protocol } from "../namespace/call.ts";
 import { toLanceError } from "../namespace/errors.ts";
-import { encodedMessage, isLongMessage } from "../namespace/message-steps.ts";
+import { isLongMessage } from "../namespace/message-steps.ts";
 import type { NoteRefusal } from "../pipeline/refusals.ts";
 import { noteCall, originOf } from "./arrival.ts";
 import { codecOf, mayBePacked } from "./connect-codec.ts";
@@ -56,7 +56,7 @@ function unaryImplementation(rpc: UnaryRpc, options: PacedOptions) {
       await turnAfterDecoding(context, options.pace);
       const response = await rpc.handle(request, call);
       copyHeaders(call, context);
-      return await encodedAhead(rpc.method.output, response, context, options);
+      return await encodedAhead(response, call, context, options);
     } catch (thrown) {
       copyHeaders(call, context);
       throw failed(thrown, call, context, options);
@@ -64,24 +64,19 @@ function unaryImplementation(rpc: UnaryRpc, options: PacedOptions) {
   };
 }
 
-/**
- * Encodes a long answer in steps: for Connect, its exchange gets the bytes in place of an empty message. gRPC-Web in JSON, which has
- * no clients to speak of, leaves it to the library.
- */
+/** Encodes a long answer in steps: the library gets an empty message, in whose place its exchange has the bytes. */
 async function encodedAhead(
-  type: DescMessage,
   answer: Message,
+  { method, signal }: Call,
   context: HandlerContext,
   { registry }: PacedOptions,
 ): Promise<Message> {
+  const type = method.output;
   if (!isLongMessage(type, answer)) return answer;
   const exchange = exchangeOf(context);
   const codec = codecOf(exchange.request);
-  if (context.protocolName === "connect") {
-    exchange.message = await encodeLong(type, answer, codec, { registry });
-    return create(type);
-  }
-  return codec === "json" ? answer : encodedMessage(type, await encodeLong(type, answer, codec));
+  exchange.message = await encodeLong(type, answer, { codec, json: { registry }, signal });
+  return create(type);
 }
 
 function streamImplementation(rpc: StreamRpc, options: PacedOptions): unknown {

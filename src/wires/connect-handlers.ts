@@ -14,7 +14,7 @@ import { type Codec, checkedGzip, codecOf, isBare, isPacked, messageCheck } from
 import { earlyAnswer } from "./connect-early.ts";
 import { connectErrorOf } from "./connect-error.ts";
 import { brokenOff, type ConnectExchange, EXCHANGE } from "./connect-exchange.ts";
-import { withMessage } from "./connect-long-answer.ts";
+import { withFrame, withMessage } from "./connect-long-answer.ts";
 import { createLoopPace, type LoopPace, UNPACED } from "./loop-pace.ts";
 import { contentLength, flattenHeaders, hasBody, isHttp2 } from "./rest/http.ts";
 import { hasLongRest } from "./rest/linger.ts";
@@ -119,8 +119,7 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
     if (isRefused(exchange.reception)) universal.header.delete("content-encoding");
     // The answer exists when the call has ended, or has started to stream and holds only what arrives.
     const handled = await handle({ ...universal, body }).finally(() => hold.release());
-    const { message } = exchange;
-    const made = message && handled.status === 200 ? withMessage(handled, message, request) : handled;
+    const made = await withLong(handled, exchange);
     const cutOff = () => exchange.breakOff(stalled(silenceMs));
     const taken = made.body && isHttp2(response) ? takenBody(made.body, silenceMs, cutOff) : made.body;
     const status = refusal && made.status !== 200 ? refusal.status : made.status;
@@ -141,6 +140,12 @@ function createHandler(rpc: Rpc, options: ConnectHandlersOptions, pace: LoopPace
   return Object.assign(handler, {
     ...{ service, method, requestPath, supportedContentType, protocolNames, allowedMethods },
   });
+}
+
+/** Returns an answer with the message that the library has not got, if there is one. */
+function withLong(handled: UniversalServerResponse, { call, message, request }: ConnectExchange) {
+  if (message === undefined || handled.status !== 200) return handled;
+  return call?.protocol === "grpc-web" ? withFrame(handled, message) : withMessage(handled, message, request);
 }
 
 /** Yields the body of an answer, and breaks it off visibly if it fails or cannot be written. */

@@ -4,12 +4,14 @@ import { once } from "node:events";
 import { createServer as createHttp1Server } from "node:http";
 import { createServer as createHttp2Server } from "node:http2";
 import type { AddressInfo } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import fastify from "fastify";
 import { expect, test } from "vitest";
+import { createSlowList, type SlowList } from "../../test/support/slow-list.ts";
 import { ErrorResponseSchema } from "../gen/lance/namespace/v1/common_pb.ts";
 import { CreateTableResponseSchema } from "../gen/lance/namespace/v1/data_pb.ts";
 import { QueryTableResponseSchema } from "../gen/lance/namespace/v1/query_pb.ts";
@@ -50,6 +52,7 @@ async function start(service: Service, maxMessageBytes = 1 << 20, pace?: LoopPac
     ["connect", createConnectTransport({ baseUrl: http2, httpVersion: "2", useBinaryFormat: true })],
     ["grpc-web", createGrpcWebTransport({ baseUrl: http1, httpVersion: "1.1" })],
     ["grpc-web", createGrpcWebTransport({ baseUrl: http2, httpVersion: "2" })],
+    ["grpc-web", createGrpcWebTransport({ baseUrl: http1, httpVersion: "1.1", useBinaryFormat: false })],
   ];
   return {
     lines,
@@ -135,6 +138,33 @@ test("long lists and maps arrive whole by Connect and gRPC-Web", async () => {
   }
 });
 
+test("a long list is encoded no further once its client has left", async () => {
+  let call: Call | undefined;
+  const lists: SlowList[] = [];
+  await using server = await start({
+    ...fakeService(),
+    async unary(_method, _request, given) {
+      call = given;
+      return create(ListTablesResponseSchema, { tables: lists.at(-1)?.list ?? [] }) as never;
+    },
+  });
+  for (const { client } of server.clients) {
+    call = undefined;
+    const slow = createSlowList(() => call?.signal.aborted === true);
+    lists.push(slow);
+    const leaving = new AbortController();
+    const answer = client.listTables({}, { signal: leaving.signal });
+    await slow.begun;
+    leaving.abort();
+    await assert.rejects(answer);
+    const { signal } = call as unknown as Call;
+    if (!signal.aborted) await once(signal, "abort");
+    const { steps } = slow;
+    for (let turn = 0; turn < 5; turn++) await nextTurn();
+    assert.equal(slow.steps, steps);
+  }
+});
+
 test("errors keep their code, their headers and the error response", async () => {
   await using server = await start({
     ...fakeService(),
@@ -193,9 +223,9 @@ test("deadlines and cancellation abort the call with a Lance error", async () =>
     body: "{}",
   });
   assert.equal(late.status, 504);
-  await expect.poll(() => reasons.length).toBe(5);
+  await expect.poll(() => reasons.length).toBe(server.clients.length + 1);
   const names = reasons.map((reason) => reason instanceof LanceError && reason.entry.name);
-  assert.deepEqual(names, ["Cancelled", "Cancelled", "Cancelled", "Cancelled", "DeadlineExceeded"]);
+  assert.deepEqual(names, [...server.clients.map(() => "Cancelled"), "DeadlineExceeded"]);
 });
 
 test("the size limit holds for every protocol, and inside uploads", async () => {

@@ -7,8 +7,11 @@ import {
   type ServerHttp2Session,
 } from "node:http2";
 import type { AddressInfo } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { onTestFinished, test, vi } from "vitest";
+import { createSlowList } from "../../test/support/slow-list.ts";
 import { steady } from "../../test/support/steady.ts";
+import type { Call } from "../namespace/call.ts";
 import { isLanceError, LanceError } from "../namespace/errors.ts";
 import {
   app,
@@ -67,6 +70,23 @@ test("a long list is sent in pieces, with its length", async () => {
   const [head] = (await once(open("HEAD", "/v1/namespace/$/list").end(), "response")) as [IncomingMessage];
   assert.equal(head.headers["content-length"], String(Buffer.byteLength(LIST)));
   assert.equal(await textOf(head), "");
+});
+
+test("a long list is encoded no further once its client has left", async () => {
+  let call: Call | undefined;
+  const slow = createSlowList(() => call?.signal.aborted === true);
+  operations.unary = async (_request, given) => {
+    call = given;
+    return { tables: slow.list };
+  };
+  const request = open("GET", "/v1/table");
+  request.on("error", () => {}).end();
+  await slow.begun;
+  request.destroy();
+  await once((call as unknown as Call).signal, "abort");
+  const { steps } = slow;
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  assert.equal(slow.steps, steps);
 });
 
 test("a long list goes to a client that still sends", async () => {

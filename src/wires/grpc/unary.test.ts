@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { constants } from "node:http2";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyUnpack } from "@bufbuild/protobuf/wkt";
 import { Metadata, status } from "@grpc/grpc-js";
 import { test } from "vitest";
+import { createSlowList } from "../../../test/support/slow-list.ts";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { ErrorResponseSchema } from "../../gen/lance/namespace/v1/common_pb.ts";
 import {
@@ -66,6 +68,31 @@ test("a long list is sent in pieces, packed or not", async () => {
     const message = body[0] === 1 ? gunzipSync(body.subarray(5)) : body.subarray(5);
     assert.deepEqual(fromBinary(ListTablesResponseSchema, message), answer);
   }
+});
+
+test("a long list is encoded no further once its client has left", async () => {
+  let call: Call | undefined;
+  const slow = createSlowList(() => call?.signal.aborted === true);
+  const answer = create(ListTablesResponseSchema, { tables: slow.list });
+  const service = fakeService({
+    async unary(_method, _request, given) {
+      call = given;
+      return answer as never;
+    },
+  });
+  await using server = await startGrpc(service);
+  const stream = server.session.request({
+    ":method": "POST",
+    ":path": pathOfMethod(METHODS.listTables),
+    "content-type": "application/grpc",
+  });
+  stream.on("error", () => {}).end(encodeFrame(request, false));
+  await slow.begun;
+  stream.close(constants.NGHTTP2_CANCEL);
+  await once((call as unknown as Call).signal, "abort");
+  const { steps } = slow;
+  for (let turn = 0; turn < 5; turn++) await nextTurn();
+  assert.equal(slow.steps, steps);
 });
 
 test("a request id that is too long or not visible ASCII is replaced", async () => {

@@ -74,7 +74,8 @@ async function answer(rpc: UnaryRpc, served: Served, read: () => Message | Promi
     const { output } = rpc.method;
     const passed = passedBody(response, "binary");
     if (passed === undefined && isLongMessage(output, response)) {
-      await answerLong(await inSlices(encodeSteps(output, response)), served);
+      const steps = encodeSteps(output, response);
+      await answerLong(await inSlices(steps, () => serverCall.signal.throwIfAborted()), served);
       return;
     }
     const body = passed ?? toBinary(output, response);

@@ -100,7 +100,8 @@ export async function* readPieces(exchange: Exchange, pace: LoopPace): AsyncGene
   if (exchange.done) throw endOf(exchange);
 }
 
-function endOf(exchange: Exchange): unknown {
+/** Returns why an exchange has ended without an answer. */
+export function endOf(exchange: Exchange): unknown {
   return exchange.ending.reason ?? new LanceError("Cancelled", "the client has gone");
 }
 

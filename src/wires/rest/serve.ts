@@ -11,7 +11,7 @@ import { type HttpBody, HttpBodySchema } from "../../gen/google/api/httpbody_pb.
 import { type ByteBudget, createByteBudget, DEFAULT_MAX_MESSAGE_BYTES } from "../../namespace/byte-budget.ts";
 import { type Call, createCall } from "../../namespace/call.ts";
 import { LanceError } from "../../namespace/errors.ts";
-import { inSlices } from "../../namespace/pace.ts";
+import { inSlices, type Steps } from "../../namespace/pace.ts";
 import { isRefused } from "../../namespace/reception.ts";
 import type { Service } from "../../namespace/service.ts";
 import type { NoteRefusal } from "../../pipeline/refusals.ts";
@@ -20,7 +20,7 @@ import { noteCall, originOf } from "../arrival.ts";
 import { timeAllowed } from "../deadline.ts";
 import { FREE_BYTES } from "../limits.ts";
 import { createLoopPace, type LoopPace } from "../loop-pace.ts";
-import { checkNoForm, readJson, readPieces } from "./body.ts";
+import { checkNoForm, endOf, readJson, readPieces } from "./body.ts";
 import { knownError } from "./error-body.ts";
 import { type Exchange, LONG_TEXT } from "./exchange.ts";
 import { flattenHeaders, hasKnownEnd } from "./http.ts";
@@ -89,7 +89,7 @@ export function createServeCall(options: RestCallOptions): ServeCall {
       if (exchange.done) return;
       const answerType = binding.responseBody === "empty" ? undefined : "application/json";
       const steps = binding.encodeLong(response);
-      const made = steps === undefined ? binding.encode(response) : await inSlices(steps);
+      const made = steps === undefined ? binding.encode(response) : await whileOpen(exchange, steps);
       if (exchange.done) return;
       // Writing a long text takes as long as encoding it.
       if (typeof made === "string" && made.length > LONG_TEXT && !pace.enter()) await pace.turn(exchange);
@@ -112,6 +112,13 @@ export function createServeCall(options: RestCallOptions): ServeCall {
     const method = binding.method as DescMethodClientStreaming;
     return service.upload(method, request, readPieces(exchange, pace), call);
   }
+}
+
+/** Runs the steps of an answer, unless its exchange ends before. */
+function whileOpen<T>(exchange: Exchange, steps: Steps<T>): Promise<T> {
+  return inSlices(steps, () => {
+    if (exchange.done) throw endOf(exchange);
+  });
 }
 
 /** Returns the record of a request that fails before it becomes a call. */
