@@ -20,7 +20,7 @@ const ROUNDS = "5";
 const CONNECTIONS = 64;
 const SECONDS = 3;
 /** Time in which a gateway without calls returns memory to the system, in milliseconds: V8 keeps free pages for some seconds. */
-const REST_MS = 30_000;
+const REST_MS = 40_000;
 
 /** Resident memory in MiB. */
 interface Figures {
