@@ -3,6 +3,7 @@ import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { temporaryDirectory } from "../../../test/support/directory.ts";
+import { atOnce, ITEMS_PER_STEP } from "../../namespace/pace.ts";
 import { drawKey } from "./key.ts";
 import { changeKeyFile, type KeyRecord, parseKeys, readKeyFile } from "./key-file.ts";
 
@@ -43,6 +44,13 @@ describe("a file of keys", () => {
     await changeKeyFile(path, (keys) => [...keys, record("bob")]);
   });
 
+  it("is parsed in steps when it has many keys", () => {
+    const keys = Array.from({ length: 4 * ITEMS_PER_STEP }, (_, i) => record(`caller-${i}`));
+    const steps = parseKeys(text(...keys), "keys.json");
+    for (let pause = 0; pause < 4; pause++) assert.equal(steps.next().done, false);
+    assert.deepEqual(steps.next(), { value: keys, done: true });
+  });
+
   it("is changed by a single process at a time", async () => {
     const path = join(directory.path, "busy.json");
     await writeFile(`${path}.lock`, "");
@@ -79,7 +87,7 @@ describe("a file of keys", () => {
   ] as const) {
     it(`with ${fault} is refused, without any hash in the text`, () => {
       assert.throws(
-        () => parseKeys(broken, "keys.json"),
+        () => atOnce(parseKeys(broken, "keys.json")),
         (error: Error) => {
           assert.match(error.message, message);
           assert.match(error.message, /^keys\.json/);

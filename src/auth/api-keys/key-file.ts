@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { parseIdentifier } from "../../namespace/identifier.ts";
 import { isJsonObject } from "../../namespace/json.ts";
+import { ITEMS_PER_STEP, inSlices, type Steps } from "../../namespace/pace.ts";
 import { ROLE_NAMES, type Role } from "../../namespace/principal.ts";
 import { replaceOwnedFile } from "../owned-file.ts";
 
@@ -34,22 +35,26 @@ const HASH = /^sha256:[A-Za-z0-9_-]{43}$/;
  * @throws Error with a single line that names the file and the key, and no part of a hash.
  */
 export async function readKeyFile(path: string): Promise<readonly KeyRecord[]> {
-  return parseKeys(await readFile(path, "utf8"), path);
+  return inSlices(parseKeys(await readFile(path, "utf8"), path));
 }
 
 /**
- * Parses the text of a file of keys, `{"keys": [...]}`.
+ * Parses the text of a file of keys, `{"keys": [...]}`, in steps: a gateway that reads thousands of keys again answers calls meanwhile.
  *
  * @throws Error with a single line that names the file and the key.
  */
-export function parseKeys(text: string, path: string): readonly KeyRecord[] {
+export function* parseKeys(text: string, path: string): Steps<readonly KeyRecord[]> {
   const parsed = jsonOf(text);
   if (!isJsonObject(parsed) || !Array.isArray(parsed["keys"]))
     throw new Error(`${path} is not a file of keys: it must be {"keys": [...]} in JSON`);
-  const records = parsed["keys"].map((value, index) => recordOf(value, `${path}: keys[${index}]`));
-  const doubled = records.find(({ id }, index) => records.findIndex((other) => other.id === id) < index);
-  if (doubled !== undefined) throw new Error(`${path} has the key ${doubled.id} twice`);
-  return records;
+  const byId = new Map<string, KeyRecord>();
+  for (const [index, value] of parsed["keys"].entries()) {
+    if (index % ITEMS_PER_STEP === 0) yield;
+    const record = recordOf(value, `${path}: keys[${index}]`);
+    if (byId.has(record.id)) throw new Error(`${path} has the key ${record.id} twice`);
+    byId.set(record.id, record);
+  }
+  return [...byId.values()];
 }
 
 function jsonOf(text: string): unknown {

@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { openFollowed, stampOfFiles } from "../../namespace/follow.ts";
+import { ITEMS_PER_STEP, inSlices, type Steps } from "../../namespace/pace.ts";
 import { digestIn, hasDigest, idOf } from "./key.ts";
 import { type KeyRecord, readKeyFile } from "./key-file.ts";
 
@@ -31,7 +32,7 @@ export async function openKeyRing({ path, log, intervalMs }: KeyRingOptions): Pr
   let byId: ReadonlyMap<string, Key>;
   const { first, close } = await openFollowed({
     stamp: () => stampOfFiles([path]),
-    read: async () => indexOf(await readKeyFile(path)),
+    read: async () => inSlices(indexOf(await readKeyFile(path))),
     take(changed) {
       byId = changed;
       log.info({ path, keys: byId.size }, "the API keys were read again");
@@ -61,12 +62,13 @@ interface Key {
   readonly expiresAt: number;
 }
 
-function indexOf(records: readonly KeyRecord[]): ReadonlyMap<string, Key> {
-  return new Map(
-    records.map((record) => {
-      const { id, hash, expires } = record;
-      const expiresAt = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires);
-      return [id, { record, digest: digestIn(hash), expiresAt }];
-    }),
-  );
+function* indexOf(records: readonly KeyRecord[]): Steps<ReadonlyMap<string, Key>> {
+  const byId = new Map<string, Key>();
+  for (const [index, record] of records.entries()) {
+    if (index % ITEMS_PER_STEP === 0) yield;
+    const { id, hash, expires } = record;
+    const expiresAt = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires);
+    byId.set(id, { record, digest: digestIn(hash), expiresAt });
+  }
+  return byId;
 }
