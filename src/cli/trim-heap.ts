@@ -1,7 +1,6 @@
 import { performance } from "node:perf_hooks";
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import type { Logger } from "pino";
+import { v8Collector } from "../namespace/v8-collector.ts";
 
 /** How the garbage of a thread is collected. */
 export interface Collector {
@@ -42,7 +41,7 @@ const LONG_WORK_MS = 1_000;
  * only with a collection, and an idle gateway does not make enough garbage for one (docs/adr/0093).
  */
 export function trimHeapWhenIdle(log: Logger, options: TrimOptions = {}): void {
-  const { lookMs = 3_000, longWorkMs = LONG_WORK_MS, collector = v8Collector() } = options;
+  const { lookMs = 3_000, longWorkMs = LONG_WORK_MS, collector = BY_V8 } = options;
   let seen = performance.eventLoopUtilization();
   const begun = seen;
   let isStart = true;
@@ -62,33 +61,11 @@ export function trimHeapWhenIdle(log: Logger, options: TrimOptions = {}): void {
   }, lookMs).unref();
 }
 
-/** V8's own function that collects garbage. */
-type Collect = (options: CollectOptions) => Promise<void>;
-
-type CollectOptions =
-  | { readonly type: "major"; readonly execution: "async"; readonly flavor: "last-resort" }
-  | { readonly type: "minor"; readonly execution: "async" };
-
-function v8Collector(): Collector {
-  let kept: Collect | undefined;
-  const collect: Collect = (options) => {
-    kept ??= v8Function();
-    return kept(options);
-  };
-  return {
-    async collectAll() {
-      // The second time it also gets what the first one has made unreachable.
-      for (let time = 0; time < 2; time++)
-        await collect({ type: "major", execution: "async", flavor: "last-resort" });
-    },
-    collectYoung: () => collect({ type: "minor", execution: "async" }),
-  };
-}
-
-/** Returns the function from a context of its own, which takes 0.16 MiB. */
-function v8Function(): Collect {
-  setFlagsFromString("--expose-gc");
-  const collect: Collect = runInNewContext("gc");
-  setFlagsFromString("--no-expose-gc");
-  return collect;
-}
+const BY_V8: Collector = {
+  async collectAll() {
+    // The second time it also gets what the first one has made unreachable.
+    for (let time = 0; time < 2; time++)
+      await v8Collector()({ type: "major", execution: "async", flavor: "last-resort" });
+  },
+  collectYoung: async () => v8Collector()({ type: "minor", execution: "async" }),
+};

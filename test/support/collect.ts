@@ -1,7 +1,4 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
-
-setFlagsFromString("--expose-gc");
+import { v8Collector } from "../../src/namespace/v8-collector.ts";
 
 /** Runs the garbage collector at once. */
-export const collect = runInNewContext("gc") as () => void;
+export const collect: () => void = v8Collector();

@@ -1,6 +1,5 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { LanceError } from "../../../../namespace/errors.ts";
+import { v8Collector } from "../../../../namespace/v8-collector.ts";
 import { cancellationOf } from "../../concurrency/wait.ts";
 
 /** The memory that the engine may use to read ahead of the readers of its results, over all databases of a process. */
@@ -100,7 +99,8 @@ export function createReadAhead(options: ReadAheadOptions): ReadAhead {
   }
 
   function makeRoom(): void {
-    if (abandoned > 0) collect();
+    // Only the collector frees the engine's results, and it does not know how much native memory they hold.
+    if (abandoned > 0) v8Collector()();
     const before = performance.now() - stallMs;
     const stalled = [...places].filter(
       ({ since, cutOff }) => cutOff !== undefined && (since ?? before) < before,
@@ -185,18 +185,4 @@ function crowded(): LanceError {
   return new LanceError("Throttling", "the results that are open use all memory that is set aside for them", {
     headers: { "retry-after": "5" },
   });
-}
-
-let gc: (() => void) | undefined;
-
-/**
- * Runs the garbage collector at once. Only the collector frees the engine's results, and it does not know how much
- * native memory they hold.
- */
-function collect(): void {
-  if (gc === undefined) {
-    setFlagsFromString("--expose-gc");
-    gc = runInNewContext("gc") as () => void;
-  }
-  gc();
 }
