@@ -1,20 +1,11 @@
 import assert from "node:assert/strict";
-import { setTimeout as sleep } from "node:timers/promises";
 import { Field, Int32, Int64, Schema, Table, tableToIPC, Utf8 } from "apache-arrow";
 import { describe, test } from "vitest";
 import { MaterializedViewKind } from "../../src/gen/lance/namespace/v1/view_pb.ts";
 import { columnsOf, people, personStream, rowsOf } from "../support/arrow.ts";
 import { refused } from "../support/expect.ts";
+import { until } from "../support/until.ts";
 import type { World } from "./world.ts";
-
-/** Waits for a condition, because the API has no operation that reports the end of a job. */
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const end = Date.now() + 20_000;
-  while (!(await condition())) {
-    assert.ok(Date.now() < end, "the job does not come to its end");
-    await sleep(10);
-  }
-}
 
 const schemaText = (fields: Field[]) =>
   Buffer.from(tableToIPC(new Table(new Schema(fields)), "stream")).toString("base64");

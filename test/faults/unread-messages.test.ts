@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:http2";
-import { setTimeout as sleep } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { drawKey } from "../../src/auth/api-keys/key.ts";
@@ -12,6 +11,7 @@ import { DescribeTableResponseSchema } from "../../src/gen/lance/namespace/v1/ta
 import { rawConnection } from "../../src/server/fixture.ts";
 import { encodeFrame } from "../../src/wires/grpc/frame.ts";
 import { fakeBackend, startServer, type TestServer } from "../support/server.ts";
+import { until } from "../support/until.ts";
 
 const SERVICE = "/lance.namespace.v1.LanceNamespaceService";
 const key = drawKey();
@@ -79,12 +79,6 @@ function isRefusal(received: string): boolean {
   return body.length >= Number(/content-length: (\d+)/i.exec(head)?.[1]);
 }
 
-/** Waits until something is true of what a connection has received, and returns that. */
-async function until(received: () => string, holds: (text: string) => boolean): Promise<string> {
-  while (!holds(received())) await sleep(5);
-  return received();
-}
-
 /** Returns the head of a request. */
 function headOf({ path, type }: Request, ...headers: readonly string[]): string {
   const lines = [`POST ${path} HTTP/1.1`, "host: localhost", `content-type: ${type}`, ...headers];
@@ -115,20 +109,22 @@ describe("a message that is not read", () => {
     test(`${name}: a wrong key is refused before any of the message, and its connection serves on`, async () => {
       const { socket, received } = rawConnection(byKey.port);
       socket.write(headOf(request, `x-api-key: ${wrong}`, "content-length: 20"));
-      const refusal = await until(received, isRefusal);
+      await until(() => isRefusal(received()));
+      const refusal = received();
       assert.ok(isUnauthenticated(refusal), refusal);
       assert.doesNotMatch(refusal, /connection: close/i);
       // The gateway discards the announced message.
       const next = REQUESTS["REST"] as Request;
       socket.write(`${"x".repeat(20)}${headOf(next, `x-api-key: ${right}`, "content-length: 2")}{}`);
-      await until(received, (text) => text.includes("there"));
+      await until(() => received().includes("there"));
       socket.destroy();
     });
 
     test(`${name}: a wrong key with a long message is refused before it, and its connection closes after it`, async () => {
       const { socket, received, closed } = rawConnection(byKey.port);
       socket.write(headOf(request, `x-api-key: ${wrong}`, "content-length: 100000"));
-      const refusal = await until(received, isRefusal);
+      await until(() => isRefusal(received()));
+      const refusal = received();
       assert.ok(isUnauthenticated(refusal), refusal);
       assert.match(refusal, /connection: close/i);
       socket.write("x".repeat(100_000));
@@ -139,7 +135,8 @@ describe("a message that is not read", () => {
       const { socket, received } = rawConnection(byKey.port);
       const headers = [`x-api-key: ${wrong}`, "content-length: 100000", "expect: 100-continue"];
       socket.write(headOf(request, ...headers));
-      const refusal = await until(received, isRefusal);
+      await until(() => isRefusal(received()));
+      const refusal = received();
       assert.ok(isUnauthenticated(refusal), refusal);
       assert.doesNotMatch(refusal, / 100 /);
       socket.destroy();
@@ -148,7 +145,8 @@ describe("a message that is not read", () => {
     test(`${name}: a caller who brings nothing is refused at once where no message could bring it`, async () => {
       const { socket, received } = rawConnection(byCertificates.port);
       socket.write(headOf(request, "transfer-encoding: chunked"));
-      const refusal = await until(received, isRefusal);
+      await until(() => isRefusal(received()));
+      const refusal = received();
       assert.ok(isUnauthenticated(refusal), refusal);
       socket.destroy();
     });
@@ -165,9 +163,9 @@ describe("a message that is not read", () => {
         const { socket, received } = rawConnection(byKey.port);
         const body = request.body(apiKey);
         socket.write(headOf(request, `content-length: ${body.length}`, "expect: 100-continue"));
-        await until(received, (text) => text.startsWith("HTTP/1.1 100 "));
+        await until(() => received().startsWith("HTTP/1.1 100 "));
         socket.write(body);
-        await until(received, expected);
+        await until(() => expected(received()));
         socket.destroy();
       }
     });

@@ -3,10 +3,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { describe, onTestFinished, test, vi } from "vitest";
+import { until } from "../../../../test/support/until.ts";
 import { LateSignal } from "../../../namespace/late-signal.ts";
 import { UpstreamFailure } from "../transport.ts";
 import { PlainConnection } from "./connection.ts";
-import { answer, failure, REQUEST, until, upstreamOf } from "./fixture.ts";
+import { answer, failure, REQUEST, upstreamOf } from "./fixture.ts";
 
 const TRANSPORT = new URL("../undici-transport.ts", import.meta.url).href;
 

@@ -68,8 +68,3 @@ export const answer = (body: string, more = "", head = "") =>
 /** Recognizes a failure of a kind. */
 export const failure = (kind: string) => (error: unknown) =>
   error instanceof UpstreamFailure && error.kind === kind;
-
-/** Waits until a condition holds. */
-export async function until(holds: () => boolean): Promise<void> {
-  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
-}

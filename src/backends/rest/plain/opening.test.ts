@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import type { LookupFunction } from "node:net";
 import { describe, test } from "vitest";
+import { until } from "../../../../test/support/until.ts";
 import { LateSignal } from "../../../namespace/late-signal.ts";
-import { answer, failure, until, upstreamOf } from "./fixture.ts";
+import { answer, failure, upstreamOf } from "./fixture.ts";
 
 /** A resolver that answers when the test says so. */
 function heldLookup() {
