@@ -2,10 +2,27 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { describe, it } from "vitest";
+import { describe, it, type TestContext } from "vitest";
 import { fakeBackend, startServer } from "../../../test/support/server.ts";
 import { LanceError } from "../../namespace/errors.ts";
 import { answering, describeOn, failsWith, useUpstream } from "./fixture.ts";
+
+/** Relays connections to a port; `accepted` is the first of them, and `closed` its end. */
+async function openRelay(t: TestContext, port: number, start?: Promise<void>) {
+  const [accepted, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const relay = createServer(async (socket) => {
+    socket.on("error", () => {}).on("close", () => closed.resolve());
+    accepted.resolve();
+    await start;
+    const onward = connect(port, "127.0.0.1").on("error", () => socket.destroy());
+    socket.pipe(onward).pipe(socket);
+    t.onTestFinished(() => void socket.destroy());
+  }).listen(0, "127.0.0.1");
+  t.onTestFinished(() => void relay.close());
+  await once(relay, "listening");
+  const addresses = [`127.0.0.1:${(relay.address() as AddressInfo).port}`];
+  return { addresses, accepted: accepted.promise, closed: closed.promise };
+}
 
 describe("connections of the gRPC backend", () => {
   const world = useUpstream();
@@ -46,28 +63,44 @@ describe("connections of the gRPC backend", () => {
   it("takes no place for a call that its client cancels while the gateway connects", async (t) => {
     const server = await startServer(fakeBackend({ describeTable: answering }));
     t.onTestFinished(() => server.close());
-    const accepted = Promise.withResolvers<void>();
     const go = Promise.withResolvers<void>();
-    const late = createServer(async (socket) => {
-      socket.on("error", () => {});
-      accepted.resolve();
-      await go.promise;
-      const onward = connect(server.port, "127.0.0.1").on("error", () => socket.destroy());
-      socket.pipe(onward).pipe(socket);
-      t.onTestFinished(() => void socket.destroy());
-    }).listen(0, "127.0.0.1");
-    t.onTestFinished(() => void late.close());
-    await once(late, "listening");
-    const addresses = [`127.0.0.1:${(late.address() as AddressInfo).port}`];
+    const { addresses, accepted } = await openRelay(t, server.port, go.promise);
     const narrow = await world.open({ addresses, maxCalls: 1, maxWaiting: 0 });
     const cancelled = new AbortController();
     const answer = describeOn(narrow, { signal: cancelled.signal });
-    await accepted.promise;
+    await accepted;
     cancelled.abort(new LanceError("Cancelled", "the client left"));
     go.resolve();
     await assert.rejects(answer, failsWith("Cancelled"));
     assert.equal((await describeOn(narrow)).table, "t");
     await narrow.close();
+  });
+
+  it("ends its connections when it is closed", async (t) => {
+    const server = await startServer(fakeBackend({ describeTable: answering }));
+    t.onTestFinished(() => server.close());
+    const { addresses, closed } = await openRelay(t, server.port);
+    const backend = await world.open({ addresses });
+    await describeOn(backend);
+    await backend.close();
+    await closed;
+  });
+
+  it("answers the call that is under way when it is closed", async () => {
+    const [arrived, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    world.upstream = {
+      async describeTable() {
+        arrived.resolve();
+        await released.promise;
+        return answering();
+      },
+    };
+    const backend = await world.open();
+    const answer = describeOn(backend);
+    await arrived.promise;
+    await backend.close();
+    released.resolve();
+    assert.equal((await answer).table, "t");
   });
 
   it("calls several addresses in turn, and leaves out those that are away", async () => {
