@@ -2,6 +2,7 @@ import { loadCedar } from "../../src/auth/policies/cedar.ts";
 import { createDecider } from "../../src/auth/policies/decide.ts";
 import { parsePolicies } from "../../src/auth/policies/read-policies.ts";
 import type { Access } from "../../src/namespace/authorizer.ts";
+import { atOnce } from "../../src/namespace/pace.ts";
 import type { Principal } from "../../src/namespace/principal.ts";
 import { tableName } from "../catalog/work.ts";
 import { type Rounds, roundsOf } from "../support/results.ts";
@@ -27,7 +28,7 @@ export interface DecisionTimes {
 /** Measures how long a set of 1,000 policies takes for a decision. */
 export async function measureDecisions(): Promise<DecisionTimes> {
   const cedar = await loadCedar();
-  const { policies } = parsePolicies(cedar, policySet(), "bench.cedar");
+  const { policies } = atOnce(parsePolicies(cedar, policySet(), "bench.cedar"));
   if (policies.length !== POLICIES) throw new Error(`${policies.length} policies`);
   const remembered: number[] = [];
   const newCallers: number[] = [];

@@ -3,6 +3,7 @@ import { beforeAll, describe, it } from "vitest";
 import { actionOf } from "../../namespace/actions.ts";
 import type { Access, Properties } from "../../namespace/authorizer.ts";
 import type { ObjectKind } from "../../namespace/objects.ts";
+import { atOnce } from "../../namespace/pace.ts";
 import type { Principal } from "../../namespace/principal.ts";
 import { type Cedar, loadCedar } from "./cedar.ts";
 import { createDecider, type Decider } from "./decide.ts";
@@ -27,7 +28,7 @@ function access(operation: string, path: string, kind: ObjectKind = "Table", dat
 }
 
 function decider(text: string): Decider {
-  const { policies, mistakes } = parsePolicies(cedar, text, "test.cedar");
+  const { policies, mistakes } = atOnce(parsePolicies(cedar, text, "test.cedar"));
   assert.deepEqual(mistakes, []);
   return createDecider(cedar, policies);
 }
@@ -184,12 +185,9 @@ describe("decisions", () => {
 
   it("are no where a policy fails, since it could be one that forbids", () => {
     const failures: string[] = [];
-    const { policies } = parsePolicies(
-      cedar,
-      `permit (principal, action, resource);
-       @id("huge") forbid (principal, action, resource) when { 9223372036854775807 + 1 == 0 };`,
-      "x.cedar",
-    );
+    const text = `permit (principal, action, resource);
+      @id("huge") forbid (principal, action, resource) when { 9223372036854775807 + 1 == 0 };`;
+    const { policies } = atOnce(parsePolicies(cedar, text, "x.cedar"));
     const { allows } = createDecider(cedar, policies, (errors) => failures.push(...errors));
     assert.equal(allows(ann, access("QueryTable", "t")), false);
     assert.match(failures.join(), /huge.*overflow/);
@@ -208,7 +206,7 @@ describe("decisions", () => {
       )
       .filter((_, i) => i % 3 === 0)
       .join("\n");
-    const { policies } = parsePolicies(cedar, text, "all.cedar");
+    const { policies } = atOnce(parsePolicies(cedar, text, "all.cedar"));
     const { allows } = createDecider(cedar, policies);
     const staticPolicies = Object.fromEntries(policies.map(({ name, text: own }) => [name, own]));
     cedar.preparsePolicySet("all of the test", { staticPolicies });

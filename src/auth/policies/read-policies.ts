@@ -2,8 +2,10 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
 import type { DetailedError } from "@cedar-policy/cedar-wasm/nodejs";
+import { inSlices, type Steps } from "../../namespace/pace.ts";
 import { type Cedar, textOf } from "./cedar.ts";
 import { type Policy, policyOf } from "./policy.ts";
+import { type PolicyPart, policyParts } from "./policy-parts.ts";
 import { SCHEMA } from "./schema.ts";
 
 /** Extension of the files with policies. */
@@ -38,49 +40,62 @@ export async function readPolicies(cedar: Cedar, directory: string): Promise<rea
   for (const file of files) {
     const { size } = await stat(file);
     if (size > MAX_FILE_BYTES) throw new Error(`${file} is larger than ${MAX_FILE_BYTES} bytes`);
-    const read = parsePolicies(cedar, await readFile(file, "utf8"), file.slice(directory.length + 1));
-    policies.push(...read.policies);
+    const text = await readFile(file, "utf8");
+    // A gateway that reads its policies again answers calls meanwhile.
+    const read = await inSlices(parsePolicies(cedar, text, file.slice(directory.length + 1)));
+    for (const policy of read.policies) policies.push(policy);
     mistakes.push(...read.mistakes);
   }
-  const names = policies.map(({ name }) => name);
-  const doubled = new Set(names.filter((name, index) => names.indexOf(name) < index));
-  for (const name of doubled) mistakes.push(`two policies have the name ${JSON.stringify(name)}`);
+  for (const name of doubledNames(policies))
+    mistakes.push(`two policies have the name ${JSON.stringify(name)}`);
   for (let i = 0; mistakes.length === 0 && i < policies.length; i += CHECKED) {
     mistakes.push(...checkPolicies(cedar, policies.slice(i, i + CHECKED)));
-    // A gateway that reads its policies again answers calls meanwhile.
     await turn();
   }
   if (mistakes.length > 0) throw new Error(mistakes.join("\n"));
   return policies;
 }
 
-/** Parses the text of a file. */
-export function parsePolicies(
-  cedar: Cedar,
-  text: string,
-  file: string,
-): { readonly policies: readonly Policy[]; readonly mistakes: readonly string[] } {
-  const mistakes: string[] = [];
-  const note = (at: string, error: DetailedError) => mistakes.push(`${at}: ${textOf(error)}`);
-  const parts = cedar.policySetTextToParts(text);
-  if (parts.type === "failure") {
-    for (const error of parts.errors) note(`${file}${lineOf(text, error)}`, error);
-    return { policies: [], mistakes };
-  }
-  if (parts.policy_templates.length > 0)
-    mistakes.push(`${file}: templates (?principal, ?resource) are not supported`);
+interface ParsedFile {
+  readonly policies: readonly Policy[];
+  readonly mistakes: readonly string[];
+}
+
+/** Parses the text of a file, in steps: one takes the library about 0.2 ms for a policy, and 10 ms for a long text. */
+export function* parsePolicies(cedar: Cedar, text: string, file: string): Steps<ParsedFile> {
   const policies: Policy[] = [];
-  for (const [i, place] of placesOf(parts.policies.length).entries()) {
-    const own = parts.policies[i] as string;
-    const converted = cedar.policyToJson(own);
-    const at = `${file}#${place}`;
-    if (converted.type === "failure") {
-      for (const error of converted.errors) note(at, error);
-      continue;
+  const mistakes: string[] = [];
+  let before = 0;
+  const note = (at: string, error: DetailedError) => mistakes.push(`${at}: ${textOf(error)}`);
+  for (const part of policyParts(text)) {
+    yield;
+    const parts = cedar.policySetTextToParts(part.text);
+    if (parts.type === "failure") {
+      for (const error of parts.errors) note(`${file}${lineOf(part, error)}`, error);
+      // The places of later policies are not known.
+      break;
     }
-    policies[place - 1] = policyOf(converted.json.annotations?.["id"] ?? at, own, converted.json);
+    if (parts.policy_templates.length > 0)
+      mistakes.push(`${file}: templates (?principal, ?resource) are not supported`);
+    const own: Policy[] = [];
+    for (const [i, place] of placesOf(parts.policies.length).entries()) {
+      yield;
+      const policy = parts.policies[i] as string;
+      const converted = cedar.policyToJson(policy);
+      const at = `${file}#${before + place}`;
+      if (converted.type === "failure") for (const error of converted.errors) note(at, error);
+      else own[place - 1] = policyOf(converted.json.annotations?.["id"] ?? at, policy, converted.json);
+    }
+    for (const policy of own) if (policy !== undefined) policies.push(policy);
+    before += parts.policies.length;
   }
-  return { policies: policies.filter(Boolean), mistakes };
+  return { policies, mistakes };
+}
+
+function doubledNames(policies: readonly Policy[]): ReadonlySet<string> {
+  const [names, doubled] = [new Set<string>(), new Set<string>()];
+  for (const { name } of policies) (names.has(name) ? doubled : names).add(name);
+  return doubled;
 }
 
 /**
@@ -108,8 +123,8 @@ function placesOf(count: number): number[] {
   });
 }
 
-function lineOf(text: string, { sourceLocations: [location] = [] }: DetailedError): string {
+function lineOf({ text, line }: PolicyPart, { sourceLocations: [location] = [] }: DetailedError): string {
   if (location === undefined) return "";
   const before = Buffer.from(text).subarray(0, location.start).toString();
-  return `:${before.split("\n").length}`;
+  return `:${line + before.split("\n").length}`;
 }
