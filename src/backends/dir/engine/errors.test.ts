@@ -234,6 +234,11 @@ const SAID: readonly (readonly [text: string, name: ErrorName, message?: string]
   ["lance error: LanceError(IO): Read-only file system (os error 30), /x.rs:1:2", "Unsupported"],
   ["lance error: LanceError(IO): Permission denied (os error 13), /x.rs:1:2", "ServiceUnavailable"],
   [
+    "lance error: LanceError(IO): Generic LocalFileSystem error: Unable to walk dir: IO error for operation on /secret/_versions: Too many open files (os error 24), /x.rs:1:2",
+    "ServiceUnavailable",
+    "the server has too many open files",
+  ],
+  [
     "LanceError(IO): Generic S3 error: Server returned non-2xx status code: 503 Service Unavailable: <Error><Code>SlowDown</Code></Error>",
     "Throttling",
   ],
