@@ -22,6 +22,8 @@ export type CaseFigures = Partial<Record<"p50" | "p99" | "rate" | "megabytes", R
 
 /** The figures by case and side, as `npm run bench -- remote` writes them. */
 export interface RemoteResult {
+  /** Variables that choose the allocator of the gateways; empty for that of the C library. */
+  readonly allocator: Readonly<Record<string, string>>;
   readonly cases: Readonly<Record<string, Readonly<Record<(typeof SIDES)[number], CaseFigures>>>>;
 }
 
@@ -51,7 +53,7 @@ export async function run(args: readonly string[]): Promise<void> {
       stdio: ["ignore", "pipe", "inherit"],
       env,
     });
-    keepResults("remote", { cases: await readCases(client) });
+    keepResults("remote", { allocator: allocatorOf(process.env), cases: await readCases(client) });
   } finally {
     await Promise.all(gateways.map((gateway) => gateway.stop()));
     await rm(folder, { recursive: true, force: true });
@@ -77,6 +79,11 @@ async function readCases(client: ChildProcess): Promise<RemoteResult["cases"]> {
   const [code] = await ended;
   if (code !== 0) throw new Error(`the client ended with ${code}`);
   return cases as RemoteResult["cases"];
+}
+
+function allocatorOf(variables: NodeJS.ProcessEnv): RemoteResult["allocator"] {
+  const { LD_PRELOAD, MALLOC_CONF } = variables;
+  return { ...(LD_PRELOAD && { LD_PRELOAD }), ...(MALLOC_CONF && { MALLOC_CONF }) };
 }
 
 function summaryOf(rounds: readonly Readonly<Record<string, number>>[]): CaseFigures {

@@ -5,7 +5,7 @@ import { originText, readResult, shown } from "./rounds.ts";
 
 /** The client on a directory and through gateways, as `npm run bench -- remote` has written it. */
 export function remoteTable(): string {
-  const { origin, cases } = readResult<RemoteResult>("remote");
+  const { origin, allocator, cases } = readResult<RemoteResult>("remote");
   const rows = Object.entries(cases).flatMap(([title, sides]) =>
     FIGURES.filter(({ name }) => sides.library[name] !== undefined).map(({ name, unit }) => [
       `${title}, ${unit}`,
@@ -13,7 +13,12 @@ export function remoteTable(): string {
     ]),
   );
   const rounds = Object.values(cases)[0]?.library.p50?.rounds.length;
-  return `${markdownTable(["Work", ...SIDES], rows)}\n\n${originText(rounds, origin)}.`;
+  return `${markdownTable(["Work", ...SIDES], rows)}\n\n${originText(rounds, origin)}, gateways with ${allocatorText(allocator)}.`;
+}
+
+function allocatorText(allocator: RemoteResult["allocator"]): string {
+  const set = Object.entries(allocator).map(([name, value]) => `\`${name}=${value}\``);
+  return set.length === 0 ? "the C library's allocator" : set.join(" and ");
 }
 
 const FIGURES: readonly { readonly name: keyof CaseFigures; readonly unit: string }[] = [
