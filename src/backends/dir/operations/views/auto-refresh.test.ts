@@ -134,6 +134,19 @@ test("a process refreshes views that another one made, and no view twice at a ti
   await expect.poll(() => countsOf(first, "v")).toEqual([2]);
 });
 
+test("the next process refreshes a view whose source was created again with the same number of versions", async (t) => {
+  const root = await temporaryDirectory(t);
+  const first = await open(t, root, { ...TIMES, settleMs: 600_000, waitMs: 600_000 });
+  await first.upload("createTable", "t", {}, rows(0, 3));
+  await createView(first, "v", "SELECT id FROM t", { withNoData: false });
+  await expect.poll(() => countsOf(first, "v")).toEqual([3]);
+  await first.call("dropTable", "t");
+  await first.upload("createTable", "t", {}, rows(0, 7));
+  await first.close();
+  const second = await open(t, root);
+  await expect.poll(() => countsOf(second, "v")).toEqual([7]);
+});
+
 test("a view whose query cannot be read, and one whose table is damaged, hold up no other views", async (t) => {
   const root = await temporaryDirectory(t);
   const client = await open(t, root);

@@ -7,7 +7,7 @@ import { datasetOf, type FoundTable, findTable, objectIdOf } from "../tables/loo
 import { createViewRegister } from "./auto-views.ts";
 import { readDefinition } from "./definition.ts";
 import { parseViewQuery } from "./query-text.ts";
-import { readState } from "./refresh.ts";
+import { isRecorded, readState } from "./refresh.ts";
 import { REFRESH_VIEW, submitRefresh } from "./submit.ts";
 
 /** Times of automatic refreshes, in milliseconds. */
@@ -136,7 +136,8 @@ export function startAutoRefresh(
     if (source === undefined || newest === undefined) return true;
     const state = readState((await readVersion(datasetOf(context, view))).manifest);
     if (state === undefined) return mayBeEmpty;
-    return state.source === source.location && state.sourceVersion === String(newest.version);
+    if (state.source !== source.location || state.sourceVersion !== String(newest.version)) return false;
+    return isRecorded(state, (await readVersion(datasetOf(context, source), newest.version)).manifest);
   }
 
   if (catchesUp) note([]);

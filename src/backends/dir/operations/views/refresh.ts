@@ -25,6 +25,8 @@ export interface ViewState {
   /** The location of the source. */
   readonly source: string;
   readonly sourceVersion: string;
+  /** Identity of that version ({@link versionIdentity}); older gateways recorded none. */
+  readonly sourceIdentity?: string | undefined;
   /** The version of the view that contains the rows. */
   readonly rowsVersion: string;
   readonly query: string;
@@ -35,7 +37,8 @@ interface Refresh {
   readonly context: TableContext & UploadContext;
   readonly view: FoundTable;
   readonly source: FoundTable;
-  readonly sourceVersion: bigint;
+  /** The version of the source that is read. */
+  readonly origin: Manifest;
   readonly native: NativeTable;
   readonly text: string;
   readonly query: ViewQuery;
@@ -63,21 +66,23 @@ export async function refreshView(
   const wanted = job.spec["sourceVersion"];
   const sourceVersion = wanted === undefined ? await newestVersion(context, source) : BigInt(String(wanted));
   const output = await readOutputSchema(outputSchema, context.maxUploadBytes);
+  // Before the table is opened: if another takes its place in between, the next refresh finds another identity.
+  const { manifest: origin } = await readVersion(datasetOf(context, source), sourceVersion);
   return withData(context, source, { version: sourceVersion }, async (native) => {
     checkResult(await resultSchema(buildSourceQuery(native, query, output, {})), output.schema);
     const full = job.spec["full"] === true;
-    return run({ context, view, source, sourceVersion, native, text, query, output, full, signal });
+    return run({ context, view, source, origin, native, text, query, output, full, signal });
   });
 }
 
 async function run(refresh: Refresh): Promise<JobFacts> {
-  const { context, view, sourceVersion, query } = refresh;
+  const { context, view, origin, query } = refresh;
   const { manifest } = await readVersion(datasetOf(context, view));
   const added = refresh.full ? undefined : await planIncrement(refresh, manifest);
   if (added !== undefined) {
     const before = Number(manifest.version);
     if (added === "nothing")
-      return { mode: "none", rows: 0, sourceVersion: Number(sourceVersion), version: before };
+      return { mode: "none", rows: 0, sourceVersion: Number(origin.version), version: before };
     const result = await append(refresh, added);
     // A writer in between has added rows that do not follow from the source.
     if (result !== undefined && result.version <= before + 1) return finish(refresh, "incremental", result);
@@ -87,18 +92,18 @@ async function run(refresh: Refresh): Promise<JobFacts> {
 
 /** Returns the part of the source that the view lacks; undefined when it cannot be determined. */
 async function planIncrement(
-  { context, source, sourceVersion, text, query, view }: Refresh,
+  { context, source, origin, text, query, view }: Refresh,
   manifest: Manifest,
 ): Promise<Part | "nothing" | undefined> {
   const state = readState(manifest);
   if (state === undefined || state.query !== text || state.source !== source.location) return undefined;
-  if (manifest.version !== BigInt(state.rowsVersion) + 1n || BigInt(state.sourceVersion) > sourceVersion) {
+  if (manifest.version !== BigInt(state.rowsVersion) + 1n || BigInt(state.sourceVersion) > origin.version) {
     return undefined;
   }
-  if (BigInt(state.sourceVersion) === sourceVersion) return "nothing";
   const older = await manifestOf(context, source, BigInt(state.sourceVersion));
-  const newer = await manifestOf(context, source, sourceVersion);
-  const rows = older && newer && (await addedRows(datasetOf(context, source), older, newer));
+  if (older === undefined || !isRecorded(state, older)) return undefined;
+  if (older.version === origin.version) return "nothing";
+  const rows = await addedRows(datasetOf(context, source), older, origin);
   if (rows === undefined || query.limit === undefined) return rows && { rows };
   const count = await withData(context, view, {}, (native) => engineCall(() => native.countRows()));
   return query.limit > count ? { rows, limit: query.limit - count } : "nothing";
@@ -136,13 +141,14 @@ function write(
 }
 
 async function finish(
-  { context, view, source, sourceVersion, text, signal }: Refresh,
+  { context, view, source, origin, text, signal }: Refresh,
   mode: string,
   { rows, version }: Written,
 ): Promise<JobFacts> {
   const state: ViewState = {
     source: source.location,
-    sourceVersion: String(sourceVersion),
+    sourceVersion: String(origin.version),
+    sourceIdentity: versionIdentity(origin),
     rowsVersion: String(version),
     query: text,
   };
@@ -152,13 +158,26 @@ async function finish(
     { tableMetadata: { entries } },
     { signal },
   );
-  return { mode, rows, sourceVersion: Number(sourceVersion), version: Number(committed.version) };
+  return { mode, rows, sourceVersion: Number(origin.version), version: Number(committed.version) };
 }
 
 /** Returns where a view's rows come from; undefined before the first refresh. */
 export function readState({ tableMetadata }: Manifest): ViewState | undefined {
   const text = tableMetadata[STATE_KEY];
   return text === undefined ? undefined : (JSON.parse(text) as ViewState);
+}
+
+/** Whether a version of a view's source is the one from which the view's rows come, and not another of its number. */
+export function isRecorded({ sourceVersion, sourceIdentity }: ViewState, version: Manifest): boolean {
+  if (sourceVersion !== String(version.version)) return false;
+  return sourceIdentity === undefined || sourceIdentity === versionIdentity(version);
+}
+
+/**
+ * Distinguishes a version from others of its number, which a table has that was created again or restored from a backup.
+ */
+function versionIdentity({ transactionFile, timestamp }: Manifest): string {
+  return `${transactionFile} ${timestamp?.seconds}.${timestamp?.nanos}`;
 }
 
 function newestVersion(context: TableContext, table: FoundTable): Promise<bigint> {

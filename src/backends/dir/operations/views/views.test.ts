@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { cp, rm } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
   Field,
@@ -163,6 +164,31 @@ test("a change of rows of the source, of the view or of their columns rebuilds t
   await client.call("dropTable", "t");
   await client.upload("createTable", "t", {}, rows(0, 3));
   assert.deepEqual(await refresh(), ["full", 3]);
+});
+
+test("a source that was created again with the same number of versions rebuilds the view", async (t) => {
+  const { client, refresh, ids } = await openView(t, "SELECT id FROM t");
+  assert.deepEqual(await refresh(), ["full", 10]);
+  await client.call("dropTable", "t");
+  await client.upload("createTable", "t", {}, rows(20, 23));
+  assert.deepEqual(await refresh(), ["full", 3]);
+  assert.deepEqual(await ids(), [20, 21, 22]);
+  assert.deepEqual(await refresh(), ["none", 0]);
+});
+
+test("a source that was restored from a backup and has grown again rebuilds the view", async (t) => {
+  const { client, refresh, ids } = await openView(t, "SELECT id FROM t");
+  const { location = "" } = await client.call("describeTable", "t");
+  const backup = await temporaryDirectory(t);
+  await cp(location, backup, { recursive: true });
+  await client.upload("insertIntoTable", "t", {}, rows(10, 12));
+  assert.deepEqual(await refresh(), ["full", 12]);
+  await rm(location, { recursive: true });
+  await cp(backup, location, { recursive: true });
+  await client.upload("insertIntoTable", "t", {}, rows(50, 52));
+  await client.upload("insertIntoTable", "t", {}, rows(60, 62));
+  assert.deepEqual(await refresh(), ["full", 14]);
+  assert.deepEqual((await ids()).slice(10), [50, 51, 60, 61]);
 });
 
 test("a limit is kept by full refreshes and by those of added rows", async (t) => {
