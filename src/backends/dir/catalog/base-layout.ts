@@ -95,7 +95,7 @@ export interface Layout {
   isDeregistered(location: string): Promise<boolean>;
   /** Like {@link isDeregistered}, but not for a claimed directory. */
   isPutAside(location: string): Promise<boolean>;
-  /** Marks a directory as deregistered, or removes the mark. */
+  /** Marks a directory as deregistered, or removes the mark; a directory without data stays a declared table then. */
   setDeregistered(location: string, deregistered: boolean): Promise<void>;
   /**
    * Removes a table's directory with everything in it; returns false if it did not exist, or if another caller removed
@@ -145,6 +145,22 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     const moved = await files.moveDirectory(staging, key);
     if (!moved) await store.deleteDirectory(staging);
     return moved;
+  }
+  /** Turns the mark that hides a directory into the one of a declared table; see {@link Layout.reveal}. */
+  async function show(location: string, claim?: string): Promise<boolean> {
+    const isHidden = async () => {
+      const mark = await store.get(markerOf(location));
+      return mark !== undefined && (claim === undefined || claimMark(claim).equals(mark));
+    };
+    if (!(await isHidden())) return false;
+    try {
+      await store.move(markerOf(location), `${keyOf(location)}/${RESERVED_MARKER}`);
+      return true;
+    } catch (error) {
+      // Another process has revealed or dropped the table meanwhile.
+      if (await isHidden()) throw error;
+      return false;
+    }
   }
   const layout: Layout = {
     base: store.uriOf(baseKey),
@@ -216,22 +232,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       if (info === undefined || info.modifiedMillis >= before) return false;
       return (await layout.isClaimed(location)) && store.delete(markerOf(location));
     },
-    async reveal(location, claim) {
-      if (!isRootDirectory(location)) return true;
-      const isHidden = async () => {
-        const mark = await store.get(markerOf(location));
-        return mark !== undefined && (claim === undefined || claimMark(claim).equals(mark));
-      };
-      if (!(await isHidden())) return false;
-      try {
-        await store.move(markerOf(location), `${keyOf(location)}/${RESERVED_MARKER}`);
-        return true;
-      } catch (error) {
-        // Another process has revealed or dropped the table meanwhile.
-        if (await isHidden()) throw error;
-        return false;
-      }
-    },
+    reveal: async (location, claim) => !isRootDirectory(location) || show(location, claim),
     async unreserve(location) {
       const names = await listNames(store, keyOf(location));
       if (names.length > 0 && names.every(isMark)) await layout.remove(location);
@@ -244,7 +245,13 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     },
     async setDeregistered(location, deregistered) {
       if (!deregistered) {
-        await store.delete(markerOf(location));
+        const key = keyOf(location);
+        const names = await listNames(store, key);
+        // A directory without data and without any mark counts as lost. The mark of a claim is the only one of a table
+        // whose declarer ended after the row.
+        if (names.includes(RESERVED_MARKER) || (names.includes("_versions") && (await hasManifest(key))))
+          await store.delete(markerOf(location));
+        else await show(location);
         return;
       }
       for (let tries = 1; await layout.exists(location); tries++) {

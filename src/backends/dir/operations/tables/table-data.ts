@@ -26,7 +26,7 @@ export async function isWritten(context: CatalogContext, location: string): Prom
       throw new LanceError("TableNotFound", "the table was dropped meanwhile");
     }
     if (look === LOOKS) throw lost();
-    // In the root the row of a declared table is written before its mark.
+    // A declarer whose claim was taken away, because its row was late, puts the mark again after the row.
     await sleep(PAUSE_MS);
   }
 }
