@@ -54,16 +54,20 @@ describe("a request that a bucket carries out after its repetition", () => {
     assert.equal((await latestVersion(dataset))?.version, newest.version);
   });
 
-  test("does not delete the version of a new table that a dropped one had in the same place", async (t) => {
+  test("does not delete the version and the mark of a new table that a dropped one had in the same place", async (t) => {
     const root = await temporaryDirectory(t);
     const bucket = createLateBucket(createLocalStore(root));
     const key = "t.lance/_versions/1.manifest";
-    for (const each of [key, "t.lance/data/a.lance"]) await bucket.store.put(each, Buffer.from("old"));
+    const mark = "t.lance/.lance-reserved";
+    for (const each of [key, mark, "t.lance/data/a.lance"]) await bucket.store.put(each, Buffer.from("old"));
     await bucket.hangDuring(() => bucket.store.deleteDirectory("t.lance"));
-    await bucket.store.putIfAbsent(key, Buffer.from("new"));
+    for (const each of [key, mark]) await bucket.store.putIfAbsent(each, Buffer.from("new"));
     await bucket.land();
-    assert.equal(String(await bucket.store.get(key)), "new");
-    assert.deepEqual(await listTree(bucket.store, "t.lance"), ["_versions/1.manifest"]);
+    for (const each of [key, mark]) assert.equal(String(await bucket.store.get(each)), "new");
+    assert.deepEqual((await listTree(bucket.store, "t.lance")).sort(), [
+      ".lance-reserved",
+      "_versions/1.manifest",
+    ]);
   });
 
   test("does not take an idempotency key from the call that repeats a released one", async () => {

@@ -90,7 +90,7 @@ async function removeDeparted(
   await jobs.cancelAt(location);
   if (await work.isAtWork(location)) return false;
   engine.forget(layout.pathOf(location));
-  await layout.remove(location);
+  await (isDoubtful ? layout.removePutAside(location) : layout.remove(location));
   return true;
 }
 

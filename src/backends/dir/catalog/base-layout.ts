@@ -102,6 +102,11 @@ export interface Layout {
    * it.
    */
   remove(location: string): Promise<boolean>;
+  /**
+   * Like {@link remove}, but only while the directory is put aside: it may have been removed already, and the location
+   * may belong to another table at any moment of this call.
+   */
+  removePutAside(location: string): Promise<boolean>;
 }
 
 /** A name that needs no encoding in a path or in a URI. */
@@ -146,6 +151,16 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     if (!moved) await store.deleteDirectory(staging);
     return moved;
   }
+  /** Whether a directory is hidden, and not because of a claim. */
+  async function isPutAsideAt(key: string): Promise<boolean> {
+    const mark = await store.get(`${key}/${DEREGISTERED_MARKER}`);
+    return mark !== undefined && !isClaim(mark);
+  }
+  /**
+   * Draws a name for a directory that is about to be removed. It is renamed first, so that a partly removed directory
+   * does not appear as a table without a row.
+   */
+  const newTrash = () => keyIn(baseKey, `.dropped-${randomBytes(8).toString("hex")}`);
   /** Turns the mark that hides a directory into the one of a declared table; see {@link Layout.reveal}. */
   async function show(location: string, claim?: string): Promise<boolean> {
     const isHidden = async () => {
@@ -239,10 +254,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     },
     isMarked: async (location) => (await listNames(store, keyOf(location))).some(isMark),
     isDeregistered: async (location) => (await store.head(markerOf(location))) !== undefined,
-    async isPutAside(location) {
-      const mark = await store.get(markerOf(location));
-      return mark !== undefined && !isClaim(mark);
-    },
+    isPutAside: async (location) => isPutAsideAt(keyOf(location)),
     async setDeregistered(location, deregistered) {
       if (!deregistered) {
         const key = keyOf(location);
@@ -268,8 +280,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       await layout.checkNoEscape(location);
       const key = keyOf(location);
       if (files !== undefined) {
-        // The directory is renamed first, so that a partly removed directory does not appear as a table without a row.
-        const trash = keyIn(baseKey, `.dropped-${randomBytes(8).toString("hex")}`);
+        const trash = newTrash();
         const moved = await files.moveDirectory(key, trash);
         if (moved) await store.deleteDirectory(trash);
         return moved;
@@ -281,6 +292,20 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
         await store.deleteDirectory(key, DEREGISTERED_MARKER);
       }
       return found;
+    },
+    async removePutAside(location) {
+      await layout.checkNoEscape(location);
+      const key = keyOf(location);
+      if (!(await isPutAsideAt(key))) return false;
+      if (files === undefined)
+        return store.deleteDirectory(key, DEREGISTERED_MARKER, () => isPutAsideAt(key));
+      const trash = newTrash();
+      if (!(await files.moveDirectory(key, trash))) return false;
+      const isFormer = await isPutAsideAt(trash);
+      if (isFormer) await store.deleteDirectory(trash);
+      else if (!(await files.moveDirectory(trash, key)))
+        throw new Error(`the directory of another table is at ${store.uriOf(trash)}`);
+      return isFormer;
     },
   };
   return layout;

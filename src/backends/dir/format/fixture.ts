@@ -91,8 +91,10 @@ export function createMemoryStore(listsInOrder = false): MemoryStore {
       objects.set(to, objects.get(from) as Uint8Array);
       objects.delete(from);
     },
-    async deleteDirectory(directory) {
+    async deleteDirectory(directory, _last, isFormer) {
+      if (isFormer !== undefined && !(await isFormer())) return false;
       for (const key of objects.keys()) if (key.startsWith(`${directory}/`)) objects.delete(key);
+      return true;
     },
     getTail: async (key, length) => {
       const bytes = objects.get(key);

@@ -248,15 +248,17 @@ export function createLocalWrites(
           ),
         );
       }),
-    deleteDirectory: (directory, last) =>
+    deleteDirectory: (directory, last, isFormer) =>
       known(async () => {
         const path = pathOf(directory);
+        if (isFormer !== undefined && !(await isFormer())) return false;
         if (last !== undefined) {
           const names = await readdir(path).catch(ifMissing([]));
           for (const name of names) if (name !== last) await disk.removeTree(join(path, name));
           await syncNamesOf(disk, [path], async () => {}).catch(ifMissing(undefined));
         }
         await disk.removeTree(path);
+        return true;
       }),
     makeDirectory: (directory) =>
       known(async () => {

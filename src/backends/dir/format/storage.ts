@@ -138,8 +138,10 @@ export interface ObjectStore {
    * some of it may exist again, which must be harmless.
    *
    * @param last the name of an object that outlives all others in the directory, even after a loss of power
+   * @param isFormer called when it is known what is in the directory; false keeps that. Default: true
+   * @returns the answer of `isFormer`
    */
-  deleteDirectory(directory: string, last?: string): Promise<void>;
+  deleteDirectory(directory: string, last?: string, isFormer?: () => Promise<boolean>): Promise<boolean>;
   /** Features that only file systems have. Default: none. */
   readonly files?: FileFeatures;
 }

@@ -79,7 +79,7 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
       await bucket.copy(from, to);
       await bucket.delete([from]);
     },
-    async deleteDirectory(directory, last) {
+    async deleteDirectory(directory, last, isFormer) {
       const keys: string[] = [];
       const reused: (ListedObject & { readonly tag: string })[] = [];
       const end = `${directory}/${last}`;
@@ -90,20 +90,22 @@ export function createRemoteStore(plain: Bucket): ObjectStore {
           if (tag !== undefined && REUSED.test(key)) reused.push({ ...object, tag });
           else if (key !== end) keys.push(key);
         }
+      if (isFormer !== undefined && !(await isFormer())) return false;
       await bucket.delete(keys);
       await forEachOf(reused, DELETIONS, async ({ key, tag }) => {
         await deleteTagged(bucket, key, tag);
       });
       if (last !== undefined) await bucket.delete([end]);
+      return true;
     },
   };
 }
 
 /**
- * Keys that a later table in the same place has again: its versions count from 1. A service that deletes late, after
+ * Keys that a later table in the same place has again: its versions count from 1, and it has a mark. A service that deletes late, after
  * its answer was given up, must not delete those.
  */
-const REUSED = /\/_versions\/[^/]+$|\/_refs\//;
+const REUSED = /\/_versions\/[^/]+$|\/_refs\/|\/\.lance-reserved$/;
 
 /** Number of objects that are deleted concurrently, each with its condition. */
 const DELETIONS = 32;

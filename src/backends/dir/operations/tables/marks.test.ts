@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { describe, type TestContext, test } from "vitest";
 import { people, personStream } from "../../../../../test/support/arrow.ts";
 import { createDiskBucket } from "../../../../../test/support/disk-bucket.ts";
+import { ended, leaveIntent, leaveVerdict } from "../../batch/fixture.ts";
+import { resolveAbandoned } from "../../batch/resolve.ts";
 import { createLocalStore } from "../../format/local-store.ts";
 import type { ObjectStore } from "../../format/storage.ts";
+import { openDirectory } from "../../open-directory.ts";
 import { createRemoteStore } from "../../stores/remote-store.ts";
-import { failsWith, openClient, type TestClient, temporaryDirectory } from "../../test-support.ts";
+import { failsWith, openClient, silent, type TestClient, temporaryDirectory } from "../../test-support.ts";
 
 const HIDDEN = ".lance-deregistered";
 
@@ -75,6 +78,70 @@ for (const [where, plain] of Object.entries(STORES)) {
         });
         await declared;
         assert.equal((await other.call("countTableRows", "t")).count, 3n);
+      });
+    }
+
+    /** Leaves the note of a drop of `t` whose process ended after the commit; another process begins to resolve it. */
+    async function resolveBeside(
+      t: TestContext,
+      meanwhile: (client: TestClient) => Promise<unknown>,
+      held: "work" | "removal",
+    ) {
+      const root = await temporaryDirectory(t);
+      const storage = storageOf(plain, root);
+      let pending: (() => Promise<unknown>) | undefined;
+      const beside = async () => {
+        const work = pending;
+        pending = undefined;
+        await work?.();
+      };
+      const store: ObjectStore = {
+        ...plain,
+        files: plain.files && {
+          ...plain.files,
+          async moveDirectory(from, to) {
+            if (held === "removal") await beside();
+            return plain.files?.moveDirectory(from, to) ?? false;
+          },
+        },
+        deleteDirectory: (directory, last, isFormer) =>
+          plain.deleteDirectory(directory, last, async () => {
+            if (held === "removal") await beside();
+            return (await isFormer?.()) ?? true;
+          }),
+      };
+      const { context, close } = await openDirectory({
+        root,
+        storage: storageOf(store, root),
+        log: silent,
+        maintenance: false,
+      });
+      t.onTestFinished(close);
+      const client = await openClient(t, root, { storage });
+      await client.call("declareTable", "t");
+      await client.call("deregisterTable", "t");
+      await leaveIntent(root, { departures: [{ location: "t.lance", remove: true }] }, ended);
+      await leaveVerdict(root, "committed");
+      const work: typeof context.work = {
+        ...context.work,
+        async isAtWork(location) {
+          if (held === "work") await beside();
+          return context.work.isAtWork(location);
+        },
+      };
+      // The start of another process resolves the note, too.
+      pending = async () => meanwhile(await openClient(t, root, { storage }));
+      await resolveAbandoned({ ...context, work });
+      assert.equal(pending, undefined);
+      return { client, directory: join(root, "data", "t.lance") };
+    }
+
+    for (const held of ["work", "removal"] as const) {
+      test(`the rest of a drop, held before the ${held}, keeps a table that was created after another process did that rest`, async (t) => {
+        const create = (other: TestClient) => other.upload("createTable", "t", {}, rows);
+        const { client, directory } = await resolveBeside(t, create, held);
+        assert.equal((await client.call("countTableRows", "t")).count, 3n);
+        assert.equal((await client.call("describeTable", "t")).location, directory);
       });
     }
   });
