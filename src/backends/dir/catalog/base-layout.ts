@@ -299,12 +299,15 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       if (!(await isPutAsideAt(key))) return false;
       if (files === undefined)
         return store.deleteDirectory(key, DEREGISTERED_MARKER, () => isPutAsideAt(key));
-      const trash = newTrash();
-      if (!(await files.moveDirectory(key, trash))) return false;
-      const isFormer = await isPutAsideAt(trash);
-      if (isFormer) await store.deleteDirectory(trash);
-      else if (!(await files.moveDirectory(trash, key)))
-        throw new Error(`the directory of another table is at ${store.uriOf(trash)}`);
+      // `gc` must not take it for a dropped table before it is known to be one.
+      const aside = keyIn(baseKey, `.aside-${randomBytes(8).toString("hex")}`);
+      if (!(await files.moveDirectory(key, aside))) return false;
+      const isFormer = await isPutAsideAt(aside);
+      if (isFormer) {
+        const trash = newTrash();
+        if (await files.moveDirectory(aside, trash)) await store.deleteDirectory(trash);
+      } else if (!(await files.moveDirectory(aside, key)))
+        throw new Error(`the directory of another table is at ${store.uriOf(aside)}`);
       return isFormer;
     },
   };

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { basename } from "node:path";
+import { type TestContext, test } from "vitest";
+import { createLocalStore } from "../format/local-store.ts";
+import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import { temporaryDirectory } from "../test-support.ts";
+import { createLayout } from "./base-layout.ts";
+
+const disk = createLocalStore();
+
+/** Puts a directory `t` aside and removes it, while it becomes that of another table just before its first rename. */
+async function removeWhileCreated(t: TestContext, beforeReturn: (key: string) => Promise<void>) {
+  const base = disk.keyOf(await temporaryDirectory(t));
+  const key = keyIn(base, "t");
+  let isCreated = false;
+  const moveDirectory = async (from: string, to: string) => {
+    if (from === key && !isCreated) {
+      isCreated = true;
+      await disk.delete(`${key}/.lance-deregistered`);
+      await disk.put(`${key}/rows`, Buffer.from("of another table"));
+    }
+    if (to === key) await beforeReturn(key);
+    return disk.files?.moveDirectory(from, to) ?? false;
+  };
+  const store = { ...disk, files: { ...disk.files, moveDirectory } } as ObjectStore;
+  const layout = createLayout(store, base);
+  await disk.put(`${key}/rows`, Buffer.from("of a dropped table"));
+  await layout.setDeregistered("t", true);
+  return { base, key, removal: layout.removePutAside("t") };
+}
+
+test("a directory that has become another table's goes back to its place", async (t) => {
+  const { base, removal } = await removeWhileCreated(t, async () => {});
+  assert.equal(await removal, false);
+  assert.deepEqual(await listNames(disk, base), ["t"]);
+});
+
+test("a directory whose place is taken meanwhile keeps a name that gc leaves alone", async (t) => {
+  const { base, removal } = await removeWhileCreated(t, (key) =>
+    disk.put(`${key}/rows`, Buffer.from("of a third")),
+  );
+  await assert.rejects(removal, /the directory of another table is at .*\.aside-[0-9a-f]{16}$/);
+  const [kept, ...rest] = await listNames(disk, base);
+  assert.match(basename(kept ?? ""), /^\.aside-/);
+  assert.deepEqual(rest, ["t"]);
+  assert.equal(String(await disk.get(`${keyIn(base, kept ?? "")}/rows`)), "of another table");
+});
