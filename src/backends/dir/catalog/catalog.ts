@@ -76,6 +76,10 @@ export interface Catalog {
  */
 const SURE_WITHIN_MS = 5_000;
 
+/** What the log says when the known versions are gone and others have their numbers. */
+const REPLACED =
+  "the catalog was replaced by another one, as after a restore from a backup, and is read again";
+
 /** Opens the catalog of a manifest table. */
 export function createCatalog(
   manifest: ManifestTable,
@@ -135,8 +139,10 @@ export function createCatalog(
   async function load({ version: target, generation: targetGeneration }: Head): Promise<void> {
     const started = ++loadsStarted;
     const from = version;
+    const isOther =
+      from > 0 && targetGeneration !== generation && (await manifest.isOther(from, state.facts.transaction));
     const delta =
-      isSound && from > 0 && from < target && state.isMergeable
+      isSound && !isOther && from > 0 && from < target && state.isMergeable
         ? await manifest.changes(from, target)
         : undefined;
     const whole = delta === undefined ? await sharing.read(target, isSound) : undefined;
@@ -151,6 +157,7 @@ export function createCatalog(
     version = whole?.version ?? target;
     generation = targetGeneration;
     exchange?.noteChange();
+    if (isOther) log.warn({ version, known: from }, REPLACED);
     if (whole !== undefined && state.duplicates > 0) log.warn({ version }, "the manifest has duplicate rows");
   }
   const refresh = createSharedCheck(() => {

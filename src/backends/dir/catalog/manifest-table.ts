@@ -58,6 +58,12 @@ export interface ManifestTable {
    * @returns undefined if the later one must be read as a whole: the earlier one is gone, or much is new
    */
   changes(from: number, to: number): Promise<VersionDelta | undefined>;
+  /**
+   * Whether there is a version of a number that another transaction has made, as after a restore from a backup.
+   *
+   * @param transaction name of the transaction that made the known version of that number
+   */
+  isOther(version: number, transaction: string): Promise<boolean>;
   /** Creates the table if it does not exist; another process may do so concurrently. */
   ensure(): Promise<void>;
   /**
@@ -219,6 +225,13 @@ export function createManifestTable(
       const fragments = [earlier.manifest.fragments, later.manifest.fragments] as const;
       const delta = await readAt(later, (table) => readDelta(table, ...fragments));
       return delta && { ...delta, facts: factsOf(later.manifest) };
+    },
+    async isOther(version, transaction) {
+      // Not from memory, where the known version is.
+      const found = await readVersion(dataset, BigInt(version)).catch((error: unknown) => {
+        if (!isLanceError(error, "TableVersionNotFound")) throw error;
+      });
+      return found !== undefined && found.manifest.transactionFile !== transaction;
     },
     async ensure() {
       if ((await head()).version > 0) return;
