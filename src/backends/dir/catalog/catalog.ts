@@ -76,7 +76,7 @@ export interface Catalog {
  */
 const SURE_WITHIN_MS = 5_000;
 
-/** What the log says when the known versions are gone and others have their numbers. */
+/** The warning when the known versions are gone and others have their numbers. */
 const REPLACED =
   "the catalog was replaced by another one, as after a restore from a backup, and is read again";
 
