@@ -1,6 +1,8 @@
-import type { ApiError } from "@google-cloud/storage";
+import type { Readable } from "node:stream";
+import type { ApiError, CreateReadStreamOptions, File } from "@google-cloud/storage";
 import type { StoreFailure } from "./failure.ts";
 import { createOptionReader, type OptionReader, type StorageOptions } from "./storage-options.ts";
+import { lateError } from "./time-limits.ts";
 
 /** Creates a reader for the options of Google Cloud Storage. */
 export function optionReader(options: StorageOptions): OptionReader {
@@ -55,10 +57,24 @@ export function failureOf(thrown: unknown): StoreFailure {
  */
 export async function within<T>(limit: number, request: Promise<T>): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(Object.assign(new Error("late"), { code: "ETIMEDOUT" })), limit);
+  const timer = setTimeout(() => reject(lateError()), limit);
   try {
     return await Promise.race([request, late]);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/**
+ * Opens the body of an object.
+ *
+ * The library answers a broken body by destroying the agent that all its requests share, and fails these with it. The
+ * destroyed body frees its own connection, so the agent is kept from the library.
+ */
+export function openBody(file: File, part: CreateReadStreamOptions = {}): Readable {
+  const body = file.createReadStream({ ...part, validation: false });
+  body.once("response", ({ request }: { readonly request: { agent: unknown } }) => {
+    request.agent = undefined;
+  });
+  return body;
 }

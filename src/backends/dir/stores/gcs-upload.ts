@@ -1,11 +1,20 @@
 import type { File } from "@google-cloud/storage";
 import { inPieces } from "./pieces.ts";
+import type { TimeLimits } from "./time-limits.ts";
 
 /** Size of a piece, in bytes: a multiple of 256 KiB, except at the end. */
 const PIECE_BYTES = 16 * 2 ** 20;
 
-/** Longest duration of a piece, in milliseconds. */
-const PIECE_TIMEOUT = 60_000;
+/** Longest duration of a piece, in longest durations of other requests. */
+const PIECE_LIMITS = 2;
+
+/** How an upload makes its requests. */
+interface UploadWay {
+  readonly limits: TimeLimits;
+  /** Makes a request that the library repeats, with a limit on each attempt. Default: that of small requests. */
+  repeated<T>(request: Promise<T>, limit?: number): Promise<T>;
+  readonly signal: AbortSignal | undefined;
+}
 
 /** Status of the answer to a piece that is not the last. */
 const INCOMPLETE = 308;
@@ -19,20 +28,24 @@ const INCOMPLETE = 308;
 export async function uploadStream(
   file: File,
   bytes: AsyncIterable<Uint8Array>,
-  signal: AbortSignal | undefined,
+  { limits, repeated, signal }: UploadWay,
 ): Promise<void> {
+  const pieceLimit = () => AbortSignal.timeout(PIECE_LIMITS * limits.longest);
   const pieces = inPieces(bytes, PIECE_BYTES, signal);
   let piece = (await pieces.next()).value ?? new Uint8Array();
   if (piece.byteLength < PIECE_BYTES) {
-    await file.save(Buffer.from(piece), { resumable: false });
+    const request = file.save(Buffer.from(piece), { resumable: false });
+    await repeated(request, limits.write(piece.byteLength));
     return;
   }
-  const [uri] = await file.createResumableUpload();
+  const [uri] = await repeated(file.createResumableUpload());
   try {
     for (let start = 0; ; ) {
       const next = (await pieces.next()).value;
       const end = start + piece.byteLength;
-      await sendPiece(uri, piece, `bytes ${start}-${end - 1}/${next === undefined ? end : "*"}`, signal);
+      const ends = [pieceLimit(), ...(signal === undefined ? [] : [signal])];
+      const range = `bytes ${start}-${end - 1}/${next === undefined ? end : "*"}`;
+      await sendPiece(uri, piece, range, AbortSignal.any(ends));
       if (next === undefined) return;
       piece = next;
       start = end;
@@ -41,26 +54,20 @@ export async function uploadStream(
     await fetch(uri, {
       method: "DELETE",
       redirect: "manual",
-      signal: AbortSignal.timeout(PIECE_TIMEOUT),
+      signal: pieceLimit(),
     }).catch(() => {});
     throw error;
   }
 }
 
-async function sendPiece(
-  uri: string,
-  body: Uint8Array,
-  range: string,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const limit = AbortSignal.timeout(PIECE_TIMEOUT);
+async function sendPiece(uri: string, body: Uint8Array, range: string, signal: AbortSignal): Promise<void> {
   const answer = await fetch(uri, {
     method: "PUT",
     // The bytes and the address, a credential, must not go elsewhere. 308 is not a redirect here.
     redirect: "manual",
     headers: { "content-range": range },
     body: Buffer.from(body),
-    signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
+    signal,
   });
   await answer.arrayBuffer();
   if (answer.ok || answer.status === INCOMPLETE) return;

@@ -1,12 +1,13 @@
-import type { File, StorageOptions as GcsOptions } from "@google-cloud/storage";
+import type { CreateReadStreamOptions, File, StorageOptions as GcsOptions } from "@google-cloud/storage";
 import { LanceError } from "../../../namespace/errors.ts";
 import { loadLibrary } from "../../load-library.ts";
 import type { ObjectInfo } from "../format/storage.ts";
 import type { ListedObject } from "./bucket.ts";
 import type { Outcome } from "./conditional-put.ts";
 import { isTransient, toStoreError } from "./failure.ts";
-import { failureOf, optionReader, readServiceAccount, within } from "./gcs-access.ts";
+import { failureOf, openBody, optionReader, readServiceAccount, within } from "./gcs-access.ts";
 import { uploadStream } from "./gcs-upload.ts";
+import { pacedBody, readPaced } from "./paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
 import { createTimeLimits } from "./time-limits.ts";
@@ -44,6 +45,10 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
   function repeated<T>(request: Promise<T>, limit = limits.small): Promise<T> {
     return within((1 + MAX_RETRIES) * limit, request);
   }
+  /** Reads an object, or a part of it. */
+  function read(key: string, part?: CreateReadStreamOptions): Promise<Uint8Array | undefined> {
+    return orMissing(readPaced(openBody(bucket.file(key), part), limits.longest));
+  }
   /** Writes an object in place of a generation, where 0 means none, in a single attempt. */
   function putIf(key: string, bytes: Uint8Array, generation: string | number, attempts: number) {
     const preconditionOpts = { ifGenerationMatch: generation };
@@ -54,19 +59,16 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
     scheme: "gs",
     name,
     listsInOrder: true,
-    async get(key) {
-      const found = await orMissing(bucket.file(key).download({ validation: false }));
-      return found?.[0];
-    },
+    get: (key) => read(key),
     async getTagged(key) {
       const metadata = await orMissing(repeated(bucket.file(key).getMetadata()));
       // The bytes may be newer than the tag: then the object has changed since, as a change under the tag finds.
-      const found = metadata && (await orMissing(bucket.file(key).download({ validation: false })));
-      return found && { bytes: found[0], tag: String(metadata[0].generation) };
+      const bytes = metadata && (await read(key));
+      return bytes && { bytes, tag: String(metadata[0].generation) };
     },
     async getStream(key) {
       const [found] = await known(repeated(bucket.file(key).exists()));
-      return found ? withErrors(bucket.file(key).createReadStream({ validation: false })) : undefined;
+      return found ? withErrors(pacedBody(openBody(bucket.file(key)), limits.longest)) : undefined;
     },
     async getPart(key, range) {
       const metadata = await orMissing(repeated(bucket.file(key).getMetadata()));
@@ -75,8 +77,8 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
       const start = "length" in range ? Math.max(0, size - range.length) : range.start;
       const end = "length" in range ? size : Math.min(range.end, size);
       if (start >= end) return { size, bytes: new Uint8Array() };
-      const found = await orMissing(bucket.file(key).download({ start, end: end - 1, validation: false }));
-      return found && { size, bytes: found[0] };
+      const bytes = await read(key, { start, end: end - 1 });
+      return bytes && { size, bytes };
     },
     async head(key) {
       const file = bucket.file(key);
@@ -97,11 +99,12 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
       const request = bucket.file(key).save(Buffer.from(bytes), { resumable: false });
       return known(repeated(request, limits.write(bytes.byteLength)));
     },
-    putStream: (key, bytes, signal) => known(uploadStream(bucket.file(key), bytes, signal)),
+    putStream: (key, bytes, signal) =>
+      known(uploadStream(bucket.file(key), bytes, { limits, repeated, signal })),
     create: (key, bytes, attempts) => outcomeOf(putIf(key, bytes, 0, attempts)),
     replace: (key, bytes, tag, attempts) => outcomeOf(putIf(key, bytes, tag, attempts), [404, 412]),
     async copy(from, to) {
-      await known(bucket.file(from).copy(bucket.file(to)));
+      await known(repeated(bucket.file(from).copy(bucket.file(to)), limits.longest));
     },
     async delete(keys) {
       const rest = keys.values();

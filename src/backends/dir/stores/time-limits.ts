@@ -12,8 +12,15 @@ export function transferMs(bytes: number): number {
   return bytes / BYTES_PER_MS;
 }
 
+/** Returns the error of a request that exceeded its limit. */
+export function lateError(): Error {
+  return Object.assign(new Error("late"), { code: "ETIMEDOUT" });
+}
+
 /** Time limits of the requests to a bucket, in milliseconds. */
 export interface TimeLimits {
+  /** Limit that bounds all others, and that on a wait for the next bytes of a body. */
+  readonly longest: number;
   /** Limit on an attempt of a request without a long body. */
   readonly small: number;
   /** Returns the limit on an attempt to write a number of bytes. */
@@ -26,6 +33,7 @@ export interface TimeLimits {
 export function createTimeLimits(longest: number): TimeLimits {
   const atMost = (ms: number) => Math.min(longest, Math.ceil(ms));
   return {
+    longest,
     small: atMost(SMALL_REQUEST_MS),
     write: (bytes) => atMost(SMALL_REQUEST_MS + transferMs(bytes)),
     conditionalWrite: (bytes, attempts) => atMost(CONDITIONAL_WRITE_MS * 2 ** attempts + transferMs(bytes)),

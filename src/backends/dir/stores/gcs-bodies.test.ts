@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type TestContext, test } from "vitest";
+import type { ObjectStore } from "../format/storage.ts";
+import { failsWith } from "../test-support.ts";
+import { createGcsStore } from "./gcs.ts";
+
+const SIZE = 2_000;
+
+/** The library compares it with what it uploaded. */
+const CRC_OF_4_ZEROS = "SGdLxw==";
+
+/** Opens a store on a fake service. */
+async function openFake(
+  t: TestContext,
+  answer: (request: IncomingMessage, response: ServerResponse) => void,
+) {
+  const server = createServer((request, response) => {
+    request.resume();
+    answer(request, response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const gcs_base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const key = JSON.stringify({ gcs_base_url, disable_oauth: true });
+  return (await createGcsStore("bucket", { google_service_account_key: key, timeout: "200ms" })).store;
+}
+
+const isBody = ({ url = "" }: IncomingMessage) => url.includes("alt=media");
+
+function sendFacts(response: ServerResponse): void {
+  response.setHeader("content-type", "application/json");
+  response.end(JSON.stringify({ generation: "1", size: String(SIZE), crc32c: CRC_OF_4_ZEROS }));
+}
+
+/** Begins a body, of whose bytes half are sent. */
+function begin(response: ServerResponse): void {
+  response.writeHead(200, { "content-length": String(SIZE) });
+  response.write(Buffer.alloc(SIZE / 2));
+}
+
+async function drain(store: ObjectStore): Promise<void> {
+  for await (const _ of (await store.getStream("k")) ?? []);
+}
+
+const READS: Record<string, (store: ObjectStore) => Promise<unknown>> = {
+  get: (store) => store.get("k"),
+  getTagged: (store) => store.getTagged("k"),
+  getStream: drain,
+  getTail: (store) => store.getTail("k", SIZE),
+  getRange: (store) => store.getRange("k", 0, SIZE),
+};
+
+const STALLS: Record<string, (response: ServerResponse) => void> = {
+  "never begins": () => {},
+  "stops in the middle": begin,
+  trickles: (response) => {
+    begin(response);
+    const timer = setInterval(() => response.write("x"), 20);
+    response.on("close", () => clearInterval(timer));
+  },
+  "ends in the middle": (response) => {
+    begin(response);
+    setTimeout(() => response.destroy(), 20);
+  },
+};
+
+for (const [stall, send] of Object.entries(STALLS))
+  for (const [name, read] of Object.entries(READS))
+    test(`${name} fails in time for a body of Google that ${stall}`, async (t) => {
+      const store = await openFake(t, (request, response) =>
+        isBody(request) ? send(response) : sendFacts(response),
+      );
+      await assert.rejects(read(store), failsWith("ServiceUnavailable"));
+    });
+
+test("a body that is given up frees its connection, and leaves other requests alone", async (t) => {
+  const closed = Promise.withResolvers<void>();
+  const neighbour = Promise.withResolvers<ServerResponse>();
+  let bodies = 0;
+  const store = await openFake(t, (request, response) => {
+    if (request.url?.includes("neighbour") && isBody(request)) {
+      response.writeHead(200, { "content-length": "4" });
+      response.write("ab");
+      neighbour.resolve(response);
+    } else if (isBody(request)) {
+      bodies += 1;
+      response.on("close", closed.resolve);
+      begin(response);
+    } else sendFacts(response);
+  });
+  const stream = await store.getStream("neighbour");
+  assert.ok(stream !== undefined);
+  const chunks = stream[Symbol.asyncIterator]();
+  const first = chunks.next();
+  const response = await neighbour.promise;
+  await first;
+  await assert.rejects(drain(store), failsWith("ServiceUnavailable"));
+  await closed.promise;
+  assert.equal(bodies, 1);
+  response.end("cd");
+  assert.equal(Buffer.from((await chunks.next()).value ?? []).toString(), "cd");
+});
+
+test("a slow reader does not fail a body", async (t) => {
+  const store = await openFake(t, (request, response) =>
+    isBody(request) ? response.end(Buffer.alloc(SIZE)) : sendFacts(response),
+  );
+  let bytes = 0;
+  for await (const chunk of (await store.getStream("k")) ?? []) {
+    await sleep(300);
+    bytes += chunk.byteLength;
+  }
+  assert.equal(bytes, SIZE);
+});
+
+const LONG = [Buffer.alloc(2 ** 24), Buffer.alloc(1)];
+
+const WRITES: Record<string, readonly [silent: RegExp, write: (store: ObjectStore) => Promise<unknown>]> = {
+  copy: [/rewriteTo/, (store) => store.copy("k", "l")],
+  "short upload": [/upload/, (store) => store.putStream("k", streamOf([Buffer.alloc(4)]))],
+  "start of a long upload": [/uploadType=resumable/, (store) => store.putStream("k", streamOf(LONG))],
+  "piece of a long upload": [/session/, (store) => store.putStream("k", streamOf(LONG))],
+};
+
+async function* streamOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
+}
+
+for (const [name, [silent, write]] of Object.entries(WRITES))
+  test(`a ${name} that Google does not answer is given up in time`, async (t) => {
+    let requests = 0;
+    const store = await openFake(t, (request, response) => {
+      if (silent.test(request.url ?? "")) requests += 1;
+      else {
+        response.setHeader("location", `http://${request.headers.host}/session`);
+        sendFacts(response);
+      }
+    });
+    await assert.rejects(write(store), failsWith("ServiceUnavailable"));
+    assert.ok(requests > 0);
+  });
+
+test("changes under a condition name the generation in their queries, as the service documents", async (t) => {
+  const seen: string[] = [];
+  const store = await openFake(t, ({ method, url = "" }, response) => {
+    seen.push(`${method} ${new URLSearchParams(url.split("?")[1]).get("ifGenerationMatch")}`);
+    sendFacts(response);
+  });
+  await store.deleteTagged("k", "7");
+  await store.replace("k", new Uint8Array(4), "8");
+  await store.putIfAbsent("k", new Uint8Array(4));
+  assert.deepEqual(seen, ["DELETE 7", "POST 8", "POST 0"]);
+});
