@@ -1,26 +1,12 @@
-import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
+import { type Coding, etagOf, type StaticFile } from "./static-file.ts";
 
 /** Codings of a file's content, the smallest first, with the endings of their files. */
 const CODINGS = { br: ".br", gzip: ".gz" } as const;
 
-/** Coding of a file's content. */
-export type Coding = keyof typeof CODINGS;
-
-/** A file of the console. */
-export interface ConsoleFile {
-  readonly type: string;
-  readonly etag: string;
-  /** Whether another content would have another name. */
-  readonly isImmutable: boolean;
-  readonly content: Buffer;
-  /** The content in the codings in which the build wrote it, the smallest first. */
-  readonly coded: ReadonlyMap<Coding, Buffer>;
-}
-
 /** Files of the console, by path below its directory. */
-export type ConsoleFiles = ReadonlyMap<string, ConsoleFile>;
+export type ConsoleFiles = ReadonlyMap<string, StaticFile>;
 
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
@@ -60,7 +46,7 @@ async function readAll(directory: string): Promise<ConsoleFiles> {
   const contents = new Map(
     await Promise.all(paths.map(async (path) => [path, await readFile(join(directory, path))] as const)),
   );
-  const files = new Map<string, ConsoleFile>();
+  const files = new Map<string, StaticFile>();
   for (const [path, content] of contents) {
     const type = TYPES[extname(path)];
     if (type === undefined) continue;
@@ -68,8 +54,13 @@ async function readAll(directory: string): Promise<ConsoleFiles> {
       const found = contents.get(path + ending);
       return found === undefined ? [] : [[coding as Coding, found] as const];
     });
-    const etag = `"${createHash("sha256").update(content).digest("base64url").slice(0, 22)}"`;
-    files.set(path, { type, etag, isImmutable: HASHED.test(path), content, coded: new Map(coded) });
+    files.set(path, {
+      type,
+      etag: etagOf(content),
+      isImmutable: HASHED.test(path),
+      content,
+      coded: new Map(coded),
+    });
   }
   return files;
 }

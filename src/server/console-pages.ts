@@ -1,6 +1,7 @@
-import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from "fastify";
-import { type Coding, type ConsoleFile, createConsoleFiles, PAGE } from "./console-files.ts";
+import type { FastifyInstance, FastifyPluginCallback, FastifyReply } from "fastify";
+import { createConsoleFiles, PAGE } from "./console-files.ts";
 import { refuseOtherMethods } from "./probes.ts";
+import { sendFile } from "./static-file.ts";
 
 /** Path of the console. */
 const PLACE = "/console";
@@ -52,9 +53,6 @@ const HEADERS = {
   vary: "accept-encoding",
 } as const;
 
-/** Names of the files have the hash of their content; the others are compared at each use. */
-const CACHED = { true: "public, max-age=31536000, immutable", false: "no-cache" } as const;
-
 /** Whether a path belongs to the console. */
 export function isConsolePath(path: string): boolean {
   return path === PLACE || path.startsWith(`${PLACE}/`);
@@ -100,24 +98,4 @@ function notBuilt(reply: FastifyReply): FastifyReply {
     .headers({ "retry-after": "2", refresh: "2", "cache-control": "no-store" })
     .type("text/plain")
     .send("The console is being built. This page tries again in two seconds.\n");
-}
-
-function sendFile(file: ConsoleFile, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  reply.headers({ etag: file.etag, "cache-control": CACHED[`${file.isImmutable}`] });
-  if (request.headers["if-none-match"] === file.etag) return reply.code(304).send();
-  const accepted = codingsOf(request.headers["accept-encoding"]);
-  const coding = [...file.coded.keys()].find((each) => accepted.has(each));
-  if (coding !== undefined) reply.header("content-encoding", coding);
-  return reply.type(file.type).send((coding && file.coded.get(coding)) ?? file.content);
-}
-
-/** Returns the codings that a header accepts, as RFC 9110 writes them. */
-function codingsOf(header: string | string[] = ""): ReadonlySet<Coding> {
-  const names = String(header)
-    .toLowerCase()
-    .split(",")
-    .map((part) => part.split(";").map((text) => text.trim()))
-    .filter(([, weight = ""]) => !/^q=0(?:\.0*)?$/.test(weight))
-    .map(([name]) => name as Coding);
-  return new Set(names);
 }

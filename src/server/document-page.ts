@@ -1,5 +1,6 @@
 import type { FastifyPluginCallback } from "fastify";
 import { refuseOtherMethods } from "./probes.ts";
+import { compressFile, type StaticFile, sendFile } from "./static-file.ts";
 
 /** The documents of the REST API. */
 export interface ApiDocuments {
@@ -33,15 +34,25 @@ export const documentPlugin: FastifyPluginCallback<{ documents: ApiDocuments }> 
   { documents },
   done,
 ) => {
-  app.get("/openapi.json", async (_request, reply) =>
-    reply.type("application/json").send(await documents.json()),
+  const compressed = new Map<string, Promise<StaticFile>>();
+  /** Makes a file at its first use, and again if that failed. */
+  function fileAt(url: string, type: string, read: () => Promise<string>): Promise<StaticFile> {
+    const known = compressed.get(url);
+    if (known !== undefined) return known;
+    const making = read().then((text) => compressFile(type, text));
+    compressed.set(url, making);
+    making.catch(() => compressed.delete(url));
+    return making;
+  }
+
+  const json = () => documents.json();
+  app.get("/openapi.json", async (request, reply) =>
+    sendFile(await fileAt("/openapi.json", "application/json; charset=utf-8", json), request, reply),
   );
   for (const [url, [name, type]] of Object.entries(FILES)) {
-    app.get(url, async (_request, reply) =>
-      reply
-        .headers(SAFE)
-        .type(type)
-        .send(await documents.file(name)),
+    const read = () => documents.file(name);
+    app.get(url, async (request, reply) =>
+      sendFile(await fileAt(url, type, read), request, reply.headers(SAFE)),
     );
   }
   for (const url of ["/openapi.json", ...Object.keys(FILES)]) refuseOtherMethods(app, url);

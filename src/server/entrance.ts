@@ -17,6 +17,8 @@ export interface EntranceOptions {
   /** Serves a connection, which is paused, and begins with the first bytes of the protocol. */
   serveHttp1(socket: Socket): void;
   serveHttp2(socket: Socket): void;
+  /** Ends a connection after its running calls, because the authorities that judged its certificate have changed. */
+  retire(socket: Socket): void;
   /** Called when a handshake, or an encrypted connection, breaks. */
   onBroken(error: NodeJS.ErrnoException): void;
 }
@@ -58,7 +60,7 @@ export function createEntrance(options: EntranceOptions): Entrance {
   const { tls, log, refused, onBroken } = options;
   const tooPlain = new WeakSet<Socket>();
   let toldAt = Number.NEGATIVE_INFINITY;
-  const layer = tls && createTlsLayer(tls, { onSecure, onFailed: onBroken });
+  const layer = tls && createTlsLayer(tls, { onSecure, onFailed: onBroken, onStale: options.retire });
 
   function serve(socket: Socket, protocol: "http1" | "http2"): void {
     if (protocol === "http2") options.serveHttp2(socket);

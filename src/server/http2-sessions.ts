@@ -42,6 +42,8 @@ export interface Http2Sessions {
    * @param longestMs how long calls are taken that the client sends before it knows.
    */
   leave(longestMs: number): void;
+  /** Closes the session of a connection once its running calls have ended; returns false if the connection has none. */
+  retire(socket: Socket): boolean;
   /** Closes every session once its running calls have ended. */
   drain(): void;
   /** Cuts every session off. */
@@ -58,7 +60,7 @@ const MAX_SESSION_MEMORY = 4096;
 export function createHttp2Sessions(options: Http2SessionsOptions): Http2Sessions {
   const { idleness, silenceMs, sessionWindowBytes, maxConcurrentStreams, resets } = options;
   const { onStream, onBroken } = options;
-  const sessions = new Set<ServerHttp2Session>();
+  const sessions = new Map<Socket, ServerHttp2Session>();
   const toldToGo = new WeakSet<ServerHttp2Session>();
   let goingMs: number | undefined;
 
@@ -78,9 +80,9 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
         settings: { initialWindowSize: options.streamWindowBytes, maxConcurrentStreams },
       });
       session.setLocalWindowSize(sessionWindowBytes);
-      sessions.add(session);
+      sessions.set(socket, session);
       const calls = limitIdleness(session, idleness);
-      session.on("close", () => sessions.delete(session));
+      session.on("close", () => sessions.delete(socket));
       session.on("error", (error: NodeJS.ErrnoException) => {
         if (error.code === "ERR_HTTP2_ERROR") resets.noteBroken(remoteAddress);
         onBroken(error);
@@ -99,12 +101,18 @@ export function createHttp2Sessions(options: Http2SessionsOptions): Http2Session
       goingMs = longestMs;
     },
 
+    retire(socket) {
+      const session = sessions.get(socket);
+      if (session !== undefined) tellToGo(session, LONGEST_ROUND_TRIP_MS);
+      return session !== undefined;
+    },
+
     drain() {
-      for (const session of sessions) tellToGo(session, LONGEST_ROUND_TRIP_MS);
+      for (const session of sessions.values()) tellToGo(session, LONGEST_ROUND_TRIP_MS);
     },
 
     destroy() {
-      for (const session of sessions) session.destroy(undefined, constants.NGHTTP2_CANCEL);
+      for (const session of sessions.values()) session.destroy(undefined, constants.NGHTTP2_CANCEL);
     },
   };
 }

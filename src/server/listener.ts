@@ -129,6 +129,8 @@ export function createListener(options: ListenerOptions): Listener {
   const told = new WeakSet<Error>();
   const ended = { connections: 0, received: 0, sent: 0 };
   const spare = createSpareConnections();
+  /** Connections of HTTP/1.1 that end with their answers under way. */
+  const retired = new WeakSet<Socket>();
   /** Whether clients are told to reconnect, and whether idle connections are closed. */
   let [leaving, draining] = [false, false];
   let lastSocketGone: (() => void) | undefined;
@@ -155,7 +157,7 @@ export function createListener(options: ListenerOptions): Listener {
   });
   const entrance = createEntrance({
     tls: options.tls,
-    ...{ log, refused, serveHttp1, serveHttp2 },
+    ...{ log, refused, serveHttp1, serveHttp2, retire },
     onBroken: (error) => onBroken(error, "a handshake of TLS failed"),
   });
   const port = createNetServer({ allowHalfOpen: true, noDelay: true }, onConnection);
@@ -204,6 +206,15 @@ export function createListener(options: ListenerOptions): Listener {
     else sessions.serve(socket);
   }
 
+  function retire(socket: Socket): void {
+    if (sessions.retire(socket)) return;
+    const carrier = carrierOf(socket);
+    const response = sockets.get(carrier);
+    retired.add(carrier);
+    if (response === undefined) socket.destroySoon();
+    else if (!response.headersSent) response.setHeader("connection", "close");
+  }
+
   /** A client that sends bytes other than HTTP is refused; one that has disconnected is not. */
   function onBroken(error: NodeJS.ErrnoException, text: string, peer?: string): void {
     const { code: fault = "" } = error;
@@ -221,10 +232,12 @@ export function createListener(options: ListenerOptions): Listener {
     response.on("close", () => {
       if (sockets.get(socket) === response && request.complete) sockets.set(socket, undefined);
       // The connection counts as idle only after node has finished the response.
+      if (retired.has(socket) && sockets.get(socket) === undefined) request.socket.destroySoon();
       if (draining) setImmediate(() => http1.closeIdleConnections());
     });
     const isPlain = entrance.isTooPlain(socket);
-    if (leaving || isPlain || spare.has(socket)) response.setHeader("connection", "close");
+    if (leaving || isPlain || spare.has(socket) || retired.has(socket))
+      response.setHeader("connection", "close");
     const fault = isPlain ? new LanceError("InvalidInput", NEEDS_TLS) : readTarget(request);
     if (fault !== undefined) {
       arrivals?.()?.http(request, response);

@@ -1,7 +1,8 @@
 import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
-import { setCertificate } from "../../wires/peer.ts";
+import { peerOf, setCertificate } from "../../wires/peer.ts";
+import { LONGEST_ROUND_TRIP_MS } from "../drain.ts";
 import { clientCertificateOf } from "./client-certificate.ts";
 import type { TlsIdentity } from "./identity.ts";
 
@@ -17,6 +18,8 @@ export interface TlsEvents {
   onSecure(socket: TLSSocket): void;
   /** Called for a handshake that fails. */
   onFailed(error: NodeJS.ErrnoException): void;
+  /** Called for each connection with a certificate when the authorities of clients change. */
+  onStale(socket: TLSSocket): void;
 }
 
 /** Those of TLS 1.3, and of TLS 1.2 those that keep the past secret when the key leaks, and that HTTP/2 allows. */
@@ -38,6 +41,9 @@ const SETTINGS = {
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 } as const;
 
+/** Reason for calls on a connection that its client keeps although the server ends it. */
+const STALE = "was checked before the trusted authorities changed: connect again";
+
 /** Protocols that clients may choose (ALPN); the server prefers the first. */
 export const ALPN_PROTOCOLS = ["h2", "http/1.1"];
 
@@ -45,10 +51,14 @@ export const ALPN_PROTOCOLS = ["h2", "http/1.1"];
  * Creates the layer of TLS 1.2 and 1.3. A connection keeps the certificate with which it began when the files change.
  *
  * Where clients are asked for a certificate, they need not have one, and the layer stores it on the socket with the reason why it
- * is not trusted, if there is one: callers then get an answer that they can read.
+ * is not trusted, if there is one: callers then get an answer that they can read. When the authorities change, such connections
+ * are stale, and their certificates count for another round trip only, which calls need that the client has already sent.
  */
-export function createTlsLayer(identity: TlsIdentity, { onSecure, onFailed }: TlsEvents): TlsLayer {
+export function createTlsLayer(identity: TlsIdentity, { onSecure, onFailed, onStale }: TlsEvents): TlsLayer {
   const { material, asksClients } = identity;
+  let authorities = material.ca;
+  const shaking = new Set<Socket>();
+  const certified = new Set<TLSSocket>();
   // This server never listens: connections come as its event `connection`.
   const server = createServer(
     {
@@ -56,20 +66,43 @@ export function createTlsLayer(identity: TlsIdentity, { onSecure, onFailed }: Tl
       ...{ ALPNProtocols: ALPN_PROTOCOLS, requestCert: asksClients, rejectUnauthorized: false },
     },
     (socket) => {
+      shaking.delete(carrierOf(socket));
       const certificate = asksClients ? clientCertificateOf(socket) : undefined;
-      if (certificate !== undefined) setCertificate(socket, certificate);
+      if (certificate !== undefined) {
+        setCertificate(socket, certificate);
+        certified.add(socket);
+        socket.on("close", () => certified.delete(socket));
+      }
       onSecure(socket);
     },
   );
   server.on("tlsClientError", onFailed);
-  identity.onChange(({ cert, key, ca }) => server.setSecureContext({ ...SETTINGS, cert, key, ca }));
+  identity.onChange(({ cert, key, ca }) => {
+    server.setSecureContext({ ...SETTINGS, cert, key, ca });
+    if (ca === authorities) return;
+    authorities = ca;
+    // A handshake trusts the authorities with which it began.
+    for (const socket of shaking) socket.destroy();
+    const stale = [...certified];
+    for (const socket of stale) onStale(socket);
+    setTimeout(() => stale.forEach(distrust), LONGEST_ROUND_TRIP_MS).unref();
+  });
   return {
     accept(socket) {
       // A client that goes away in the middle of a handshake is noticed at once.
       socket.allowHalfOpen = false;
+      if (asksClients) {
+        shaking.add(socket);
+        socket.on("close", () => shaking.delete(socket));
+      }
       server.emit("connection", socket);
     },
   };
+}
+
+function distrust(socket: TLSSocket): void {
+  const { certificate } = peerOf(socket);
+  if (certificate !== undefined) setCertificate(socket, { ...certificate, fault: STALE });
 }
 
 /** Returns the accepted connection below a socket, which is the socket itself without TLS. */
