@@ -1,12 +1,15 @@
+import type { Readable } from "node:stream";
 import type { BlobItem } from "@azure/storage-blob";
 import type { ObjectInfo } from "../format/storage.ts";
 import { failureOf, openAzure, toAzureError } from "./azure-client.ts";
 import type { Bucket, ListedObject } from "./bucket.ts";
 import type { Outcome } from "./conditional-put.ts";
 import { isTransient, toStoreError } from "./failure.ts";
+import { pacedBody } from "./paced-body.ts";
 import { inPieces } from "./pieces.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
+import { within } from "./time-limits.ts";
 
 /** Size of a block of a long object, in bytes. */
 const BLOCK_BYTES = 16 * 2 ** 20;
@@ -14,8 +17,9 @@ const BLOCK_BYTES = 16 * 2 ** 20;
 /** Number of concurrent deletes; a batch request needs a permission of its own. */
 const DELETES = 32;
 
-/** Interval between checks of a running copy, in milliseconds. */
+/** Interval between checks of a running copy, in milliseconds, and the number of times that the longest limit is its limit. */
 const COPY_INTERVAL = 100;
+const COPY_WAITS = 4;
 
 /**
  * Creates an object store on a container of Azure Blob Storage.
@@ -32,21 +36,24 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     const found = await orMissing(smallOf(key).getProperties(until(signal)));
     return found && infoOf(key, found);
   }
+  /** Begins to read a blob, or a part of it; the library limits the time until a body begins, but not its own. */
+  async function open(key: string, signal?: AbortSignal, start = 0, bytes?: number) {
+    const found = await orMissing(blobOf(key).download(start, bytes, until(signal)));
+    if (found === undefined) return undefined;
+    const body = withErrors(pacedBody(found.readableStreamBody as Readable, limits.longest));
+    return { tag: found.etag ?? "", body };
+  }
+  async function read(...part: Parameters<typeof open>): Promise<{ tag: string; bytes: Buffer } | undefined> {
+    const found = await open(...part);
+    return found && { tag: found.tag, bytes: Buffer.concat(await Array.fromAsync(found.body)) };
+  }
   const bucket: Bucket = {
     scheme: "az",
     name,
     listsInOrder: true,
-    get: (key, signal) => orMissing(blobOf(key).downloadToBuffer(0, undefined, until(signal))),
-    async getTagged(key, signal) {
-      const found = await orMissing(blobOf(key).download(0, undefined, until(signal)));
-      if (found === undefined) return undefined;
-      const body = withErrors(found.readableStreamBody as AsyncIterable<Uint8Array>);
-      return { bytes: Buffer.concat(await Array.fromAsync(body)), tag: found.etag ?? "" };
-    },
-    async getStream(key) {
-      const found = await orMissing(blobOf(key).download());
-      return found && withErrors(found.readableStreamBody as AsyncIterable<Uint8Array>);
-    },
+    get: async (key, signal) => (await read(key, signal))?.bytes,
+    getTagged: read,
+    getStream: async (key) => (await open(key))?.body,
     async getPart(key, range, signal) {
       const info = await head(key, signal);
       if (info === undefined) return undefined;
@@ -54,8 +61,8 @@ export async function createAzureStore(name: string, options: StorageOptions): P
       const start = "length" in range ? Math.max(0, size - range.length) : range.start;
       const end = "length" in range ? size : Math.min(range.end, size);
       if (start >= end) return { size, bytes: new Uint8Array() };
-      const bytes = await orMissing(blobOf(key).downloadToBuffer(start, end - start, until(signal)));
-      return bytes && { size, bytes };
+      const found = await read(key, signal, start, end - start);
+      return found && { size, bytes: found.bytes };
     },
     head,
     async page({ prefix, recursive, limit: maxPageSize, from: continuationToken }, signal) {
@@ -84,7 +91,10 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     async copy(from, to) {
       const options = { intervalInMs: COPY_INTERVAL };
       const copy = await known(blobOf(to).beginCopyFromURL(blobOf(from).url, options));
-      await known(copy.pollUntilDone());
+      // The service may leave a copy pending.
+      await known(within(COPY_WAITS * limits.longest, copy.pollUntilDone())).finally(() =>
+        copy.stopPolling(),
+      );
     },
     async delete(keys) {
       const rest = keys.values();

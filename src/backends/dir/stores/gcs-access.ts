@@ -2,7 +2,6 @@ import type { Readable } from "node:stream";
 import type { ApiError, CreateReadStreamOptions, File } from "@google-cloud/storage";
 import type { StoreFailure } from "./failure.ts";
 import { createOptionReader, type OptionReader, type StorageOptions } from "./storage-options.ts";
-import { lateError } from "./time-limits.ts";
 
 /** Creates a reader for the options of Google Cloud Storage. */
 export function optionReader(options: StorageOptions): OptionReader {
@@ -49,20 +48,6 @@ export function failureOf(thrown: unknown): StoreFailure {
   const status = Number(response?.status ?? code);
   const known = Number.isInteger(status) && status >= 100 && status < 600;
   return { status: known ? status : undefined, code: errors?.[0]?.reason ?? String(code ?? "Error") };
-}
-
-/**
- * Waits for a request up to a limit, in milliseconds. The library takes limits, but its way to HTTP ignores them. The request goes on, and
- * the service may carry it out later.
- */
-export async function within<T>(limit: number, request: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(lateError()), limit);
-  try {
-    return await Promise.race([request, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /**

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type TestContext, test } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
 import { failsWith } from "../test-support.ts";
+import { begin, drain, READS, SIZE, startFake, trickle } from "./bodies-fixture.ts";
 import { createGcsStore } from "./gcs.ts";
-
-const SIZE = 2_000;
 
 /** The library compares it with what it uploaded. */
 const CRC_OF_4_ZEROS = "SGdLxw==";
@@ -17,16 +15,7 @@ async function openFake(
   t: TestContext,
   answer: (request: IncomingMessage, response: ServerResponse) => void,
 ) {
-  const server = createServer((request, response) => {
-    request.resume();
-    answer(request, response);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const gcs_base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const gcs_base_url = await startFake(t, answer);
   const key = JSON.stringify({ gcs_base_url, disable_oauth: true });
   return (await createGcsStore("bucket", { google_service_account_key: key, timeout: "200ms" })).store;
 }
@@ -38,32 +27,10 @@ function sendFacts(response: ServerResponse): void {
   response.end(JSON.stringify({ generation: "1", size: String(SIZE), crc32c: CRC_OF_4_ZEROS }));
 }
 
-/** Begins a body, of whose bytes half are sent. */
-function begin(response: ServerResponse): void {
-  response.writeHead(200, { "content-length": String(SIZE) });
-  response.write(Buffer.alloc(SIZE / 2));
-}
-
-async function drain(store: ObjectStore): Promise<void> {
-  for await (const _ of (await store.getStream("k")) ?? []);
-}
-
-const READS: Record<string, (store: ObjectStore) => Promise<unknown>> = {
-  get: (store) => store.get("k"),
-  getTagged: (store) => store.getTagged("k"),
-  getStream: drain,
-  getTail: (store) => store.getTail("k", SIZE),
-  getRange: (store) => store.getRange("k", 0, SIZE),
-};
-
 const STALLS: Record<string, (response: ServerResponse) => void> = {
   "never begins": () => {},
   "stops in the middle": begin,
-  trickles: (response) => {
-    begin(response);
-    const timer = setInterval(() => response.write("x"), 20);
-    response.on("close", () => clearInterval(timer));
-  },
+  trickles: trickle,
   "ends in the middle": (response) => {
     begin(response);
     setTimeout(() => response.destroy(), 20);

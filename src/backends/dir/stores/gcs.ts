@@ -5,12 +5,12 @@ import type { ObjectInfo } from "../format/storage.ts";
 import type { ListedObject } from "./bucket.ts";
 import type { Outcome } from "./conditional-put.ts";
 import { isTransient, toStoreError } from "./failure.ts";
-import { failureOf, openBody, optionReader, readServiceAccount, within } from "./gcs-access.ts";
+import { failureOf, openBody, optionReader, readServiceAccount } from "./gcs-access.ts";
 import { uploadStream } from "./gcs-upload.ts";
 import { pacedBody, readPaced } from "./paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
-import { createTimeLimits } from "./time-limits.ts";
+import { createTimeLimits, within } from "./time-limits.ts";
 
 /** Longest duration of a request with its retries, in seconds, and their number. */
 const TOTAL_SECONDS = 60;
