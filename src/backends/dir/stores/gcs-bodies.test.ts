@@ -74,6 +74,22 @@ test("a body that is given up frees its connection, and leaves other requests al
   assert.equal(Buffer.from((await chunks.next()).value ?? []).toString(), "cd");
 });
 
+test("a body of Google makes Node warn of nothing", async (t) => {
+  const warnings: Error[] = [];
+  const note = (warning: Error) => void warnings.push(warning);
+  process.on("warning", note);
+  t.onTestFinished(() => void process.off("warning", note));
+  const store = await openFake(t, (request, response) => {
+    if (!isBody(request)) return sendFacts(response);
+    begin(response);
+    setTimeout(() => response.end(Buffer.alloc(SIZE / 2)), 20);
+  });
+  await drain(store);
+  // Node tells warnings in the next turn.
+  await sleep(1);
+  assert.deepEqual(warnings, []);
+});
+
 test("a slow reader does not fail a body", async (t) => {
   const store = await openFake(t, (request, response) =>
     isBody(request) ? response.end(Buffer.alloc(SIZE)) : sendFacts(response),

@@ -1,3 +1,4 @@
+import { EventEmitter } from "node:events";
 import type { CreateReadStreamOptions, File, StorageOptions as GcsOptions } from "@google-cloud/storage";
 import { LanceError } from "../../../namespace/errors.ts";
 import { loadLibrary } from "../../load-library.ts";
@@ -22,6 +23,9 @@ const REQUEST_TIMEOUT = 30_000;
 /** Objects do not belong to a project. Without a value, the library starts `gcloud` to find one, which takes seconds. */
 const NO_PROJECT = "none";
 
+/** Number of listeners of an event from which on Node warns of a leak. */
+const LISTENERS = 20;
+
 /** Number of concurrent deletes; the service has no batch request. */
 const DELETES = 32;
 
@@ -38,6 +42,8 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
     "@google-cloud/storage",
     () => import("@google-cloud/storage"),
   );
+  // The library's streams have 11 listeners and more, so that Node would warn of each body, and they cannot be reached.
+  EventEmitter.defaultMaxListeners = Math.max(EventEmitter.defaultMaxListeners, LISTENERS);
   const bucket = new Storage(toGcsOptions(options, MAX_RETRIES)).bucket(name);
   const single = new Storage(toGcsOptions(options, 0)).bucket(name);
 
