@@ -2,6 +2,7 @@ import type { Page, Route } from "playwright-core";
 import { beforeAll, describe, expect, type TestContext, test } from "vitest";
 import { startGateway } from "../clients/support/gateway.ts";
 import { newKey, startIssuer } from "../clients/support/issuer.ts";
+import { until } from "../support/until.ts";
 import { openPage } from "./chromium.ts";
 import { buildConsole, isTooWide, PHONE, takePicture, violationsOf } from "./console-page.ts";
 import { AUDIENCE, annsPage, peopleOf } from "./people.ts";
@@ -16,6 +17,9 @@ async function openSignedOut(t: TestContext, audience = AUDIENCE) {
   );
   t.onTestFinished(() => gateway.close());
   issuer.serve(peopleOf(`${gateway.uri}/console/`, [await newKey("0")]), annsPage);
+  // The gateway started before the issuer answered, and looks for its keys at intervals: until then no token can be checked.
+  const headers = { authorization: `Bearer ${tokenOf(issuer.issuer)}` };
+  await until(async () => (await fetch(`${gateway.uri}/v1/namespace/$/list`, { headers })).status === 401);
   const page = await openPage(t);
   await page.goto(`${gateway.uri}/console/#/table/schema/missing`);
   return {
@@ -23,6 +27,15 @@ async function openSignedOut(t: TestContext, audience = AUDIENCE) {
     gateway,
     signIn: page.getByRole("button", { name: `Sign in at ${new URL(issuer.issuer).host}` }),
   };
+}
+
+/** A token that says it is an issuer's, and that nobody has signed. */
+function tokenOf(iss: string): string {
+  const parts = [
+    { alg: "RS256", kid: "0" },
+    { iss, aud: AUDIENCE, exp: 2 ** 32 },
+  ];
+  return [...parts.map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")), "AAAA"].join(".");
 }
 
 const confirm = (page: Page) => page.getByRole("button", { name: "I am Ann" }).click();
