@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { ServeOptions } from "../config/options.ts";
+import { once } from "../namespace/once.ts";
 import type { ApiDocuments } from "../server/document-page.ts";
 import { packageVersion } from "./version.ts";
 
@@ -23,13 +24,5 @@ export function openDocument({
       if (name === "index.html") return (await made()).page;
       return readFile(new URL(`../openapi/page/${name}`, import.meta.url), "utf8");
     },
-  };
-}
-
-function once<T>(make: () => Promise<T>): () => Promise<T> {
-  let made: Promise<T> | undefined;
-  return () => {
-    made ??= make();
-    return made;
   };
 }

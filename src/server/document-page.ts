@@ -1,6 +1,7 @@
 import type { FastifyPluginCallback } from "fastify";
+import { once } from "../namespace/once.ts";
 import { refuseOtherMethods } from "./probes.ts";
-import { compressFile, type StaticFile, sendFile } from "./static-file.ts";
+import { compressFile, sendFile } from "./static-file.ts";
 
 /** The documents of the REST API. */
 export interface ApiDocuments {
@@ -34,26 +35,14 @@ export const documentPlugin: FastifyPluginCallback<{ documents: ApiDocuments }> 
   { documents },
   done,
 ) => {
-  const compressed = new Map<string, Promise<StaticFile>>();
-  /** Makes a file at its first use, and again if that failed. */
-  function fileAt(url: string, type: string, read: () => Promise<string>): Promise<StaticFile> {
-    const known = compressed.get(url);
-    if (known !== undefined) return known;
-    const making = read().then((text) => compressFile(type, text));
-    compressed.set(url, making);
-    making.catch(() => compressed.delete(url));
-    return making;
-  }
-
-  const json = () => documents.json();
-  app.get("/openapi.json", async (request, reply) =>
-    sendFile(await fileAt("/openapi.json", "application/json; charset=utf-8", json), request, reply),
-  );
+  /** Makes a file at its first use. */
+  const fileOf = (type: string, read: () => Promise<string>) =>
+    once(async () => compressFile(type, await read()));
+  const json = fileOf("application/json; charset=utf-8", () => documents.json());
+  app.get("/openapi.json", async (request, reply) => sendFile(await json(), request, reply));
   for (const [url, [name, type]] of Object.entries(FILES)) {
-    const read = () => documents.file(name);
-    app.get(url, async (request, reply) =>
-      sendFile(await fileAt(url, type, read), request, reply.headers(SAFE)),
-    );
+    const file = fileOf(type, () => documents.file(name));
+    app.get(url, async (request, reply) => sendFile(await file(), request, reply.headers(SAFE)));
   }
   for (const url of ["/openapi.json", ...Object.keys(FILES)]) refuseOtherMethods(app, url);
   done();
