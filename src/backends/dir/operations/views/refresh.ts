@@ -100,9 +100,10 @@ async function planIncrement(
   if (manifest.version !== BigInt(state.rowsVersion) + 1n || BigInt(state.sourceVersion) > origin.version) {
     return undefined;
   }
-  const older = await manifestOf(context, source, BigInt(state.sourceVersion));
+  const isNewest = BigInt(state.sourceVersion) === origin.version;
+  const older = isNewest ? origin : await manifestOf(context, source, BigInt(state.sourceVersion));
   if (older === undefined || !isRecorded(state, older)) return undefined;
-  if (older.version === origin.version) return "nothing";
+  if (isNewest) return "nothing";
   const rows = await addedRows(datasetOf(context, source), older, origin);
   if (rows === undefined || query.limit === undefined) return rows && { rows };
   const count = await withData(context, view, {}, (native) => engineCall(() => native.countRows()));
@@ -167,9 +168,8 @@ export function readState({ tableMetadata }: Manifest): ViewState | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as ViewState);
 }
 
-/** Whether a version of a view's source is the one from which the view's rows come, and not another of its number. */
-export function isRecorded({ sourceVersion, sourceIdentity }: ViewState, version: Manifest): boolean {
-  if (sourceVersion !== String(version.version)) return false;
+/** Whether the version with the recorded number is the one from which the view's rows come, and not another of that number. */
+export function isRecorded({ sourceIdentity }: ViewState, version: Manifest): boolean {
   return sourceIdentity === undefined || sourceIdentity === versionIdentity(version);
 }
 
