@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { dirname, isAbsolute, relative, resolve, sep } from "node:path";
 import { LanceError } from "../../../namespace/errors.ts";
 import { newStagingKey } from "../format/staging-key.ts";
-import { keyIn, listNames, type ObjectStore } from "../format/storage.ts";
+import { type FileFeatures, keyIn, listNames, type ObjectStore } from "../format/storage.ts";
 import { isRootDirectory } from "./location-names.ts";
 import { decoded, refusedLocation } from "./location-rules.ts";
 
@@ -156,11 +156,17 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     const mark = await store.get(`${key}/${DEREGISTERED_MARKER}`);
     return mark !== undefined && !isClaim(mark);
   }
+  const newName = (purpose: string) => keyIn(baseKey, `.${purpose}-${randomBytes(8).toString("hex")}`);
   /**
-   * Draws a name for a directory that is about to be removed. It is renamed first, so that a partly removed directory
-   * does not appear as a table without a row.
+   * Removes a directory of a disk; returns false if it did not exist. It is renamed first, so that a partly removed
+   * directory does not appear as a table without a row.
    */
-  const newTrash = () => keyIn(baseKey, `.dropped-${randomBytes(8).toString("hex")}`);
+  async function discard(key: string, disk: FileFeatures): Promise<boolean> {
+    const trash = newName("dropped");
+    const moved = await disk.moveDirectory(key, trash);
+    if (moved) await store.deleteDirectory(trash);
+    return moved;
+  }
   /** Turns the mark that hides a directory into the one of a declared table; see {@link Layout.reveal}. */
   async function show(location: string, claim?: string): Promise<boolean> {
     const isHidden = async () => {
@@ -279,12 +285,7 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
     async remove(location) {
       await layout.checkNoEscape(location);
       const key = keyOf(location);
-      if (files !== undefined) {
-        const trash = newTrash();
-        const moved = await files.moveDirectory(key, trash);
-        if (moved) await store.deleteDirectory(trash);
-        return moved;
-      }
+      if (files !== undefined) return discard(key, files);
       const found = await store.exists(key);
       if (found) {
         // The mark outlives everything else, so that until the end the location is deregistered and taken.
@@ -300,13 +301,11 @@ export function createLayout(store: ObjectStore, baseKey: string): Layout {
       if (files === undefined)
         return store.deleteDirectory(key, DEREGISTERED_MARKER, () => isPutAsideAt(key));
       // `gc` must not take it for a dropped table before it is known to be one.
-      const aside = keyIn(baseKey, `.aside-${randomBytes(8).toString("hex")}`);
+      const aside = newName("aside");
       if (!(await files.moveDirectory(key, aside))) return false;
       const isFormer = await isPutAsideAt(aside);
-      if (isFormer) {
-        const trash = newTrash();
-        if (await files.moveDirectory(aside, trash)) await store.deleteDirectory(trash);
-      } else if (!(await files.moveDirectory(aside, key)))
+      if (isFormer) await discard(aside, files);
+      else if (!(await files.moveDirectory(aside, key)))
         throw new Error(`the directory of another table is at ${store.uriOf(aside)}`);
       return isFormer;
     },
