@@ -5,7 +5,7 @@ import { failureOf, openAzure, toAzureError } from "./azure-client.ts";
 import type { Bucket, ListedObject } from "./bucket.ts";
 import type { Outcome } from "./conditional-put.ts";
 import { isTransient, toStoreError } from "./failure.ts";
-import { pacedBody } from "./paced-body.ts";
+import { pacedBody, readPaced } from "./paced-body.ts";
 import { inPieces } from "./pieces.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
@@ -36,16 +36,14 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     const found = await orMissing(smallOf(key).getProperties(until(signal)));
     return found && infoOf(key, found);
   }
-  /** Begins to read a blob, or a part of it; the library limits the time until a body begins, but not its own. */
+  /** Opens a blob, or a part of it; the library limits the time until a body begins, but not its own. */
   async function open(key: string, signal?: AbortSignal, start = 0, bytes?: number) {
     const found = await orMissing(blobOf(key).download(start, bytes, until(signal)));
-    if (found === undefined) return undefined;
-    const body = withErrors(pacedBody(found.readableStreamBody as Readable, limits.longest));
-    return { tag: found.etag ?? "", body };
+    return found && { tag: found.etag ?? "", body: found.readableStreamBody as Readable };
   }
-  async function read(...part: Parameters<typeof open>): Promise<{ tag: string; bytes: Buffer } | undefined> {
+  async function read(...part: Parameters<typeof open>) {
     const found = await open(...part);
-    return found && { tag: found.tag, bytes: Buffer.concat(await Array.fromAsync(found.body)) };
+    return found && { tag: found.tag, bytes: await known(readPaced(found.body, limits.longest)) };
   }
   const bucket: Bucket = {
     scheme: "az",
@@ -53,7 +51,10 @@ export async function createAzureStore(name: string, options: StorageOptions): P
     listsInOrder: true,
     get: async (key, signal) => (await read(key, signal))?.bytes,
     getTagged: read,
-    getStream: async (key) => (await open(key))?.body,
+    async getStream(key) {
+      const found = await open(key);
+      return found && withErrors(pacedBody(found.body, limits.longest));
+    },
     async getPart(key, range, signal) {
       const info = await head(key, signal);
       if (info === undefined) return undefined;
