@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
 import { monotonicNow } from "../namespace/monotonic.ts";
+import { within } from "../namespace/within.ts";
 import type { Rate } from "./token-buckets.ts";
 
 /** Tokens that a gateway wants from a bucket. */
@@ -62,7 +63,11 @@ export function guardServer(server: BucketServer, options: GuardOptions): Guarde
     async take(request) {
       isProbed = isLost;
       try {
-        const grant = await within(timeoutMs, server.take(request));
+        const grant = await within(
+          timeoutMs,
+          server.take(request),
+          () => new Error(`no answer in ${timeoutMs} ms`),
+        );
         if (isLost) log.warn("the server of shared rate limits answers again");
         isLost = false;
         return grant;
@@ -79,14 +84,4 @@ export function guardServer(server: BucketServer, options: GuardOptions): Guarde
       }
     },
   };
-}
-
-async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer in ${ms} ms`)), ms);
-  try {
-    return await Promise.race([answer, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,5 +1,6 @@
 import type { Readable } from "node:stream";
 import type { BlobItem } from "@azure/storage-blob";
+import { within } from "../../../namespace/within.ts";
 import type { ObjectInfo } from "../format/storage.ts";
 import { failureOf, openAzure, toAzureError } from "./azure-client.ts";
 import type { Bucket, ListedObject } from "./bucket.ts";
@@ -9,7 +10,7 @@ import { pacedBody, readPaced } from "./paced-body.ts";
 import { inPieces } from "./pieces.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
-import { within } from "./time-limits.ts";
+import { lateError } from "./time-limits.ts";
 
 /** Size of a block of a long object, in bytes. */
 const BLOCK_BYTES = 16 * 2 ** 20;
@@ -93,7 +94,7 @@ export async function createAzureStore(name: string, options: StorageOptions): P
       const options = { intervalInMs: COPY_INTERVAL };
       const copy = await known(blobOf(to).beginCopyFromURL(blobOf(from).url, options));
       // The service may leave a copy pending.
-      await known(within(COPY_WAITS * limits.longest, copy.pollUntilDone())).finally(() =>
+      await known(within(COPY_WAITS * limits.longest, copy.pollUntilDone(), lateError)).finally(() =>
         copy.stopPolling(),
       );
     },

@@ -1,6 +1,7 @@
 import { EventEmitter } from "node:events";
 import type { CreateReadStreamOptions, File, StorageOptions as GcsOptions } from "@google-cloud/storage";
 import { LanceError } from "../../../namespace/errors.ts";
+import { within } from "../../../namespace/within.ts";
 import { loadLibrary } from "../../load-library.ts";
 import type { ObjectInfo } from "../format/storage.ts";
 import type { ListedObject } from "./bucket.ts";
@@ -11,7 +12,7 @@ import { uploadStream } from "./gcs-upload.ts";
 import { pacedBody, readPaced } from "./paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
 import type { StorageOptions } from "./storage-options.ts";
-import { createTimeLimits, within } from "./time-limits.ts";
+import { createTimeLimits, lateError } from "./time-limits.ts";
 
 /** Longest duration of a request with its retries, in seconds, and their number. */
 const TOTAL_SECONDS = 60;
@@ -49,7 +50,7 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
 
   /** Makes a request that the library repeats. */
   function repeated<T>(request: Promise<T>, limit = limits.small): Promise<T> {
-    return within((1 + MAX_RETRIES) * limit, request);
+    return within((1 + MAX_RETRIES) * limit, request, lateError);
   }
   /** Reads an object, or a part of it. */
   function read(key: string, part?: CreateReadStreamOptions): Promise<Uint8Array | undefined> {
@@ -59,7 +60,7 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
   function putIf(key: string, bytes: Uint8Array, generation: string | number, attempts: number) {
     const preconditionOpts = { ifGenerationMatch: generation };
     const request = single.file(key).save(Buffer.from(bytes), { resumable: false, preconditionOpts });
-    return within(limits.conditionalWrite(bytes.byteLength, attempts), request);
+    return within(limits.conditionalWrite(bytes.byteLength, attempts), request, lateError);
   }
   const store = createRemoteStore({
     scheme: "gs",
@@ -121,7 +122,7 @@ export async function createGcsStore(name: string, options: StorageOptions): Pro
     },
     deleteTagged(key, ifGenerationMatch, attempts) {
       const request = single.file(key).delete({ ifGenerationMatch });
-      return outcomeOf(within(limits.conditionalWrite(0, attempts), request), [404, 412]);
+      return outcomeOf(within(limits.conditionalWrite(0, attempts), request, lateError), [404, 412]);
     },
   });
   return { store, engineOptions: options };

@@ -39,19 +39,3 @@ export function createTimeLimits(longest: number): TimeLimits {
     conditionalWrite: (bytes, attempts) => atMost(CONDITIONAL_WRITE_MS * 2 ** attempts + transferMs(bytes)),
   };
 }
-
-/**
- * Waits for a request up to a limit, in milliseconds, where the library takes no limit, or ignores it. The request goes on, and
- * the service may carry it out later.
- *
- * @throws an error with the code `ETIMEDOUT`
- */
-export async function within<T>(limit: number, request: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(lateError()), limit);
-  try {
-    return await Promise.race([request, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
