@@ -1,27 +1,9 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import type { TestContext } from "vitest";
+import type { ServerResponse } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { ObjectStore } from "../format/storage.ts";
 
 /** Size of the bodies, in bytes. */
 export const SIZE = 2_000;
-
-/** Starts a fake service on loopback, and returns its origin. */
-export async function startFake(
-  t: TestContext,
-  answer: (request: IncomingMessage, response: ServerResponse) => void,
-): Promise<string> {
-  const server = createServer((request, response) => {
-    request.resume();
-    answer(request, response);
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
 
 /** Begins a body, of whose bytes half are sent. */
 export function begin(response: ServerResponse): void {
@@ -39,6 +21,16 @@ export function trickle(response: ServerResponse): void {
 /** Reads an object as a stream, to its end. */
 export async function drain(store: ObjectStore): Promise<void> {
   for await (const _ of (await store.getStream("k")) ?? []);
+}
+
+/** Reads an object as a stream with pauses longer than the limits of the tests, and returns the number of its bytes. */
+export async function readSlowly(store: ObjectStore): Promise<number> {
+  let bytes = 0;
+  for await (const chunk of (await store.getStream("k")) ?? []) {
+    await sleep(300);
+    bytes += chunk.byteLength;
+  }
+  return bytes;
 }
 
 /** All ways to read the bytes of an object. */

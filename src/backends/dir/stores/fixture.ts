@@ -1,5 +1,5 @@
 /* Fixtures of this folder's tests. */
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { TestContext } from "vitest";
 import { bodyOf } from "../../../../test/support/request-body.ts";
@@ -23,6 +23,17 @@ export interface Seen {
 /** A secret that must not appear anywhere. */
 export const SECRET = "a-secret-that-must-not-show";
 
+/** Starts a fake service on loopback, and returns its origin. */
+export async function startFake(t: TestContext, answer: RequestListener): Promise<string> {
+  const server = createServer(answer);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
 /** Serves answers as `answer` says, and returns a store that uses them and a record of all requests. */
 export async function openFakeS3(
   t: TestContext,
@@ -32,7 +43,7 @@ export async function openFakeS3(
   const seen: Seen[] = [];
   /** Requests that the client gave up. */
   const ended: Seen[] = [];
-  const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
+  const aws_endpoint = await startFake(t, async (request, response) => {
     const body = await bodyOf(request);
     if (body === undefined) return;
     const { method = "", url = "", headers } = request;
@@ -46,13 +57,8 @@ export async function openFakeS3(
     response.writeHead(status, { etag: '"tag"', ...added });
     response.end(code && `<Error><Code>${code}</Code><Message>said by the fake</Message></Error>`);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
   const options = {
-    aws_endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    aws_endpoint,
     allow_http: "true",
     aws_access_key_id: "id",
     aws_secret_access_key: SECRET,

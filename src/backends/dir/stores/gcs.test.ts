@@ -1,24 +1,17 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { type TestContext, test } from "vitest";
 import type { ObjectStore } from "../format/storage.ts";
 import { failsWith } from "../test-support.ts";
+import { startFake } from "./fixture.ts";
 import { createGcsStore } from "./gcs.ts";
 
 /** Opens a store whose service answers no requests with a method; returns the number of these. */
 async function openSilent(t: TestContext, method: string) {
   let requests = 0;
-  const server = createServer((request, response) => {
+  const gcs_base_url = await startFake(t, (request, response) => {
     if (request.method !== method) response.end(JSON.stringify({ generation: "1", size: "4" }));
     else requests += 1;
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  t.onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const gcs_base_url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const key = JSON.stringify({ gcs_base_url, disable_oauth: true });
   const { store } = await createGcsStore("bucket", { google_service_account_key: key, timeout: "100ms" });
   return { store, count: () => requests };
