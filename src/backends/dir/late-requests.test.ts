@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { describe, test } from "vitest";
 import { createLateBucket } from "../../../test/support/late-bucket.ts";
+import { until } from "../../../test/support/until.ts";
 import { isEarlier } from "../../namespace/idempotency.ts";
 import { createJournal } from "./batch/journal.ts";
 import { deleteVersions } from "./format/delete-versions.ts";
@@ -11,7 +12,7 @@ import { createTag, deleteTag, readTag, updateTag } from "./format/refs.ts";
 import { listTree } from "./format/storage.ts";
 import { latestVersion } from "./format/version-files.ts";
 import { createIdempotencyRecords } from "./idempotency/records.ts";
-import { silent, temporaryDirectory } from "./test-support.ts";
+import { failsWith, silent, temporaryDirectory } from "./test-support.ts";
 
 const clock = { now: async () => Date.now() };
 
@@ -39,6 +40,26 @@ describe("a request that a bucket carries out after its repetition", () => {
     await createTag(dataset, "t", { version: 2n });
     await bucket.land();
     assert.equal((await readTag(dataset, "t"))?.version, 2n);
+  });
+
+  test("is the only one that creates a tag, so that the tag does not come back after its deletion", async () => {
+    const { bucket, dataset } = openLate();
+    const created = bucket.hangDuring(() => createTag(dataset, "t", { version: 1n }));
+    await until(async () => {
+      await bucket.land();
+      return (await readTag(dataset, "t")) !== undefined;
+    });
+    await created;
+    await deleteTag(dataset, "t");
+    await bucket.land();
+    assert.equal(await readTag(dataset, "t"), undefined);
+  });
+
+  test("does not create a tag after an answer that it is there", async () => {
+    const { bucket, dataset } = openLate();
+    const created = bucket.hangDuring(() => createTag(dataset, "t", { version: 1n }));
+    await assert.rejects(created, failsWith("OutcomeUnknown"));
+    assert.equal(await readTag(dataset, "t"), undefined);
   });
 
   test("does not delete a version whose number another one has got", async () => {

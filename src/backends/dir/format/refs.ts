@@ -57,18 +57,22 @@ export async function readTag(dataset: DatasetRef, name: string): Promise<Tag | 
 }
 
 /**
- * Creates a tag. If several writers, including the engine's, create a tag concurrently, exactly one succeeds.
+ * Creates a tag. If several writers, including the engine's, create a tag concurrently, exactly one succeeds. No request
+ * is left that could bring the tag back after its deletion.
  *
- * @throws LanceError InvalidInput, TableVersionNotFound, TableTagAlreadyExists
+ * @throws LanceError InvalidInput, TableVersionNotFound, TableTagAlreadyExists; OutcomeUnknown if a bucket does not answer,
+ *   and the tag does not appear
  */
 export async function createTag(dataset: DatasetRef, name: string, target: TagTarget): Promise<Tag> {
+  const { store } = dataset;
   const key = tagKey(dataset, name);
   const now = new Date().toISOString();
   const content = { ...(await encodeTarget(dataset, target)), createdAt: now, updatedAt: now, metadata: {} };
-  if (!(await dataset.store.putIfAbsent(key, encodeJson(content)))) {
+  const put = () => store.putIfAbsent(key, encodeJson(content), undefined, "wait");
+  if (!(await decisiveRequest(store, put))) {
     throw new LanceError("TableTagAlreadyExists", `Ref conflict error: tag ${name} already exists`);
   }
-  await checkStillThere(dataset, key, { content, target }, ({ tag }) => dataset.store.deleteTagged(key, tag));
+  await checkStillThere(dataset, key, { content, target }, ({ tag }) => store.deleteTagged(key, tag));
   return decodeTag(content);
 }
 

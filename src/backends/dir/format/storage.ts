@@ -92,14 +92,15 @@ export interface ObjectStore {
    * @param after resolves when everything that must be stored before the object gets its name is stored; if it fails,
    *   the write fails. Default: resolved
    * @param onUnclear is called if an attempt was given up that may still write the object, even after its deletion.
-   *   Default: nobody has to know
+   *   With `wait`, no attempt follows such a one: the object is written by a single request or, as far as is known, not
+   *   at all, and what is acknowledged does not come back after its deletion. Default: nobody has to know
    * @returns false if an object exists; it is not changed
    */
   putIfAbsent(
     key: string,
     bytes: Uint8Array,
     after?: Promise<unknown>,
-    onUnclear?: () => void,
+    onUnclear?: (() => void) | "wait",
   ): Promise<boolean>;
   /**
    * Replaces an object whole, unless it was written or deleted since it was read with a tag. An attempt that was given

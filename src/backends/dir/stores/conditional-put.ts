@@ -27,12 +27,13 @@ const PAUSE = 50;
  *
  * @param attempt gets the number of earlier attempts; throws failures that no further attempt can change
  * @param ownerOf decides by the stored object; throws if that does not show it
- * @param onUnclear is called if an attempt may still land after the call. Default: nobody has to know
+ * @param onUnclear is called if an attempt may still land after the call; with `wait`, no attempt follows one that may
+ *   still land, and the call fails unless it lands soon. Default: nobody has to know
  */
 export async function conditionally(
   attempt: (attempts: number) => Promise<Outcome>,
   ownerOf: () => Promise<Owner>,
-  onUnclear = () => {},
+  onUnclear: (() => void) | "wait" = () => {},
 ): Promise<boolean> {
   const ownerAfter = (failure: unknown) =>
     ownerOf().catch(() => {
@@ -48,8 +49,10 @@ export async function conditionally(
     if (outcome === "done") return true;
     if (outcome === "refused") return unclear && (await ownerAfter(failure)) === "ours";
     if (outcome === "busy") continue;
+    if (onUnclear === "wait") {
+      if (!(outcome.unclear instanceof RefusedRequest)) return untilLanded(ownerOf, outcome.unclear);
+    } else onUnclear();
     unclear = true;
-    onUnclear();
     // A request that was refused says nothing about an earlier one.
     if (failure === undefined || failure instanceof RefusedRequest) failure = outcome.unclear;
   }
@@ -58,4 +61,18 @@ export async function conditionally(
   const owner = await ownerAfter(failure);
   if (owner === "nobody's") throw failure;
   return owner === "ours";
+}
+
+/**
+ * Waits until an attempt without an answer has landed, or another writer's has.
+ *
+ * @throws `failure` if that takes too long; the attempt may land later
+ */
+async function untilLanded(ownerOf: () => Promise<Owner>, failure: unknown): Promise<boolean> {
+  for (let look = 1; look <= ATTEMPTS; look++) {
+    await sleep(PAUSE * 2 ** look);
+    const owner = await ownerOf().catch(() => "nobody's");
+    if (owner !== "nobody's") return owner === "ours";
+  }
+  throw failure;
 }
