@@ -86,7 +86,7 @@ export async function openGeneration(
     }
     return unfinished();
   } catch (error) {
-    await closeGeneration(unfinished(), former);
+    await closeGeneration(unfinished(), ...(former === undefined ? [] : [former]));
     throw error;
   }
 }
@@ -116,10 +116,13 @@ async function openDatabase(
   return { backend, limits: options, calls: shared?.calls };
 }
 
-/** Closes what a generation has, except for what another one uses, too. */
-export async function closeGeneration(generation: Generation, except?: Generation): Promise<void> {
-  const parts = NAMES.filter((name) => generation[name] !== except?.[name]);
-  const used = new Set(backendsOf(except));
+/** Closes what a generation has, except for what others use, too. */
+export async function closeGeneration(
+  generation: Generation,
+  ...others: readonly Generation[]
+): Promise<void> {
+  const parts = NAMES.filter((name) => others.every((other) => other[name] !== generation[name]));
+  const used = new Set(others.flatMap(backendsOf));
   const closing = backendsOf(generation).filter((backend) => !used.has(backend));
   await Promise.all([
     ...closing.map((backend) => backend.close()),
@@ -128,6 +131,6 @@ export async function closeGeneration(generation: Generation, except?: Generatio
 }
 
 /** Returns the backends of a generation. */
-export function backendsOf(generation: Generation | undefined): readonly Backend[] {
-  return [...(generation?.databases.values() ?? [])].map(({ backend }) => backend);
+function backendsOf({ databases }: Generation): readonly Backend[] {
+  return [...databases.values()].map(({ backend }) => backend);
 }

@@ -90,6 +90,36 @@ describe("a changed configuration", () => {
     assert.ok(!events.includes("close a"));
   });
 
+  it("keeps a removed backend open for a call from before several changes", async () => {
+    const { gateway, configurationOf, events, say, list, folder } = await start(["a"], ["b"]);
+    const file = join(folder, "audit.jsonl");
+    const change = async (names: readonly string[], ...flags: readonly string[]) =>
+      (
+        await gateway.prepare(
+          configurationOf(
+            names.map((name) => [name]),
+            ...flags,
+          ),
+        )
+      ).commit();
+    await change(["a", "b"], "--audit-log", file);
+    const running = list("b");
+    await expect.poll(() => events.at(-1)).toBe("call b");
+    await change(["a", "b", "c"], "--audit-log", file);
+    await change(["a"]);
+    await expect.poll(() => events).toContain("close c");
+    assert.ok(!events.includes("close b"));
+    say();
+    assert.equal(await running, 200);
+    await expect.poll(() => events).toContain("close b");
+    await expect.poll(async () => (await readFile(file, "utf8")).split("\n").length).toBe(2);
+    await gateway.close();
+    assert.deepEqual(
+      events.filter((each) => each.startsWith("close")),
+      ["close c", "close b", "close a"],
+    );
+  });
+
   it("closes what it has opened if a part cannot be opened, and serves on", async () => {
     const { gateway, configurationOf, events, say, list } = await start(["a"]);
     say();
