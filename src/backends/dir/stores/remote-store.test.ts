@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "vitest";
+import type { ObjectStore } from "../format/storage.ts";
+import { failsWith } from "../test-support.ts";
 import type { Bucket } from "./bucket.ts";
 import { createRemoteStore } from "./remote-store.ts";
 
@@ -43,4 +45,35 @@ test("a key with a segment of dots reaches no service, whose library may fold it
     ])
       await assert.rejects(attempt(), /is no object key/, `${key} ${attempt}`);
   }
+});
+
+/** Opens a store whose listings have pages with these tokens, in order, and no objects. */
+function openPages(tokenOf: (page: number) => string | undefined) {
+  let pages = 0;
+  const page = async () => ({ objects: [], prefixes: [], next: tokenOf(++pages) });
+  const bucket = { scheme: "s3", name: "b", listsInOrder: true, page } as unknown as Bucket;
+  return { store: createRemoteStore(bucket), pages: () => pages };
+}
+
+const ENDLESS: Readonly<Record<string, (page: number) => string>> = {
+  "begins again": () => "same",
+  "goes round": (page) => `token ${page % 3}`,
+  "never ends and never has an object": (page) => `token ${page}`,
+};
+
+for (const [how, tokenOf] of Object.entries(ENDLESS))
+  test(`a listing that ${how} fails`, async () => {
+    const listings = [
+      (store: ObjectStore) => Array.fromAsync(store.list("d")),
+      (store: ObjectStore) => store.exists("d"),
+      (store: ObjectStore) => store.deleteDirectory("d"),
+    ];
+    for (const listing of listings)
+      await assert.rejects(listing(openPages(tokenOf).store), failsWith("ServiceUnavailable"));
+  });
+
+test("a listing may have pages without objects, as services send them after many deletes", async () => {
+  const { store, pages } = openPages((page) => (page === 500 ? undefined : `token ${page}`));
+  assert.equal(await store.exists("d"), false);
+  assert.equal(pages(), 500);
 });

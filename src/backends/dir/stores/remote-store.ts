@@ -1,3 +1,4 @@
+import { LanceError } from "../../../namespace/errors.ts";
 import { forEachOf } from "../concurrency/for-each.ts";
 import type { ObjectEntry, ObjectStore } from "../format/storage.ts";
 import type { Bucket, BucketPage, ListedObject } from "./bucket.ts";
@@ -137,18 +138,29 @@ async function copyObject(bucket: Bucket, from: string, to: string): Promise<boo
   return bytes !== undefined;
 }
 
+/** Number of pages in a row without an entry from which on a listing fails. */
+const MAX_EMPTY_PAGES = 1_000;
+
+/** @throws LanceError ServiceUnavailable for a listing without an end */
 async function* pagesOf(
   bucket: Bucket,
   prefix: string,
   recursive: boolean,
   limit?: number,
 ): AsyncIterable<BucketPage> {
+  const tokens = new Set<string>();
+  let empty = 0;
   let from: string | undefined;
-  do {
+  for (;;) {
     const page = await bucket.page({ prefix, recursive, limit, from });
     yield page;
     from = page.next;
-  } while (from !== undefined);
+    empty = page.objects.length + page.prefixes.length > 0 ? 0 : empty + 1;
+    if (from === undefined) return;
+    if (tokens.has(from) || empty === MAX_EMPTY_PAGES)
+      throw new LanceError("ServiceUnavailable", "a listing of the storage of the catalog does not end");
+    tokens.add(from);
+  }
 }
 
 function directoryPrefix(directory: string): string {

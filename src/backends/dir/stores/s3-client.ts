@@ -3,6 +3,7 @@ import { LanceError } from "../../../namespace/errors.ts";
 import { loadLibrary } from "../../load-library.ts";
 import { clientOptionsOf } from "./client-options.ts";
 import { isTransient, type StoreFailure, toStoreError } from "./failure.ts";
+import { limitAnswers } from "./s3-answers.ts";
 import { createOptionReader, type StorageOptions } from "./storage-options.ts";
 import { createTimeLimits, type TimeLimits } from "./time-limits.ts";
 
@@ -46,10 +47,11 @@ const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
 export async function openS3(options: StorageOptions): Promise<S3Access> {
   const sdk = await loadLibrary("s3://", "@aws-sdk/client-s3", () => import("@aws-sdk/client-s3"));
   const config = toConfig(options);
-  const client = new sdk.S3Client(config);
+  const limits = createTimeLimits(requestTimeoutOf(options));
+  const client = limitAnswers(new sdk.S3Client(config), limits);
   const { requestHandler, credentials } = client.config;
   const withAttempts = (maxAttempts: number) =>
-    new sdk.S3Client({ ...config, requestHandler, credentials, maxAttempts });
+    limitAnswers(new sdk.S3Client({ ...config, requestHandler, credentials, maxAttempts }), limits);
   const single = withAttempts(1);
   const attempts = await client.config.maxAttempts();
   const rest = attempts > 1 ? withAttempts(attempts - 1) : undefined;
@@ -58,7 +60,6 @@ export async function openS3(options: StorageOptions): Promise<S3Access> {
   });
   const { endpoint } = config;
   const engineOptions = typeof endpoint === "string" ? { ...options, aws_endpoint: endpoint } : options;
-  const limits = createTimeLimits(requestTimeoutOf(options));
   const clientOptions = clientOptionsOf("s3", { ...engineOptions, aws_region: region });
   return { sdk, client, single, rest, limits, engineOptions, clientOptions };
 }
@@ -141,7 +142,7 @@ export function isPassing(thrown: unknown): boolean {
 /** Whether another attempt may succeed, also if this one failed on the way. */
 export function mayRepeat(thrown: unknown): boolean {
   const { status, code } = failureOf(thrown);
-  if (status === undefined) return !(thrown instanceof TypeError);
+  if (status === undefined) return !(thrown instanceof TypeError || thrown instanceof LanceError);
   return status >= 500 || status === 429 || code === "RequestTimeout";
 }
 
@@ -149,6 +150,11 @@ export function mayRepeat(thrown: unknown): boolean {
 export function isThrottled(thrown: unknown): boolean {
   const { status, code } = failureOf(thrown);
   return status === 429 || status === 503 || code === "SlowDown";
+}
+
+/** Returns the error of a success without a result; services begin such answers before they know how the work ends. */
+export function noResult(): Error {
+  return Object.assign(new Error("no result"), { name: "InternalError", $metadata: { httpStatusCode: 500 } });
 }
 
 /** Converts an error of the library to one for clients. */

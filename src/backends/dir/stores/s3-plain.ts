@@ -1,5 +1,6 @@
-import type { Readable } from "node:stream";
 import type { S3Client } from "@aws-sdk/client-s3";
+import { readPaced } from "./paced-body.ts";
+import { MAX_ANSWER_BYTES } from "./s3-answers.ts";
 import type { S3Access } from "./s3-client.ts";
 
 /** A request of the S3 protocol about an object. */
@@ -8,6 +9,8 @@ export interface PlainRequest {
   readonly key: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
+  /** Maximum size of the part that a GET asks for, in bytes. Default: that of an object. */
+  readonly maxBytes?: number;
   /** Statuses that are results, beside those of success. Default: none. */
   readonly expected?: readonly number[];
 }
@@ -48,6 +51,9 @@ interface Target {
 /** Name of the object by whose request the library shows its target. */
 const PROBE = "k";
 
+/** Status of an answer with a part of an object. */
+const PARTIAL = 206;
+
 /** Difference of clocks from which services refuse requests, in milliseconds. */
 const MAX_SKEW = 300_000;
 
@@ -55,7 +61,7 @@ const MAX_SKEW = 300_000;
  * Creates the way for small requests that leaves the library's command stack out (docs/adr/0010). The library still
  * decides where the requests go, finds the credentials, signs, and holds the connections.
  */
-export function createPlainWay({ sdk }: Pick<S3Access, "sdk">, client: S3Client, Bucket: string): SendPlain {
+export function createPlainWay({ sdk, limits }: S3Access, client: S3Client, Bucket: string): SendPlain {
   let target: Promise<Target | undefined> | undefined;
 
   /** Returns undefined for a bucket that needs more than a signature of version 4. */
@@ -76,7 +82,7 @@ export function createPlainWay({ sdk }: Pick<S3Access, "sdk">, client: S3Client,
     if (base === undefined || scheme?.name !== "sigv4" || !base.path.endsWith(`/${PROBE}`)) return undefined;
     return { base, signer: await client.config.signer(scheme) };
   }
-  return async ({ method, key, headers, body, expected = [] }, options) => {
+  return async ({ method, key, headers, body, maxBytes, expected = [] }, options) => {
     target ??= findTarget();
     const found = await target.catch(() => {
       // The library's own attempt shows the failure, which may pass.
@@ -95,7 +101,9 @@ export function createPlainWay({ sdk }: Pick<S3Access, "sdk">, client: S3Client,
     const signed = await signer.sign(request, { signingDate });
     const { response } = await client.config.requestHandler.handle(signed as never, options);
     const { statusCode: status, headers: answered } = response;
-    const bytes = await bytesOf(response.body);
+    const isObject = method === "GET" && status < 300;
+    const limit = !isObject ? MAX_ANSWER_BYTES : status === PARTIAL ? maxBytes : undefined;
+    const bytes = await readPaced(response.body, limits.longest, limit);
     if (status < 300) return { status, headers: answered, bytes };
     const code = /<Code>(\w+)<\/Code>/.exec(bytes.toString())?.[1];
     if (expected.includes(status) && code !== "NoSuchBucket") return { status, headers: answered, bytes };
@@ -116,16 +124,4 @@ function escaped(part: string): string {
     /[!'()*]/g,
     (char) => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
   );
-}
-
-const NOTHING = Buffer.alloc(0);
-
-/** Reads a body by its events, which takes a fraction of the time of an iterator. */
-function bytesOf(body: Readable): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    body.on("data", (chunk: Buffer) => chunks.push(chunk));
-    body.on("end", () => resolve(chunks.length === 0 ? NOTHING : Buffer.concat(chunks)));
-    body.on("error", reject);
-  });
 }

@@ -1,8 +1,10 @@
+import type { Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { GetObjectCommandOutput, S3Client } from "@aws-sdk/client-s3";
-import type { ObjectInfo, TaggedObject } from "../format/storage.ts";
+import type { ObjectInfo, ObjectTail, TaggedObject } from "../format/storage.ts";
 import type { Bucket, ByteRange } from "./bucket.ts";
 import type { Outcome } from "./conditional-put.ts";
+import { readPaced } from "./paced-body.ts";
 import {
   failureOf,
   isMissing,
@@ -76,7 +78,7 @@ export function createSmallRequests(
       read: ({ bytes, headers }) => ({ bytes, tag: headers["etag"] ?? "" }),
       async byLibrary(by, options) {
         const found = await by.send(new sdk.GetObjectCommand({ Bucket, Key: key }), options);
-        return { bytes: await bytesOf(found), tag: found.ETag ?? "" };
+        return { bytes: await bytesOf(found, limits.longest), tag: found.ETag ?? "" };
       },
       signal,
     });
@@ -111,14 +113,16 @@ export function createSmallRequests(
     getTagged,
     getPart: (key, range, signal) => {
       const Range = headerOf(range);
+      const maxBytes = "length" in range ? range.length : range.end - range.start;
       return find({
-        request: { method: "GET", key, headers: { range: Range }, expected: [404, 416] },
+        request: { method: "GET", key, headers: { range: Range }, maxBytes, expected: [404, 416] },
         read: ({ status, headers, bytes }) =>
-          status === 416 ? BEYOND : partOf(bytes, headers["content-range"]),
+          status === 416 ? BEYOND : partOf(bytes, range, headers["content-range"]),
         async byLibrary(by, options) {
           try {
             const found = await by.send(new sdk.GetObjectCommand({ Bucket, Key: key, Range }), options);
-            return partOf(await bytesOf(found), found.ContentRange);
+            const most = found.ContentRange === undefined ? undefined : maxBytes;
+            return partOf(await bytesOf(found, limits.longest, most), range, found.ContentRange);
           } catch (error) {
             if (failureOf(error).status === 416) return BEYOND;
             throw error;
@@ -214,8 +218,12 @@ function headerOf(range: ByteRange): string {
   return "length" in range ? `bytes=-${range.length}` : `bytes=${range.start}-${range.end - 1}`;
 }
 
-function partOf(bytes: Uint8Array, range = "") {
-  return { bytes, size: Number(/\/(\d+)$/.exec(range)?.[1] ?? bytes.byteLength) };
+/** @param contentRange undefined for a service that ignores ranges and sends the whole object */
+function partOf(bytes: Uint8Array, range: ByteRange, contentRange: string | undefined): ObjectTail {
+  if (contentRange !== undefined)
+    return { bytes, size: Number(/\/(\d+)$/.exec(contentRange)?.[1] ?? bytes.byteLength) };
+  const part = "length" in range ? bytes.subarray(-range.length) : bytes.subarray(range.start, range.end);
+  return { bytes: part, size: bytes.byteLength };
 }
 
 function dateOf(text: string | undefined): Date | undefined {
@@ -231,6 +239,6 @@ export function infoOf(
   return { key, size, modifiedMillis: LastModified?.getTime() ?? 0, eTag };
 }
 
-async function bytesOf({ Body }: GetObjectCommandOutput): Promise<Uint8Array> {
-  return (await Body?.transformToByteArray()) ?? new Uint8Array();
+function bytesOf({ Body }: GetObjectCommandOutput, limit: number, maxBytes?: number): Promise<Uint8Array> {
+  return readPaced(Body as Readable, limit, maxBytes);
 }

@@ -1,6 +1,6 @@
 import type { CompletedPart } from "@aws-sdk/client-s3";
 import { inPieces } from "./pieces.ts";
-import type { S3Access } from "./s3-client.ts";
+import { noResult, type S3Access } from "./s3-client.ts";
 
 /** S3 takes parts of at least 5 MiB, except for the last, and at most 10,000 of them. */
 const PART_BYTES = 16 * 2 ** 20;
@@ -31,7 +31,8 @@ export async function uploadStream(
     await sendPart(first);
     for await (const piece of pieces) await sendPart(piece);
     const MultipartUpload = { Parts };
-    await client.send(new sdk.CompleteMultipartUploadCommand({ ...upload, MultipartUpload }), options);
+    const join = new sdk.CompleteMultipartUploadCommand({ ...upload, MultipartUpload });
+    if ((await client.send(join, options)).ETag === undefined) throw noResult();
   } catch (error) {
     await client.send(new sdk.AbortMultipartUploadCommand(upload)).catch(() => {});
     throw error;

@@ -1,7 +1,9 @@
+import type { Readable } from "node:stream";
 import type { ListObjectsV2CommandOutput } from "@aws-sdk/client-s3";
 import type { Bucket, BucketPage } from "./bucket.ts";
+import { pacedBody } from "./paced-body.ts";
 import { createRemoteStore, type RemoteStorage } from "./remote-store.ts";
-import { isMissing, known, openS3, type S3Access, toS3Error } from "./s3-client.ts";
+import { isMissing, known, noResult, openS3, type S3Access, toS3Error } from "./s3-client.ts";
 import { createSmallRequests, infoOf } from "./s3-small.ts";
 import { uploadStream } from "./s3-upload.ts";
 import type { StorageOptions } from "./storage-options.ts";
@@ -39,7 +41,7 @@ function s3Bucket(Bucket: string, access: S3Access): Bucket {
     async getStream(key) {
       const command = new sdk.GetObjectCommand({ Bucket, Key: key });
       const body = (await orMissing(client.send(command, { requestTimeout: limits.small })))?.Body;
-      return body && withErrors(body as AsyncIterable<Uint8Array>);
+      return body && withErrors(pacedBody(body as Readable, limits.longest));
     },
     async page({ prefix: Prefix, recursive, limit: MaxKeys, from: ContinuationToken }, abortSignal) {
       const options = { requestTimeout: limits.small, ...(abortSignal && { abortSignal }) };
@@ -50,7 +52,10 @@ function s3Bucket(Bucket: string, access: S3Access): Bucket {
     putStream: (Key, bytes, signal) => known(uploadStream(access, { Bucket, Key }, bytes, signal)),
     async copy(from, Key) {
       const CopySource = `${Bucket}/${from.split("/").map(encodeURIComponent).join("/")}`;
-      await known(client.send(new sdk.CopyObjectCommand({ Bucket, Key, CopySource })));
+      const { CopyObjectResult } = await known(
+        client.send(new sdk.CopyObjectCommand({ Bucket, Key, CopySource })),
+      );
+      if (CopyObjectResult?.ETag === undefined) throw toS3Error(noResult());
     },
     async delete(keys) {
       const [only] = keys;

@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import { Readable } from "node:stream";
+import { test } from "vitest";
+import { failsWith } from "../test-support.ts";
+import { readPaced } from "./paced-body.ts";
+
+test("a body is read up to its limit, and ended beyond", async () => {
+  const bodyOf = () => Readable.from([Buffer.alloc(5), Buffer.alloc(5), Buffer.alloc(5)]);
+  assert.equal((await readPaced(bodyOf(), 30_000, 15)).byteLength, 15);
+  const long = bodyOf();
+  await assert.rejects(readPaced(long, 30_000, 14), failsWith("ServiceUnavailable"));
+  assert.equal(long.destroyed, true);
+});
+
+test("a body that closes before its end fails", async () => {
+  const body = new Readable({ read() {} });
+  const bytes = readPaced(body, 30_000);
+  body.push("a");
+  body.destroy();
+  await assert.rejects(bytes, { code: "ECONNRESET" });
+});
