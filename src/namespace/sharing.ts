@@ -34,7 +34,7 @@ export interface SharedDatabase {
   readonly calls: SharedQuantity;
   /** How long the oldest running use of a table takes already, in milliseconds. */
   readonly tableUseMs: SharedQuantity;
-  /** Newest version of the catalog that a worker has committed. */
+  /** Newest version of the catalog that a worker has committed or read. */
   readonly catalogVersion: SharedCounter;
   /** Number of calls that wrote to an upstream. */
   readonly upstreamWrites: SharedCounter;

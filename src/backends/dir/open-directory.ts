@@ -88,7 +88,7 @@ export async function openDirectory(options: DirectoryBackendOptions): Promise<O
     maxStalenessMs,
     maxWaiting: options.maxWaitingMutations,
     maintenance: base.readOnly === undefined ? options.maintenance : false,
-    committed: shared?.catalogVersion,
+    newestSeen: shared?.catalogVersion,
     inTurn: commits && ((commit) => commits.withLocks(["next"], commit)),
     workers: shared,
   });

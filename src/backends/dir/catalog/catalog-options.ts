@@ -16,8 +16,8 @@ export interface CatalogOptions {
   readonly maxRetries?: number | undefined;
   /** Whether the manifest is compacted and pruned in the background. Default: true. */
   readonly maintenance?: boolean | undefined;
-  /** Newest version that a worker of the process has committed. Default: there is a single worker. */
-  readonly committed?: SharedCounter | undefined;
+  /** Newest version that a worker of the process has committed or read. Default: there is a single worker. */
+  readonly newestSeen?: SharedCounter | undefined;
   /** Lets the workers of the process commit one after the other. Default: there is a single worker. */
   readonly inTurn?: TakeTurn | undefined;
   /** The other workers of the process, with which it commits in groups. Default: there is a single worker. */

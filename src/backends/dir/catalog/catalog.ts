@@ -89,7 +89,7 @@ export function createCatalog(
     maxWaiting = 10_000,
     maxRetries = 20,
     maintenance = true,
-    committed: newest,
+    newestSeen,
     inTurn = oneAtATime(),
     workers,
   }: CatalogOptions = {},
@@ -134,6 +134,8 @@ export function createCatalog(
     take,
   });
 
+  /** Returns the newest version that a worker of the process has seen. */
+  const lastSeen = () => Math.max(version, newestSeen?.value ?? 0);
   const isNewest = (head: Head) => isSound && head.version === version && head.generation === generation;
 
   async function load({ version: target, generation: targetGeneration }: Head): Promise<void> {
@@ -156,6 +158,7 @@ export function createCatalog(
     } else return;
     version = whole?.version ?? target;
     generation = targetGeneration;
+    newestSeen?.raise(version);
     exchange?.noteChange();
     if (isOther) log.warn({ version, known: from }, REPLACED);
     if (whole !== undefined && state.duplicates > 0) log.warn({ version }, "the manifest has duplicate rows");
@@ -167,14 +170,14 @@ export function createCatalog(
   async function look(): Promise<void> {
     if (isClosed) throw new LanceError("ServiceUnavailable", "the catalog is closed");
     figures.freshnessChecks.look += 1;
-    let seen = version;
+    let seen = lastSeen();
     let head = await manifest.head();
     // This process is about to apply its own commits, so nothing needs to be read.
     for (let waits = 0; head.version > version && waits < MAX_GROUPS; waits++) {
       const running = committing ?? (waits === 0 ? exchange?.catchUp() : undefined);
       if (running === undefined) break;
       await running.catch(() => {});
-      if (head.generation !== generation) [seen, head] = [version, await manifest.head()];
+      if (head.generation !== generation) [seen, head] = [lastSeen(), await manifest.head()];
     }
     // A commit of this process that ended during the look has made the state newer.
     if (head.generation === generation && head.version >= seen && head.version < version) return;
@@ -214,7 +217,7 @@ export function createCatalog(
       if (sinceRefresh() > SURE_WITHIN_MS && !(await manifest.isCurrent(committed.version))) return false;
       made = committed.version;
       if (version === base && state === onto) await takeOver(committed, changes);
-      newest?.raise(committed.version);
+      newestSeen?.raise(committed.version);
       housekeeping.noteCommit();
       return true;
     }
@@ -317,7 +320,7 @@ export function createCatalog(
       if (!(await confirmed?.())) await refresh();
     },
     maxStalenessMs,
-    () => Math.max(made, newest?.value ?? 0) > version,
+    () => Math.max(made, lastSeen()) > version,
   );
   return {
     async read() {

@@ -9,7 +9,7 @@ export interface Integrity {
   /**
    * Checks the number of the newest version, and reads what is new.
    *
-   * @param seen the newest version that was read or written before
+   * @param seen the newest version that this process has read or written before
    * @throws LanceError ServiceUnavailable if the number is smaller, or if the catalog cannot be read
    */
   guard(found: number, seen: number, read: () => Promise<void>): Promise<void>;
